@@ -1,0 +1,71 @@
+# Each target works as the first command on a fresh clone: uv goes to .uv/, the environment to .venv/.
+# What is promised to exist: make, and a python3 (3.8 or newer) with pip.
+
+UV_VERSION := 0.13.8
+ZIGLANG_VERSION := 0.15.2
+PYTHON3 ?= python3
+
+ROWS ?= 15000
+SEED ?= 1
+DEMO_DATA := demo_data/rows-$(ROWS)-seed-$(SEED)/taxi.csv
+DEMO_ROOT ?= demo_root
+
+# A pre-installed uv can be named: `make setup UV=uv`.
+UV := .uv/bin/uv
+BIN := .venv/bin
+STAMP := .venv/.synced
+
+# Whatever environment the caller sits in must not leak into this project's.
+unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME PYTHONPATH PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV \
+  UV_PROJECT UV_PROJECT_ENVIRONMENT UV_PYTHON UV_SYSTEM_PYTHON UV_WORKING_DIRECTORY TF_CONFIG
+export PIP_USER := 0
+export TF_CPP_MIN_LOG_LEVEL ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-all lint bench clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
+
+setup: $(STAMP)  ## install uv and every dependency into this folder
+
+demo: $(STAMP) $(DEMO_DATA)  ## from generated taxi trips to a served model in demo_root/
+	@$(BIN)/python -m pipelines run --config pipelines/examples/taxi/taxi.toml \
+	  --set data.path=$(DEMO_DATA) --root $(DEMO_ROOT) --no-cache
+
+test: $(STAMP)  ## every test but the slow ones
+	@$(BIN)/python -m pytest -q -m "not slow" $(TESTS)
+
+test-all: $(STAMP)  ## every test
+	@$(BIN)/python -m pytest -q $(TESTS)
+
+lint: $(STAMP)  ## format, lint, types, layers
+	@$(BIN)/ruff format --quiet --check || { echo "make lint: run .venv/bin/ruff format" >&2; exit 1; }
+	@$(BIN)/ruff check --quiet
+	@$(BIN)/mypy --no-error-summary
+	@report=$$($(BIN)/lint-imports) || { echo "$$report" >&2; exit 1; }
+
+bench: $(STAMP)  ## ratios against the peers, measured in the same run
+	@$(BIN)/python benchmarks/training_steps.py
+	@$(BIN)/python benchmarks/taxi_pipeline.py
+
+clean:  ## remove what the targets above made, but not the environment
+	rm -rf demo_data demo_root .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+
+# The second call costs nothing; a change of the lock file syncs again.
+$(STAMP): uv.lock pyproject.toml .python-version | $(filter .uv/bin/uv,$(UV))
+	@echo "setup: installing the dependencies into .venv (some minutes the first time)" >&2
+	@if [ -d .uv/compiler ]; then \
+	  export CC="$(CURDIR)/.uv/compiler/cc" CXX="$(CURDIR)/.uv/compiler/c++"; \
+	fi; \
+	$(UV) sync --quiet --frozen --extra pipelines || { \
+	  echo "setup: uv could not build .venv; its reason stands above. It needs a package index" >&2; \
+	  echo "and Python $$(cat .python-version), which it finds on this machine or downloads." >&2; \
+	  exit 1; }
+	@touch $@
+
+.uv/bin/uv:
+	@PYTHON3="$(PYTHON3)" scripts/bootstrap_uv.sh "$(CURDIR)/.uv" $(UV_VERSION) $(ZIGLANG_VERSION)
+
+$(DEMO_DATA): pipelines/examples/taxi/generate.py $(STAMP)
+	@$(BIN)/python -m pipelines.examples.taxi.generate --rows $(ROWS) --seed $(SEED) --out $@ >&2

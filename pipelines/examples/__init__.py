@@ -1,0 +1,1 @@
+"""Ready projects to run and to copy from."""
