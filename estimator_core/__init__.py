@@ -1,0 +1,33 @@
+"""The Estimator API on today's TensorFlow: the names of `tf.estimator`, in one import.
+
+import estimator_core as estimator
+
+classifier = estimator.DNNClassifier(feature_columns=columns, hidden_units=[64, 32])
+classifier.train(input_fn, max_steps=1000)
+"""
+
+from estimator_core import export
+from estimator_core.checkpoints.warm_start import VocabInfo, WarmStartSettings
+from estimator_core.estimator import Estimator
+from estimator_core.estimator_spec import EstimatorSpec
+from estimator_core.export.exporters import Exporter, FinalExporter, LatestExporter
+from estimator_core.mode_keys import ModeKeys
+from estimator_core.run_config import RunConfig
+from estimator_core.training.specs import EvalSpec, TrainSpec
+from estimator_core.training.train_and_evaluate import train_and_evaluate
+
+__all__ = [
+    "Estimator",
+    "EstimatorSpec",
+    "EvalSpec",
+    "Exporter",
+    "FinalExporter",
+    "LatestExporter",
+    "ModeKeys",
+    "RunConfig",
+    "TrainSpec",
+    "VocabInfo",
+    "WarmStartSettings",
+    "export",
+    "train_and_evaluate",
+]

@@ -1,0 +1,1 @@
+"""Reading checkpoints and starting from them."""

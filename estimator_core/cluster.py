@@ -1,0 +1,166 @@
+"""Where this process stands in a cluster: the only reader of TF_CONFIG."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+CHIEF, MASTER, WORKER, PS, EVALUATOR = "chief", "master", "worker", "ps", "evaluator"
+TASK_TYPES = (CHIEF, MASTER, WORKER, PS, EVALUATOR)
+
+
+@dataclasses.dataclass(frozen=True)
+class Cluster:
+    """The tasks of a cluster and which one this process is.
+
+    Args:
+        tasks: Task type to the addresses ("host:port") of its tasks; empty on a single machine.
+        task_type: One of `TASK_TYPES`.
+        task_id: Index of this task among those of its type.
+        master: Address of the session to open; "" is in this process.
+        model_dir: Directory that TF_CONFIG names, or None.
+        service: Settings of a managed service, as TF_CONFIG names them, or None.
+
+    Source: the TF_CONFIG rules of `tf.estimator.RunConfig`.
+    """
+
+    tasks: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    task_type: str = WORKER
+    task_id: int = 0
+    master: str = ""
+    model_dir: str | None = None
+    service: Mapping[str, Any] | None = None
+
+    @property
+    def spec(self) -> tf.train.ClusterSpec:
+        """The tasks as TensorFlow's `ClusterSpec`."""
+        return tf.train.ClusterSpec(
+            {kind: list(addresses) for kind, addresses in self.tasks.items()}
+        )
+
+    @property
+    def is_distributed(self) -> bool:
+        """Whether there is any other task."""
+        return sum(len(addresses) for addresses in self.tasks.values()) > 1
+
+    @property
+    def is_chief(self) -> bool:
+        """Whether this task initialises, saves checkpoints and writes summaries."""
+        if not self.tasks:
+            return self.task_type == WORKER
+        return self.task_type in (CHIEF, MASTER)
+
+    @property
+    def num_ps_replicas(self) -> int:
+        """Number of parameter servers."""
+        return len(self.tasks.get(PS, ()))
+
+    @property
+    def num_worker_replicas(self) -> int:
+        """Number of tasks that train: workers, chief and master."""
+        if not self.tasks:
+            return 1 if self.task_type == WORKER else 0
+        return sum(len(self.tasks.get(kind, ())) for kind in (WORKER, CHIEF, MASTER))
+
+    @property
+    def global_id(self) -> int | None:
+        """Rank among all tasks that train or serve parameters, the chief first; None for an evaluator."""
+        if self.task_type == EVALUATOR:
+            return None
+        rank = 0
+        for kind in (CHIEF, MASTER, WORKER, PS):
+            if kind == self.task_type:
+                return rank + self.task_id
+            rank += len(self.tasks.get(kind, ()))
+        return rank
+
+
+def from_environment(environ: Mapping[str, str] | None = None) -> Cluster:
+    """Returns the cluster that TF_CONFIG describes; a single machine when it is not set.
+
+    Args:
+        environ: The environment; None means the process's own.
+
+    Raises:
+        ValueError: TF_CONFIG is no JSON object, or contradicts itself.
+    """
+    text = (os.environ if environ is None else environ).get("TF_CONFIG")
+    if not text:
+        return Cluster()
+    try:
+        config = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"TF_CONFIG must be a JSON object: {error}. Received: {text!r}") from error
+    if not isinstance(config, dict):
+        raise ValueError(f"TF_CONFIG must be a JSON object. Received: {text!r}")
+
+    task = config.get("task") or {}
+    tasks = {kind: _addresses(kind, value) for kind, value in (config.get("cluster") or {}).items()}
+    model_dir = config.get("model_dir")
+    service = config.get("service")
+    if not tasks:
+        task_type = task.get("type") or WORKER
+        if task_type not in (WORKER, EVALUATOR):
+            raise ValueError(
+                f"TF_CONFIG without a `cluster` can't be task type {task_type!r}: describe the cluster, "
+                "or leave `task` out for local training."
+            )
+        task_id = _task_index(task)
+        if task_id:
+            raise ValueError(
+                f"TF_CONFIG without a `cluster` has one task, index 0. Received: index={task_id}"
+            )
+        return Cluster({}, task_type, task_id, model_dir=model_dir, service=service)
+
+    task_type, task_id = task.get("type"), _task_index(task)
+    if task_type is None:
+        raise ValueError(
+            f"TF_CONFIG with a `cluster` must name this task's `type`. Received: {text!r}"
+        )
+    if task_type not in TASK_TYPES:
+        raise ValueError(f"Task type must be one of {TASK_TYPES}. Received: type={task_type!r}")
+    if CHIEF not in tasks and MASTER not in tasks:
+        raise ValueError(
+            f"TF_CONFIG's `cluster` must have a {CHIEF!r} task. Received: {sorted(tasks)}"
+        )
+    for kind in (CHIEF, MASTER):
+        if len(tasks.get(kind, ())) > 1:
+            raise ValueError(
+                f"There must be exactly one {kind!r} task. Received: {list(tasks[kind])}"
+            )
+    if task_type == EVALUATOR:
+        return Cluster(tasks, task_type, task_id, model_dir=model_dir, service=service)
+    if task_id >= len(tasks.get(task_type, ())):
+        raise ValueError(
+            f"TF_CONFIG's `cluster` has no {task_type!r} task with index {task_id}. "
+            f"Received: { ({kind: list(value) for kind, value in tasks.items()}) }"
+        )
+    address = tasks[task_type][task_id]
+    protocol = config.get("rpc_layer", "grpc")
+    master = f"{protocol}://{address}" if protocol else address
+    return Cluster(tasks, task_type, task_id, master, model_dir, service)
+
+
+def _addresses(kind: str, value: Any) -> tuple[str, ...]:
+    if kind not in TASK_TYPES:
+        raise ValueError(
+            f"TF_CONFIG's `cluster` has task types of {TASK_TYPES}. Received: {kind!r}"
+        )
+    if not isinstance(value, list) or not all(isinstance(address, str) for address in value):
+        raise ValueError(f"TF_CONFIG's `cluster` must list addresses. Received: {kind}={value!r}")
+    return tuple(value)
+
+
+def _task_index(task: Mapping[str, Any]) -> int:
+    try:
+        index = int(task.get("index") or 0)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"Task index must be an integer. Received: {task!r}") from error
+    if index < 0:
+        raise ValueError(f"Task index must not be negative. Received: index={index}")
+    return index

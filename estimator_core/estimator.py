@@ -1,0 +1,506 @@
+"""Estimator: trains, evaluates, predicts with and exports a model that a `model_fn` defines."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import model_fn as model_fn_lib
+from estimator_core import summaries, tf1
+from estimator_core.checkpoints import reader, warm_start
+from estimator_core.estimator_spec import EstimatorSpec
+from estimator_core.execution import loops
+from estimator_core.execution.base import Execution
+from estimator_core.execution.select import select_execution
+from estimator_core.export.export_outputs import EvalOutput, ExportOutput
+from estimator_core.export.saved_model import SavedModelWriter
+from estimator_core.logs import logger
+from estimator_core.mode_keys import ModeKeys
+from estimator_core.run_config import RunConfig
+
+_LOSS = "loss"
+
+
+class Estimator:
+    """Trains and evaluates a TensorFlow model, and exports it for serving.
+
+    All state is in `model_dir`: an Estimator made for a directory that holds checkpoints continues
+    from the newest one.
+
+    Example:
+        >>> estimator = Estimator(model_fn, model_dir="model")  # doctest: +SKIP
+        >>> estimator.train(input_fn, max_steps=1000)  # doctest: +SKIP
+        >>> estimator.evaluate(eval_input_fn)["loss"]  # doctest: +SKIP
+
+    Args:
+        model_fn: Function of (features, labels, mode, params, config), all but the first optional,
+            that builds the model and returns an `EstimatorSpec`.
+        model_dir: Directory of checkpoints, summaries and exports. None takes `config.model_dir`,
+            or a new temporary directory.
+        config: `RunConfig`; None takes the defaults.
+        params: Dict of hyperparameters for `model_fn`.
+        warm_start_from: Checkpoint, SavedModel or `WarmStartSettings` to start from when
+            `model_dir` has no checkpoint yet.
+
+    Raises:
+        ValueError: An argument contradicts another, or `model_fn` can't be called.
+
+    Source: `tf.estimator.Estimator`.
+    """
+
+    def __init__(
+        self,
+        model_fn: Callable[..., EstimatorSpec],
+        model_dir: str | os.PathLike[str] | None = None,
+        config: RunConfig | None = None,
+        params: Any = None,
+        warm_start_from: Any = None,
+    ):
+        model_fn_lib.check_model_fn(model_fn, params)
+        self._model_fn = model_fn
+        self._params = copy.deepcopy(dict(params) if isinstance(params, Mapping) else params) or {}
+        self._config = _config_with_model_dir(config, model_dir)
+        self._warm_start_settings = warm_start.settings_from(warm_start_from)
+        logger.info("Using config: %s", self._config)
+
+    @property
+    def model_dir(self) -> str:
+        """Directory of checkpoints, summaries and exports."""
+        return self._config.model_dir or ""
+
+    @property
+    def config(self) -> RunConfig:
+        """The settings of this run."""
+        return self._config
+
+    @property
+    def params(self) -> Any:
+        """A copy of the hyperparameters."""
+        return copy.deepcopy(self._params)
+
+    @property
+    def model_fn(self) -> Callable[..., EstimatorSpec]:
+        """The model function, as a function of (features, labels, mode, config)."""
+
+        def public_model_fn(
+            features: Any, labels: Any, mode: str, config: RunConfig
+        ) -> EstimatorSpec:
+            return model_fn_lib.call_model_fn(
+                self._model_fn, features, labels, mode, self.params, config
+            )
+
+        return public_model_fn
+
+    # Training
+
+    def train(
+        self,
+        input_fn: Callable[..., Any],
+        hooks: Sequence[Any] | None = None,
+        steps: int | None = None,
+        max_steps: int | None = None,
+        saving_listeners: Sequence[Any] | None = None,
+    ) -> Estimator:
+        """Trains the model and returns this Estimator.
+
+        Args:
+            input_fn: Function that returns a `tf.data.Dataset` of (features, labels), or such
+                tensors; it may take `mode`, `params`, `config`.
+            hooks: `SessionRunHook`s called around each step.
+            steps: Steps to train from where the model is; None trains to the end of the input.
+            max_steps: Global step at which training ends; nothing happens when it was reached.
+            saving_listeners: `CheckpointSaverListener`s called around each checkpoint.
+
+        Raises:
+            ValueError: Both `steps` and `max_steps` are given, or one is not above 0.
+        """
+        _check_steps(steps=steps, max_steps=max_steps)
+        if steps is not None and max_steps is not None:
+            raise ValueError(
+                f"Can not provide both steps and max_steps. Received: steps={steps}, max_steps={max_steps}"
+            )
+        hooks = _checked_hooks(hooks)
+        _check_listeners(saving_listeners)
+        if max_steps is not None:
+            if reader.saved_global_step(self.model_dir) >= max_steps:
+                logger.info("Skipping training since max_steps has already saved.")
+                return self
+            hooks.append(tf1.train.StopAtStepHook(last_step=max_steps))
+        elif steps is not None:
+            hooks.append(tf1.train.StopAtStepHook(num_steps=steps))
+
+        execution = select_execution(self._config, ModeKeys.TRAIN)
+        with self._graph(execution):
+            inputs = execution.make_inputs(self._input_fn(input_fn, ModeKeys.TRAIN), ModeKeys.TRAIN)
+            spec = execution.call_model_fn(
+                self._bound_model_fn(ModeKeys.TRAIN), inputs, ModeKeys.TRAIN
+            )
+            if self._warm_start_settings and not self.latest_checkpoint():
+                warm_start.warm_start(self._warm_start_settings)
+            loss = loops.train(execution, spec, inputs, self._config, hooks, saving_listeners or ())
+        logger.info("Loss for final step: %s.", loss)
+        return self
+
+    # Evaluation
+
+    def evaluate(
+        self,
+        input_fn: Callable[..., Any],
+        steps: int | None = None,
+        hooks: Sequence[Any] | None = None,
+        checkpoint_path: str | None = None,
+        name: str | None = None,
+    ) -> dict[str, Any]:
+        """Returns the metrics of the model over `input_fn`, and writes them as summaries.
+
+        Args:
+            input_fn: As in `train`.
+            steps: Batches to evaluate; None goes to the end of the input.
+            hooks: `SessionRunHook`s called around each batch.
+            checkpoint_path: Checkpoint to evaluate; None takes the newest one, or the initial
+                variables when there is none.
+            name: Distinguishes several evaluations: summaries go to `eval_<name>`.
+
+        Returns:
+            Metric name to NumPy value, with "loss" (mean over batches) and "global_step".
+
+        Raises:
+            ValueError: `steps` is not above 0, the input is empty, or a metric is named "loss".
+        """
+        _check_steps(steps=steps)
+        hooks = _checked_hooks(hooks)
+        checkpoint_path = self._checkpoint_to_restore(checkpoint_path, "evaluate")
+        execution = select_execution(self._config, ModeKeys.EVAL)
+        with self._graph(execution) as global_step:
+            inputs = execution.make_inputs(self._input_fn(input_fn, ModeKeys.EVAL), ModeKeys.EVAL)
+            spec = execution.call_model_fn(
+                self._bound_model_fn(ModeKeys.EVAL), inputs, ModeKeys.EVAL
+            )
+            if self._warm_start_settings and checkpoint_path is None:
+                warm_start.warm_start(self._warm_start_settings)
+            values, update_op = _evaluation_ops(spec, global_step)
+            results = loops.evaluate(
+                execution, spec, inputs, update_op, values, checkpoint_path, steps, hooks
+            )
+        step = int(results[tf1.GraphKeys.GLOBAL_STEP])
+        eval_dir = self.eval_dir(name)
+        summaries.write_evaluation(eval_dir, results, step)
+        if checkpoint_path:
+            summaries.write_checkpoint_path(eval_dir, checkpoint_path, step)
+        return results
+
+    def eval_dir(self, name: str | None = None) -> str:
+        """Returns the directory of evaluation summaries: `eval`, or `eval_<name>`."""
+        return os.path.join(self.model_dir, "eval" if not name else f"eval_{name}")
+
+    # Prediction
+
+    def predict(
+        self,
+        input_fn: Callable[..., Any],
+        predict_keys: Any = None,
+        hooks: Sequence[Any] | None = None,
+        checkpoint_path: str | None = None,
+        yield_single_examples: bool = True,
+    ) -> Iterator[Any]:
+        """Yields the predictions for `input_fn`, example by example.
+
+        Args:
+            input_fn: As in `train`; labels, if any, are left out.
+            predict_keys: Names of the predictions to yield; None yields all. Only for a `model_fn`
+                whose predictions are a dict.
+            hooks: `SessionRunHook`s called around each batch.
+            checkpoint_path: Checkpoint to predict with; None takes the newest one, or the initial
+                variables when there is none.
+            yield_single_examples: False yields whole batches.
+
+        Yields:
+            Dict of name to NumPy value, or a NumPy value when predictions are a `Tensor`.
+
+        Raises:
+            ValueError: `predict_keys` names none of the predictions, or batch sizes differ.
+        """
+        hooks = _checked_hooks(hooks)
+        checkpoint_path = self._checkpoint_to_restore(checkpoint_path, "predict")
+        execution = select_execution(self._config, ModeKeys.PREDICT)
+        with self._graph(execution):
+            inputs = execution.make_inputs(
+                self._input_fn(input_fn, ModeKeys.PREDICT), ModeKeys.PREDICT
+            )
+            if inputs.is_endless:
+                logger.warning(
+                    "Input graph does not use tf.data.Dataset or contain a QueueRunner. "
+                    "That means predict yields forever. This is probably a mistake."
+                )
+            spec = execution.call_model_fn(
+                self._bound_model_fn(ModeKeys.PREDICT), inputs, ModeKeys.PREDICT
+            )
+            if self._warm_start_settings and checkpoint_path is None:
+                warm_start.warm_start(self._warm_start_settings)
+            yield from loops.predict(
+                execution,
+                spec,
+                inputs,
+                _selected(spec.predictions, predict_keys),
+                checkpoint_path,
+                yield_single_examples,
+                hooks,
+            )
+
+    # Export
+
+    def export_saved_model(
+        self,
+        export_dir_base: str,
+        serving_input_receiver_fn: Callable[[], Any],
+        assets_extra: Mapping[str, str] | None = None,
+        as_text: bool = False,
+        checkpoint_path: str | None = None,
+        experimental_mode: str = ModeKeys.PREDICT,
+    ) -> bytes:
+        """Exports the model as a SavedModel and returns its directory, a timestamp below the base.
+
+        Args:
+            export_dir_base: Directory that holds the exports.
+            serving_input_receiver_fn: Function without arguments that returns a
+                `ServingInputReceiver` or `TensorServingInputReceiver`.
+            assets_extra: Paths below `assets.extra/` to the files to copy there.
+            as_text: Whether the graph is written as text.
+            checkpoint_path: Checkpoint to export; None takes the newest one.
+            experimental_mode: The mode whose graph is exported.
+
+        Raises:
+            ValueError: There is no checkpoint, or no signature can be exported.
+        """
+        if serving_input_receiver_fn is None:
+            raise ValueError("serving_input_receiver_fn must be defined. Received: None")
+        return self.experimental_export_all_saved_models(
+            export_dir_base,
+            {experimental_mode: serving_input_receiver_fn},
+            assets_extra,
+            as_text,
+            checkpoint_path,
+        )
+
+    def experimental_export_all_saved_models(
+        self,
+        export_dir_base: str,
+        input_receiver_fn_map: Mapping[str, Callable[[], Any]],
+        assets_extra: Mapping[str, str] | None = None,
+        as_text: bool = False,
+        checkpoint_path: str | None = None,
+    ) -> bytes:
+        """Exports one SavedModel with a graph for each mode, and returns its directory.
+
+        A graph of mode EVAL has the signature "eval", with loss, predictions and metrics, and with
+        the labels when its receiver gives them.
+
+        Args:
+            export_dir_base: Directory that holds the exports.
+            input_receiver_fn_map: Mode to the function that returns its receiver.
+            assets_extra: Paths below `assets.extra/` to the files to copy there.
+            as_text: Whether the graph is written as text.
+            checkpoint_path: Checkpoint to export; None takes the newest one.
+
+        Raises:
+            ValueError: There is no checkpoint, no mode is given, or a mode can't be exported.
+        """
+        checkpoint_path = checkpoint_path or self.latest_checkpoint()
+        if not checkpoint_path:
+            raise ValueError(f"Couldn't find trained model at {self.model_dir}.")
+        modes = [
+            mode for mode in (ModeKeys.PREDICT, ModeKeys.EVAL) if input_receiver_fn_map.get(mode)
+        ]
+        if not modes or set(input_receiver_fn_map) - set(modes):
+            raise ValueError(
+                f"A model can be exported for the modes {ModeKeys.PREDICT!r} and {ModeKeys.EVAL!r}. "
+                f"Received: {sorted(input_receiver_fn_map)}"
+            )
+        base = tf.compat.as_str_any(export_dir_base)
+        with SavedModelWriter(base, assets_extra, as_text) as writer:
+            for mode in modes:
+                self._export_mode(writer, mode, input_receiver_fn_map[mode], checkpoint_path)
+        return tf.compat.as_bytes(writer.path)
+
+    def _export_mode(
+        self,
+        writer: SavedModelWriter,
+        mode: str,
+        receiver_fn: Callable[[], Any],
+        checkpoint_path: str,
+    ) -> None:
+        execution = select_execution(self._config, mode)
+        with self._graph(execution):
+            receiver = receiver_fn()
+            labels = getattr(receiver, "labels", None)
+            spec = self._bound_model_fn(mode)(receiver.features, labels)
+            outputs: dict[str, ExportOutput]
+            if mode == ModeKeys.EVAL:
+                metrics = _metric_ops(spec)
+                outputs = {"eval": EvalOutput(spec.loss, spec.predictions or None, metrics, labels)}
+            else:
+                outputs = spec.export_outputs_or_default()
+            writer.add(
+                mode,
+                spec,
+                outputs,
+                receiver.receiver_tensors,
+                getattr(receiver, "receiver_tensors_alternatives", None),
+                checkpoint_path,
+                self._config.session_config,
+            )
+
+    # Checkpoints
+
+    def latest_checkpoint(self) -> str | None:
+        """Returns the path of the newest checkpoint; None when there is none."""
+        return tf.train.latest_checkpoint(self.model_dir)
+
+    def get_variable_names(self) -> list[str]:
+        """Returns the names of all variables in the newest checkpoint.
+
+        Raises:
+            ValueError: There is no checkpoint yet.
+        """
+        return reader.variable_names(self.model_dir)
+
+    def get_variable_value(self, name: str) -> Any:
+        """Returns the value of a variable in the newest checkpoint, a NumPy array.
+
+        Raises:
+            ValueError: There is no checkpoint yet, or no such variable.
+        """
+        return reader.variable_value(self.model_dir, name)
+
+    def _checkpoint_to_restore(self, checkpoint_path: str | None, purpose: str) -> str | None:
+        checkpoint_path = checkpoint_path or self.latest_checkpoint()
+        if not checkpoint_path:
+            logger.info(
+                "Could not find trained model in model_dir: %s, running initialization to %s.",
+                self.model_dir,
+                purpose,
+            )
+        return checkpoint_path
+
+    # Building a graph
+
+    @contextlib.contextmanager
+    def _graph(self, execution: Execution) -> Iterator[Any]:
+        """Makes a new graph the default one, with its seed and global step; yields the latter."""
+        with (
+            tf.Graph().as_default() as graph,
+            graph.device(self._config.device_fn),
+            execution.scope(),
+        ):
+            tf1.set_random_seed(self._config.tf_random_seed)
+            yield tf1.train.create_global_step(graph)
+
+    def _input_fn(self, input_fn: Callable[..., Any], mode: str) -> Callable[[], Any]:
+        def call(input_context: Any = None) -> Any:
+            return model_fn_lib.call_input_fn(
+                input_fn, mode, self.params, self._config, input_context
+            )
+
+        return call
+
+    def _bound_model_fn(self, mode: str) -> Callable[[Any, Any], EstimatorSpec]:
+        def call(features: Any, labels: Any) -> EstimatorSpec:
+            return model_fn_lib.call_model_fn(
+                self._model_fn, features, labels, mode, self.params, self._config
+            )
+
+        return call
+
+
+def _config_with_model_dir(config: RunConfig | None, model_dir: Any) -> RunConfig:
+    """Returns the one configuration that both arguments of an Estimator stand for."""
+    if config is None:
+        config = RunConfig()
+        logger.info("Using default config.")
+    elif not isinstance(config, RunConfig):
+        raise ValueError(f"config must be an instance of RunConfig. Received: config={config!r}")
+    if model_dir is not None:
+        model_dir = tf.compat.as_str_any(os.fspath(model_dir))
+        if config.model_dir is not None and config.model_dir != model_dir:
+            raise ValueError(
+                "model_dir is set both in the constructor and in RunConfig, with different values. "
+                f"Received: model_dir={model_dir!r}, RunConfig's model_dir={config.model_dir!r}"
+            )
+        return config.replace(model_dir=model_dir)
+    if config.model_dir is None:
+        model_dir = tempfile.mkdtemp()
+        logger.warning("Using temporary folder as model directory: %s", model_dir)
+        return config.replace(model_dir=model_dir)
+    return config
+
+
+def _check_steps(**steps_by_name: int | None) -> None:
+    for name, value in steps_by_name.items():
+        if value is not None and value <= 0:
+            raise ValueError(f"Must specify {name} > 0. Received: {name}={value}")
+
+
+def _checked_hooks(hooks: Sequence[Any] | None) -> list[Any]:
+    hooks = list(hooks or ())
+    for hook in hooks:
+        if not isinstance(hook, tf1.train.SessionRunHook):
+            raise TypeError(f"Hooks must be a SessionRunHook. Received: {hook!r}")
+    return hooks
+
+
+def _check_listeners(listeners: Sequence[Any] | None) -> None:
+    for listener in listeners or ():
+        if not isinstance(listener, tf1.train.CheckpointSaverListener):
+            raise TypeError(
+                f"saving_listeners must be a list of CheckpointSaverListener. Received: {listener!r}"
+            )
+
+
+def _selected(predictions: Any, keys: Any) -> Any:
+    """Returns the predictions that `keys` name."""
+    if keys is None:
+        return predictions
+    if not isinstance(predictions, Mapping):
+        raise ValueError(
+            f"predict_keys argument is not valid: predictions are no dict. Received: {keys}"
+        )
+    keys = [keys] if isinstance(keys, str) else list(keys)
+    selected = {name: value for name, value in predictions.items() if name in keys}
+    if not selected:
+        raise ValueError(
+            f"Expected to run at least one output from {sorted(predictions)}. Received: predict_keys={keys}"
+        )
+    return selected
+
+
+def _metric_ops(spec: EstimatorSpec) -> dict[str, tuple[Any, Any]]:
+    """Returns the spec's metrics as (value, update_op) pairs."""
+    metrics = {}
+    for name, metric in spec.eval_metric_ops.items():
+        if not isinstance(metric, tuple):
+            raise ValueError(
+                f"Keras metrics are not supported in eval_metric_ops yet: give a (value, update_op) pair. "
+                f"Received: {name}={metric!r}"
+            )
+        metrics[name] = metric
+    return metrics
+
+
+def _evaluation_ops(spec: EstimatorSpec, global_step: Any) -> tuple[dict[str, Any], Any]:
+    """Returns the values to read after an evaluation, and the operation that adds a batch to them."""
+    metrics = _metric_ops(spec)
+    if _LOSS in metrics:
+        raise ValueError(
+            f"Metric with name {_LOSS!r} is not allowed, because Estimator already defines a default "
+            "metric with the same name."
+        )
+    metrics[_LOSS] = tf1.metrics.mean(spec.loss)
+    values = {name: value for name, (value, _) in metrics.items()}
+    values[tf1.GraphKeys.GLOBAL_STEP] = global_step
+    return values, tf.group(*(update for _, update in metrics.values()))

@@ -1,0 +1,225 @@
+"""EstimatorSpec: what a model_fn returns, checked on the spot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.export.export_outputs import ExportOutput, PredictOutput
+from estimator_core.mode_keys import ModeKeys
+
+DEFAULT_SERVING_SIGNATURE = tf1.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
+
+
+class _Fields(NamedTuple):
+    mode: str
+    predictions: Any
+    loss: Any
+    train_op: Any
+    eval_metric_ops: dict[str, Any]
+    export_outputs: dict[str, ExportOutput] | None
+    training_chief_hooks: tuple[Any, ...]
+    training_hooks: tuple[Any, ...]
+    scaffold: Any
+    evaluation_hooks: tuple[Any, ...]
+    prediction_hooks: tuple[Any, ...]
+
+
+class EstimatorSpec(_Fields):
+    """The ops and tensors of one mode, as a `model_fn` returns them.
+
+    A mode needs its own arguments: TRAIN `loss` and `train_op`, EVAL `loss`, PREDICT `predictions`.
+
+    Example:
+        >>> def model_fn(features, labels, mode):
+        ...     weight = tf.compat.v1.get_variable("weight", [])
+        ...     predictions = weight * features["x"]
+        ...     loss = tf.reduce_mean(tf.square(predictions - labels))
+        ...     optimizer = tf.compat.v1.train.GradientDescentOptimizer(0.1)
+        ...     step = tf.compat.v1.train.get_global_step()
+        ...     return EstimatorSpec(mode, predictions, loss, optimizer.minimize(loss, step))
+
+    Args:
+        mode: One of `ModeKeys`.
+        predictions: `Tensor`, or dict of name to `Tensor`, `[batch_size, ...]` each.
+        loss: `Tensor` with one element.
+        train_op: Operation or `Tensor` of one training step.
+        eval_metric_ops: Metrics by name: each a `(value, update_op)` pair or a Keras metric that
+            was already updated with the batch.
+        export_outputs: `ExportOutput`s by signature name. With several, one must be named
+            "serving_default". None exports `predictions`.
+        training_chief_hooks: `SessionRunHook`s for training on the chief.
+        training_hooks: `SessionRunHook`s for training on every worker.
+        scaffold: `tf.compat.v1.train.Scaffold`; None means a default one.
+        evaluation_hooks: `SessionRunHook`s for evaluation.
+        prediction_hooks: `SessionRunHook`s for prediction.
+
+    Raises:
+        ValueError: Something that the mode needs is missing or has the wrong shape.
+        TypeError: Something has the wrong type.
+
+    Source: `tf.estimator.EstimatorSpec`.
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        mode: str,
+        predictions: Any = None,
+        loss: Any = None,
+        train_op: Any = None,
+        eval_metric_ops: Mapping[str, Any] | None = None,
+        export_outputs: Mapping[str, ExportOutput] | None = None,
+        training_chief_hooks: Sequence[Any] | None = None,
+        training_hooks: Sequence[Any] | None = None,
+        scaffold: Any = None,
+        evaluation_hooks: Sequence[Any] | None = None,
+        prediction_hooks: Sequence[Any] | None = None,
+    ) -> EstimatorSpec:
+        """Returns the checked EstimatorSpec."""
+        if mode not in ModeKeys.ALL:
+            raise ValueError(f"mode must be one of {ModeKeys.ALL}. Received: mode={mode!r}")
+        return super().__new__(
+            cls,
+            mode=mode,
+            predictions=_checked_predictions(predictions, mode),
+            loss=_checked_loss(loss, mode),
+            train_op=_checked_train_op(train_op, mode),
+            eval_metric_ops=_checked_eval_metric_ops(eval_metric_ops),
+            export_outputs=_checked_export_outputs(export_outputs),
+            training_chief_hooks=_checked_hooks(training_chief_hooks, "training_chief_hooks"),
+            training_hooks=_checked_hooks(training_hooks, "training_hooks"),
+            scaffold=_checked_scaffold(scaffold),
+            evaluation_hooks=_checked_hooks(evaluation_hooks, "evaluation_hooks"),
+            prediction_hooks=_checked_hooks(prediction_hooks, "prediction_hooks"),
+        )
+
+    def _replace(self, **changes: Any) -> EstimatorSpec:
+        """Returns a copy with some fields changed; the mode stays, and the result is checked."""
+        if changes.get("mode", self.mode) != self.mode:
+            raise ValueError(
+                f"mode of EstimatorSpec cannot be changed. Received: {changes['mode']!r}"
+            )
+        return EstimatorSpec(**{**self._asdict(), **changes})
+
+    def export_outputs_or_default(self) -> dict[str, ExportOutput]:
+        """Returns the signatures to export: those given, or the predictions as the default one."""
+        if self.export_outputs is None:
+            return {DEFAULT_SERVING_SIGNATURE: PredictOutput(self.predictions)}
+        return self.export_outputs
+
+
+def _checked_predictions(predictions: Any, mode: str) -> Any:
+    if predictions is None:
+        if mode == ModeKeys.PREDICT:
+            raise ValueError("Missing predictions: EstimatorSpec needs them in mode PREDICT.")
+        return {}
+    if isinstance(predictions, Mapping):
+        return {
+            key: _in_graph(value, f"predictions[{key!r}]") for key, value in predictions.items()
+        }
+    return _in_graph(predictions, "predictions")
+
+
+def _checked_loss(loss: Any, mode: str) -> Any:
+    if loss is None:
+        if mode in (ModeKeys.TRAIN, ModeKeys.EVAL):
+            raise ValueError(f"Missing loss: EstimatorSpec needs it in mode {mode!r}.")
+        return None
+    if not tf.is_tensor(loss):
+        loss = tf.convert_to_tensor(loss)
+    loss = _in_graph(loss, "loss")
+    if not loss.shape.is_compatible_with(tf.TensorShape([])):
+        if loss.shape.num_elements() != 1:
+            raise ValueError(
+                f"Loss must be scalar, with shape [] or [1]; tf.reduce_mean makes it one. Received: {loss}"
+            )
+        loss = tf.reshape(loss, [])
+    return loss
+
+
+def _checked_train_op(train_op: Any, mode: str) -> Any:
+    if train_op is None:
+        if mode == ModeKeys.TRAIN:
+            raise ValueError("Missing train_op: EstimatorSpec needs it in mode TRAIN.")
+        return None
+    if not (tf.is_tensor(train_op) or isinstance(train_op, (tf.Operation, tf.Variable))):
+        raise TypeError(
+            f"train_op must be an Operation or a Tensor. Received: train_op={train_op!r}"
+        )
+    return train_op
+
+
+def _checked_eval_metric_ops(eval_metric_ops: Mapping[str, Any] | None) -> dict[str, Any]:
+    if eval_metric_ops is None:
+        return {}
+    if not isinstance(eval_metric_ops, Mapping):
+        raise TypeError(f"eval_metric_ops must be a dict. Received: {eval_metric_ops!r}")
+    for name, metric in eval_metric_ops.items():
+        is_pair = isinstance(metric, tuple) and len(metric) == 2
+        is_keras_metric = hasattr(metric, "update_state") and hasattr(metric, "result")
+        if not (is_pair or is_keras_metric):
+            raise TypeError(
+                "Values of eval_metric_ops must be (metric_value, update_op) pairs or Keras metrics. "
+                f"Received: {name}={metric!r}"
+            )
+    return dict(eval_metric_ops)
+
+
+def _checked_export_outputs(
+    export_outputs: Mapping[str, ExportOutput] | None,
+) -> dict[str, ExportOutput] | None:
+    if export_outputs is None:
+        return None
+    if not isinstance(export_outputs, Mapping):
+        raise TypeError(f"export_outputs must be a dict. Received: {export_outputs!r}")
+    for name, output in export_outputs.items():
+        if not isinstance(output, ExportOutput):
+            raise TypeError(
+                f"Values of export_outputs must be ExportOutput objects. Received: {name}={output!r}"
+            )
+    outputs = dict(export_outputs)
+    if DEFAULT_SERVING_SIGNATURE not in outputs:
+        if len(outputs) != 1:
+            raise ValueError(
+                "export_outputs needs a default when it does not hold exactly one output: name one "
+                f"of them {DEFAULT_SERVING_SIGNATURE!r}. Received: {sorted(outputs)}"
+            )
+        outputs[DEFAULT_SERVING_SIGNATURE] = next(iter(outputs.values()))
+    return outputs
+
+
+def _checked_hooks(hooks: Sequence[Any] | None, name: str) -> tuple[Any, ...]:
+    hooks = tuple(hooks or ())
+    for hook in hooks:
+        if not isinstance(hook, tf1.train.SessionRunHook):
+            raise TypeError(
+                f"All hooks must be SessionRunHook instances. Received: {name}={hook!r}"
+            )
+    return hooks
+
+
+def _checked_scaffold(scaffold: Any) -> Any:
+    if scaffold is None:
+        return tf1.train.Scaffold()
+    if not isinstance(scaffold, tf1.train.Scaffold):
+        raise TypeError(f"scaffold must be a tf.compat.v1.train.Scaffold. Received: {scaffold!r}")
+    return scaffold
+
+
+def _in_graph(value: Any, name: str) -> Any:
+    """Returns `value` when it is a tensor of the graph being built."""
+    if not (tf.is_tensor(value) or isinstance(value, tf.Variable)):
+        raise TypeError(f"{name} must be a Tensor. Received: {value!r}")
+    graph = tf1.get_default_graph()
+    value_graph = getattr(value, "graph", graph)
+    if value_graph is not graph:
+        raise ValueError(
+            f"{name} was made in another graph than the one that the Estimator is building: make it "
+            f"inside model_fn. Received: {value!r}"
+        )
+    return value

@@ -1,0 +1,254 @@
+"""The train, evaluate and predict loops, each written once, for every Execution."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from estimator_core import summaries, tf1
+from estimator_core.estimator_spec import EstimatorSpec
+from estimator_core.execution.base import Execution, Inputs
+from estimator_core.logs import logger
+from estimator_core.run_config import RunConfig
+
+
+def train(
+    execution: Execution,
+    spec: EstimatorSpec,
+    inputs: Inputs,
+    config: RunConfig,
+    hooks: Sequence[Any] = (),
+    saving_listeners: Sequence[Any] = (),
+) -> Any:
+    """Runs `spec.train_op` until a hook or the end of the input stops it.
+
+    Continues from the newest checkpoint of `config.model_dir`.
+
+    Args:
+        execution: How the graph runs.
+        spec: What runs, with the global step in the same graph.
+        inputs: What feeds it.
+        config: Intervals of checkpoints, summaries and log lines.
+        hooks: The caller's `SessionRunHook`s.
+        saving_listeners: `CheckpointSaverListener`s, called around each checkpoint.
+
+    Returns:
+        The loss of the last step, a NumPy scalar; None when there was no step.
+
+    Raises:
+        ValueError: There are listeners, but no checkpoints are saved.
+    """
+    summaries.add_loss_summary(spec.loss)
+    hooks = _train_hooks(execution, spec, inputs, config, hooks, saving_listeners)
+    loss = None
+    creator = execution.session_creator(spec.scaffold, checkpoint_dir=config.model_dir)
+    with tf1.train.MonitoredSession(session_creator=creator, hooks=hooks) as session:
+        while not session.should_stop():
+            _, loss = session.run([spec.train_op, spec.loss])
+    if loss is None:
+        logger.warning(
+            "Training with estimator made no steps. Perhaps input is empty or misspecified."
+        )
+    return loss
+
+
+def _train_hooks(
+    execution: Execution,
+    spec: EstimatorSpec,
+    inputs: Inputs,
+    config: RunConfig,
+    hooks: Sequence[Any],
+    saving_listeners: Sequence[Any],
+) -> list[Any]:
+    """Returns all hooks in the order in which they see a step.
+
+    The loss is checked before the checkpoint is saved, so that a NaN never replaces the last good
+    state of the model.
+    """
+    global_step = tf1.train.get_global_step()
+    every = [*inputs.hooks, *hooks, *spec.training_hooks, tf1.train.NanTensorHook(spec.loss)]
+    if config.log_step_count_steps:
+        every.append(
+            tf1.train.LoggingTensorHook(
+                {"loss": spec.loss, "step": global_step}, every_n_iter=config.log_step_count_steps
+            )
+        )
+    if not execution.is_chief:
+        return every
+
+    chief = []
+    if config.log_step_count_steps:
+        chief.append(
+            tf1.train.StepCounterHook(
+                every_n_steps=config.log_step_count_steps, output_dir=config.model_dir
+            )
+        )
+    if config.save_summary_steps:
+        chief.append(
+            tf1.train.SummarySaverHook(
+                save_steps=config.save_summary_steps,
+                output_dir=config.model_dir,
+                scaffold=spec.scaffold,
+            )
+        )
+    _ensure_saver(config)
+    savers = [
+        hook
+        for hook in (*every, *spec.training_chief_hooks)
+        if isinstance(hook, tf1.train.CheckpointSaverHook)
+    ]
+    if not savers and (config.save_checkpoints_secs or config.save_checkpoints_steps):
+        savers = [
+            tf1.train.CheckpointSaverHook(
+                config.model_dir,
+                save_secs=config.save_checkpoints_secs,
+                save_steps=config.save_checkpoints_steps,
+                scaffold=spec.scaffold,
+                listeners=[],
+                save_graph_def=config.checkpoint_save_graph_def,
+            )
+        ]
+        chief.append(savers[0])
+    if saving_listeners:
+        if not savers:
+            raise ValueError(
+                "There should be a CheckpointSaverHook to use saving_listeners: set RunConfig's "
+                "save_checkpoints_steps or save_checkpoints_secs."
+            )
+        # A saver hook that the user made takes no more listeners through its public interface.
+        savers[0]._listeners.extend(saving_listeners)
+    return [*every, *spec.training_chief_hooks, *chief]
+
+
+def _ensure_saver(config: RunConfig) -> None:
+    """Adds the saver that keeps as many checkpoints as `config` says, unless model_fn made one."""
+    if not tf1.get_collection(tf1.GraphKeys.SAVERS):
+        saver = tf1.train.Saver(
+            sharded=True,
+            max_to_keep=config.keep_checkpoint_max,
+            keep_checkpoint_every_n_hours=config.keep_checkpoint_every_n_hours,
+            defer_build=True,
+            save_relative_paths=True,
+        )
+        tf1.add_to_collection(tf1.GraphKeys.SAVERS, saver)
+
+
+def evaluate(
+    execution: Execution,
+    spec: EstimatorSpec,
+    inputs: Inputs,
+    update_op: Any,
+    values: Mapping[str, Any],
+    checkpoint_path: str | None,
+    steps: int | None = None,
+    hooks: Sequence[Any] = (),
+) -> dict[str, Any]:
+    """Runs `update_op` over the input, then reads `values` once.
+
+    Args:
+        execution: How the graph runs.
+        spec: What runs.
+        inputs: What feeds it.
+        update_op: Operation that adds one batch to the metrics.
+        values: Metric name to the `Tensor` to read at the end.
+        checkpoint_path: Checkpoint to restore; None evaluates the initial variables.
+        steps: Batches to evaluate; None goes to the end of the input.
+        hooks: The caller's `SessionRunHook`s.
+
+    Returns:
+        Metric name to NumPy value.
+
+    Raises:
+        ValueError: The input gave no batch at all.
+    """
+    logger.info("Starting evaluation at %s", time.strftime("%Y-%m-%dT%H:%M:%S"))
+    start = time.monotonic()
+    final = tf1.train.FinalOpsHook(final_ops=dict(values))
+    progress = _EvaluationProgress(steps)
+    every = [*inputs.hooks, *hooks, *spec.evaluation_hooks, progress, final]
+    creator = execution.session_creator(spec.scaffold, checkpoint_path=checkpoint_path)
+    with tf1.train.MonitoredSession(session_creator=creator, hooks=every) as session:
+        while not session.should_stop():
+            session.run(update_op)
+    if not progress.done:
+        raise ValueError(
+            "Evaluation made no steps: input_fn gave no batch. Check that its files are not empty and "
+            "that it does not drop the last, smaller batch."
+        )
+    logger.info("Inference Time : %0.5fs", time.monotonic() - start)
+    logger.info("Finished evaluation at %s", time.strftime("%Y-%m-%d-%H:%M:%S"))
+    return final.final_ops_values
+
+
+class _EvaluationProgress(tf1.train.SessionRunHook):
+    """Counts the evaluated batches, logs about ten times, and stops after `steps` of them."""
+
+    def __init__(self, steps: int | None):
+        self._steps = steps
+        self._log_every = 1 if steps is None or steps < 20 else steps // 10
+        self.done = 0
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Counts a batch."""
+        del run_values
+        self.done += 1
+        if self._steps is not None and (
+            self.done % self._log_every == 0 or self.done == self._steps
+        ):
+            logger.info("Evaluation [%d/%d]", self.done, self._steps)
+        if self.done == self._steps:
+            run_context.request_stop()
+
+
+def predict(
+    execution: Execution,
+    spec: EstimatorSpec,
+    inputs: Inputs,
+    predictions: Any,
+    checkpoint_path: str | None,
+    yield_single_examples: bool = True,
+    hooks: Sequence[Any] = (),
+) -> Iterator[Any]:
+    """Yields predictions to the end of the input.
+
+    Args:
+        execution: How the graph runs.
+        spec: What runs.
+        inputs: What feeds it.
+        predictions: `Tensor` or dict of name to `Tensor` to yield.
+        checkpoint_path: Checkpoint to restore; None predicts with the initial variables.
+        yield_single_examples: Whether examples are yielded one by one, or whole batches.
+        hooks: The caller's `SessionRunHook`s.
+
+    Yields:
+        NumPy values with the structure of `predictions`.
+
+    Raises:
+        ValueError: Single examples are asked for, and the outputs differ in batch size.
+    """
+    every = [*inputs.hooks, *hooks, *spec.prediction_hooks]
+    creator = execution.session_creator(spec.scaffold, checkpoint_path=checkpoint_path)
+    with tf1.train.MonitoredSession(session_creator=creator, hooks=every) as session:
+        while not session.should_stop():
+            batch = session.run(predictions)
+            if yield_single_examples:
+                yield from _single_examples(batch)
+            else:
+                yield batch
+
+
+def _single_examples(batch: Any) -> Iterator[Any]:
+    if not isinstance(batch, dict):
+        yield from batch
+        return
+    sizes = {name: np.shape(value)[0] if np.ndim(value) else None for name, value in batch.items()}
+    if None in sizes.values() or len(set(sizes.values())) > 1:
+        raise ValueError(
+            "Batch length of predictions should be same to yield single examples; use "
+            f"yield_single_examples=False. Received: batch sizes={sizes}"
+        )
+    for index in range(next(iter(sizes.values()), None) or 0):
+        yield {name: value[index] for name, value in batch.items()}

@@ -1,0 +1,212 @@
+"""What an exported model answers: one `ExportOutput` becomes one signature of the SavedModel."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+
+_SUPERVISED_METHOD_NAME = "tensorflow/supervised/{}"
+
+
+class ExportOutput(abc.ABC):
+    """One answer of an exported model.
+
+    Source: `tf.estimator.export.ExportOutput`.
+    """
+
+    @abc.abstractmethod
+    def as_signature_def(self, receiver_tensors: Mapping[str, tf.Tensor]) -> Any:
+        """Returns the `SignatureDef` that maps `receiver_tensors` to this output.
+
+        Args:
+            receiver_tensors: The tensors that a client feeds, by name.
+
+        Raises:
+            ValueError: The receiver tensors can't feed this kind of signature.
+        """
+
+
+def _single_string_input(receiver_tensors: Mapping[str, tf.Tensor], kind: str) -> tf.Tensor:
+    """Returns the one string tensor that classify and regress requests carry."""
+    if len(receiver_tensors) != 1:
+        raise ValueError(
+            f"{kind} signatures take a single tensor input of type tf.string (serialized "
+            f"tf.Examples). Received: receiver_tensors={dict(receiver_tensors)}"
+        )
+    (examples,) = receiver_tensors.values()
+    if tf.as_dtype(examples.dtype) != tf.string:
+        raise ValueError(
+            f"{kind} signatures take a single tensor input of type tf.string (serialized "
+            f"tf.Examples). Received: receiver_tensors={dict(receiver_tensors)}"
+        )
+    return examples
+
+
+class ClassificationOutput(ExportOutput):
+    """Class scores, class labels, or both.
+
+    Args:
+        scores: float `Tensor`, `[batch_size, n_classes]`, or None.
+        classes: string `Tensor`, `[batch_size, n_classes]`, or None.
+
+    Raises:
+        ValueError: Both are None, or one has the wrong dtype.
+
+    Source: `tf.estimator.export.ClassificationOutput`.
+    """
+
+    def __init__(self, scores: Any = None, classes: Any = None):
+        if scores is None and classes is None:
+            raise ValueError(
+                "ClassificationOutput needs `scores`, `classes` or both; both are None."
+            )
+        if scores is not None and not (tf.is_tensor(scores) and scores.dtype.is_floating):
+            raise ValueError(f"Classification scores must be a float32 Tensor. Received: {scores}")
+        if classes is not None and not (tf.is_tensor(classes) and classes.dtype == tf.string):
+            raise ValueError(f"Classification classes must be a string Tensor. Received: {classes}")
+        self._scores = scores
+        self._classes = classes
+
+    @property
+    def scores(self) -> Any:
+        """The class scores, or None."""
+        return self._scores
+
+    @property
+    def classes(self) -> Any:
+        """The class labels, or None."""
+        return self._classes
+
+    def as_signature_def(self, receiver_tensors: Mapping[str, tf.Tensor]) -> Any:
+        """Returns a classify signature over serialized tf.Examples."""
+        examples = _single_string_input(receiver_tensors, "Classification")
+        return tf1.saved_model.classification_signature_def(examples, self._classes, self._scores)
+
+
+class RegressionOutput(ExportOutput):
+    """A regression value.
+
+    Args:
+        value: float `Tensor`, `[batch_size]` or `[batch_size, 1]`.
+
+    Raises:
+        ValueError: `value` is not a float `Tensor`.
+
+    Source: `tf.estimator.export.RegressionOutput`.
+    """
+
+    def __init__(self, value: Any):
+        if not (tf.is_tensor(value) and value.dtype.is_floating):
+            raise ValueError(f"Regression output value must be a float32 Tensor. Received: {value}")
+        self._value = value
+
+    @property
+    def value(self) -> Any:
+        """The regression value."""
+        return self._value
+
+    def as_signature_def(self, receiver_tensors: Mapping[str, tf.Tensor]) -> Any:
+        """Returns a regress signature over serialized tf.Examples."""
+        examples = _single_string_input(receiver_tensors, "Regression")
+        return tf1.saved_model.regression_signature_def(examples, self._value)
+
+
+class PredictOutput(ExportOutput):
+    """Any named tensors.
+
+    Args:
+        outputs: `Tensor`, served as "output", or dict of name to `Tensor`.
+
+    Raises:
+        ValueError: A key is no string, or a value no `Tensor`.
+
+    Source: `tf.estimator.export.PredictOutput`.
+    """
+
+    def __init__(self, outputs: Any):
+        self._outputs = _named_tensors(outputs, "output")
+
+    @property
+    def outputs(self) -> dict[str, Any]:
+        """The tensors by name."""
+        return self._outputs
+
+    def as_signature_def(self, receiver_tensors: Mapping[str, tf.Tensor]) -> Any:
+        """Returns a predict signature."""
+        return tf1.saved_model.predict_signature_def(dict(receiver_tensors), self._outputs)
+
+
+class EvalOutput(ExportOutput):
+    """What evaluation computes: loss, predictions, metrics, and the labels when they are known.
+
+    Args:
+        loss: scalar `Tensor`, or None.
+        predictions: `Tensor` or dict of name to `Tensor`, or None.
+        metrics: dict of name to `(value, update_op)`, or None.
+        labels: `Tensor` or dict of name to `Tensor`, or None.
+
+    Source: `tf.estimator.export.EvalOutput`. The labels are ours: a label may be derived from the
+    raw example, and whoever computes metrics outside the process needs it.
+    """
+
+    def __init__(
+        self,
+        loss: Any = None,
+        predictions: Any = None,
+        metrics: Mapping[str, Any] | None = None,
+        labels: Any = None,
+    ):
+        outputs: dict[str, Any] = {}
+        if loss is not None:
+            outputs["loss"] = _one_tensor(loss)
+        for group, tensors in (("predictions", predictions), ("labels", labels)):
+            if tensors is None:
+                continue
+            if isinstance(tensors, Mapping):
+                outputs |= {f"{group}/{name}": value for name, value in tensors.items()}
+            else:
+                outputs[group] = tensors
+        for name, (value, update_op) in (metrics or {}).items():
+            outputs[f"metrics/{name}/value"] = _one_tensor(value)
+            outputs[f"metrics/{name}/update_op"] = _one_tensor(update_op)
+        self._outputs = _named_tensors(outputs, "output")
+
+    @property
+    def outputs(self) -> dict[str, Any]:
+        """Every tensor by its name in the signature."""
+        return self._outputs
+
+    def as_signature_def(self, receiver_tensors: Mapping[str, tf.Tensor]) -> Any:
+        """Returns a signature of the method "tensorflow/supervised/eval"."""
+        build = tf1.saved_model.build_tensor_info
+        return tf1.saved_model.build_signature_def(
+            inputs={name: build(tensor) for name, tensor in receiver_tensors.items()},
+            outputs={name: build(tensor) for name, tensor in self._outputs.items()},
+            method_name=_SUPERVISED_METHOD_NAME.format("eval"),
+        )
+
+
+def _one_tensor(value: Any) -> Any:
+    """Returns `value`, or for an operation a constant that depends on it: signatures hold tensors."""
+    if isinstance(value, tf.Operation):
+        with tf.control_dependencies([value]):
+            return tf.constant(0, dtype=tf.int32, name="metric_op_wrapper")
+    return value
+
+
+def _named_tensors(tensors: Any, single_name: str) -> dict[str, Any]:
+    if not isinstance(tensors, Mapping):
+        tensors = {single_name: tensors}
+    for name, value in tensors.items():
+        if not isinstance(name, str):
+            raise ValueError(f"Prediction output key must be a string. Received: {name!r}")
+        if not (tf.is_tensor(value) or isinstance(value, tf.Variable)):
+            raise ValueError(
+                f"Prediction output value must be a Tensor. Received: {name}={value!r}"
+            )
+    return dict(tensors)

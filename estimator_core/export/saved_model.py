@@ -1,0 +1,180 @@
+"""Writing a SavedModel: graphs by mode, one checkpoint, a directory that appears whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.estimator_spec import DEFAULT_SERVING_SIGNATURE, EstimatorSpec
+from estimator_core.export.export_outputs import (
+    ClassificationOutput,
+    ExportOutput,
+    RegressionOutput,
+)
+from estimator_core.logs import logger
+from estimator_core.mode_keys import ModeKeys
+
+TAGS = {ModeKeys.TRAIN: "train", ModeKeys.EVAL: "eval", ModeKeys.PREDICT: "serve"}
+_RECEIVER_DEFAULT_NAME = "input"
+_MAX_DIRECTORY_ATTEMPTS = 10
+
+
+class SavedModelWriter:
+    """Collects the graphs of one SavedModel and publishes it under a timestamp.
+
+    It is written beside its final place and renamed at the end, so that a reader never sees half
+    of it. On an exception what was written is removed.
+
+    Example:
+        >>> with SavedModelWriter("exports") as writer:  # doctest: +SKIP
+        ...     with tf.Graph().as_default():
+        ...         writer.add(mode, spec, receiver_tensors, None, checkpoint_path)
+        >>> writer.path  # doctest: +SKIP
+
+    Args:
+        export_dir_base: Directory that holds the exports.
+        assets_extra: Paths below `assets.extra/` to the files to copy there.
+        as_text: Whether the graph is written as text.
+    """
+
+    def __init__(
+        self,
+        export_dir_base: str,
+        assets_extra: Mapping[str, str] | None = None,
+        as_text: bool = False,
+    ):
+        self.path = _timestamped_directory(export_dir_base)
+        head, timestamp = os.path.split(self.path)
+        self._temporary = os.path.join(head, f"temp-{timestamp}")
+        self._assets_extra = dict(assets_extra or {})
+        self._as_text = as_text
+        self._builder = tf1.saved_model.Builder(self._temporary)
+        self._has_variables = False
+
+    def __enter__(self) -> SavedModelWriter:
+        return self
+
+    def __exit__(self, exception_type: Any, exception: Any, traceback: Any) -> None:
+        if exception_type is not None:
+            if tf.io.gfile.exists(self._temporary):
+                tf.io.gfile.rmtree(self._temporary)
+            return
+        self._builder.save(self._as_text)
+        for name, source in self._assets_extra.items():
+            target = os.path.join(self._temporary, "assets.extra", name)
+            tf.io.gfile.makedirs(os.path.dirname(target))
+            tf.io.gfile.copy(source, target)
+        tf.io.gfile.rename(self._temporary, self.path)
+        logger.info("SavedModel written to: %s", self.path)
+
+    def add(
+        self,
+        mode: str,
+        spec: EstimatorSpec,
+        export_outputs: Mapping[str, ExportOutput],
+        receiver_tensors: Mapping[str, Any],
+        alternatives: Mapping[str, Mapping[str, Any]] | None,
+        checkpoint_path: str,
+        session_config: Any = None,
+    ) -> None:
+        """Adds the default graph as that of `mode`, with variables from `checkpoint_path`.
+
+        Args:
+            mode: One of `ModeKeys`.
+            spec: What model_fn returned for it.
+            export_outputs: Its signatures.
+            receiver_tensors: The tensors that are fed, by name.
+            alternatives: Further groups of tensors that may be fed instead.
+            checkpoint_path: Checkpoint of the variables.
+            session_config: `ConfigProto` of the session that restores them.
+        """
+        signatures = signature_defs(export_outputs, receiver_tensors, alternatives)
+        with tf1.Session(config=session_config) as session:
+            scaffold = spec.scaffold
+            if scaffold.local_init_op is not None:
+                local_init_op = scaffold.local_init_op
+            else:
+                local_init_op = tf1.train.Scaffold.default_local_init_op()
+            saver = scaffold.saver or tf1.train.Saver(sharded=True)
+            try:
+                saver.restore(session, checkpoint_path)
+            except tf.errors.NotFoundError as error:
+                raise ValueError(
+                    f"Couldn't load checkpoint {checkpoint_path} into the {mode!r} graph: {error.message}"
+                ) from error
+            common = {
+                "signature_def_map": signatures,
+                "assets_collection": tf1.get_collection(tf1.GraphKeys.ASSET_FILEPATHS),
+                "main_op": local_init_op,
+                "saver": saver,
+                "strip_default_attrs": True,
+            }
+            tags = [TAGS[mode]]
+            if self._has_variables:
+                self._builder.add_meta_graph(tags, **common)
+            else:
+                self._builder.add_meta_graph_and_variables(session, tags, **common)
+                self._has_variables = True
+
+
+def signature_defs(
+    export_outputs: Mapping[str, ExportOutput],
+    receiver_tensors: Mapping[str, Any],
+    alternatives: Mapping[str, Mapping[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """Returns the `SignatureDef`s of all outputs over all ways of feeding them.
+
+    Outputs that the receiver tensors can't feed (classification without serialized examples, say)
+    are left out, and the log says why.
+
+    Raises:
+        ValueError: No signature is left.
+    """
+    groups: dict[str | None, Mapping[str, Any]] = {None: receiver_tensors}
+    groups.update(alternatives or {})
+    included: dict[str, Any] = {}
+    excluded: dict[str, str] = {}
+    for receiver_name, tensors in groups.items():
+        if not isinstance(tensors, Mapping):
+            tensors = {_RECEIVER_DEFAULT_NAME: tensors}
+        for output_name, output in export_outputs.items():
+            name = output_name if receiver_name is None else f"{receiver_name}:{output_name}"
+            try:
+                included[name] = output.as_signature_def(tensors)
+            except ValueError as error:
+                excluded[name] = str(error)
+                if isinstance(output, (ClassificationOutput, RegressionOutput)):
+                    continue
+                raise
+    logger.info("Signatures INCLUDED in export: %s", sorted(included))
+    if excluded:
+        logger.info("Signatures EXCLUDED from export because they cannot be served: %s", excluded)
+    if not included:
+        raise ValueError(f"No signature can be exported. Reasons: {excluded}")
+    if DEFAULT_SERVING_SIGNATURE not in included and "eval" not in included:
+        logger.warning("Export includes no default signature!")
+    return included
+
+
+def _timestamped_directory(export_dir_base: str) -> str:
+    """Returns a directory name in seconds since the epoch that no export has taken yet.
+
+    Raises:
+        RuntimeError: Other exports keep taking the names.
+    """
+    for _ in range(_MAX_DIRECTORY_ATTEMPTS):
+        path = os.path.join(export_dir_base, str(int(time.time())))
+        if not tf.io.gfile.exists(path) and not tf.io.gfile.exists(
+            os.path.join(export_dir_base, f"temp-{os.path.basename(path)}")
+        ):
+            return path
+        time.sleep(1)
+    raise RuntimeError(
+        f"Failed to obtain a unique export directory name after {_MAX_DIRECTORY_ATTEMPTS} attempts. "
+        f"Received: export_dir_base={export_dir_base}"
+    )

@@ -1,0 +1,104 @@
+"""Calling the user's model_fn and input_fn with the arguments that they ask for."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from estimator_core.estimator_spec import EstimatorSpec
+from estimator_core.logs import logger
+
+_MODEL_FN_ARGS = ("features", "labels", "mode", "params", "config")
+
+
+def arg_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Returns the names of the arguments of `function` that a caller can still pass."""
+    bound: set[str] = set()
+    while isinstance(function, functools.partial):
+        bound |= set(function.keywords)
+        signature = list(inspect.signature(function.func).parameters)
+        bound |= set(signature[: len(function.args)])
+        function = function.func
+    parameters = inspect.signature(function).parameters.values()
+    return tuple(
+        p.name
+        for p in parameters
+        if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name not in bound
+    )
+
+
+def check_model_fn(model_fn: Callable[..., Any], params: Any) -> None:
+    """Raises when `model_fn` can't be called as an Estimator calls it.
+
+    Raises:
+        ValueError: It lacks `features`, has arguments nobody passes, or lacks `params` when there
+            are some.
+        TypeError: It is not callable.
+    """
+    if not callable(model_fn):
+        raise TypeError(f"model_fn must be callable. Received: model_fn={model_fn!r}")
+    names = arg_names(model_fn)
+    if "features" not in names:
+        raise ValueError(f"model_fn ({model_fn}) must include features argument. Received: {names}")
+    if params is not None and "params" not in names:
+        raise ValueError(
+            f"model_fn ({model_fn}) does not include params argument, but params ({params}) is passed "
+            "to Estimator."
+        )
+    required = [
+        name
+        for name, p in inspect.signature(model_fn).parameters.items()
+        if p.default is p.empty and name in names and name not in _MODEL_FN_ARGS
+    ]
+    if required:
+        raise ValueError(
+            f"model_fn ({model_fn}) has following not expected args: {required}. It may take "
+            f"{_MODEL_FN_ARGS}; bind others with functools.partial."
+        )
+
+
+def call_model_fn(
+    model_fn: Callable[..., Any], features: Any, labels: Any, mode: str, params: Any, config: Any
+) -> EstimatorSpec:
+    """Returns what `model_fn` returns, after passing it the arguments that it names.
+
+    Raises:
+        ValueError: There are labels but `model_fn` takes none, or it returns no `EstimatorSpec`.
+    """
+    names = arg_names(model_fn)
+    arguments: dict[str, Any] = {}
+    if "labels" in names:
+        arguments["labels"] = labels
+    elif labels is not None:
+        raise ValueError("model_fn does not take labels, but input_fn returns labels.")
+    for name, value in (("mode", mode), ("params", params), ("config", config)):
+        if name in names:
+            arguments[name] = value
+
+    logger.info("Calling model_fn.")
+    spec = model_fn(features=features, **arguments)
+    logger.info("Done calling model_fn.")
+    if not isinstance(spec, EstimatorSpec):
+        raise ValueError(f"model_fn should return an EstimatorSpec. Received: {spec!r}")
+    if spec.mode != mode:
+        raise ValueError(
+            f"model_fn was called in mode {mode!r}. Received: EstimatorSpec(mode={spec.mode!r})"
+        )
+    return spec
+
+
+def call_input_fn(
+    input_fn: Callable[..., Any], mode: str, params: Any, config: Any, input_context: Any = None
+) -> Any:
+    """Returns what `input_fn` returns, after passing it the arguments that it names.
+
+    Raises:
+        TypeError: It is not callable.
+    """
+    if not callable(input_fn):
+        raise TypeError(f"input_fn must be callable. Received: input_fn={input_fn!r}")
+    names = arg_names(input_fn)
+    arguments = {"mode": mode, "params": params, "config": config, "input_context": input_context}
+    return input_fn(**{name: value for name, value in arguments.items() if name in names})

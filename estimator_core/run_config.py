@@ -1,0 +1,229 @@
+"""RunConfig: how an Estimator runs, apart from the model."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import cluster as cluster_lib
+from estimator_core import tf1
+
+
+class _UseDefault:
+    def __repr__(self) -> str:
+        return "<default>"
+
+
+_USE_DEFAULT: Any = _UseDefault()
+_DEFAULT_SAVE_CHECKPOINTS_SECS = 600
+
+
+@dataclasses.dataclass(frozen=True)
+class RunConfig:
+    """The settings of a run. Immutable; `replace` returns a changed copy.
+
+    Example:
+        >>> config = RunConfig(model_dir="model", save_checkpoints_steps=500)
+        >>> config.replace(keep_checkpoint_max=2).keep_checkpoint_max
+        2
+
+    Args:
+        model_dir: Directory of checkpoints, summaries and exports. None leaves it to the Estimator
+            (or to `model_dir` in TF_CONFIG).
+        tf_random_seed: Seed of the graph; None draws one.
+        save_summary_steps: Steps between two summaries; None writes none.
+        save_checkpoints_steps: Steps between two checkpoints; None goes by time.
+        save_checkpoints_secs: Seconds between two checkpoints, 600 when neither is given. With both
+            None there are no checkpoints at all.
+        session_config: `ConfigProto`; None means soft placement, and one grappler pass.
+        keep_checkpoint_max: Checkpoints to keep, the oldest are deleted; None or 0 keeps all.
+        keep_checkpoint_every_n_hours: Beside those, one is kept every so many hours.
+        log_step_count_steps: Steps between two log lines of loss and steps per second; None: never.
+        train_distribute: `tf.distribute.Strategy` for training; None is a single device.
+        device_fn: Function from an `Operation` to its device; None is TensorFlow's placement.
+        protocol: Protocol of the servers, "grpc" when None.
+        eval_distribute: `tf.distribute.Strategy` for evaluation.
+        experimental_distribute: Distribution settings for training and evaluation together.
+        experimental_max_worker_delay_secs: Longest wait of a worker for the others to start.
+        session_creation_timeout_secs: Longest wait for a session, in seconds.
+        checkpoint_save_graph_def: Whether `graph.pbtxt` and the `.meta` files are written.
+
+    Raises:
+        ValueError: A value is out of range, or both checkpoint intervals are given.
+
+    Source: `tf.estimator.RunConfig`.
+    """
+
+    model_dir: str | None = None
+    tf_random_seed: int | None = None
+    save_summary_steps: int | None = 100
+    save_checkpoints_steps: int | None = _USE_DEFAULT
+    save_checkpoints_secs: int | None = _USE_DEFAULT
+    session_config: Any = None
+    keep_checkpoint_max: int | None = 5
+    keep_checkpoint_every_n_hours: float = 10000
+    log_step_count_steps: int | None = 100
+    train_distribute: Any = None
+    device_fn: Callable[[Any], str] | None = None
+    protocol: str | None = None
+    eval_distribute: Any = None
+    experimental_distribute: Any = None
+    experimental_max_worker_delay_secs: int | None = None
+    session_creation_timeout_secs: int = 7200
+    checkpoint_save_graph_def: bool = True
+    _cluster: cluster_lib.Cluster = dataclasses.field(
+        default_factory=cluster_lib.from_environment, init=False, repr=False
+    )
+
+    def __post_init__(self) -> None:
+        cluster = self._cluster
+        if self.model_dir is None:
+            self._set("model_dir", cluster.model_dir)
+        elif not str(self.model_dir):
+            raise ValueError("model_dir must not be empty. Received: model_dir=''")
+        else:
+            self._set("model_dir", str(self.model_dir))
+        if cluster.model_dir is not None and cluster.model_dir != self.model_dir:
+            raise ValueError(
+                "model_dir differs between RunConfig and TF_CONFIG. Received: "
+                f"model_dir={self.model_dir!r}, TF_CONFIG's model_dir={cluster.model_dir!r}"
+            )
+        self._settle_checkpoint_interval()
+        if self.session_config is None:
+            self._set("session_config", _default_session_config(cluster))
+        elif not isinstance(self.session_config, tf1.ConfigProto):
+            raise TypeError(
+                f"session_config must be a ConfigProto. Received: {self.session_config!r}"
+            )
+        for name in (
+            "save_summary_steps",
+            "save_checkpoints_steps",
+            "save_checkpoints_secs",
+            "keep_checkpoint_max",
+            "log_step_count_steps",
+            "experimental_max_worker_delay_secs",
+        ):
+            value = getattr(self, name)
+            if value is not None and value < 0:
+                raise ValueError(f"{name} must not be negative. Received: {name}={value}")
+        if self.keep_checkpoint_every_n_hours <= 0 or self.session_creation_timeout_secs <= 0:
+            raise ValueError(
+                "keep_checkpoint_every_n_hours and session_creation_timeout_secs must be above 0. "
+                f"Received: {self.keep_checkpoint_every_n_hours}, {self.session_creation_timeout_secs}"
+            )
+        if self.tf_random_seed is not None and not isinstance(self.tf_random_seed, int):
+            raise TypeError(f"tf_random_seed must be an integer. Received: {self.tf_random_seed!r}")
+        if self.device_fn is not None and not callable(self.device_fn):
+            raise TypeError(
+                f"device_fn must be callable with one argument. Received: {self.device_fn!r}"
+            )
+
+    def _settle_checkpoint_interval(self) -> None:
+        steps, secs = self.save_checkpoints_steps, self.save_checkpoints_secs
+        if steps is _USE_DEFAULT and secs is _USE_DEFAULT:
+            steps, secs = None, _DEFAULT_SAVE_CHECKPOINTS_SECS
+        elif steps is _USE_DEFAULT:
+            steps = None
+        elif secs is _USE_DEFAULT:
+            secs = None
+        elif steps is not None and secs is not None:
+            raise ValueError(
+                "save_checkpoints_steps and save_checkpoints_secs cannot both be set. Received: "
+                f"save_checkpoints_steps={steps}, save_checkpoints_secs={secs}"
+            )
+        self._set("save_checkpoints_steps", steps)
+        self._set("save_checkpoints_secs", secs)
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def replace(self, **changes: Any) -> RunConfig:
+        """Returns a copy with `changes`; one checkpoint interval replaces the other.
+
+        Raises:
+            ValueError: An unknown setting, or a bad value.
+        """
+        known = [field.name for field in dataclasses.fields(self) if field.init]
+        for name in changes:
+            if name not in known:
+                raise ValueError(f"RunConfig has no setting {name!r} to replace. It has: {known}")
+        steps, secs = "save_checkpoints_steps", "save_checkpoints_secs"
+        if steps in changes and secs not in changes:
+            changes[secs] = None if changes[steps] is not None else self.save_checkpoints_secs
+        elif secs in changes and steps not in changes:
+            changes[steps] = None if changes[secs] is not None else self.save_checkpoints_steps
+        return dataclasses.replace(self, **changes)
+
+    @property
+    def cluster(self) -> cluster_lib.Cluster:
+        """Where this process stands, as TF_CONFIG said when this object was made."""
+        return self._cluster
+
+    @property
+    def cluster_spec(self) -> tf.train.ClusterSpec:
+        """The cluster as TensorFlow's `ClusterSpec`."""
+        return self._cluster.spec
+
+    @property
+    def task_type(self) -> str:
+        """Type of this task: chief, worker, ps or evaluator; worker on a single machine."""
+        return self._cluster.task_type
+
+    @property
+    def task_id(self) -> int:
+        """Index of this task among those of its type."""
+        return self._cluster.task_id
+
+    @property
+    def global_id_in_cluster(self) -> int | None:
+        """Rank of this task among all; None for an evaluator."""
+        return self._cluster.global_id
+
+    @property
+    def master(self) -> str:
+        """Address of the session that training opens."""
+        return self._cluster.master
+
+    @property
+    def evaluation_master(self) -> str:
+        """Address of the session that evaluation opens: this process."""
+        return ""
+
+    @property
+    def is_chief(self) -> bool:
+        """Whether this task saves checkpoints and summaries."""
+        return self._cluster.is_chief
+
+    @property
+    def num_ps_replicas(self) -> int:
+        """Number of parameter servers."""
+        return self._cluster.num_ps_replicas
+
+    @property
+    def num_worker_replicas(self) -> int:
+        """Number of tasks that train."""
+        return self._cluster.num_worker_replicas
+
+    @property
+    def service(self) -> Any:
+        """TF_CONFIG's `service` entry, or None."""
+        return self._cluster.service
+
+
+def _default_session_config(cluster: cluster_lib.Cluster) -> Any:
+    """Returns soft placement and one grappler pass; in a cluster, workers see only their servers."""
+    rewriter = tf1.rewriter_config_pb2.RewriterConfig
+    options = rewriter(meta_optimizer_iterations=rewriter.ONE)
+    config = tf1.ConfigProto(
+        allow_soft_placement=True, graph_options=tf1.GraphOptions(rewrite_options=options)
+    )
+    if cluster.task_type in (cluster_lib.CHIEF, cluster_lib.MASTER) and cluster.num_ps_replicas:
+        config.device_filters.extend([f"/job:{cluster_lib.PS}", f"/job:{cluster.task_type}"])
+    elif cluster.task_type == cluster_lib.WORKER and cluster.num_ps_replicas:
+        config.device_filters.extend(
+            [f"/job:{cluster_lib.PS}", f"/job:{cluster_lib.WORKER}/task:{cluster.task_id}"]
+        )
+    return config

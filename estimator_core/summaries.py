@@ -1,0 +1,80 @@
+"""What an Estimator writes for TensorBoard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from google.protobuf.message import DecodeError
+
+from estimator_core import tf1
+from estimator_core.logs import logger
+
+
+def add_loss_summary(loss: Any) -> None:
+    """Adds the scalar "loss" to the training summaries, unless model_fn has done so."""
+    present = tf1.get_collection(tf1.GraphKeys.SUMMARIES)
+    if not any(tensor.op.name == "loss" for tensor in present):
+        tf1.summary.scalar("loss", loss)
+
+
+def write_evaluation(eval_dir: str, results: Mapping[str, Any], global_step: int) -> None:
+    """Writes the results of one evaluation as an event of `eval_dir`, and logs them.
+
+    Scalars become scalar summaries, byte strings are taken for serialized `Summary` protos, and
+    what is neither is left out with a warning.
+
+    Args:
+        eval_dir: Directory of the event file.
+        results: Metric name to NumPy value.
+        global_step: Step of the checkpoint that was evaluated.
+    """
+    text = ", ".join(f"{name} = {value}" for name, value in sorted(results.items()))
+    logger.info("Saving dict for global step %d: %s", global_step, text)
+    proto = tf1.Summary()
+    for name, value in results.items():
+        if value is None or name == tf1.GraphKeys.GLOBAL_STEP:
+            continue
+        if isinstance(value, (bytes, str)):
+            _merge_serialized(proto, name, value)
+        elif np.ndim(value) == 0:
+            proto.value.add(tag=name, simple_value=float(value))
+        else:
+            tensor = tf.make_tensor_proto(value)
+            proto.value.add(tag=name, tensor=tensor)
+    _write_event(eval_dir, proto, global_step)
+
+
+def write_checkpoint_path(eval_dir: str, checkpoint_path: str, global_step: int) -> None:
+    """Writes which checkpoint was evaluated as the text summary "checkpoint_path"."""
+    logger.info(
+        "Saving 'checkpoint_path' summary for global step %d: %s", global_step, checkpoint_path
+    )
+    metadata = tf1.SummaryMetadata(plugin_data=tf1.SummaryMetadata.PluginData(plugin_name="text"))
+    proto = tf1.Summary()
+    proto.value.add(
+        tag="checkpoint_path",
+        metadata=metadata,
+        tensor=tf.make_tensor_proto(checkpoint_path, dtype=tf.string),
+    )
+    _write_event(eval_dir, proto, global_step)
+
+
+def _write_event(directory: str, proto: Any, global_step: int) -> None:
+    with tf.Graph().as_default():  # event writers of graph mode refuse to be made outside of one
+        writer = tf1.summary.FileWriterCache.get(directory)
+    writer.add_summary(proto, global_step)
+    writer.flush()
+
+
+def _merge_serialized(proto: Any, name: str, value: bytes | str) -> None:
+    try:
+        summary = tf1.Summary.FromString(value)
+    except (DecodeError, TypeError):
+        logger.warning("Skipping summary for %s, cannot parse string to Summary.", name)
+        return
+    for index, entry in enumerate(summary.value):
+        entry.tag = name if len(summary.value) == 1 else f"{name}/{index}"
+    proto.MergeFrom(summary)

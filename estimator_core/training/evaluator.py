@@ -1,0 +1,78 @@
+"""One evaluation with its exports: what follows a checkpoint in train_and_evaluate."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+from estimator_core.estimator import Estimator
+from estimator_core.logs import logger
+from estimator_core.training.specs import EvalSpec
+
+
+class Evaluation(NamedTuple):
+    """What one evaluation gave.
+
+    Args:
+        checkpoint_path: The checkpoint that was evaluated.
+        metrics: What `Estimator.evaluate` returned.
+        export_results: One entry per exporter: the directory of its export, or None.
+        is_final: Whether the exporters were told that training has ended.
+    """
+
+    checkpoint_path: str
+    metrics: dict[str, Any]
+    export_results: list[bytes | None]
+    is_final: bool
+
+
+class Evaluator:
+    """Evaluates the newest checkpoint and runs the exporters, once per checkpoint.
+
+    Args:
+        estimator: The Estimator that is trained.
+        eval_spec: How to evaluate it.
+    """
+
+    def __init__(self, estimator: Estimator, eval_spec: EvalSpec):
+        self._estimator = estimator
+        self._eval_spec = eval_spec
+        self.newest: Evaluation | None = None
+
+    def evaluate_and_export(self, is_the_final_export: bool) -> Evaluation | None:
+        """Returns the evaluation of the newest checkpoint; None when there is no checkpoint.
+
+        A checkpoint that was evaluated before is not evaluated again; when training turns out to
+        have ended with it, its exporters run once more, as final.
+        """
+        path = self._estimator.latest_checkpoint()
+        if not path:
+            logger.warning(
+                "Estimator is not trained yet. Will start an evaluation when a checkpoint is ready."
+            )
+            return None
+        spec = self._eval_spec
+        if self.newest is not None and self.newest.checkpoint_path == path:
+            if self.newest.is_final or not is_the_final_export:
+                return self.newest
+            metrics = self.newest.metrics
+        else:
+            metrics = self._estimator.evaluate(
+                spec.input_fn,
+                steps=spec.steps,
+                hooks=spec.hooks,
+                checkpoint_path=path,
+                name=spec.name,
+            )
+        export_results = [
+            exporter.export(
+                estimator=self._estimator,
+                export_path=os.path.join(self._estimator.model_dir, "export", exporter.name),
+                checkpoint_path=path,
+                eval_result=metrics,
+                is_the_final_export=is_the_final_export,
+            )
+            for exporter in spec.exporters
+        ]
+        self.newest = Evaluation(path, metrics, export_results, is_the_final_export)
+        return self.newest

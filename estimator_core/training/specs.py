@@ -1,0 +1,137 @@
+"""TrainSpec and EvalSpec: what train_and_evaluate trains with, and how it evaluates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from estimator_core import tf1
+from estimator_core.export.exporters import Exporter
+
+
+class _TrainFields(NamedTuple):
+    input_fn: Callable[..., Any]
+    max_steps: int | None
+    hooks: tuple[Any, ...]
+    saving_listeners: tuple[Any, ...]
+
+
+class TrainSpec(_TrainFields):
+    """The training part of `train_and_evaluate`.
+
+    Args:
+        input_fn: See `Estimator.train`.
+        max_steps: Global step at which training ends; None trains to the end of the input.
+        hooks: `SessionRunHook`s for training, on every worker.
+        saving_listeners: `CheckpointSaverListener`s.
+
+    Raises:
+        TypeError: `input_fn` is not callable, or a hook or listener has the wrong type.
+        ValueError: `max_steps` is not above 0.
+
+    Source: `tf.estimator.TrainSpec`.
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        input_fn: Callable[..., Any],
+        max_steps: int | None = None,
+        hooks: Sequence[Any] | None = None,
+        saving_listeners: Sequence[Any] | None = None,
+    ) -> TrainSpec:
+        """Returns the checked TrainSpec."""
+        _check_input_fn(input_fn)
+        _check_above_zero("max_steps", max_steps)
+        return super().__new__(
+            cls,
+            input_fn,
+            max_steps,
+            _instances("hooks", hooks, tf1.train.SessionRunHook),
+            _instances("saving_listeners", saving_listeners, tf1.train.CheckpointSaverListener),
+        )
+
+
+class _EvalFields(NamedTuple):
+    input_fn: Callable[..., Any]
+    steps: int | None
+    name: str | None
+    hooks: tuple[Any, ...]
+    exporters: tuple[Exporter, ...]
+    start_delay_secs: float
+    throttle_secs: float
+
+
+class EvalSpec(_EvalFields):
+    """The evaluation part of `train_and_evaluate`.
+
+    Args:
+        input_fn: See `Estimator.evaluate`.
+        steps: Batches of one evaluation; None goes to the end of the input.
+        name: Name of the evaluation; summaries go to `eval_<name>`.
+        hooks: `SessionRunHook`s for evaluation.
+        exporters: An `Exporter` or several, with different names.
+        start_delay_secs: Seconds that a separate evaluator waits before its first evaluation.
+        throttle_secs: Least seconds between the starts of two evaluations.
+
+    Raises:
+        TypeError: `input_fn` is not callable, or a hook or exporter has the wrong type.
+        ValueError: A number is out of range, or two exporters share a name.
+
+    Source: `tf.estimator.EvalSpec`.
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        input_fn: Callable[..., Any],
+        steps: int | None = 100,
+        name: str | None = None,
+        hooks: Sequence[Any] | None = None,
+        exporters: Exporter | Sequence[Exporter] | None = None,
+        start_delay_secs: float = 120,
+        throttle_secs: float = 600,
+    ) -> EvalSpec:
+        """Returns the checked EvalSpec."""
+        _check_input_fn(input_fn)
+        _check_above_zero("steps", steps)
+        if start_delay_secs < 0 or throttle_secs < 0:
+            raise ValueError(
+                "start_delay_secs and throttle_secs must not be negative. Received: "
+                f"start_delay_secs={start_delay_secs}, throttle_secs={throttle_secs}"
+            )
+        if isinstance(exporters, Exporter):
+            exporters = [exporters]
+        exporters = _instances("exporters", exporters, Exporter)
+        names = [exporter.name for exporter in exporters]
+        if len(set(names)) < len(names):
+            raise ValueError(f"Exporters must have different names. Received: {names}")
+        return super().__new__(
+            cls,
+            input_fn,
+            steps,
+            name,
+            _instances("hooks", hooks, tf1.train.SessionRunHook),
+            exporters,
+            start_delay_secs,
+            throttle_secs,
+        )
+
+
+def _check_input_fn(input_fn: Any) -> None:
+    if not callable(input_fn):
+        raise TypeError(f"input_fn must be callable. Received: input_fn={input_fn!r}")
+
+
+def _check_above_zero(name: str, value: int | None) -> None:
+    if value is not None and value <= 0:
+        raise ValueError(f"Must specify {name} > 0. Received: {name}={value}")
+
+
+def _instances(name: str, values: Sequence[Any] | None, kind: type) -> tuple[Any, ...]:
+    for value in values or ():
+        if not isinstance(value, kind):
+            raise TypeError(f"{name} must be {kind.__name__} instances. Received: {value!r}")
+    return tuple(values or ())

@@ -1,0 +1,109 @@
+"""train_and_evaluate: train, evaluate at checkpoints, export."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimator_core import tf1
+from estimator_core.estimator import Estimator
+from estimator_core.logs import logger
+from estimator_core.training.evaluator import Evaluator
+from estimator_core.training.specs import EvalSpec, TrainSpec
+
+
+def train_and_evaluate(
+    estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec
+) -> tuple[dict[str, Any] | None, list[bytes | None]]:
+    """Trains, evaluates after checkpoints, and evaluates and exports at the end.
+
+    Evaluations come as often as checkpoints do (`RunConfig.save_checkpoints_steps` or `_secs`), but
+    not within `EvalSpec.throttle_secs` of each other. A run that was interrupted goes on from its
+    newest checkpoint; one that had finished is evaluated and exported again.
+
+    Example:
+        >>> train_spec = TrainSpec(train_input_fn, max_steps=1000)  # doctest: +SKIP
+        >>> eval_spec = EvalSpec(eval_input_fn, exporters=exporter)  # doctest: +SKIP
+        >>> metrics, exports = train_and_evaluate(estimator, train_spec, eval_spec)  # doctest: +SKIP
+
+    Args:
+        estimator: The Estimator to train.
+        train_spec: Its `TrainSpec`.
+        eval_spec: Its `EvalSpec`.
+
+    Returns:
+        The metrics of the last evaluation, None when there was none, and the results of its
+        exporters.
+
+    Raises:
+        TypeError: An argument has the wrong type.
+        ValueError: TF_CONFIG describes a cluster, which is not supported yet.
+
+    Source: `tf.estimator.train_and_evaluate`. We differ in that the end of training always is the
+    final export, also when it ends with the input or with an early stop.
+    """
+    for name, value, kind in (
+        ("estimator", estimator, Estimator),
+        ("train_spec", train_spec, TrainSpec),
+        ("eval_spec", eval_spec, EvalSpec),
+    ):
+        if not isinstance(value, kind):
+            raise TypeError(f"`{name}` must be a {kind.__name__}. Received: {name}={value!r}")
+    config = estimator.config
+    if config.cluster.is_distributed:
+        raise ValueError(
+            "TF_CONFIG describes a cluster of several tasks, and distributed training is not supported "
+            f"yet: unset TF_CONFIG to train in this process. Received: {config.cluster_spec.as_dict()}"
+        )
+
+    logger.info(
+        "Start train and evaluate loop. The evaluate will happen after every checkpoint. Checkpoint "
+        "frequency is determined based on RunConfig arguments: save_checkpoints_steps %s or "
+        "save_checkpoints_secs %s.",
+        config.save_checkpoints_steps,
+        config.save_checkpoints_secs,
+    )
+    evaluator = Evaluator(estimator, eval_spec)
+    listener = _EvaluateAtCheckpoints(evaluator, eval_spec.throttle_secs, train_spec.max_steps)
+    estimator.train(
+        train_spec.input_fn,
+        hooks=train_spec.hooks,
+        max_steps=train_spec.max_steps,
+        saving_listeners=[*train_spec.saving_listeners, listener],
+    )
+    evaluation = evaluator.evaluate_and_export(is_the_final_export=True)
+    if evaluation is None:
+        return None, []
+    return evaluation.metrics, evaluation.export_results
+
+
+class _EvaluateAtCheckpoints(tf1.train.CheckpointSaverListener):
+    """Evaluates after a checkpoint, unless the last evaluation began too short a time ago."""
+
+    def __init__(self, evaluator: Evaluator, throttle_secs: float, max_steps: int | None):
+        self._evaluator = evaluator
+        self._throttle_secs = throttle_secs
+        self._max_steps = max_steps
+        self._timer = tf1.train.SecondOrStepTimer(every_secs=throttle_secs or 1e-9)
+        self._is_first = True
+
+    def begin(self) -> None:
+        """Starts the clock anew, as each session does."""
+        self._timer.reset()
+        self._is_first = True
+
+    def after_save(self, session: Any, global_step_value: int) -> None:
+        """Evaluates the checkpoint just saved; the one before the first step is left out."""
+        del session
+        if self._is_first:
+            self._timer.update_last_triggered_step(global_step_value)
+            self._is_first = False
+            return
+        if not self._timer.should_trigger_for_step(global_step_value):
+            logger.info(
+                "Skip the current checkpoint eval due to throttle secs (%s secs).",
+                self._throttle_secs,
+            )
+            return
+        self._timer.update_last_triggered_step(global_step_value)
+        is_final = self._max_steps is not None and global_step_value >= self._max_steps
+        self._evaluator.evaluate_and_export(is_the_final_export=is_final)
