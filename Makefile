@@ -19,6 +19,9 @@ STAMP := .venv/.synced
 unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME PYTHONPATH PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV \
   UV_PROJECT UV_PROJECT_ENVIRONMENT UV_PYTHON UV_SYSTEM_PYTHON UV_WORKING_DIRECTORY TF_CONFIG
 export PIP_USER := 0
+# Companies' proxies sign with certificates of their own; uv trusts the system's if there are any.
+CERTIFICATES := /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt /etc/ssl/cert.pem
+export UV_SYSTEM_CERTS ?= $(if $(wildcard $(CERTIFICATES)),true,false)
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
@@ -28,6 +31,7 @@ help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
 
 setup: $(STAMP)  ## install uv and every dependency into this folder
+	@:
 
 demo: $(STAMP) $(DEMO_DATA)  ## from generated taxi trips to a served model in demo_root/
 	@$(BIN)/python -m pipelines run --config pipelines/examples/taxi/taxi.toml \
