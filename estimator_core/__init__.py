@@ -7,23 +7,48 @@ classifier.train(input_fn, max_steps=1000)
 """
 
 from estimator_core import export
+from estimator_core.canned import (
+    DNNClassifier,
+    DNNEstimator,
+    DNNLinearCombinedClassifier,
+    DNNLinearCombinedEstimator,
+    DNNLinearCombinedRegressor,
+    DNNRegressor,
+    LinearClassifier,
+    LinearEstimator,
+    LinearRegressor,
+)
 from estimator_core.checkpoints.warm_start import VocabInfo, WarmStartSettings
 from estimator_core.estimator import Estimator
 from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.export.exporters import Exporter, FinalExporter, LatestExporter
+from estimator_core.heads import BinaryClassHead, Head, MultiClassHead, RegressionHead
 from estimator_core.mode_keys import ModeKeys
 from estimator_core.run_config import RunConfig
 from estimator_core.training.specs import EvalSpec, TrainSpec
 from estimator_core.training.train_and_evaluate import train_and_evaluate
 
 __all__ = [
+    "BinaryClassHead",
+    "DNNClassifier",
+    "DNNEstimator",
+    "DNNLinearCombinedClassifier",
+    "DNNLinearCombinedEstimator",
+    "DNNLinearCombinedRegressor",
+    "DNNRegressor",
     "Estimator",
     "EstimatorSpec",
     "EvalSpec",
     "Exporter",
     "FinalExporter",
+    "Head",
     "LatestExporter",
+    "LinearClassifier",
+    "LinearEstimator",
+    "LinearRegressor",
     "ModeKeys",
+    "MultiClassHead",
+    "RegressionHead",
     "RunConfig",
     "TrainSpec",
     "VocabInfo",

@@ -1,0 +1,24 @@
+"""Ready-made Estimators: a head, and logits with their optimizers."""
+
+from estimator_core.canned.compose import ModelPart, compose
+from estimator_core.canned.dnn import DNNClassifier, DNNEstimator, DNNRegressor
+from estimator_core.canned.dnn_linear_combined import (
+    DNNLinearCombinedClassifier,
+    DNNLinearCombinedEstimator,
+    DNNLinearCombinedRegressor,
+)
+from estimator_core.canned.linear import LinearClassifier, LinearEstimator, LinearRegressor
+
+__all__ = [
+    "DNNClassifier",
+    "DNNEstimator",
+    "DNNLinearCombinedClassifier",
+    "DNNLinearCombinedEstimator",
+    "DNNLinearCombinedRegressor",
+    "DNNRegressor",
+    "LinearClassifier",
+    "LinearEstimator",
+    "LinearRegressor",
+    "ModelPart",
+    "compose",
+]

@@ -1,0 +1,73 @@
+"""compose: a head, and logits with their optimizers, become a model_fn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.estimator_spec import EstimatorSpec
+from estimator_core.heads import Head
+from estimator_core.optimizers import OptimizedPart, minimize_parts
+
+
+class ModelPart(NamedTuple):
+    """Something that makes logits, and what trains it.
+
+    Attributes:
+        logit_fn: `logit_fn(features, mode)` builds the part in the current graph and returns logits,
+            `[batch_size, logits_dimension]`. The trainable variables it creates are the part's own.
+        optimizer: A name, a Keras optimizer, a `tf.compat.v1.train.Optimizer`, or a function that
+            returns one.
+        learning_rate: For an optimizer given by name; None means the optimizer's own default.
+    """
+
+    logit_fn: Callable[..., Any]
+    optimizer: Any
+    learning_rate: float | None = None
+
+
+def compose(head: Head, parts: Sequence[tuple[Any, ...]]) -> Callable[..., EstimatorSpec]:
+    """Returns a `model_fn` whose logits are the sum of the parts' logits.
+
+    Example:
+        >>> price = tf.feature_column.numeric_column("price")
+        >>> head = BinaryClassHead()
+        >>> logit_fn = dnn_logit_fn_builder(head.logits_dimension, [16], [price])
+        >>> estimator = Estimator(compose(head, [(logit_fn, "Adam")]))
+
+    Args:
+        head: What turns logits into predictions, loss and metrics.
+        parts: `ModelPart`s, or the same as tuples.
+
+    Raises:
+        ValueError: There are no parts.
+    """
+    model_parts = [ModelPart(*part) for part in parts]
+    if not model_parts:
+        raise ValueError("A model needs at least one part: (logit_fn, optimizer). Received: none")
+
+    def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
+        if not isinstance(features, Mapping):
+            raise ValueError(
+                "features should be a dictionary of `Tensor`s, by feature name. "
+                f"Received: features={features!r}"
+            )
+        logits = []
+        optimized_parts = []
+        for part in model_parts:
+            known = {id(variable) for variable in tf1.trainable_variables()}
+            logits.append(part.logit_fn(features, mode))
+            created = [v for v in tf1.trainable_variables() if id(v) not in known]
+            optimized_parts.append(OptimizedPart(part.optimizer, created, part.learning_rate))
+        return head.create_estimator_spec(
+            features,
+            mode,
+            logits=tf.add_n(logits) if len(logits) > 1 else logits[0],
+            labels=labels,
+            train_op_fn=lambda loss: minimize_parts(loss, optimized_parts),
+        )
+
+    return model_fn

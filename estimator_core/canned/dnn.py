@@ -1,0 +1,180 @@
+"""Fully connected neural networks as Estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core.canned.compose import compose
+from estimator_core.estimator import Estimator
+from estimator_core.heads import Head, RegressionHead
+from estimator_core.heads.binary_or_multi_class import binary_or_multi_class_head
+from estimator_core.heads.loss_reduction import LossReduction
+from estimator_core.logits import dnn_logit_fn_builder
+
+
+class DNNEstimator(Estimator):
+    """A neural network with a head of your choice.
+
+    Example:
+        >>> price = tf.feature_column.numeric_column("price")
+        >>> estimator = DNNEstimator(MultiClassHead(3), hidden_units=[32, 16], feature_columns=[price])
+
+    Args:
+        head: What turns logits into predictions, loss and metrics.
+        hidden_units: Size of each hidden layer, from the input on.
+        feature_columns: Dense feature columns; wrap categorical ones with `embedding_column` or
+            `indicator_column`.
+        model_dir: Where checkpoints and summaries go; None means the config's, or a new temporary
+            directory.
+        optimizer: "Adagrad" (the default), "Adam", "Ftrl", "RMSProp", "SGD", each with the learning
+            rate 0.001 (SGD: 0.01); or a Keras optimizer, a `tf.compat.v1.train.Optimizer`, or a
+            function that returns one.
+        activation_fn: Of the hidden layers; None is linear.
+        dropout: Probability with which a hidden unit is dropped in training; None drops nothing.
+        config: `RunConfig`; None means a default one.
+        warm_start_from: A checkpoint, a SavedModel or `WarmStartSettings` to take weights from.
+        batch_norm: Whether hidden layers end in batch normalization.
+
+    Source: `tf.estimator.DNNEstimator`.
+    """
+
+    def __init__(
+        self,
+        head: Head,
+        hidden_units: Sequence[int],
+        feature_columns: Any,
+        model_dir: Any = None,
+        optimizer: Any = "Adagrad",
+        activation_fn: Callable[[Any], Any] | str | None = tf.nn.relu,
+        dropout: float | None = None,
+        config: Any = None,
+        warm_start_from: Any = None,
+        batch_norm: bool = False,
+    ):
+        logit_fn = dnn_logit_fn_builder(
+            head.logits_dimension,
+            hidden_units,
+            feature_columns,
+            activation_fn=activation_fn,
+            dropout=dropout,
+            batch_norm=batch_norm,
+        )
+        super().__init__(
+            compose(head, [(logit_fn, optimizer)]),
+            model_dir=model_dir,
+            config=config,
+            warm_start_from=warm_start_from,
+        )
+
+
+class DNNClassifier(DNNEstimator):
+    """A neural network that classifies.
+
+    Example:
+        >>> price = tf.feature_column.numeric_column("price")
+        >>> classifier = DNNClassifier(hidden_units=[32, 16], feature_columns=[price], n_classes=3)
+        >>> classifier.train(input_fn, steps=1000)
+
+    Args:
+        hidden_units: Size of each hidden layer, from the input on.
+        feature_columns: Dense feature columns.
+        model_dir: As in `DNNEstimator`.
+        n_classes: Number of classes, at least 2.
+        weight_column: Name of the feature that holds example weights, or a numeric column.
+        label_vocabulary: The labels as strings, by class id; None means integers from 0 on.
+        optimizer: As in `DNNEstimator`.
+        activation_fn: Of the hidden layers; None is linear.
+        dropout: Probability with which a hidden unit is dropped in training; None drops nothing.
+        config: `RunConfig`; None means a default one.
+        warm_start_from: A checkpoint, a SavedModel or `WarmStartSettings` to take weights from.
+        loss_reduction: "sum_over_batch_size" (mean over the batch) or "sum".
+        batch_norm: Whether hidden layers end in batch normalization.
+
+    Source: `tf.estimator.DNNClassifier`.
+    """
+
+    def __init__(
+        self,
+        hidden_units: Sequence[int],
+        feature_columns: Any,
+        model_dir: Any = None,
+        n_classes: int = 2,
+        weight_column: Any = None,
+        label_vocabulary: Sequence[str] | None = None,
+        optimizer: Any = "Adagrad",
+        activation_fn: Callable[[Any], Any] | str | None = tf.nn.relu,
+        dropout: float | None = None,
+        config: Any = None,
+        warm_start_from: Any = None,
+        loss_reduction: str = LossReduction.SUM_OVER_BATCH_SIZE,
+        batch_norm: bool = False,
+    ):
+        super().__init__(
+            binary_or_multi_class_head(n_classes, weight_column, label_vocabulary, loss_reduction),
+            hidden_units,
+            feature_columns,
+            model_dir=model_dir,
+            optimizer=optimizer,
+            activation_fn=activation_fn,
+            dropout=dropout,
+            config=config,
+            warm_start_from=warm_start_from,
+            batch_norm=batch_norm,
+        )
+
+
+class DNNRegressor(DNNEstimator):
+    """A neural network that predicts numbers.
+
+    Example:
+        >>> size = tf.feature_column.numeric_column("size")
+        >>> regressor = DNNRegressor(hidden_units=[32, 16], feature_columns=[size])
+        >>> regressor.train(input_fn, steps=1000)
+
+    Args:
+        hidden_units: Size of each hidden layer, from the input on.
+        feature_columns: Dense feature columns.
+        model_dir: As in `DNNEstimator`.
+        label_dimension: How many numbers a label has.
+        weight_column: Name of the feature that holds example weights, or a numeric column.
+        optimizer: As in `DNNEstimator`.
+        activation_fn: Of the hidden layers; None is linear.
+        dropout: Probability with which a hidden unit is dropped in training; None drops nothing.
+        config: `RunConfig`; None means a default one.
+        warm_start_from: A checkpoint, a SavedModel or `WarmStartSettings` to take weights from.
+        loss_reduction: "sum_over_batch_size" (mean over the batch) or "sum".
+        batch_norm: Whether hidden layers end in batch normalization.
+
+    Source: `tf.estimator.DNNRegressor`.
+    """
+
+    def __init__(
+        self,
+        hidden_units: Sequence[int],
+        feature_columns: Any,
+        model_dir: Any = None,
+        label_dimension: int = 1,
+        weight_column: Any = None,
+        optimizer: Any = "Adagrad",
+        activation_fn: Callable[[Any], Any] | str | None = tf.nn.relu,
+        dropout: float | None = None,
+        config: Any = None,
+        warm_start_from: Any = None,
+        loss_reduction: str = LossReduction.SUM_OVER_BATCH_SIZE,
+        batch_norm: bool = False,
+    ):
+        super().__init__(
+            RegressionHead(label_dimension, weight_column, loss_reduction),
+            hidden_units,
+            feature_columns,
+            model_dir=model_dir,
+            optimizer=optimizer,
+            activation_fn=activation_fn,
+            dropout=dropout,
+            config=config,
+            warm_start_from=warm_start_from,
+            batch_norm=batch_norm,
+        )

@@ -1,0 +1,260 @@
+"""Wide and deep: a linear model and a neural network trained jointly, as Estimators."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core.canned.compose import ModelPart, compose
+from estimator_core.estimator import Estimator
+from estimator_core.feature_columns.column_kinds import sorted_columns
+from estimator_core.heads import Head, RegressionHead
+from estimator_core.heads.binary_or_multi_class import binary_or_multi_class_head
+from estimator_core.heads.loss_reduction import LossReduction
+from estimator_core.logits import (
+    add_activation_summary,
+    dnn_logit_fn_builder,
+    linear_logit_fn_builder,
+)
+
+_MAX_LINEAR_LEARNING_RATE = 0.005
+
+
+class DNNLinearCombinedEstimator(Estimator):
+    """A linear model plus a neural network, with a head of your choice.
+
+    Example:
+        >>> price = tf.feature_column.numeric_column("price")
+        >>> kind = tf.feature_column.categorical_column_with_hash_bucket("kind", 100)
+        >>> estimator = DNNLinearCombinedEstimator(
+        ...     BinaryClassHead(),
+        ...     linear_feature_columns=[kind],
+        ...     dnn_feature_columns=[price, tf.feature_column.embedding_column(kind, 8)],
+        ...     dnn_hidden_units=[32, 16],
+        ... )
+
+    Args:
+        head: What turns logits into predictions, loss and metrics.
+        model_dir: Where checkpoints and summaries go; None means the config's, or a new temporary
+            directory.
+        linear_feature_columns: Columns of the linear model; None or empty leaves it out.
+        linear_optimizer: "Ftrl" (the default), "Adagrad", "Adam", "RMSProp", "SGD", each with the
+            learning rate min(0.005, 1 / sqrt(number of linear columns)); or a Keras optimizer, a
+            `tf.compat.v1.train.Optimizer`, or a function that returns one.
+        dnn_feature_columns: Dense columns of the network; None or empty leaves it out.
+        dnn_optimizer: "Adagrad" (the default) or another one, with the learning rate 0.001 (SGD:
+            0.01).
+        dnn_hidden_units: Size of each hidden layer, from the input on.
+        dnn_activation_fn: Of the hidden layers; None is linear.
+        dnn_dropout: Probability with which a hidden unit is dropped in training; None drops nothing.
+        config: `RunConfig`; None means a default one.
+        batch_norm: Whether hidden layers end in batch normalization.
+        linear_sparse_combiner: How the weights of several values in one categorical column combine:
+            "sum", "mean" or "sqrtn".
+        warm_start_from: A checkpoint, a SavedModel or `WarmStartSettings` to take weights from.
+
+    Raises:
+        ValueError: Neither kind of columns is given, or DNN columns without hidden units.
+
+    Source: `tf.estimator.DNNLinearCombinedEstimator`, and Cheng et al. 2016, Wide & Deep Learning for
+    Recommender Systems. Ours also takes `warm_start_from`.
+    """
+
+    def __init__(
+        self,
+        head: Head,
+        model_dir: Any = None,
+        linear_feature_columns: Any = None,
+        linear_optimizer: Any = "Ftrl",
+        dnn_feature_columns: Any = None,
+        dnn_optimizer: Any = "Adagrad",
+        dnn_hidden_units: Sequence[int] | None = None,
+        dnn_activation_fn: Callable[[Any], Any] | str | None = tf.nn.relu,
+        dnn_dropout: float | None = None,
+        config: Any = None,
+        batch_norm: bool = False,
+        linear_sparse_combiner: str = "sum",
+        warm_start_from: Any = None,
+    ):
+        parts = []
+        if dnn_feature_columns:
+            if not dnn_hidden_units:
+                raise ValueError(
+                    "dnn_hidden_units must be defined when dnn_feature_columns is specified. "
+                    f"Received: dnn_hidden_units={dnn_hidden_units!r}"
+                )
+            dnn_logit_fn = dnn_logit_fn_builder(
+                head.logits_dimension,
+                dnn_hidden_units,
+                dnn_feature_columns,
+                activation_fn=dnn_activation_fn,
+                dropout=dnn_dropout,
+                batch_norm=batch_norm,
+            )
+            parts.append(ModelPart(dnn_logit_fn, dnn_optimizer))
+        if linear_feature_columns:
+            columns = sorted_columns(linear_feature_columns)
+            linear_logit_fn = _with_activation_summary(
+                linear_logit_fn_builder(head.logits_dimension, columns, linear_sparse_combiner),
+                "linear",
+            )
+            learning_rate = min(_MAX_LINEAR_LEARNING_RATE, 1.0 / math.sqrt(len(columns)))
+            parts.append(ModelPart(linear_logit_fn, linear_optimizer, learning_rate))
+        if not parts:
+            raise ValueError(
+                "Either linear_feature_columns or dnn_feature_columns must be defined. "
+                "Received: none of both"
+            )
+        super().__init__(
+            compose(head, parts),
+            model_dir=model_dir,
+            config=config,
+            warm_start_from=warm_start_from,
+        )
+
+
+def _with_activation_summary(logit_fn: Callable[..., Any], tag: str) -> Callable[..., Any]:
+    def logit_fn_with_summary(features: Mapping[str, Any], mode: str) -> Any:
+        logits = logit_fn(features, mode)
+        add_activation_summary(logits, tag)
+        return logits
+
+    return logit_fn_with_summary
+
+
+class DNNLinearCombinedClassifier(DNNLinearCombinedEstimator):
+    """A linear model plus a neural network that classify.
+
+    Example:
+        >>> price = tf.feature_column.numeric_column("price")
+        >>> kind = tf.feature_column.categorical_column_with_hash_bucket("kind", 100)
+        >>> classifier = DNNLinearCombinedClassifier(
+        ...     linear_feature_columns=[kind],
+        ...     dnn_feature_columns=[price, tf.feature_column.embedding_column(kind, 8)],
+        ...     dnn_hidden_units=[32, 16],
+        ... )
+        >>> classifier.train(input_fn, steps=1000)
+
+    Args:
+        model_dir: As in `DNNLinearCombinedEstimator`.
+        linear_feature_columns: Columns of the linear model; None or empty leaves it out.
+        linear_optimizer: As in `DNNLinearCombinedEstimator`.
+        dnn_feature_columns: Dense columns of the network; None or empty leaves it out.
+        dnn_optimizer: As in `DNNLinearCombinedEstimator`.
+        dnn_hidden_units: Size of each hidden layer, from the input on.
+        dnn_activation_fn: Of the hidden layers; None is linear.
+        dnn_dropout: Probability with which a hidden unit is dropped in training; None drops nothing.
+        n_classes: Number of classes, at least 2.
+        weight_column: Name of the feature that holds example weights, or a numeric column.
+        label_vocabulary: The labels as strings, by class id; None means integers from 0 on.
+        config: `RunConfig`; None means a default one.
+        warm_start_from: A checkpoint, a SavedModel or `WarmStartSettings` to take weights from.
+        loss_reduction: "sum_over_batch_size" (mean over the batch) or "sum".
+        batch_norm: Whether hidden layers end in batch normalization.
+        linear_sparse_combiner: As in `DNNLinearCombinedEstimator`.
+
+    Source: `tf.estimator.DNNLinearCombinedClassifier`.
+    """
+
+    def __init__(
+        self,
+        model_dir: Any = None,
+        linear_feature_columns: Any = None,
+        linear_optimizer: Any = "Ftrl",
+        dnn_feature_columns: Any = None,
+        dnn_optimizer: Any = "Adagrad",
+        dnn_hidden_units: Sequence[int] | None = None,
+        dnn_activation_fn: Callable[[Any], Any] | str | None = tf.nn.relu,
+        dnn_dropout: float | None = None,
+        n_classes: int = 2,
+        weight_column: Any = None,
+        label_vocabulary: Sequence[str] | None = None,
+        config: Any = None,
+        warm_start_from: Any = None,
+        loss_reduction: str = LossReduction.SUM_OVER_BATCH_SIZE,
+        batch_norm: bool = False,
+        linear_sparse_combiner: str = "sum",
+    ):
+        super().__init__(
+            binary_or_multi_class_head(n_classes, weight_column, label_vocabulary, loss_reduction),
+            model_dir=model_dir,
+            linear_feature_columns=linear_feature_columns,
+            linear_optimizer=linear_optimizer,
+            dnn_feature_columns=dnn_feature_columns,
+            dnn_optimizer=dnn_optimizer,
+            dnn_hidden_units=dnn_hidden_units,
+            dnn_activation_fn=dnn_activation_fn,
+            dnn_dropout=dnn_dropout,
+            config=config,
+            batch_norm=batch_norm,
+            linear_sparse_combiner=linear_sparse_combiner,
+            warm_start_from=warm_start_from,
+        )
+
+
+class DNNLinearCombinedRegressor(DNNLinearCombinedEstimator):
+    """A linear model plus a neural network that predict numbers.
+
+    Example:
+        >>> size = tf.feature_column.numeric_column("size")
+        >>> regressor = DNNLinearCombinedRegressor(
+        ...     linear_feature_columns=[size], dnn_feature_columns=[size], dnn_hidden_units=[32, 16]
+        ... )
+        >>> regressor.train(input_fn, steps=1000)
+
+    Args:
+        model_dir: As in `DNNLinearCombinedEstimator`.
+        linear_feature_columns: Columns of the linear model; None or empty leaves it out.
+        linear_optimizer: As in `DNNLinearCombinedEstimator`.
+        dnn_feature_columns: Dense columns of the network; None or empty leaves it out.
+        dnn_optimizer: As in `DNNLinearCombinedEstimator`.
+        dnn_hidden_units: Size of each hidden layer, from the input on.
+        dnn_activation_fn: Of the hidden layers; None is linear.
+        dnn_dropout: Probability with which a hidden unit is dropped in training; None drops nothing.
+        label_dimension: How many numbers a label has.
+        weight_column: Name of the feature that holds example weights, or a numeric column.
+        config: `RunConfig`; None means a default one.
+        warm_start_from: A checkpoint, a SavedModel or `WarmStartSettings` to take weights from.
+        loss_reduction: "sum_over_batch_size" (mean over the batch) or "sum".
+        batch_norm: Whether hidden layers end in batch normalization.
+        linear_sparse_combiner: As in `DNNLinearCombinedEstimator`.
+
+    Source: `tf.estimator.DNNLinearCombinedRegressor`.
+    """
+
+    def __init__(
+        self,
+        model_dir: Any = None,
+        linear_feature_columns: Any = None,
+        linear_optimizer: Any = "Ftrl",
+        dnn_feature_columns: Any = None,
+        dnn_optimizer: Any = "Adagrad",
+        dnn_hidden_units: Sequence[int] | None = None,
+        dnn_activation_fn: Callable[[Any], Any] | str | None = tf.nn.relu,
+        dnn_dropout: float | None = None,
+        label_dimension: int = 1,
+        weight_column: Any = None,
+        config: Any = None,
+        warm_start_from: Any = None,
+        loss_reduction: str = LossReduction.SUM_OVER_BATCH_SIZE,
+        batch_norm: bool = False,
+        linear_sparse_combiner: str = "sum",
+    ):
+        super().__init__(
+            RegressionHead(label_dimension, weight_column, loss_reduction),
+            model_dir=model_dir,
+            linear_feature_columns=linear_feature_columns,
+            linear_optimizer=linear_optimizer,
+            dnn_feature_columns=dnn_feature_columns,
+            dnn_optimizer=dnn_optimizer,
+            dnn_hidden_units=dnn_hidden_units,
+            dnn_activation_fn=dnn_activation_fn,
+            dnn_dropout=dnn_dropout,
+            config=config,
+            batch_norm=batch_norm,
+            linear_sparse_combiner=linear_sparse_combiner,
+            warm_start_from=warm_start_from,
+        )

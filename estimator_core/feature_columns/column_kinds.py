@@ -1,0 +1,57 @@
+"""What a list of feature columns may hold, and the order in which models take them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+
+def is_categorical(column: Any) -> bool:
+    """Returns whether the column gives ids, `[batch_size, any]`, below its `num_buckets`."""
+    return hasattr(column, "get_sparse_tensors") and hasattr(column, "num_buckets")
+
+
+def is_dense(column: Any) -> bool:
+    """Returns whether the column gives numbers, `[batch_size] + variable_shape`."""
+    return hasattr(column, "get_dense_tensor") and hasattr(column, "variable_shape")
+
+
+def sorted_columns(feature_columns: Any) -> list[Any]:
+    """Returns the columns by name, the order in which tf.estimator concatenates and adds them.
+
+    Args:
+        feature_columns: One column or an iterable of columns.
+
+    Raises:
+        ValueError: There are none, one is no column, or two have the same name.
+    """
+    if feature_columns is None:
+        raise ValueError("feature_columns must not be empty. Received: None")
+    is_one = is_dense(feature_columns) or is_categorical(feature_columns)
+    columns = [feature_columns] if is_one else _as_list(feature_columns)
+    if not columns:
+        raise ValueError("feature_columns must not be empty.")
+    by_name: dict[str, Any] = {}
+    for column in columns:
+        if not (is_dense(column) or is_categorical(column)):
+            raise ValueError(
+                "Items of feature_columns must be feature columns, made by the functions of "
+                f"tf.feature_column. Received: {column!r}"
+            )
+        if column.name in by_name:
+            raise ValueError(
+                f"Duplicate feature column name found: {column.name}. Two columns over one base "
+                f"feature need different settings, or one of them is too many. Received: {column} "
+                f"and {by_name[column.name]}"
+            )
+        by_name[column.name] = column
+    return [by_name[name] for name in sorted(by_name)]
+
+
+def _as_list(feature_columns: Any) -> list[Any]:
+    if isinstance(feature_columns, (str, dict)) or not isinstance(feature_columns, Iterable):
+        raise ValueError(
+            "feature_columns must be a list of feature columns, made by the functions of "
+            f"tf.feature_column. Received: {feature_columns!r}"
+        )
+    return list(feature_columns)

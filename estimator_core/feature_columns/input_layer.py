@@ -1,0 +1,67 @@
+"""Dense feature columns, side by side in one tensor: the input of a neural network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.feature_columns.column_kinds import is_dense, sorted_columns
+from estimator_core.feature_columns.state_manager import StateManager, create_state
+from estimator_core.feature_columns.transformation_cache import FeatureTransformationCache
+
+
+def input_layer(
+    features: Mapping[str, Any], feature_columns: Any, trainable: bool = True
+) -> tf.Tensor:
+    """Returns the dense columns' values, float32 `[batch_size, sum of column sizes]`, by column name.
+
+    Variables are created below the current variable scope as
+    `input_layer/<column>/embedding_weights`.
+
+    Example:
+        >>> price = tf.feature_column.numeric_column("price")
+        >>> with tf.Graph().as_default():
+        ...     print(input_layer({"price": tf.constant([[1.0], [5.0]])}, [price]).shape)
+        (2, 1)
+
+    Args:
+        features: Dict of feature name to `Tensor` or `SparseTensor`, `[batch_size, ...]`.
+        feature_columns: Dense columns: numeric, bucketized, indicator, embedding, shared embedding.
+        trainable: False creates embedding tables that are not trained.
+
+    Raises:
+        ValueError: A column is not dense, or a feature is missing.
+
+    Source: the input layer of tf.estimator's DNN models (`tf.compat.v1.feature_column.input_layer`).
+    """
+    columns = sorted_columns(feature_columns)
+    for column in columns:
+        if not is_dense(column):
+            raise ValueError(
+                "A categorical column gives ids, not numbers: wrap it with "
+                "tf.feature_column.embedding_column or tf.feature_column.indicator_column. "
+                f"Received: {column!r}"
+            )
+    with tf1.variable_scope("input_layer"):
+        cache = FeatureTransformationCache(features)
+        state_manager = StateManager(trainable)
+        create_state(columns, state_manager)
+        outputs = []
+        for column in columns:
+            with tf.name_scope(column.name):
+                outputs.append(_flat_output(column, cache, state_manager))
+        return tf.concat(outputs, axis=1) if len(outputs) > 1 else outputs[0]
+
+
+def _flat_output(
+    column: Any, cache: FeatureTransformationCache, state_manager: StateManager
+) -> tf.Tensor:
+    """Returns one column's value as `[batch_size, number of its elements]`."""
+    dense = column.get_dense_tensor(cache, state_manager)
+    num_elements = column.variable_shape.num_elements()
+    if dense.shape.rank == 2 and dense.shape[1] == num_elements:
+        return dense
+    return tf.reshape(dense, [tf.shape(dense)[0], num_elements])

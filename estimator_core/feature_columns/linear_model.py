@@ -1,0 +1,125 @@
+"""A linear model over feature columns: one weight per number and per category."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.feature_columns.column_kinds import is_categorical, sorted_columns
+from estimator_core.feature_columns.state_manager import StateManager, create_state
+from estimator_core.feature_columns.transformation_cache import FeatureTransformationCache
+
+SPARSE_COMBINERS = ("mean", "sqrtn", "sum")
+
+
+class LinearModel(NamedTuple):
+    """Outputs and variables of `linear_model`.
+
+    Attributes:
+        logits: float32 `[batch_size, units]`.
+        bias: The variable `[units]`.
+        weights: The variables `[column size, units]`, in the order of the column names.
+    """
+
+    logits: tf.Tensor
+    bias: Any
+    weights: list[Any]
+
+
+def linear_model(
+    features: Mapping[str, Any],
+    feature_columns: Any,
+    units: int = 1,
+    sparse_combiner: str = "sum",
+    trainable: bool = True,
+) -> LinearModel:
+    """Returns the sum over columns of value times weight, plus a bias.
+
+    Variables start at zero and are created below the current variable scope as
+    `linear_model/<column>/weights` and `linear_model/bias_weights`.
+
+    Args:
+        features: Dict of feature name to `Tensor` or `SparseTensor`, `[batch_size, ...]`.
+        feature_columns: Categorical and dense columns.
+        units: Number of outputs.
+        sparse_combiner: How the weights of an example with several values in one categorical column
+            combine: "sum", "mean" or "sqrtn".
+        trainable: False creates variables that are not trained.
+
+    Raises:
+        ValueError: Something that is no column, a missing feature, an unknown combiner.
+
+    Source: tf.estimator's linear models (`tf.compat.v1.feature_column.linear_model`).
+    """
+    if sparse_combiner not in SPARSE_COMBINERS:
+        raise ValueError(
+            f"sparse_combiner must be one of {SPARSE_COMBINERS}. "
+            f"Received: sparse_combiner={sparse_combiner!r}"
+        )
+    columns = sorted_columns(feature_columns)
+    with tf1.variable_scope("linear_model"):
+        cache = FeatureTransformationCache(features)
+        state_manager = StateManager(trainable)
+        create_state([column for column in columns if not is_categorical(column)], state_manager)
+        weights = []
+        weighted_sums = []
+        for column in columns:
+            size = (
+                column.num_buckets
+                if is_categorical(column)
+                else column.variable_shape.num_elements()
+            )
+            with tf1.variable_scope(column.name):
+                weight = _zeros("weights", [size, units], trainable)
+                if is_categorical(column):
+                    weighted_sum = _sparse_sum(
+                        column, weight, sparse_combiner, cache, state_manager
+                    )
+                else:
+                    weighted_sum = _dense_sum(column, weight, cache, state_manager)
+            weights.append(weight)
+            weighted_sums.append(weighted_sum)
+        bias = _zeros("bias_weights", [units], trainable)
+        total = tf.add_n(weighted_sums, name="weighted_sum_no_bias")
+        return LinearModel(tf.nn.bias_add(total, bias, name="weighted_sum"), bias, weights)
+
+
+def _zeros(name: str, shape: list[int], trainable: bool) -> Any:
+    return tf1.get_variable(
+        name,
+        shape,
+        dtype=tf.float32,
+        initializer=tf1.initializers.zeros(),
+        trainable=trainable,
+        use_resource=True,
+    )
+
+
+def _sparse_sum(
+    column: Any,
+    weight: Any,
+    combiner: str,
+    cache: FeatureTransformationCache,
+    state_manager: StateManager,
+) -> tf.Tensor:
+    ids, id_weights = column.get_sparse_tensors(cache, state_manager)
+    if ids.shape.rank != 2:
+        # Everything but the batch dimension is one bag of ids: [batch_size, any].
+        batch_size = tf.shape(ids, out_type=tf.int64)[0]
+        ids = tf.sparse.reshape(ids, [batch_size, -1])
+        if id_weights is not None:
+            id_weights = tf.sparse.reshape(id_weights, [batch_size, -1])
+    return tf.nn.safe_embedding_lookup_sparse(
+        weight, ids, sparse_weights=id_weights, combiner=combiner, name="weighted_sum"
+    )
+
+
+def _dense_sum(
+    column: Any, weight: Any, cache: FeatureTransformationCache, state_manager: StateManager
+) -> tf.Tensor:
+    dense = column.get_dense_tensor(cache, state_manager)
+    flat = tf.reshape(dense, [-1, column.variable_shape.num_elements()])
+    return tf.matmul(flat, tf.convert_to_tensor(weight), name="weighted_sum")

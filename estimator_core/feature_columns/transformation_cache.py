@@ -1,0 +1,107 @@
+"""The raw and transformed features of one model, each computed once."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+
+
+class FeatureTransformationCache:
+    """Computes features on demand and keeps them, so that columns share their common sources.
+
+    `tf.feature_column` columns call `get` with the name of a raw feature or with another column.
+
+    Args:
+        features: Dict of feature name to `Tensor`, `SparseTensor` or `RaggedTensor`, with shape
+            `[batch_size, ...]`; rank 1 is read as `[batch_size, 1]`. A key may also be a column
+            whose transformed value is already known.
+
+    Raises:
+        ValueError: `features` is not a dict.
+
+    Source: the `transformation_cache` argument of `tf.feature_column` columns.
+    """
+
+    def __init__(self, features: Mapping[Any, Any]):
+        if not isinstance(features, Mapping):
+            raise ValueError(
+                "features should be a dictionary of `Tensor`s; name a single tensor, as in "
+                f"{{'x': tensor}}. Received: features={features!r}"
+            )
+        self._features = dict(features)
+        self._transformed: dict[Any, Any] = {}
+
+    def get(self, key: Any, state_manager: Any, training: bool | None = None) -> Any:
+        """Returns the `Tensor` or `SparseTensor` of a raw feature or of a column.
+
+        Args:
+            key: Feature name, or a column.
+            state_manager: Where the column finds its lookup tables.
+            training: For columns whose `transform_feature` has such an argument.
+
+        Raises:
+            ValueError: No such feature, or a scalar feature.
+            TypeError: `key` is neither a name nor a column.
+        """
+        if key not in self._transformed:
+            self._transformed[key] = self._compute(key, state_manager, training)
+        return self._transformed[key]
+
+    def _compute(self, key: Any, state_manager: Any, training: bool | None) -> Any:
+        if key in self._features:
+            return _with_rank_of_two_or_more(key, self._features[key])
+        if isinstance(key, str):
+            raise ValueError(
+                f"Feature {key} is not in features dictionary. Received: {sorted(map(str, self._features))}"
+            )
+        if not hasattr(key, "transform_feature"):
+            raise TypeError(
+                f"key must be a feature name or a feature column. Received: key={key!r}"
+            )
+        if "training" in inspect.signature(key.transform_feature).parameters:
+            transformed = key.transform_feature(self, state_manager, training=training)
+        else:
+            transformed = key.transform_feature(self, state_manager)
+        if transformed is None:
+            raise ValueError(f"Column {key.name} is not supported: it transforms into nothing.")
+        return transformed
+
+
+def _with_rank_of_two_or_more(key: Any, feature: Any) -> Any:
+    if isinstance(feature, tf.RaggedTensor):
+        feature = feature.to_sparse()
+    if not isinstance(feature, tf.SparseTensor):
+        feature = tf.convert_to_tensor(feature)
+    rank = feature.shape.rank
+    if rank == 0:
+        raise ValueError(
+            f"Feature {key} cannot have rank 0: features have a batch dimension. Received: {feature}"
+        )
+    if rank == 1:
+        return _expand_last(feature)
+    if rank is not None:
+        return feature
+    # A placeholder of unknown shape: the rank is known when the graph runs.
+    actual_rank = tf.rank(feature) if tf.is_tensor(feature) else tf.size(feature.dense_shape)
+    has_batch = tf.raw_ops.Assert(
+        condition=actual_rank > 0, data=[f"Feature {key} cannot have rank 0.", actual_rank]
+    )
+    with tf1.get_default_graph().control_dependencies([has_batch]):
+        return tf.cond(
+            tf.equal(actual_rank, 1), lambda: _expand_last(feature), lambda: _identity(feature)
+        )
+
+
+def _expand_last(feature: Any) -> Any:
+    if isinstance(feature, tf.SparseTensor):
+        return tf.sparse.reshape(feature, [tf.shape(feature, out_type=tf.int64)[0], 1])
+    return tf.expand_dims(feature, -1)
+
+
+def _identity(feature: Any) -> Any:
+    return tf.nest.map_structure(tf.identity, feature, expand_composites=True)

@@ -1,0 +1,238 @@
+"""Head: from logits to predictions, loss, metrics and signatures."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.estimator_spec import DEFAULT_SERVING_SIGNATURE, EstimatorSpec
+from estimator_core.export.export_outputs import ExportOutput, PredictOutput
+from estimator_core.heads.loss_reduction import LossReduction
+from estimator_core.heads.metrics import GraphMetric
+from estimator_core.keys import MetricKeys, SignatureKeys
+from estimator_core.mode_keys import ModeKeys
+from estimator_core.optimizers import minimize
+
+
+class Head(abc.ABC):
+    """What turns the logits of any model into an `EstimatorSpec`.
+
+    Subclass it for a problem type of your own: say how logits become a loss, predictions and
+    metrics, and `create_estimator_spec` does the rest.
+
+    Example:
+        >>> class QuantileHead(Head):
+        ...     name, logits_dimension, loss_reduction = None, 1, "sum_over_batch_size"
+        ...
+        ...     def loss(self, labels, logits, features=None, mode=None, regularization_losses=None):
+        ...         error = tf.cast(labels, tf.float32) - logits
+        ...         return tf.reduce_mean(tf.maximum(0.9 * error, -0.1 * error))
+        ...
+        ...     def predictions(self, logits, keys=None):
+        ...         return {"quantile": logits}
+        ...
+        ...     def metrics(self, regularization_losses=None):
+        ...         return {}
+        ...
+        ...     def update_metrics(self, eval_metrics, features, logits, labels, **unused):
+        ...         return eval_metrics
+
+    Source: `tf.estimator.Head`. Ours has `export_outputs` as a method to override, and takes any
+    optimizer; `trainable_variables` may be left out.
+    """
+
+    @property
+    @abc.abstractmethod
+    def name(self) -> str | None:
+        """Name of the head, appended to metric keys as "/<name>"; None appends nothing."""
+
+    @property
+    @abc.abstractmethod
+    def logits_dimension(self) -> int:
+        """Size of the last dimension of the logits that the model must produce."""
+
+    @property
+    @abc.abstractmethod
+    def loss_reduction(self) -> str:
+        """One of `LossReduction`: how the losses of a batch become one number."""
+
+    @abc.abstractmethod
+    def loss(
+        self,
+        labels: Any,
+        logits: Any,
+        features: Any = None,
+        mode: str | None = None,
+        regularization_losses: Sequence[Any] | None = None,
+    ) -> Any:
+        """Returns the scalar training loss of a batch, regularization included.
+
+        Args:
+            labels: Labels of the batch.
+            logits: `[batch_size, logits_dimension]`.
+            features: Dict of feature name to tensor, for weights.
+            mode: One of `ModeKeys`.
+            regularization_losses: Scalars that are added to the loss.
+        """
+
+    @abc.abstractmethod
+    def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[str, Any]:
+        """Returns predictions by key, each `[batch_size, ...]`.
+
+        Args:
+            logits: `[batch_size, logits_dimension]`.
+            keys: The `PredictionKeys` to compute; None computes all.
+        """
+
+    @abc.abstractmethod
+    def metrics(self, regularization_losses: Sequence[Any] | None = None) -> dict[str, Any]:
+        """Returns fresh metric objects by key.
+
+        Args:
+            regularization_losses: As in `loss`; their sum becomes a metric of its own.
+        """
+
+    @abc.abstractmethod
+    def update_metrics(
+        self,
+        eval_metrics: dict[str, Any],
+        features: Any,
+        logits: Any,
+        labels: Any,
+        mode: str | None = None,
+        regularization_losses: Sequence[Any] | None = None,
+    ) -> dict[str, Any]:
+        """Adds a batch to the metrics and returns them.
+
+        Args:
+            eval_metrics: What `metrics` returned.
+            features: Dict of feature name to tensor, for weights.
+            logits: `[batch_size, logits_dimension]`.
+            labels: Labels of the batch.
+            mode: One of `ModeKeys`.
+            regularization_losses: As in `loss`.
+        """
+
+    def export_outputs(self, predictions: Mapping[str, Any]) -> dict[str, ExportOutput]:
+        """Returns the signatures of an exported model, one of them "serving_default".
+
+        Args:
+            predictions: What `predictions` returned.
+        """
+        output = PredictOutput(predictions)
+        return {DEFAULT_SERVING_SIGNATURE: output, SignatureKeys.PREDICT: output}
+
+    def create_estimator_spec(
+        self,
+        features: Any,
+        mode: str,
+        logits: Any,
+        labels: Any = None,
+        optimizer: Any = None,
+        trainable_variables: Sequence[Any] | None = None,
+        train_op_fn: Callable[[Any], Any] | None = None,
+        update_ops: Sequence[Any] | None = None,
+        regularization_losses: Sequence[Any] | None = None,
+    ) -> EstimatorSpec:
+        """Returns the `EstimatorSpec` of a model that ends in this head.
+
+        Args:
+            features: Dict of feature name to tensor, as `model_fn` received it.
+            mode: One of `ModeKeys`.
+            logits: float32 `[batch_size, logits_dimension]`.
+            labels: Labels of the batch; needed in TRAIN and EVAL.
+            optimizer: Minimizes the loss in TRAIN: anything that `optimizers.get_optimizer` takes.
+            trainable_variables: What `optimizer` changes; None means all trainable variables.
+            train_op_fn: Instead of `optimizer`, a function from the loss to a train op, which must
+                also increment the global step.
+            update_ops: Ops that every training step runs before the update, such as moving averages
+                of batch normalization; None means the graph's `UPDATE_OPS` collection.
+            regularization_losses: Scalars that are added to the loss.
+
+        Raises:
+            ValueError: Mode, labels or logits don't fit, or in TRAIN not exactly one of `optimizer`
+                and `train_op_fn` is given.
+        """
+        if mode not in ModeKeys.ALL:
+            raise ValueError(f"mode must be one of {ModeKeys.ALL}. Received: mode={mode!r}")
+        with tf.name_scope(self.name or "head"):
+            predictions = self.predictions(logits)
+            if mode == ModeKeys.PREDICT:
+                return EstimatorSpec(
+                    mode, predictions=predictions, export_outputs=self.export_outputs(predictions)
+                )
+            loss = self.loss(
+                labels=labels,
+                logits=logits,
+                features=features,
+                mode=mode,
+                regularization_losses=regularization_losses,
+            )
+            if mode == ModeKeys.EVAL:
+                eval_metrics = self.update_metrics(
+                    self.metrics(regularization_losses=regularization_losses),
+                    features=features,
+                    logits=logits,
+                    labels=labels,
+                    mode=mode,
+                    regularization_losses=regularization_losses,
+                )
+                metric_ops = {key: _as_metric_op(metric) for key, metric in eval_metrics.items()}
+                return EstimatorSpec(
+                    mode, predictions=predictions, loss=loss, eval_metric_ops=metric_ops
+                )
+        self._write_loss_summaries(loss, regularization_losses)
+        train_op = self._train_op(loss, optimizer, trainable_variables, train_op_fn, update_ops)
+        return EstimatorSpec(mode, predictions=predictions, loss=loss, train_op=train_op)
+
+    def _train_op(
+        self,
+        loss: Any,
+        optimizer: Any,
+        trainable_variables: Sequence[Any] | None,
+        train_op_fn: Callable[[Any], Any] | None,
+        update_ops: Sequence[Any] | None,
+    ) -> Any:
+        if (optimizer is None) == (train_op_fn is None):
+            raise ValueError(
+                "Exactly one of optimizer and train_op_fn must be given in mode TRAIN. "
+                f"Received: optimizer={optimizer!r}, train_op_fn={train_op_fn!r}"
+            )
+        if self.loss_reduction == LossReduction.SUM_OVER_BATCH_SIZE:
+            # Gradients are summed over replicas; the loss is the mean of a replica's own batch.
+            num_replicas = tf.distribute.get_strategy().num_replicas_in_sync
+            if num_replicas > 1:
+                loss = loss / num_replicas
+        if update_ops is None:
+            update_ops = tf1.get_collection(tf1.GraphKeys.UPDATE_OPS)
+        with tf.name_scope("training"), tf.control_dependencies(list(update_ops)):
+            if train_op_fn is not None:
+                train_op = train_op_fn(loss)
+            else:
+                train_op = minimize(optimizer, loss, trainable_variables)
+        if train_op is None:
+            raise ValueError(
+                f"train_op_fn must return an op or a tensor. Received: train_op_fn={train_op_fn!r}"
+            )
+        if update_ops:
+            train_op = tf.group(train_op, *update_ops)
+        return train_op
+
+    def _write_loss_summaries(self, loss: Any, regularization_losses: Sequence[Any] | None) -> None:
+        # At the root of the name scopes: the tags are "loss" and "regularization_loss".
+        tf1.summary.scalar(self._with_name(MetricKeys.LOSS), loss)
+        if regularization_losses:
+            total = tf.add_n(list(regularization_losses))
+            tf1.summary.scalar(self._with_name(MetricKeys.LOSS_REGULARIZATION), total)
+
+    def _with_name(self, key: str) -> str:
+        """Returns a metric key or summary tag of this head."""
+        return f"{key}/{self.name}" if self.name else key
+
+
+def _as_metric_op(metric: Any) -> Any:
+    return metric.as_pair() if isinstance(metric, GraphMetric) else metric

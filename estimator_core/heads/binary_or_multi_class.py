@@ -1,0 +1,44 @@
+"""The head of a classifier, by its number of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from estimator_core.heads.base import Head
+from estimator_core.heads.binary_class import BinaryClassHead
+from estimator_core.heads.loss_reduction import LossReduction
+from estimator_core.heads.multi_class import MultiClassHead
+
+
+def binary_or_multi_class_head(
+    n_classes: int = 2,
+    weight_column: Any = None,
+    label_vocabulary: Sequence[str] | None = None,
+    loss_reduction: str = LossReduction.SUM_OVER_BATCH_SIZE,
+) -> Head:
+    """Returns a `BinaryClassHead` for two classes, a `MultiClassHead` for more.
+
+    Args:
+        n_classes: Number of classes, at least 2.
+        weight_column: As in the heads.
+        label_vocabulary: As in the heads.
+        loss_reduction: As in the heads.
+
+    Raises:
+        ValueError: Fewer than two classes.
+    """
+    if n_classes == 2:
+        return BinaryClassHead(
+            weight_column=weight_column,
+            label_vocabulary=label_vocabulary,
+            loss_reduction=loss_reduction,
+        )
+    if n_classes is None or n_classes < 2:
+        raise ValueError(f"n_classes must be at least 2. Received: n_classes={n_classes}")
+    return MultiClassHead(
+        n_classes,
+        weight_column=weight_column,
+        label_vocabulary=label_vocabulary,
+        loss_reduction=loss_reduction,
+    )

@@ -1,0 +1,226 @@
+"""What heads check about labels, logits and weights, in words that name the tensor."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core.heads.label_vocabulary import LabelVocabulary
+
+
+def checked_logits(logits: Any, logits_dimension: int) -> tf.Tensor:
+    """Returns logits as float32 `[..., logits_dimension]`.
+
+    Raises:
+        ValueError: The last dimension is another one, or there is no batch dimension.
+    """
+    if logits is None:
+        raise ValueError("logits must not be None: the model has to produce a Tensor.")
+    logits = tf.convert_to_tensor(logits)
+    if not logits.dtype.is_floating:
+        logits = tf.cast(logits, tf.float32)
+    is_vector = logits.shape.rank is not None and logits.shape.rank < 2
+    if is_vector or not logits.shape[-1:].is_compatible_with([logits_dimension]):
+        raise ValueError(
+            f"logits shape must be [D0, D1, ... DN, logits_dimension] with logits_dimension="
+            f"{logits_dimension}. Received: logits with shape {logits.shape}"
+        )
+    return logits
+
+
+def checked_labels(labels: Any, logits: tf.Tensor, labels_dimension: int) -> tf.Tensor:
+    """Returns labels with the shape of the logits, but for the last dimension.
+
+    Args:
+        labels: `[D0, ... DN, labels_dimension]`; a last dimension of 1 may be missing.
+        logits: `[D0, ... DN, logits_dimension]`.
+        labels_dimension: Wanted size of the last dimension.
+
+    Raises:
+        ValueError: Labels are missing, sparse, or their shape does not fit.
+    """
+    if labels is None:
+        raise ValueError(
+            "You must provide a labels Tensor, but labels is None. Check that input_fn returns "
+            "(features, labels) and that the data holds the label."
+        )
+    if isinstance(labels, Mapping):
+        raise ValueError(
+            f"labels must be one Tensor; this head takes no dict. Received: keys {sorted(labels)}"
+        )
+    if isinstance(labels, tf.SparseTensor):
+        raise ValueError(
+            f"labels must be dense; tf.sparse.to_dense makes them so. Received: labels={labels}"
+        )
+    labels = tf.convert_to_tensor(labels)
+    rank = labels.shape.rank
+    if rank is None:
+        # As the logits, so that a batch of unknown rank still fits: [D0, ... DN, labels_dimension].
+        labels = tf.reshape(labels, tf.concat([tf.shape(logits)[:-1], [labels_dimension]], axis=0))
+    elif labels_dimension == 1 and rank == (logits.shape.rank or 2) - 1:
+        labels = tf.expand_dims(labels, -1)
+    elif labels.shape[-1:] != [labels_dimension] and labels.shape[-1:].is_compatible_with(
+        [labels_dimension]
+    ):
+        labels = tf.ensure_shape(labels, [*[None] * (rank - 1), labels_dimension])
+    if not labels.shape[-1:].is_compatible_with([labels_dimension]):
+        raise ValueError(
+            f"Mismatched label shape. Expected labels dimension={labels_dimension}. Received: "
+            f"labels with shape {labels.shape}. A classifier takes class ids, not one-hot vectors; "
+            "n_classes and label_dimension say how many there are."
+        )
+    if not labels.shape[:-1].is_compatible_with(logits.shape[:-1]):
+        raise ValueError(
+            "labels and logits must have the same batch shape. Received: labels with shape "
+            f"{labels.shape}, logits with shape {logits.shape}"
+        )
+    return labels
+
+
+def checked_class_ids(
+    labels: tf.Tensor, n_classes: int, vocabulary: LabelVocabulary | None
+) -> tf.Tensor:
+    """Returns labels as class ids in [0, n_classes), checked when the graph runs.
+
+    Args:
+        labels: Class ids, or with a vocabulary the strings in it.
+        n_classes: Number of classes.
+        vocabulary: None means that labels are ids already.
+
+    Raises:
+        ValueError: Labels have the wrong dtype.
+    """
+    if vocabulary is not None:
+        if labels.dtype != tf.string:
+            raise ValueError(
+                "Labels dtype should be string, since there is a label_vocabulary. "
+                f"Received: labels={labels}"
+            )
+        labels = vocabulary.ids(labels)
+        message = (
+            f"Labels must be in label_vocabulary: {vocabulary}. The id of an unknown label is -1."
+        )
+    else:
+        if not (labels.dtype.is_integer or labels.dtype.is_floating or labels.dtype == tf.bool):
+            raise ValueError(
+                "Labels dtype should be integer; string labels need a label_vocabulary. "
+                f"Received: labels={labels}"
+            )
+        if labels.dtype == tf.bool:
+            labels = tf.cast(labels, tf.int32)
+        message = f"Labels must be >= 0 and <= n_classes - 1, with n_classes={n_classes}. Received labels:"
+    in_range = tf.reduce_all((labels >= 0) & (labels <= n_classes - 1))
+    # The raw op: tf.debugging.assert_* would wrap it in a conditional, which costs more than the check.
+    check = tf.raw_ops.Assert(condition=in_range, data=[message, labels], summarize=20)
+    with tf.control_dependencies([check]):
+        return tf.identity(labels, name="class_ids")
+
+
+def checked_weights(features: Any, weight_column: Any, loss: tf.Tensor) -> Any:
+    """Returns the weights of a batch, `[batch_size, 1]` or the loss's shape; 1.0 without a column.
+
+    Args:
+        features: Dict of feature name to tensor.
+        weight_column: Feature name, a `tf.feature_column.numeric_column`, or None.
+        loss: float32 `[batch_size, any]`, what the weights multiply.
+
+    Raises:
+        ValueError: The feature is missing, not numeric, or its shape does not broadcast.
+    """
+    if weight_column is None:
+        return 1.0
+    key = weight_column if isinstance(weight_column, str) else weight_column.key
+    if not isinstance(features, Mapping) or key not in features:
+        known = sorted(map(str, features)) if isinstance(features, Mapping) else features
+        raise ValueError(
+            f"Feature {key} (weight_column) is not in features dictionary. Received: {known}"
+        )
+    weights = features[key]
+    if isinstance(weights, tf.SparseTensor):
+        raise ValueError(f"The weight_column {key} must be dense. Received: {weights}")
+    weights = tf.convert_to_tensor(weights)
+    if not (weights.dtype.is_floating or weights.dtype.is_integer):
+        raise ValueError(f"The weight_column {key} must be numeric. Received: {weights}")
+    weights = tf.cast(weights, tf.float32)
+    normalizer_fn = getattr(weight_column, "normalizer_fn", None)
+    if normalizer_fn is not None:
+        weights = normalizer_fn(weights)
+    if weights.shape.rank is not None and weights.shape.rank == (loss.shape.rank or 2) - 1:
+        weights = tf.expand_dims(weights, -1)
+    fits = weights.shape[-1:].is_compatible_with([1]) or weights.shape.is_compatible_with(
+        loss.shape
+    )
+    if weights.shape.rank is not None and not fits:
+        raise ValueError(
+            f"The weight_column {key} can not be broadcast to the losses of shape {loss.shape}. "
+            f"Received: weights with shape {weights.shape}"
+        )
+    return weights
+
+
+def check_weight_column(weight_column: Any) -> Any:
+    """Returns `weight_column` when it is a name, a numeric column or None.
+
+    Raises:
+        TypeError: It is something else.
+    """
+    is_numeric_column = hasattr(weight_column, "key") and hasattr(weight_column, "normalizer_fn")
+    if weight_column is None or isinstance(weight_column, str) or is_numeric_column:
+        return weight_column
+    raise TypeError(
+        "weight_column must be a feature name or a tf.feature_column.numeric_column. "
+        f"Received: weight_column={weight_column!r}"
+    )
+
+
+def call_loss_fn(
+    loss_fn: Callable[..., Any],
+    labels: tf.Tensor,
+    logits: tf.Tensor,
+    features: Any,
+    expected_last_dimension: int,
+    loss_reduction: str,
+) -> tf.Tensor:
+    """Returns the user's unreduced loss, float32 `[D0, ... DN, expected_last_dimension]`.
+
+    Raises:
+        ValueError: The result's shape is not that.
+    """
+    arguments = inspect.signature(loss_fn).parameters
+    optional = {"features": features, "loss_reduction": loss_reduction}
+    extra = {key: value for key, value in optional.items() if key in arguments}
+    loss = loss_fn(labels=labels, logits=logits, **extra)
+    loss = tf.convert_to_tensor(loss)
+    expected = logits.shape[:-1].concatenate(expected_last_dimension)
+    if not loss.shape.is_compatible_with(expected):
+        raise ValueError(
+            f"loss_fn must return losses of shape {expected}, one for each example (and label "
+            f"dimension); no mean, no sum. Received: {loss}"
+        )
+    return loss
+
+
+def check_loss_fn(loss_fn: Callable[..., Any] | None) -> Callable[..., Any] | None:
+    """Returns `loss_fn` when it takes labels and logits, and knows no other arguments than ours.
+
+    Raises:
+        ValueError: The arguments are others.
+        TypeError: It can't be called.
+    """
+    if loss_fn is None:
+        return None
+    if not callable(loss_fn):
+        raise TypeError(f"loss_fn must be a function. Received: loss_fn={loss_fn!r}")
+    arguments = inspect.signature(loss_fn).parameters
+    allowed: Sequence[str] = ("labels", "logits", "features", "loss_reduction")
+    missing = [name for name in allowed[:2] if name not in arguments]
+    unknown = [name for name in arguments if name not in allowed]
+    if missing or unknown:
+        raise ValueError(
+            f"loss_fn must contain arguments: labels, logits; and may contain features, "
+            f"loss_reduction. Received: loss_fn with arguments {tuple(arguments)}"
+        )
+    return loss_fn

@@ -1,0 +1,53 @@
+"""The predictions that classifiers have in common: class ids and class names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core.export.export_outputs import ClassificationOutput
+from estimator_core.heads.label_vocabulary import LabelVocabulary
+
+
+def class_names(class_ids: tf.Tensor, vocabulary: LabelVocabulary | None) -> tf.Tensor:
+    """Returns the names of class ids: vocabulary words, or the ids as strings."""
+    if vocabulary is not None:
+        return vocabulary.strings(class_ids)
+    return tf.strings.as_string(class_ids, name="str_classes")
+
+
+def all_class_ids(logits: tf.Tensor, n_classes: int) -> tf.Tensor:
+    """Returns int32 `[batch_size, n_classes]`: for every example the ids 0 to n_classes - 1."""
+    return tf.tile(tf.range(n_classes)[tf.newaxis, :], [tf.shape(logits)[0], 1])
+
+
+def all_class_names(
+    logits: tf.Tensor, n_classes: int, vocabulary: LabelVocabulary | None
+) -> tf.Tensor:
+    """Returns string `[batch_size, n_classes]`: for every example the names of all classes."""
+    names = class_names(tf.range(n_classes), vocabulary)
+    return tf.tile(names[tf.newaxis, :], [tf.shape(logits)[0], 1])
+
+
+def classification_output(
+    probabilities: Any, n_classes: int, vocabulary: LabelVocabulary | None
+) -> ClassificationOutput:
+    """Returns the classify signature: a score for each class, and all class names in that order."""
+    return ClassificationOutput(
+        scores=probabilities, classes=all_class_names(probabilities, n_classes, vocabulary)
+    )
+
+
+def wanted(keys: Any, valid_keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns the prediction keys to compute: `keys`, or all when None.
+
+    Raises:
+        ValueError: A key that the head does not predict.
+    """
+    if keys is None:
+        return valid_keys
+    unknown = [key for key in keys if key not in valid_keys]
+    if unknown:
+        raise ValueError(f"keys must be among {valid_keys}. Received: keys={list(keys)}")
+    return tuple(keys)

@@ -1,0 +1,112 @@
+"""Evaluation metrics in a graph: a value tensor, and an op that adds one batch to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+
+
+class GraphMetric:
+    """A metric with the two methods of a Keras metric, over the ops of a `tf.compat.v1.metrics`.
+
+    Args:
+        metric_fn: Called by `update_state`, with its arguments and `weights`; returns
+            `(value, update_op)`.
+
+    Raises:
+        ValueError: `result` or `as_pair` comes before `update_state`.
+    """
+
+    def __init__(self, metric_fn: Callable[..., tuple[Any, Any]]):
+        self._metric_fn = metric_fn
+        self._pair: tuple[Any, Any] | None = None
+
+    def update_state(self, *values: Any, sample_weight: Any = None) -> Any:
+        """Returns the op that adds a batch to the metric.
+
+        Args:
+            *values: What the metric compares, labels first, or averages.
+            sample_weight: Weights that broadcast to the values; None weighs all the same.
+        """
+        self._pair = self._metric_fn(*values, weights=sample_weight)
+        return self._pair[1]
+
+    def result(self) -> Any:
+        """Returns the metric over all batches added so far, a scalar `Tensor`."""
+        return self.as_pair()[0]
+
+    def as_pair(self) -> tuple[Any, Any]:
+        """Returns `(value, update_op)`, as `EstimatorSpec.eval_metric_ops` holds them."""
+        if self._pair is None:
+            raise ValueError("The metric has no value: call update_state with a batch first.")
+        return self._pair
+
+
+def mean(name: str) -> GraphMetric:
+    """Returns the weighted mean of values."""
+    return GraphMetric(
+        lambda values, weights: tf1.metrics.mean(tf.cast(values, tf.float32), weights, name=name)
+    )
+
+
+def accuracy(name: str) -> GraphMetric:
+    """Returns the weighted share of labels that equal the predictions."""
+
+    def metric_fn(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Any]:
+        labels = tf.cast(labels, predictions.dtype)
+        return tf1.metrics.accuracy(labels, predictions, weights, name=name)
+
+    return GraphMetric(metric_fn)
+
+
+def accuracy_baseline(name: str) -> GraphMetric:
+    """Returns the accuracy of always predicting the more frequent of the labels 0 and 1."""
+
+    def metric_fn(labels: Any, weights: Any) -> tuple[Any, Any]:
+        value, update_op = tf1.metrics.mean(tf.cast(labels, tf.float32), weights, name=name)
+        return tf.maximum(value, 1.0 - value), tf.maximum(update_op, 1.0 - update_op)
+
+    return GraphMetric(metric_fn)
+
+
+def precision(name: str) -> GraphMetric:
+    """Returns true positives / predicted positives, of labels and predictions in {0, 1}."""
+    return GraphMetric(
+        lambda labels, predictions, weights: tf1.metrics.precision(
+            labels, predictions, weights, name=name
+        )
+    )
+
+
+def recall(name: str) -> GraphMetric:
+    """Returns true positives / positive labels, of labels and predictions in {0, 1}."""
+    return GraphMetric(
+        lambda labels, predictions, weights: tf1.metrics.recall(
+            labels, predictions, weights, name=name
+        )
+    )
+
+
+def auc(name: str, curve: str = "ROC") -> GraphMetric:
+    """Returns the area under the ROC or precision-recall curve, over 200 thresholds.
+
+    Args:
+        name: Name of the metric.
+        curve: "ROC", summed by the trapezoidal rule, or "PR", interpolated.
+    """
+    summation_method = "trapezoidal" if curve == "ROC" else "careful_interpolation"
+    return GraphMetric(
+        lambda labels, predictions, weights: tf1.metrics.auc(
+            labels,
+            predictions,
+            weights,
+            num_thresholds=200,
+            curve=curve,
+            summation_method=summation_method,
+            name=name,
+        )
+    )

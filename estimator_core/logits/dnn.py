@@ -1,0 +1,162 @@
+"""The logits of a fully connected network over feature columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.feature_columns import input_layer
+from estimator_core.logits.activation_summary import add_activation_summary
+from estimator_core.mode_keys import ModeKeys
+
+_BATCH_NORM_MOMENTUM = 0.999
+_BATCH_NORM_EPSILON = 0.001
+
+
+def dnn_logit_fn_builder(
+    units: int,
+    hidden_units: Sequence[int],
+    feature_columns: Any,
+    activation_fn: Callable[[Any], Any] | str | None = tf.nn.relu,
+    dropout: float | None = None,
+    batch_norm: bool = False,
+) -> Callable[..., tf.Tensor]:
+    """Returns `logit_fn(features, mode)`, which builds the network and returns its logits.
+
+    The variables are `dnn/hiddenlayer_<i>/kernel`, `.../bias`, `dnn/logits/kernel`, `.../bias`,
+    `dnn/hiddenlayer_<i>/batchnorm_<i>/...`, and for embeddings
+    `dnn/input_from_feature_columns/input_layer/<column>/embedding_weights`.
+
+    Args:
+        units: Size of the last layer, the head's `logits_dimension`.
+        hidden_units: Size of each hidden layer, from the input on; may be empty.
+        feature_columns: Dense feature columns.
+        activation_fn: Applied in hidden layers: a function, a Keras activation name, or None for
+            none.
+        dropout: Probability in [0, 1) with which a hidden unit is dropped in training; None drops
+            nothing.
+        batch_norm: Whether hidden layers end in batch normalization. Its moving averages are updated
+            by ops in the graph's `UPDATE_OPS` collection.
+
+    Raises:
+        ValueError: A size or a probability that can't be.
+
+    Source: `tf.estimator.experimental.dnn_logit_fn_builder` and the DNN models of 2.15.
+    """
+    for size in (units, *hidden_units):
+        if not isinstance(size, int) or size < 1:
+            raise ValueError(
+                "units and hidden_units must be positive integers. "
+                f"Received: units={units!r}, hidden_units={hidden_units!r}"
+            )
+    if dropout is not None and not 0.0 <= dropout < 1.0:
+        raise ValueError(f"dropout must be in [0, 1). Received: dropout={dropout}")
+    activation = _activation(activation_fn)
+
+    def logit_fn(features: Mapping[str, Any], mode: str) -> tf.Tensor:
+        training = mode == ModeKeys.TRAIN
+        with tf1.variable_scope("dnn"):
+            with tf1.variable_scope("input_from_feature_columns"):
+                net = input_layer(features, feature_columns)
+            layers = []
+            for index, size in enumerate(hidden_units):
+                name = f"hiddenlayer_{index}"
+                with tf1.variable_scope(name):
+                    net = activation(dense(net, size))
+                    if training and dropout:
+                        net = tf.nn.dropout(net, rate=dropout)
+                    if batch_norm:
+                        with tf1.variable_scope(f"batchnorm_{index}"):
+                            net = batch_normalization(net, training)
+                layers.append((net, name))
+            with tf1.variable_scope("logits"):
+                logits = dense(net, units)
+            layers.append((logits, "logits"))
+        for value, name in layers:
+            add_activation_summary(value, f"dnn/{name}")
+        return logits
+
+    return logit_fn
+
+
+def _activation(activation_fn: Any) -> Callable[[Any], Any]:
+    if activation_fn is None:
+        return lambda value: value
+    if isinstance(activation_fn, str):
+        return tf.keras.activations.get(activation_fn)
+    if not callable(activation_fn):
+        raise ValueError(
+            f"activation_fn must be a function, a name or None. Received: {activation_fn!r}"
+        )
+    return activation_fn
+
+
+def dense(value: tf.Tensor, units: int) -> tf.Tensor:
+    """Returns value times `kernel` plus `bias`, two variables of the current variable scope.
+
+    Args:
+        value: float32 `[batch_size, size]`.
+        units: Size of the output.
+    """
+    kernel = tf1.get_variable(
+        "kernel",
+        [value.shape[-1], units],
+        tf.float32,
+        initializer=tf1.initializers.glorot_uniform(),
+        use_resource=True,
+    )
+    bias = tf1.get_variable(
+        "bias", [units], tf.float32, initializer=tf1.initializers.zeros(), use_resource=True
+    )
+    return tf.nn.bias_add(tf.matmul(value, tf.convert_to_tensor(kernel)), bias)
+
+
+def batch_normalization(value: tf.Tensor, training: bool) -> tf.Tensor:
+    """Returns the normalized value; the variables are made in the current variable scope.
+
+    Args:
+        value: float32 `[batch_size, size]`.
+        training: True normalizes by the batch and moves the averages, by ops in the `UPDATE_OPS`
+            collection; False normalizes by the moving averages.
+
+    Source: Ioffe and Szegedy 2015, Batch Normalization; momentum 0.999 as in tf.estimator.
+    """
+    size = value.shape[-1:]
+
+    def variable(name: str, initial: float, trainable: bool) -> Any:
+        replicated: dict[str, Any] = (
+            {}
+            if trainable
+            else {
+                "synchronization": tf.VariableSynchronization.ON_READ,
+                "aggregation": tf.VariableAggregation.MEAN,
+            }
+        )
+        return tf1.get_variable(
+            name,
+            size,
+            tf.float32,
+            initializer=tf1.initializers.constant(initial),
+            trainable=trainable,
+            use_resource=True,
+            **replicated,
+        )
+
+    gamma = variable("gamma", 1.0, trainable=True)
+    beta = variable("beta", 0.0, trainable=True)
+    moving_mean = variable("moving_mean", 0.0, trainable=False)
+    moving_variance = variable("moving_variance", 1.0, trainable=False)
+    if not training:
+        return tf.nn.batch_normalization(
+            value, moving_mean, moving_variance, beta, gamma, _BATCH_NORM_EPSILON
+        )
+    mean, variance = tf.nn.moments(value, axes=[0])
+    for average, current in ((moving_mean, mean), (moving_variance, variance)):
+        change = (average - current) * (1.0 - _BATCH_NORM_MOMENTUM)
+        tf1.add_to_collection(
+            tf1.GraphKeys.UPDATE_OPS, average.assign_sub(change, read_value=False)
+        )
+    return tf.nn.batch_normalization(value, mean, variance, beta, gamma, _BATCH_NORM_EPSILON)

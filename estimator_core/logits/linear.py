@@ -1,0 +1,48 @@
+"""The logits of a linear model over feature columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.feature_columns import linear_model
+
+
+def linear_logit_fn_builder(
+    units: int, feature_columns: Any, sparse_combiner: str = "sum"
+) -> Callable[..., tf.Tensor]:
+    """Returns `logit_fn(features, mode)`, which builds the linear model and returns its logits.
+
+    The variables are `linear/linear_model/<column>/weights` and `linear/linear_model/bias_weights`.
+
+    Args:
+        units: Number of outputs, the head's `logits_dimension`.
+        feature_columns: Categorical and dense feature columns.
+        sparse_combiner: How the weights of an example with several values in one categorical column
+            combine: "sum", "mean" or "sqrtn".
+
+    Source: `tf.estimator.experimental.linear_logit_fn_builder`.
+    """
+
+    def logit_fn(features: Mapping[str, Any], mode: str) -> tf.Tensor:
+        del mode  # the same in all modes
+        with tf1.variable_scope("linear"):
+            model = linear_model(features, feature_columns, units, sparse_combiner)
+        if units > 1:
+            tf1.summary.histogram("bias", model.bias)
+        else:
+            tf1.summary.scalar("bias", model.bias[0])
+        tf1.summary.scalar("fraction_of_zero_weights", _zero_fraction(model.weights))
+        return model.logits
+
+    return logit_fn
+
+
+def _zero_fraction(weights: list[Any]) -> tf.Tensor:
+    """Returns the share of zeros among all weights."""
+    tensors = [tf.convert_to_tensor(weight) for weight in weights]
+    zeros = tf.add_n([tf.reduce_sum(tf.cast(tf.equal(t, 0.0), tf.float32)) for t in tensors])
+    return zeros / tf.cast(tf.add_n([tf.size(t) for t in tensors]), tf.float32)

@@ -1,0 +1,284 @@
+"""The optimizers that have a name: Adagrad, Adam, Ftrl, RMSProp and SGD, on TensorFlow's kernels.
+
+Updates, defaults and variable names are those of the Keras optimizers that tf.estimator 2.15 picked
+for these names, so that its checkpoints continue: `training/<optimizer>/<hyperparameter>`,
+`training/<optimizer>/<variable>/<slot>`. Dense updates are one fused kernel; the gradient of an
+embedding table updates the looked-up rows only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+
+_EPSILON = 1e-7
+
+
+class NamedOptimizer(tf1.train.Optimizer):
+    """What the named optimizers have in common: hyperparameter variables, slots and a step count.
+
+    The hyperparameters are variables, so a checkpoint restores them, as in tf.estimator. An object
+    serves one graph.
+
+    Args:
+        name: First part of the variable names, after "training/".
+        hyperparameters: Initial value by name.
+        slots: Initial value of each slot, a variable of the shape of the trained one, by name.
+        iterations: int64 variable that counts steps and that someone else increments; None creates
+            `training/<name>/iter` and counts there.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        hyperparameters: Mapping[str, float],
+        slots: Mapping[str, float] | None = None,
+        iterations: Any = None,
+    ):
+        super().__init__(use_locking=False, name=name)
+        self._initial_hyperparameters = dict(hyperparameters)
+        self._initial_slots = dict(slots or {})
+        self._iterations = iterations
+        self._own_iterations: Any = None
+        self._hyperparameters: dict[str, Any] = {}
+        self._values: dict[str, Any] = {}
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        # Two optimizers of one name in a graph are told apart: training/Adam, training/Adam_1.
+        with tf1.variable_scope(None, default_name=f"training/{self.get_name()}"):
+            if self._iterations is None:
+                self._own_iterations = self._iterations = _untrained("iter", 0, tf.int64)
+            for name, value in self._initial_hyperparameters.items():
+                self._hyperparameters[name] = _untrained(name, value, tf.float32)
+            for var in var_list:
+                for slot, value in self._initial_slots.items():
+                    self._get_or_make_slot_with_initializer(
+                        var,
+                        tf1.initializers.constant(value),
+                        var.shape,
+                        var.dtype.base_dtype,
+                        slot,
+                        slot,
+                    )
+
+    def _prepare(self) -> None:
+        self._values = {
+            name: tf.convert_to_tensor(variable)
+            for name, variable in self._hyperparameters.items()
+            if name in self._used_hyperparameters
+        }
+
+    # Those that the update computes with. The others are in the checkpoint as 2.15 has them.
+    _used_hyperparameters: tuple[str, ...] = ("learning_rate",)
+
+    def _value(self, name: str, var: Any) -> tf.Tensor:
+        return tf.cast(self._values[name], var.dtype.base_dtype)
+
+    def _finish(self, update_ops: Sequence[Any], name_scope: str) -> Any:
+        if self._own_iterations is not None:
+            with tf.control_dependencies(list(update_ops)):
+                update_ops = [*update_ops, self._own_iterations.assign_add(1, read_value=False)]
+        return tf.group(*update_ops, name=name_scope)
+
+
+def _untrained(name: str, value: float, dtype: Any) -> Any:
+    return tf1.get_variable(
+        name,
+        [],
+        dtype,
+        initializer=tf1.initializers.constant(value),
+        trainable=False,
+        use_resource=True,
+        partitioner=None,
+        aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
+    )
+
+
+class Adagrad(NamedOptimizer):
+    """Adagrad. Source: Duchi et al. 2011, Adaptive Subgradient Methods."""
+
+    def __init__(self, learning_rate: float = 0.001, iterations: Any = None):
+        super().__init__(
+            "Adagrad",
+            {"learning_rate": learning_rate, "decay": 0.0},
+            {"accumulator": 0.1},
+            iterations,
+        )
+
+    def _resource_apply_dense(self, grad: tf.Tensor, handle: Any) -> Any:
+        return tf.raw_ops.ResourceApplyAdagradV2(
+            var=handle.handle,
+            accum=self.get_slot(handle, "accumulator").handle,
+            lr=self._value("learning_rate", handle),
+            epsilon=tf.constant(_EPSILON, handle.dtype.base_dtype),
+            grad=grad,
+        )
+
+    def _resource_apply_sparse(self, grad: tf.Tensor, handle: Any, indices: tf.Tensor) -> Any:
+        return tf.raw_ops.ResourceSparseApplyAdagradV2(
+            var=handle.handle,
+            accum=self.get_slot(handle, "accumulator").handle,
+            lr=self._value("learning_rate", handle),
+            epsilon=tf.constant(_EPSILON, handle.dtype.base_dtype),
+            grad=grad,
+            indices=indices,
+        )
+
+
+class Adam(NamedOptimizer):
+    """Adam; a sparse gradient still decays the moments of every row.
+
+    Source: Kingma and Ba 2014, Adam: A Method for Stochastic Optimization.
+    """
+
+    _used_hyperparameters = ("learning_rate", "beta_1", "beta_2")
+
+    def __init__(self, learning_rate: float = 0.001, iterations: Any = None):
+        super().__init__(
+            "Adam",
+            {"learning_rate": learning_rate, "decay": 0.0, "beta_1": 0.9, "beta_2": 0.999},
+            {"m": 0.0, "v": 0.0},
+            iterations,
+        )
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        step = tf.cast(tf.convert_to_tensor(self._iterations) + 1, tf.float32)
+        self._values["beta_1_power"] = tf.pow(self._values["beta_1"], step)
+        self._values["beta_2_power"] = tf.pow(self._values["beta_2"], step)
+
+    def _resource_apply_dense(self, grad: tf.Tensor, handle: Any) -> Any:
+        return tf.raw_ops.ResourceApplyAdam(
+            var=handle.handle,
+            m=self.get_slot(handle, "m").handle,
+            v=self.get_slot(handle, "v").handle,
+            beta1_power=self._value("beta_1_power", handle),
+            beta2_power=self._value("beta_2_power", handle),
+            lr=self._value("learning_rate", handle),
+            beta1=self._value("beta_1", handle),
+            beta2=self._value("beta_2", handle),
+            epsilon=tf.constant(_EPSILON, handle.dtype.base_dtype),
+            grad=grad,
+        )
+
+    def _resource_apply_sparse(self, grad: tf.Tensor, handle: Any, indices: tf.Tensor) -> Any:
+        beta_1, beta_2 = self._value("beta_1", handle), self._value("beta_2", handle)
+        m = _decay_and_scatter(self.get_slot(handle, "m"), beta_1, grad, indices)
+        v = _decay_and_scatter(self.get_slot(handle, "v"), beta_2, tf.square(grad), indices)
+        bias_correction = tf.sqrt(1 - self._value("beta_2_power", handle)) / (
+            1 - self._value("beta_1_power", handle)
+        )
+        learning_rate = self._value("learning_rate", handle) * bias_correction
+        return handle.assign_sub(learning_rate * m / (tf.sqrt(v) + _EPSILON), read_value=False)
+
+
+class Ftrl(NamedOptimizer):
+    """FTRL-proximal without regularization. Source: McMahan et al. 2013, Ad Click Prediction."""
+
+    def __init__(self, learning_rate: float = 0.001, iterations: Any = None):
+        super().__init__(
+            "Ftrl",
+            {
+                "learning_rate": learning_rate,
+                "decay": 0.0,
+                "learning_rate_power": -0.5,
+                "l1_regularization_strength": 0.0,
+                "l2_regularization_strength": 0.0,
+                "beta": 0.0,
+            },
+            {"accumulator": 0.1, "linear": 0.0},
+            iterations,
+        )
+
+    def _kernel_arguments(self, handle: Any) -> dict[str, Any]:
+        zero = tf.constant(0.0, handle.dtype.base_dtype)
+        return {
+            "var": handle.handle,
+            "accum": self.get_slot(handle, "accumulator").handle,
+            "linear": self.get_slot(handle, "linear").handle,
+            "lr": self._value("learning_rate", handle),
+            "l1": zero,
+            "l2": zero,
+            "lr_power": tf.constant(-0.5, handle.dtype.base_dtype),
+        }
+
+    def _resource_apply_dense(self, grad: tf.Tensor, handle: Any) -> Any:
+        return tf.raw_ops.ResourceApplyFtrl(grad=grad, **self._kernel_arguments(handle))
+
+    def _resource_apply_sparse(self, grad: tf.Tensor, handle: Any, indices: tf.Tensor) -> Any:
+        return tf.raw_ops.ResourceSparseApplyFtrl(
+            grad=grad, indices=indices, **self._kernel_arguments(handle)
+        )
+
+
+class RMSProp(NamedOptimizer):
+    """RMSProp without momentum. Source: Hinton 2012, Neural Networks for Machine Learning, 6e."""
+
+    _used_hyperparameters = ("learning_rate", "rho")
+
+    def __init__(self, learning_rate: float = 0.001, iterations: Any = None):
+        super().__init__(
+            "RMSprop",
+            {"learning_rate": learning_rate, "decay": 0.0, "rho": 0.9, "momentum": 0.0},
+            {"rms": 0.0},
+            iterations,
+        )
+
+    def _resource_apply_dense(self, grad: tf.Tensor, handle: Any) -> Any:
+        slot = self.get_slot(handle, "rms")
+        rho = self._value("rho", handle)
+        rms = slot.assign(rho * slot + (1 - rho) * tf.square(grad))
+        step = self._value("learning_rate", handle) * grad / (tf.sqrt(rms) + _EPSILON)
+        return handle.assign_sub(step, read_value=False)
+
+    def _resource_apply_sparse(self, grad: tf.Tensor, handle: Any, indices: tf.Tensor) -> Any:
+        slot = self.get_slot(handle, "rms")
+        rms = _decay_and_scatter(slot, self._value("rho", handle), tf.square(grad), indices)
+        rows = tf.gather(rms, indices)
+        step = self._value("learning_rate", handle) * grad / (tf.sqrt(rows) + _EPSILON)
+        return tf.raw_ops.ResourceScatterSub(resource=handle.handle, indices=indices, updates=step)
+
+
+class SGD(NamedOptimizer):
+    """Gradient descent."""
+
+    def __init__(self, learning_rate: float = 0.01, iterations: Any = None):
+        super().__init__(
+            "SGD", {"learning_rate": learning_rate, "decay": 0.0, "momentum": 0.0}, {}, iterations
+        )
+
+    def _resource_apply_dense(self, grad: tf.Tensor, handle: Any) -> Any:
+        return tf.raw_ops.ResourceApplyGradientDescent(
+            var=handle.handle, alpha=self._value("learning_rate", handle), delta=grad
+        )
+
+    def _resource_apply_sparse(self, grad: tf.Tensor, handle: Any, indices: tf.Tensor) -> Any:
+        return tf.raw_ops.ResourceScatterSub(
+            resource=handle.handle,
+            indices=indices,
+            updates=self._value("learning_rate", handle) * grad,
+        )
+
+
+def _decay_and_scatter(slot: Any, decay: tf.Tensor, values: tf.Tensor, indices: tf.Tensor) -> Any:
+    """Returns `slot` after slot = decay * slot + (1 - decay) * values at the rows `indices`."""
+    decayed = slot.assign(decay * slot, read_value=False)
+    with tf.control_dependencies([decayed]):
+        added = tf.raw_ops.ResourceScatterAdd(
+            resource=slot.handle, indices=indices, updates=(1 - decay) * values
+        )
+    with tf.control_dependencies([added]):
+        return slot.read_value()
+
+
+NAMED_OPTIMIZERS: dict[str, type[Any]] = {
+    "Adagrad": Adagrad,
+    "Adam": Adam,
+    "Ftrl": Ftrl,
+    "RMSProp": RMSProp,
+    "SGD": SGD,
+}

@@ -1,0 +1,146 @@
+"""From a loss to the op of one training step, with whatever kind of optimizer a user brings."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from estimator_core import keras_optimizers, tf1
+from estimator_core.named_optimizers import NAMED_OPTIMIZERS
+
+
+class OptimizedPart(NamedTuple):
+    """A part of a model with an optimizer of its own.
+
+    Attributes:
+        optimizer: Anything that `get_optimizer` takes.
+        variables: The trainable variables of this part.
+        learning_rate: For an optimizer given by name; None means the optimizer's own default.
+    """
+
+    optimizer: Any
+    variables: Sequence[Any]
+    learning_rate: float | None = None
+
+
+def get_optimizer(
+    optimizer: Any, learning_rate: float | None = None, iterations: Any = None
+) -> Any:
+    """Returns an optimizer that belongs to the current graph.
+
+    Args:
+        optimizer: A name ("Adagrad", "Adam", "Ftrl", "RMSProp", "SGD"), a Keras optimizer (Keras 3 or
+            tf_keras), a `tf.compat.v1.train.Optimizer`, or a function without arguments that returns
+            one of these; it is called with the graph at hand, so that it may use the global step.
+        learning_rate: For an optimizer given by name: None means 0.001, and 0.01 for "SGD".
+        iterations: The variable that counts training steps, for optimizers that can take theirs from
+            it; None lets the optimizer count by itself.
+
+    Raises:
+        ValueError: An unknown name.
+        TypeError: Something that is no optimizer.
+    """
+    if isinstance(optimizer, str):
+        optimizer_class = NAMED_OPTIMIZERS.get(optimizer)
+        if optimizer_class is None:
+            nearest = difflib.get_close_matches(optimizer, NAMED_OPTIMIZERS, cutoff=0.0)
+            rest = [name for name in NAMED_OPTIMIZERS if name not in nearest]
+            raise ValueError(
+                f"Unsupported optimizer name: it must be one of {nearest + rest}. "
+                f"Received: optimizer={optimizer!r}"
+            )
+        if learning_rate is None:
+            return optimizer_class(iterations=iterations)
+        return optimizer_class(learning_rate, iterations=iterations)
+    if isinstance(optimizer, tf1.train.Optimizer):
+        return optimizer
+    if isinstance(optimizer, type):
+        raise TypeError(
+            f"optimizer must be an object, not its class. Received: optimizer={optimizer}"
+        )
+    if keras_optimizers.is_keras_optimizer(optimizer):
+        return keras_optimizers.in_this_graph(optimizer, iterations)
+    if callable(optimizer):
+        return get_optimizer(optimizer(), learning_rate, iterations)
+    raise TypeError(
+        "optimizer must be a name, a Keras optimizer, a tf.compat.v1.train.Optimizer or a function "
+        f"that returns one. Received: optimizer={optimizer!r}"
+    )
+
+
+def minimize(
+    optimizer: Any, loss: tf.Tensor, trainable_variables: Sequence[Any] | None = None
+) -> tf.Operation:
+    """Returns the op of one training step; it also increments the global step.
+
+    Args:
+        optimizer: Anything that `get_optimizer` takes.
+        loss: Scalar.
+        trainable_variables: What to change; None means all trainable variables of the graph.
+
+    Raises:
+        ValueError: There is nothing to train, or the loss depends on none of it.
+    """
+    if trainable_variables is None:
+        trainable_variables = tf1.trainable_variables()
+    return minimize_parts(loss, [OptimizedPart(optimizer, trainable_variables)])
+
+
+def minimize_parts(loss: tf.Tensor, parts: Sequence[OptimizedPart]) -> tf.Operation:
+    """Returns the op of one training step in which each part has its own optimizer.
+
+    All gradients are taken at the same point. The first part's optimizer counts its steps by the
+    global step, the others by variables of their own; the global step is incremented last.
+
+    Args:
+        loss: Scalar.
+        parts: Optimizers and what they change.
+
+    Raises:
+        ValueError: There is nothing to train, or the loss depends on none of it.
+
+    Source: tf.estimator 2.15 trains its linear-and-DNN models in this way.
+    """
+    global_step = tf1.train.get_or_create_global_step()
+    optimizers = [
+        get_optimizer(part.optimizer, part.learning_rate, None if index else global_step)
+        for index, part in enumerate(parts)
+    ]
+    gradients = [
+        _compute_gradients(optimizer, loss, part.variables)
+        for optimizer, part in zip(optimizers, parts, strict=True)
+    ]
+    updates = [
+        _apply_gradients(optimizer, grads_and_vars)
+        for optimizer, grads_and_vars in zip(optimizers, gradients, strict=True)
+    ]
+    if keras_optimizers.counts_by(optimizers[0], global_step):
+        return tf.group(*updates)
+    with tf.control_dependencies(updates):
+        return global_step.assign_add(1, read_value=False)
+
+
+def _compute_gradients(
+    optimizer: Any, loss: tf.Tensor, variables: Sequence[Any]
+) -> list[tuple[Any, Any]]:
+    if not variables:
+        raise ValueError("The model has no trainable variables for its optimizer.")
+    if isinstance(optimizer, tf1.train.Optimizer):
+        # Wrappers, for clipping or loss scaling, have their own way to compute gradients.
+        pairs = optimizer.compute_gradients(loss, var_list=list(variables))
+    else:
+        pairs = list(zip(tf.gradients(loss, list(variables)), variables, strict=True))
+    pairs = [(grad, variable) for grad, variable in pairs if grad is not None]
+    if not pairs:
+        names = [variable.name for variable in variables]
+        raise ValueError(f"The loss depends on none of the variables. Received: variables={names}")
+    return pairs
+
+
+def _apply_gradients(optimizer: Any, grads_and_vars: Sequence[tuple[Any, Any]]) -> tf.Operation:
+    if isinstance(optimizer, tf1.train.Optimizer):
+        return optimizer.apply_gradients(grads_and_vars)
+    return keras_optimizers.apply_gradients(optimizer, grads_and_vars)
