@@ -1,0 +1,1 @@
+"""One-command pipelines: from a CSV to a gated, versioned, served model."""

@@ -1,0 +1,243 @@
+"""The command line. Heavy imports happen inside the commands: `--help` answers at once."""
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from pipelines.run import RunRequest
+    from pipelines.run_record import RunRecord
+
+EXIT_PUSHED = 0
+EXIT_FAILED = 1
+EXIT_BAD_INPUT = 2
+EXIT_NOT_BLESSED = 3
+EXIT_INTERRUPTED = 130
+
+_EXIT_CODES = {"pushed": EXIT_PUSHED, "not_blessed": EXIT_NOT_BLESSED, "failed": EXIT_FAILED}
+
+app = typer.Typer(
+    help="From a CSV to a gated, versioned, served model.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+_Root = Annotated[
+    Path, typer.Option("--root", metavar="DIR", help="Where everything of the pipeline is kept.")
+]
+_DEFAULT_ROOT = Path("pipeline_root")
+
+
+@app.command()
+def run(
+    config: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE.toml", help="Configuration file.")
+    ] = None,
+    data: Annotated[
+        str | None, typer.Option("--data", metavar="CSV_OR_DIR", help="A CSV, or a folder of CSVs.")
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option("--label", metavar="COLUMN", help="The column to predict.")
+    ] = None,
+    root: _Root = _DEFAULT_ROOT,
+    runner: Annotated[
+        str, typer.Option("--runner", metavar="NAME", help="Where the components run: local.")
+    ] = "local",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="section.key=value", help="Goes before the configuration file."
+        ),
+    ] = None,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Run components whose inputs have not changed, too.")
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the newest run if it did not end.")
+    ] = False,
+) -> None:
+    """Run a pipeline: check, train, evaluate, and push the model if it is good enough.
+
+    The last line on stdout is one JSON object; everything else goes to stderr. Exit codes: 0
+    pushed, 3 not blessed, 2 bad input or configuration, 1 any other failure, 130 interrupted.
+    """
+    from pipelines.run import RunRequest
+
+    _run(
+        RunRequest(
+            root=root,
+            config_file=config,
+            data=data,
+            label=label,
+            settings=tuple(settings or ()),
+            runner=runner,
+            enable_cache=not no_cache,
+            resume=resume,
+        )
+    )
+
+
+def _run(request: "RunRequest") -> NoReturn:
+    from pipelines.errors import BadInputError
+    from pipelines.progress import Progress, display_for, terminal_stream
+    from pipelines.run import read_runs
+    from pipelines.run import run as run_pipeline
+    from pipelines.run_log import captured_output
+
+    signal.signal(signal.SIGTERM, _interrupt)
+    display = display_for(terminal_stream())
+    line: dict[str, Any] = {
+        "run_id": None,
+        "status": "failed",
+        "version": None,
+        "metrics": {},
+        "report": None,
+    }
+    try:
+        with captured_output() as capture, Progress(display) as progress:
+            record = run_pipeline(request, progress, capture)
+        line, code = record.summary(), _EXIT_CODES[record.status]
+        _say_outcome(display.line, record)
+    except BadInputError as error:
+        code, line["reason"] = EXIT_BAD_INPUT, str(error)
+        display.line(f"✗ {error}")
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        code, line["status"] = EXIT_INTERRUPTED, "interrupted"
+        interrupted = [run for run in read_runs(request.root.resolve()) if run.reason][-1:]
+        if interrupted and interrupted[0].status == "interrupted":
+            line = interrupted[0].summary()
+        display.line("✗ interrupted; `run --resume` goes on from here")
+    except Exception as error:
+        code, line["reason"] = EXIT_FAILED, f"{type(error).__name__}: {error}"
+        display.line(f"✗ {line['reason']}")
+    display.close()
+    print(json.dumps(line, allow_nan=False), flush=True)
+    # Threads of Beam and gRPC must not keep a run alive that is over, nor its exit code from it.
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _interrupt(signum: int, frame: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _say_outcome(say: Any, record: "RunRecord") -> None:
+    if record.status == "pushed":
+        say(f"✓ pushed version {record.version}")
+    elif record.status == "not_blessed":
+        say(f"✗ not blessed, nothing is pushed: {record.reason}")
+    else:
+        say(f"✗ {record.reason}")
+        say(f"  log: {record.log}")
+    for name, value in record.metrics.items():
+        say(f"    {name} = {'not a number' if value is None else format(value, '.6g')}")
+    if record.report:
+        say(f"  report: {record.report}")
+
+
+@app.command()
+def runs(
+    root: _Root = _DEFAULT_ROOT,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
+) -> None:
+    """List past runs, their verdicts and the versions they pushed."""
+    from pipelines.run import read_runs
+    from pipelines.serving import serving_versions
+
+    records = read_runs(root.resolve())
+    served = [str(version) for version in serving_versions(root.resolve())]
+    if as_json:
+        print(
+            json.dumps(
+                [
+                    {
+                        **record.summary(),
+                        "name": record.name,
+                        "started": record.started,
+                        "finished": record.finished,
+                        "served": bool(served) and record.version == served[-1],
+                    }
+                    for record in records
+                ],
+                indent=1,
+                allow_nan=False,
+            )
+        )
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    if not records:
+        print(f"There are no runs in {root}.", file=sys.stderr)
+        return
+    table = Table("run", "started", "status", "version", "metric", box=None)
+    for record in records:
+        name, value = next(iter(record.metrics.items()), ("", None))
+        version = record.version or ""
+        if served and version == served[-1]:
+            version += " (served)"
+        metric = f"{name} {value:.4f}" if value is not None else ""
+        table.add_row(record.run_id, record.started, record.status, version, metric)
+    Console(width=None if sys.stdout.isatty() else 120).print(table)
+
+
+@app.command()
+def report(
+    run_id: Annotated[str | None, typer.Argument(help="Default: the newest run.")] = None,
+    root: _Root = _DEFAULT_ROOT,
+    output: Annotated[
+        Path | None, typer.Option("-o", metavar="FILE.html", help="Where the report goes.")
+    ] = None,
+) -> None:
+    """Write the HTML report of a run and print its path."""
+    from pipelines.errors import BadInputError
+    from pipelines.report.html import write_report
+    from pipelines.run import read_runs
+
+    records = {record.run_id: record for record in read_runs(root.resolve())}
+    try:
+        if not records:
+            raise BadInputError(f"There are no runs in {root}.")
+        chosen = run_id or max(records)
+        if chosen not in records:
+            raise BadInputError(
+                f"There is no run {chosen!r} in {root}. Runs: {', '.join(sorted(records, reverse=True))}."
+            )
+        target = output or root.resolve() / "runs" / f"{chosen}.html"
+        write_report(records[chosen], target)
+    except (BadInputError, OSError) as error:
+        _refuse(str(error))
+    print(target)
+
+
+@app.command()
+def rollback(
+    root: _Root = _DEFAULT_ROOT,
+    to: Annotated[
+        int | None,
+        typer.Option(
+            "--to", metavar="VERSION", help="Default: the version before the present one."
+        ),
+    ] = None,
+) -> None:
+    """Serve an earlier version again and print it."""
+    from pipelines.errors import BadInputError
+    from pipelines.serving import rollback as roll_back
+
+    try:
+        version = roll_back(root.resolve(), to)
+    except (BadInputError, OSError) as error:
+        _refuse(str(error))
+    print(version)
+
+
+def _refuse(message: str) -> NoReturn:
+    print(message, file=sys.stderr)
+    raise typer.Exit(EXIT_BAD_INPUT)

@@ -1,0 +1,312 @@
+"""The configuration of a pipeline: TOML file < --data/--label < --set, validated once."""
+
+import difflib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import tomllib
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from pipelines.errors import BadInputError
+
+ProblemType = Literal["binary", "multi-class", "regression"]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class DataConfig(_Section):
+    """`[data]`: where the examples are and what their columns mean.
+
+    Attributes:
+      path: A CSV, a folder of CSVs, or a pattern; `{SPAN}` in it selects the newest span.
+      label: The raw column to predict, or with a `[module]` the one it derives its label from.
+      problem_type: `binary`, `multi-class` or `regression`. Default: inferred from the label.
+      exclude: Columns that the model does not see.
+      numeric: Columns to treat as numbers, whatever the inference says.
+      categorical: Columns to treat as categories, whatever the inference says.
+    """
+
+    path: str
+    label: str
+    problem_type: ProblemType | None = None
+    exclude: tuple[str, ...] = ()
+    numeric: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+
+
+class ModuleConfig(_Section):
+    """`[module]`: the user's code, TFX's classic contract. Exactly one of the two is given.
+
+    Attributes:
+      path: Import path of a module with `preprocessing_fn` and `trainer_fn` or `run_fn`.
+      file: The same as a Python file; modules next to it can be imported by it.
+    """
+
+    path: str | None = None
+    file: str | None = None
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> "ModuleConfig":
+        if (self.path is None) == (self.file is None):
+            raise ValueError(
+                'give exactly one of path = "my_project.module" and file = "module.py"'
+            )
+        return self
+
+
+class TrainerConfig(_Section):
+    """`[trainer]`: how long and how to train.
+
+    Attributes:
+      train_steps: Optimizer steps. Default: by the number of rows; 1,000 with a `[module]`.
+      eval_steps: Batches of the evaluations during training. Default: all; 150 with a `[module]`.
+      batch_size: Examples a step. Default: by the number of rows.
+      hidden_units: Layer sizes of the DNN. Default: by the number of rows.
+      learning_rate: Of the DNN's optimizer. Default: by the number of rows.
+      seed: `tf_random_seed` of the Estimator.
+      custom_config: Reaches `trainer_fn`, `run_fn` and `preprocessing_fn` as it is.
+    """
+
+    train_steps: int | None = Field(default=None, ge=1)
+    eval_steps: int | None = Field(default=None, ge=1)
+    batch_size: int | None = Field(default=None, ge=1)
+    hidden_units: tuple[int, ...] | None = None
+    learning_rate: float | None = Field(default=None, gt=0)
+    seed: int = 1
+    custom_config: dict[str, Any] = Field(default_factory=dict)
+
+
+class ThresholdConfig(_Section):
+    """`[[evaluator.thresholds]]`: what a model has to reach to be blessed.
+
+    Attributes:
+      metric: Name of a metric, such as `auc` or `root_mean_squared_error`.
+      lower: Smallest value that is blessed.
+      upper: Largest value that is blessed.
+      max_regression: How much worse than the latest blessed model it may be, in units of the
+        metric. None means that it is not compared.
+    """
+
+    metric: str
+    lower: float | None = None
+    upper: float | None = None
+    max_regression: float | None = Field(default=None, ge=0)
+
+    @model_validator(mode="after")
+    def _some_bound(self) -> "ThresholdConfig":
+        if self.lower is None and self.upper is None and self.max_regression is None:
+            raise ValueError("give at least one of lower, upper and max_regression")
+        if self.lower is not None and self.upper is not None and self.lower > self.upper:
+            raise ValueError(f"lower = {self.lower} is above upper = {self.upper}")
+        return self
+
+
+class EvaluatorConfig(_Section):
+    """`[evaluator]`: metrics, slices and thresholds.
+
+    Attributes:
+      label: The transformed label when `preprocessing_fn` derives it. Default: found by itself.
+      metrics: Names of metrics. Default: by problem type.
+      slices: Each a list of columns; `[]` is the whole data set. Default: columns with few values.
+      thresholds: Default: beat the trivial model, and be no worse than the latest blessed one.
+    """
+
+    label: str | None = None
+    metrics: tuple[str, ...] | None = None
+    slices: tuple[tuple[str, ...], ...] | None = None
+    thresholds: tuple[ThresholdConfig, ...] | None = None
+
+
+class ExampleValidatorConfig(_Section):
+    """`[example_validator]`: what happens when the data do not fit the schema.
+
+    Attributes:
+      on_anomalies: `warn` shows them and goes on, `fail` ends the run.
+    """
+
+    on_anomalies: Literal["warn", "fail"] = "warn"
+
+
+class PusherConfig(_Section):
+    """`[pusher]`: what is kept of the served models.
+
+    Attributes:
+      keep: Number of newest versions to keep. None keeps all.
+    """
+
+    keep: int | None = Field(default=None, ge=1)
+
+
+class BeamConfig(_Section):
+    """`[beam]`: Apache Beam.
+
+    Attributes:
+      args: Pipeline options, such as `--direct_num_workers=2`.
+    """
+
+    args: tuple[str, ...] = ()
+
+    @field_validator("args")
+    @classmethod
+    def _are_options(cls, args: tuple[str, ...]) -> tuple[str, ...]:
+        for arg in args:
+            if not arg.startswith("--"):
+                raise ValueError(f"{arg!r} is no Beam option: write --name=value")
+        return args
+
+
+class PipelineConfig(_Section):
+    """A whole pipeline.
+
+    Attributes:
+      name: Of the pipeline. Default: the name of the data file or folder.
+    """
+
+    name: str = Field(default="", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
+    data: DataConfig
+    module: ModuleConfig | None = None
+    trainer: TrainerConfig = TrainerConfig()
+    evaluator: EvaluatorConfig = EvaluatorConfig()
+    example_validator: ExampleValidatorConfig = ExampleValidatorConfig()
+    pusher: PusherConfig = PusherConfig()
+    beam: BeamConfig = BeamConfig()
+
+
+def load_config(
+    config_file: Path | None = None,
+    data: str | None = None,
+    label: str | None = None,
+    settings: Sequence[str] = (),
+) -> PipelineConfig:
+    """Returns the validated configuration.
+
+    Relative `data.path` and `module.file` of a configuration file are relative to that file;
+    those of the command line to the working directory.
+
+    Args:
+      config_file: TOML file, or None.
+      data: `--data`, goes before the file's `data.path`.
+      label: `--label`, goes before the file's `data.label`.
+      settings: `section.key=value` each, goes before everything else. Values are TOML; what
+        is no TOML is taken as a string.
+
+    Raises:
+      BadInputError: What is wrong, the value received, and how to mend it.
+    """
+    tree: dict[str, Any] = {}
+    if config_file is not None:
+        tree = _read_toml(config_file)
+        _anchor_paths(tree, config_file.parent)
+    if data is not None:
+        _assign(tree, ["data", "path"], data, f"--data {data}")
+    if label is not None:
+        _assign(tree, ["data", "label"], label, f"--label {label}")
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals or not all(key.split(".")):
+            raise BadInputError(f"--set takes section.key=value, received {setting!r}.")
+        _assign(tree, key.split("."), _toml_value(value), f"--set {setting}")
+    for key in ("path", "label"):
+        section = tree.get("data", {})
+        if isinstance(section, dict) and key not in section:
+            option = "--data CSV_OR_DIR" if key == "path" else "--label COLUMN"
+            raise BadInputError(
+                f"data.{key} is missing: give {option} or a --config file that sets it."
+            )
+    if not tree.get("name") and isinstance(tree["data"], dict):
+        tree["name"] = _default_name(str(tree["data"].get("path", "")))
+    try:
+        return PipelineConfig.model_validate(tree)
+    except ValidationError as error:
+        raise BadInputError(_explain(error, config_file)) from error
+
+
+def _read_toml(config_file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(config_file.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise BadInputError(f"The configuration file {config_file} does not exist.") from error
+    except IsADirectoryError as error:
+        raise BadInputError(f"{config_file} is a folder; --config takes a TOML file.") from error
+    except UnicodeDecodeError as error:
+        raise BadInputError(f"{config_file} is not UTF-8 text: {error}.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise BadInputError(f"{config_file} is not valid TOML: {error}.") from error
+
+
+def _anchor_paths(tree: dict[str, Any], folder: Path) -> None:
+    for section, key in (("data", "path"), ("module", "file")):
+        values = tree.get(section)
+        if isinstance(values, dict) and isinstance(values.get(key), str):
+            values[key] = str(folder / values[key])
+
+
+def _assign(tree: dict[str, Any], keys: list[str], value: Any, origin: str) -> None:
+    for depth, key in enumerate(keys[:-1]):
+        tree = tree.setdefault(key, {})
+        if not isinstance(tree, dict):
+            raise BadInputError(f"{origin}: {'.'.join(keys[: depth + 1])} is not a section.")
+    tree[keys[-1]] = value
+
+
+def _toml_value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _default_name(path: str) -> str:
+    stem = Path(path.split("{SPAN}")[0].split("*")[0] or ".").resolve().stem
+    name = "".join(
+        char if char.isascii() and (char.isalnum() or char in "_.-") else "-" for char in stem
+    )
+    return name.strip("-_.") or "pipeline"
+
+
+def _explain(error: ValidationError, config_file: Path | None) -> str:
+    lines = []
+    for problem in error.errors():
+        location = [str(part) for part in problem["loc"]]
+        key = ".".join(location)
+        if problem["type"] == "extra_forbidden":
+            choices = _valid_keys(problem["loc"][:-1])
+            nearest = sorted(
+                choices,
+                key=lambda name: -difflib.SequenceMatcher(None, name, location[-1]).ratio(),
+            )
+            lines.append(
+                f"{key} = {problem['input']!r}: there is no such key. "
+                f"Did you mean {nearest[0]}? Valid here: {', '.join(nearest)}."
+            )
+        elif problem["type"] == "missing":
+            lines.append(f"{key} is missing.")
+        else:
+            reason = problem["msg"].removeprefix("Value error, ")
+            shown = f" = {problem['input']!r}" if location else ""
+            lines.append(f"{key}{shown}: {reason[:1].lower() + reason[1:]}.")
+    source = f"{config_file}: " if config_file else ""
+    return "\n".join(source + line for line in lines)
+
+
+def _valid_keys(location: tuple[Any, ...]) -> list[str]:
+    model: Any = PipelineConfig
+    for part in location:
+        if isinstance(part, int):
+            continue
+        annotation = model.model_fields[part].annotation
+        candidates = [annotation, *_arguments(annotation)]
+        model = next(
+            kind for kind in candidates if isinstance(kind, type) and issubclass(kind, BaseModel)
+        )
+    return list(model.model_fields)
+
+
+def _arguments(annotation: Any) -> list[Any]:
+    found: list[Any] = []
+    for argument in getattr(annotation, "__args__", ()):
+        found += [argument, *_arguments(argument)]
+    return found

@@ -1,0 +1,1 @@
+"""Finding, checking and profiling the CSV files of a run, before anything is written."""

@@ -1,0 +1,120 @@
+"""Finds where exactly a CSV file is broken, and says it."""
+
+import codecs
+import csv
+from collections import Counter
+from pathlib import Path
+
+from pipelines.errors import BadInputError
+
+_MARK = codecs.BOM_UTF8
+
+
+def has_byte_order_mark(file: Path) -> bool:
+    """Returns whether `file` starts with the UTF-8 byte order mark."""
+    with file.open("rb") as stream:
+        return stream.read(len(_MARK)) == _MARK
+
+
+def read_header(file: Path) -> list[str]:
+    """Returns the column names of `file`.
+
+    Raises:
+      BadInputError: The file is empty or not UTF-8, or a name appears twice.
+    """
+    if file.stat().st_size == 0:
+        raise BadInputError(f"{file} is empty: a header line with the column names is expected.")
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            header = next((row for row in csv.reader(stream, strict=True) if row), None)
+    except UnicodeDecodeError as error:
+        with file.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
+            readable = next((row for row in csv.reader(stream) if row), [])
+        raise BadInputError(describe_fault(file, readable, str(error))) from error
+    except csv.Error as error:
+        raise BadInputError(f"{file}, line 1: the header cannot be read: {error}.") from error
+    if header is None or not any(name.strip() for name in header):
+        raise BadInputError(f"{file}, line 1: a header line with the column names is expected.")
+    repeated = [
+        name for name, count in Counter(name or "unnamed" for name in header).items() if count > 1
+    ]
+    if repeated:
+        positions = [
+            str(index + 1)
+            for index, name in enumerate(header)
+            if (name or "unnamed") == repeated[0]
+        ]
+        raise BadInputError(
+            f"{file}, line 1: the column name {repeated[0]!r} appears {len(positions)} times "
+            f"(columns {', '.join(positions)}). Rename all but one."
+        )
+    return header
+
+
+def describe_header_difference(
+    first: Path, first_header: list[str], other: Path, other_header: list[str]
+) -> str:
+    """Returns the message for two files whose headers differ."""
+    lacks = [name for name in first_header if name not in other_header]
+    adds = [name for name in other_header if name not in first_header]
+    details = []
+    if lacks:
+        details.append(f"it lacks {', '.join(map(repr, lacks[:5]))}")
+    if adds:
+        details.append(f"it adds {', '.join(map(repr, adds[:5]))}")
+    if not details:
+        position = next(
+            index
+            for index, (mine, theirs) in enumerate(zip(first_header, other_header, strict=True))
+            if mine != theirs
+        )
+        details.append(
+            f"column {position + 1} is {other_header[position]!r}, not {first_header[position]!r}"
+        )
+    return (
+        f"{other}, line 1: the header differs from that of {first}: {' and '.join(details)}. "
+        "All files of a run need the same columns in the same order."
+    )
+
+
+def describe_fault(file: Path, header: list[str], parser_message: str) -> str:
+    """Returns the message for a file that could not be parsed, with line and column.
+
+    Args:
+      file: The file.
+      header: Its column names.
+      parser_message: What the parser said; shown when no fault is found here.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with file.open("rb") as stream:
+        for number, line in enumerate(stream, start=1):
+            try:
+                decoder.decode(line, final=True)
+            except UnicodeDecodeError as error:
+                field = line[: error.start].count(b",")
+                column = f", column {header[field]!r}" if field < len(header) else ""
+                return (
+                    f"{file}, line {number}{column}: byte 0x{line[error.start]:02x} is not UTF-8 text. "
+                    "Save the file as UTF-8 (for example `iconv -f latin1 -t utf-8`)."
+                )
+    with file.open(encoding="utf-8-sig", newline="") as stream:
+        reader = csv.reader(stream)
+        start = 1
+        for row_number, row in enumerate(row for row in reader if row):
+            if len(row) != len(header):
+                return _describe_ragged_row(file, header, row, start, row_number)
+            start = reader.line_num + 1
+    return f"{file}: {parser_message}"
+
+
+def _describe_ragged_row(
+    file: Path, header: list[str], row: list[str], line: int, row_number: int
+) -> str:
+    if len(row) < len(header):
+        what = f"there is no value for column {header[len(row)]!r}"
+    else:
+        what = f"{row[len(header)]!r} follows the last column {header[-1]!r}"
+    return (
+        f"{file}, line {line} (row {row_number} below the header): {len(row)} fields where the header "
+        f"has {len(header)}; {what}. Put a field that contains a comma in double quotes."
+    )

@@ -1,0 +1,243 @@
+"""One streaming pass over the CSV files: column types, counts, and a fingerprint."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from pipelines.data import faults
+from pipelines.errors import BadInputError
+
+MISSING_TOKENS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?", "-")
+"""Cells that mean "no value" (besides white space)."""
+
+MAX_DISTINCT = 20_000
+"""Distinct values are counted up to here; a column with more has `distinct_values` None."""
+
+UNNAMED = "unnamed"
+"""What a column is called whose name is empty, as pandas leaves that of its index."""
+
+_BLOCK_BYTES = 8 << 20
+_TRUE_FALSE = frozenset(("true", "false"))
+
+ColumnType = Literal["integer", "float", "boolean", "string", "empty"]
+
+
+@dataclass
+class ColumnProfile:
+    """What one column holds.
+
+    Attributes:
+      name: As in the header.
+      type: Narrowest type that holds all cells with a value.
+      num_values: Cells with a value.
+      num_missing: Cells without one.
+      distinct_values: Number of occurrences of each value as text, or None beyond `MAX_DISTINCT`.
+      minimum: Smallest finite number; None for a column without numbers.
+      maximum: Largest finite number.
+      mean: Of the finite numbers.
+      variance: Of the finite numbers (population variance).
+      holds_missing_tokens: Whether a cell says `NA` or the like instead of being empty.
+    """
+
+    name: str
+    type: ColumnType = "empty"
+    num_values: int = 0
+    num_missing: int = 0
+    distinct_values: Counter[str] | None = field(default_factory=Counter)
+    minimum: float | None = None
+    maximum: float | None = None
+    mean: float = 0.0
+    variance: float = 0.0
+    holds_missing_tokens: bool = False
+
+    @property
+    def num_distinct(self) -> int | None:
+        """Number of distinct values, or None when there are too many to count."""
+        return None if self.distinct_values is None else len(self.distinct_values)
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether all values are numbers."""
+        return self.type in ("integer", "float")
+
+
+@dataclass
+class CsvProfile:
+    """What the files of a run hold.
+
+    Attributes:
+      files: Absolute paths.
+      columns: By name, in the order of the header.
+      num_rows: Rows below the headers.
+      fingerprint: SHA-256 over the names and contents of the files.
+      has_byte_order_mark: Whether a file starts with the UTF-8 byte order mark.
+      has_unnamed_column: Whether a header leaves a name empty; it is called `unnamed` here.
+    """
+
+    files: list[Path]
+    columns: dict[str, ColumnProfile]
+    num_rows: int
+    fingerprint: str
+    has_byte_order_mark: bool
+    has_unnamed_column: bool = False
+
+
+def profile_csv(files: list[Path]) -> CsvProfile:
+    """Returns the profile of `files`, which share one header.
+
+    Raises:
+      BadInputError: An empty file, a header without rows, a row with too few or too many
+        fields, text that is not UTF-8, headers that differ, or a column name that appears twice;
+        the message names file, line and column.
+    """
+    headers = {file: faults.read_header(file) for file in files}
+    first = files[0]
+    for file, header in headers.items():
+        if header != headers[first]:
+            raise BadInputError(
+                faults.describe_header_difference(first, headers[first], file, header)
+            )
+    columns = {name or UNNAMED: _ColumnScan(name or UNNAMED) for name in headers[first]}
+    for file in files:
+        rows_before = next(iter(columns.values())).num_rows
+        for batch in _read_batches(file, headers[first]):
+            for scan, cells in zip(columns.values(), batch.columns, strict=True):
+                scan.update(cells)
+        if next(iter(columns.values())).num_rows == rows_before:
+            raise BadInputError(f"{file}: there is a header (line 1) but no row below it.")
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.name.encode() + b"\0")
+        with file.open("rb") as stream:
+            digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return CsvProfile(
+        files=files,
+        columns={name: scan.profile() for name, scan in columns.items()},
+        num_rows=next(iter(columns.values())).num_rows,
+        fingerprint=digest.hexdigest(),
+        has_byte_order_mark=any(faults.has_byte_order_mark(file) for file in files),
+        has_unnamed_column="" in headers[first],
+    )
+
+
+def _read_batches(file: Path, header: list[str]) -> Iterator[Any]:
+    """Yields pyarrow record batches whose columns are strings."""
+    import pyarrow
+    from pyarrow import csv
+
+    names = [str(index) for index in range(len(header))]
+    try:
+        reader = csv.open_csv(
+            file,
+            read_options=csv.ReadOptions(
+                block_size=_BLOCK_BYTES, column_names=names, skip_rows=0, use_threads=False
+            ),
+            parse_options=csv.ParseOptions(newlines_in_values=True),
+            convert_options=csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pyarrow.string()), strings_can_be_null=False
+            ),
+        )
+        is_header = True
+        for batch in reader:
+            yield batch.slice(1) if is_header else batch
+            is_header = False
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowKeyError) as error:
+        raise BadInputError(faults.describe_fault(file, header, str(error))) from error
+
+
+class _ColumnScan:
+    """Accumulates the profile of one column, batch by batch."""
+
+    def __init__(self, name: str):
+        self._profile = ColumnProfile(name)
+        self._could_be = {"integer": True, "float": True}
+        self._sum = self._squares = 0.0
+        self._num_finite = 0
+        self._shift: float | None = None
+
+    @property
+    def num_rows(self) -> int:
+        return self._profile.num_values + self._profile.num_missing
+
+    def update(self, cells: Any) -> None:
+        """Adds the cells (pyarrow string array) of one batch."""
+        import pyarrow
+        import pyarrow.compute as pc
+
+        profile = self._profile
+        trimmed = pc.utf8_trim_whitespace(cells)
+        missing = pc.is_in(trimmed, value_set=pyarrow.array(MISSING_TOKENS))
+        values = trimmed.filter(pc.invert(missing))
+        num_missing = len(cells) - len(values)
+        profile.num_missing += num_missing
+        profile.num_values += len(values)
+        if num_missing and not profile.holds_missing_tokens:
+            num_empty = pc.sum(pc.equal(pc.binary_length(cells), 0)).as_py() or 0
+            profile.holds_missing_tokens = num_empty < num_missing
+        if not len(values):
+            return
+        if profile.distinct_values is not None:
+            for item in pc.value_counts(values).to_pylist():
+                profile.distinct_values[item["values"]] += item["counts"]
+            if len(profile.distinct_values) > MAX_DISTINCT:
+                profile.distinct_values = None
+        if self._could_be["integer"]:
+            self._could_be["integer"] = _cast(values, pyarrow.int64()) is not None
+        if self._could_be["float"]:
+            numbers = _cast(values, pyarrow.float64())
+            if numbers is None:
+                self._could_be["float"] = False
+            else:
+                self._add_numbers(numbers)
+
+    def _add_numbers(self, numbers: Any) -> None:
+        import numpy as np
+
+        finite = numbers.to_numpy(zero_copy_only=False)
+        finite = finite[np.isfinite(finite)]
+        if not finite.size:
+            return
+        profile = self._profile
+        low, high = float(finite.min()), float(finite.max())
+        profile.minimum = low if profile.minimum is None else min(profile.minimum, low)
+        profile.maximum = high if profile.maximum is None else max(profile.maximum, high)
+        if self._shift is None:
+            self._shift = float(finite.mean())  # keeps the sum of squares well-conditioned
+        self._num_finite += finite.size
+        self._sum += float((finite - self._shift).sum())
+        self._squares += float(((finite - self._shift) ** 2).sum())
+
+    def profile(self) -> ColumnProfile:
+        """Returns the finished profile."""
+        profile = self._profile
+        if not profile.num_values:
+            profile.type = "empty"
+        elif self._could_be["integer"]:
+            profile.type = "integer"
+        elif self._could_be["float"]:
+            profile.type = "float"
+        elif profile.distinct_values is not None and _TRUE_FALSE.issuperset(
+            value.lower() for value in profile.distinct_values
+        ):
+            profile.type = "boolean"
+        else:
+            profile.type = "string"
+        if profile.is_numeric and self._num_finite:
+            offset = self._sum / self._num_finite
+            profile.mean = (self._shift or 0.0) + offset
+            profile.variance = max(0.0, self._squares / self._num_finite - offset**2)
+        else:
+            profile.minimum = profile.maximum = None
+        return profile
+
+
+def _cast(values: Any, target: Any) -> Any:
+    import pyarrow
+
+    try:
+        return values.cast(target)
+    except pyarrow.ArrowInvalid:
+        return None

@@ -1,0 +1,123 @@
+"""CSV -> gated, versioned model: the DAG."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tfx.orchestration import metadata
+
+import components
+from components.tfx_compat import BEAM_PLUGIN_ARG
+from pipelines.data.staging import StagedData
+from pipelines.model_code import ModelCode
+
+# Beam would otherwise download and start a runner of its own.
+IN_PROCESS_RUNNER = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"
+
+
+@dataclass(frozen=True)
+class PipelinePlaces:
+    """Where a pipeline keeps what it makes.
+
+    Attributes:
+      artifacts: Outputs of the components.
+      metadata: ML Metadata's sqlite file.
+      serving: The versions that are served.
+    """
+
+    artifacts: Path
+    metadata: Path
+    serving: Path
+
+
+def csv_to_serving(
+    name: str,
+    data: StagedData,
+    code: ModelCode,
+    eval_config: Any,
+    places: PipelinePlaces,
+    enable_cache: bool = True,
+    keep: int | None = None,
+    beam_args: tuple[str, ...] = (),
+) -> components.Pipeline:
+    """Returns the pipeline.
+
+    Args:
+      name: Of the pipeline.
+      data: What CsvExampleGen reads.
+      code: The functions of Transform and Trainer.
+      eval_config: Metrics, slices and thresholds.
+      places: Where everything goes.
+      enable_cache: Whether a component is skipped when nothing it depends on has changed.
+      keep: Number of served versions to keep; None keeps all.
+      beam_args: Further Beam options; they go before the in-process runner.
+    """
+    example_gen = components.CsvExampleGen(
+        input_base=str(data.folder),
+        input_config=components.Input(
+            splits=[components.Input.Split(name="single_split", pattern=data.pattern)]
+        ),
+    )
+    statistics_gen = components.StatisticsGen(examples=example_gen.outputs["examples"])
+    schema_gen = components.SchemaGen(
+        statistics=statistics_gen.outputs["statistics"],
+        infer_feature_shape=False,  # a feature that a client leaves out is a missing value
+    )
+    example_validator = components.ExampleValidator(
+        statistics=statistics_gen.outputs["statistics"], schema=schema_gen.outputs["schema"]
+    )
+    transform = components.Transform(
+        examples=example_gen.outputs["examples"],
+        schema=schema_gen.outputs["schema"],
+        preprocessing_fn=code.preprocessing_fn,
+        custom_config=code.custom_config,
+        disable_statistics=True,
+    )
+    latest_blessed = components.Resolver(
+        strategy_class=components.LatestBlessedModelStrategy,
+        model=components.Channel(type=components.Model),
+        model_blessing=components.Channel(type=components.ModelBlessing),
+    ).with_id("LatestBlessedModel")
+    trainer = components.Trainer(
+        examples=transform.outputs["transformed_examples"],
+        transform_graph=transform.outputs["transform_graph"],
+        schema=schema_gen.outputs["schema"],
+        module_file=code.module_file,
+        **{code.trainer: code.trainer_path or code.trainer},
+        train_args=components.TrainArgs(num_steps=code.train_steps),
+        eval_args=components.EvalArgs(num_steps=code.eval_steps or 0),
+        custom_config=code.custom_config,
+    )
+    evaluator = components.Evaluator(
+        examples=example_gen.outputs["examples"],
+        model=trainer.outputs["model"],
+        baseline_model=latest_blessed.outputs["model"],
+        eval_config=eval_config,
+        schema=schema_gen.outputs["schema"],
+    )
+    pusher = components.Pusher(
+        model=trainer.outputs["model"],
+        model_blessing=evaluator.outputs["blessing"],
+        push_destination=components.PushDestination(
+            filesystem=components.PushDestination.Filesystem(base_directory=str(places.serving))
+        ),
+        custom_config={"keep": keep} if keep else None,
+    )
+    return components.Pipeline(
+        pipeline_name=name,
+        pipeline_root=str(places.artifacts),
+        metadata_connection_config=metadata.sqlite_metadata_connection_config(str(places.metadata)),
+        components=[
+            example_gen,
+            statistics_gen,
+            schema_gen,
+            example_validator,
+            transform,
+            latest_blessed,
+            trainer,
+            evaluator,
+            pusher,
+        ],
+        enable_cache=enable_cache,
+        beam_pipeline_args=[IN_PROCESS_RUNNER, *beam_args, BEAM_PLUGIN_ARG],
+    )

@@ -1,0 +1,205 @@
+"""Metrics, slices and thresholds of a pipeline, as the EvalConfig of the Evaluator."""
+
+import difflib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pipelines.config import PipelineConfig, ProblemType, ThresholdConfig
+from pipelines.errors import BadInputError
+
+if TYPE_CHECKING:
+    from pipelines.tabular.plan import LabelPlan
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric that a configuration can name.
+
+    Attributes:
+      class_name: In TFMA or Keras.
+      higher_is_better: None when neither direction is better.
+    """
+
+    class_name: str
+    higher_is_better: bool | None
+
+
+METRICS = {
+    "auc": Metric("AUC", True),
+    "auc_precision_recall": Metric("AUCPrecisionRecall", True),
+    "binary_accuracy": Metric("BinaryAccuracy", True),
+    "precision": Metric("Precision", True),
+    "recall": Metric("Recall", True),
+    "f1_score": Metric("F1Score", True),
+    "binary_crossentropy": Metric("BinaryCrossEntropy", False),
+    "calibration": Metric("Calibration", None),
+    "sparse_categorical_accuracy": Metric("SparseCategoricalAccuracy", True),
+    "sparse_categorical_crossentropy": Metric("SparseCategoricalCrossentropy", False),
+    "mean_squared_error": Metric("MeanSquaredError", False),
+    "root_mean_squared_error": Metric("RootMeanSquaredError", False),
+    "mean_absolute_error": Metric("MeanAbsoluteError", False),
+    "squared_pearson_correlation": Metric("SquaredPearsonCorrelation", True),
+    "mean_label": Metric("MeanLabel", None),
+    "mean_prediction": Metric("MeanPrediction", None),
+    "example_count": Metric("ExampleCount", None),
+}
+
+_DEFAULT_METRICS: dict[ProblemType, tuple[str, ...]] = {
+    "binary": (
+        "auc",
+        "auc_precision_recall",
+        "binary_accuracy",
+        "precision",
+        "recall",
+        "binary_crossentropy",
+        "mean_label",
+        "mean_prediction",
+        "example_count",
+    ),
+    "multi-class": (
+        "sparse_categorical_accuracy",
+        "sparse_categorical_crossentropy",
+        "example_count",
+    ),
+    "regression": (
+        "root_mean_squared_error",
+        "mean_absolute_error",
+        "mean_squared_error",
+        "squared_pearson_correlation",
+        "mean_label",
+        "mean_prediction",
+        "example_count",
+    ),
+}
+
+_LEADING_METRIC: dict[ProblemType, str] = {
+    "binary": "auc",
+    "multi-class": "sparse_categorical_accuracy",
+    "regression": "root_mean_squared_error",
+}
+
+_MIN_AUC = 0.52  # a coin has 0.5
+_MAX_AUC_REGRESSION = 0.02
+_MAX_ACCURACY_REGRESSION = 0.02
+_MAX_RMSE_REGRESSION_STDDEVS = 0.05
+
+
+def default_thresholds(label: "LabelPlan") -> tuple[ThresholdConfig, ...]:
+    """Returns thresholds that a model passes when it beats the trivial one and the last one.
+
+    The trivial model answers with the majority class, or with the mean of a regression label.
+    """
+    metric = _LEADING_METRIC[label.problem_type]
+    if label.problem_type == "binary":
+        bound = ThresholdConfig(metric=metric, lower=_MIN_AUC, max_regression=_MAX_AUC_REGRESSION)
+    elif label.problem_type == "multi-class":
+        bound = ThresholdConfig(
+            metric=metric,
+            lower=round(label.majority_share, 6),
+            max_regression=_MAX_ACCURACY_REGRESSION,
+        )
+    else:
+        bound = ThresholdConfig(
+            metric=metric,
+            upper=float(f"{label.stddev:.6g}"),
+            max_regression=_MAX_RMSE_REGRESSION_STDDEVS * label.stddev,
+        )
+    return (bound,)
+
+
+def check_evaluator_config(config: PipelineConfig, columns: list[str]) -> None:
+    """Checks the names in `[evaluator]`.
+
+    Raises:
+      BadInputError: A metric or a slice column does not exist.
+    """
+    thresholds = config.evaluator.thresholds or ()
+    for name in (*(config.evaluator.metrics or ()), *(bound.metric for bound in thresholds)):
+        if name not in METRICS:
+            nearest = sorted(
+                METRICS, key=lambda known: -difflib.SequenceMatcher(None, known, name).ratio()
+            )
+            raise BadInputError(
+                f"evaluator: there is no metric {name!r}. Did you mean {nearest[0]!r}? "
+                f"Metrics: {', '.join(nearest)}."
+            )
+    for bound in thresholds:
+        if bound.max_regression is not None and METRICS[bound.metric].higher_is_better is None:
+            raise BadInputError(
+                f"evaluator.thresholds: max_regression = {bound.max_regression} has no meaning for "
+                f"{bound.metric!r}, of which neither more nor less is better."
+            )
+    for slice_columns in config.evaluator.slices or ():
+        for name in slice_columns:
+            if name not in columns:
+                raise BadInputError(
+                    f"evaluator.slices: there is no column {name!r}. Columns: {', '.join(columns)}."
+                )
+
+
+def build_eval_config(
+    label: str | None,
+    metrics: tuple[str, ...],
+    thresholds: tuple[ThresholdConfig, ...],
+    slices: tuple[tuple[str, ...], ...],
+) -> Any:
+    """Returns the `EvalConfig` proto.
+
+    Args:
+      label: Name of the transformed label; None lets the Evaluator take the model's.
+      metrics: Names of `METRICS`; those of the thresholds are added.
+      thresholds: Bounds on the whole data set.
+      slices: Columns of each slice, `()` being the whole data set, which is always there.
+    """
+    from tensorflow_model_analysis.proto import config_pb2
+
+    bounds = {bound.metric: bound for bound in thresholds}
+    names = dict.fromkeys((*metrics, *bounds))
+    return config_pb2.EvalConfig(
+        model_specs=[config_pb2.ModelSpec(label_key=label or "")],
+        slicing_specs=[
+            config_pb2.SlicingSpec(feature_keys=keys) for keys in dict.fromkeys(((), *slices))
+        ],
+        metrics_specs=[
+            config_pb2.MetricsSpec(
+                metrics=[_metric_config(config_pb2, name, bounds.get(name)) for name in names]
+            )
+        ],
+    )
+
+
+def _metric_config(config_pb2: Any, name: str, bound: ThresholdConfig | None) -> Any:
+    metric = METRICS[name]
+    result = config_pb2.MetricConfig(
+        class_name=metric.class_name, config=json.dumps({"name": name})
+    )
+    if bound is None:
+        return result
+    if bound.lower is not None:
+        result.threshold.value_threshold.lower_bound.value = bound.lower
+    if bound.upper is not None:
+        result.threshold.value_threshold.upper_bound.value = bound.upper
+    if bound.max_regression is not None:
+        change = result.threshold.change_threshold
+        if metric.higher_is_better:
+            change.direction = config_pb2.MetricDirection.HIGHER_IS_BETTER
+            change.absolute.value = -bound.max_regression
+        else:
+            change.direction = config_pb2.MetricDirection.LOWER_IS_BETTER
+            change.absolute.value = bound.max_regression
+    return result
+
+
+def default_metrics(problem_type: ProblemType | None) -> tuple[str, ...]:
+    """Returns the metrics that are computed for a problem type; none when it is not known."""
+    return _DEFAULT_METRICS[problem_type] if problem_type else ()
+
+
+def problem_type_of_metrics(metrics: tuple[str, ...]) -> ProblemType | None:
+    """Returns the problem type that the metrics belong to, or None when they do not tell."""
+    neutral = {"mean_label", "mean_prediction", "example_count"}
+    for problem_type, defaults in _DEFAULT_METRICS.items():
+        if any(name in defaults and name not in neutral for name in metrics):
+            return problem_type
+    return None

@@ -1,0 +1,144 @@
+"""Whose code a run trains with: the user's module, or the generic model for tables."""
+
+import inspect
+import types
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pipelines import evaluation
+from pipelines.config import ModuleConfig, PipelineConfig, ThresholdConfig
+from pipelines.data.profile import CsvProfile
+from pipelines.errors import BadInputError
+from pipelines.tabular.infer import infer_plan, plan_label
+from pipelines.tabular.plan import LABEL_KEY, TabularPlan
+
+_TRAINERS = ("trainer_fn", "run_fn")
+
+
+@dataclass(frozen=True)
+class ModelCode:
+    """The functions that a pipeline calls, and how their model is judged.
+
+    Attributes:
+      preprocessing_fn: Import path.
+      trainer: `trainer_fn` or `run_fn`.
+      trainer_path: Import path of that function; None for a module file.
+      module_file: The user's file; None for an import path.
+      custom_config: What reaches the functions.
+      train_steps: Optimizer steps.
+      eval_steps: Batches of an evaluation; None means all.
+      label: Name of the transformed label; None means the one that the model reports.
+      metrics: Names of the metrics.
+      thresholds: What the model has to reach.
+      slices: Columns of each slice.
+      required_label: Column without which a row is of no use; None keeps all rows.
+      plan: Of the generic model; None for the user's module.
+    """
+
+    preprocessing_fn: str
+    trainer: str
+    trainer_path: str | None
+    module_file: str | None
+    custom_config: dict[str, Any]
+    train_steps: int
+    eval_steps: int | None
+    label: str | None
+    metrics: tuple[str, ...]
+    thresholds: tuple[ThresholdConfig, ...]
+    slices: tuple[tuple[str, ...], ...]
+    required_label: str | None = None
+    plan: TabularPlan | None = field(default=None)
+
+
+def choose_model_code(config: PipelineConfig, profile: CsvProfile) -> ModelCode:
+    """Returns the user's code when there is a `[module]`, and else the generic model.
+
+    Raises:
+      BadInputError: The module cannot be used, or the data cannot be learned from.
+    """
+    if config.module is not None:
+        return _user_code(config.module, config, profile)
+    plan = infer_plan(profile, config)
+    settings = config.evaluator
+    return ModelCode(
+        preprocessing_fn="pipelines.tabular.preprocessing.preprocessing_fn",
+        trainer="trainer_fn",
+        trainer_path="pipelines.tabular.training.trainer_fn",
+        module_file=None,
+        custom_config={**config.trainer.custom_config, **plan.to_custom_config()},
+        train_steps=plan.training.train_steps,
+        eval_steps=plan.training.eval_steps,
+        label=settings.label or LABEL_KEY,
+        metrics=settings.metrics or evaluation.default_metrics(plan.label.problem_type),
+        thresholds=_or(settings.thresholds, evaluation.default_thresholds(plan.label)),
+        slices=_or(settings.slices, tuple((column,) for column in plan.slices)),
+        required_label=plan.label.column,
+        plan=plan,
+    )
+
+
+def _user_code(
+    module_config: ModuleConfig, config: PipelineConfig, profile: CsvProfile
+) -> ModelCode:
+    module = _load(module_config)
+    where = module_config.path or module_config.file
+    functions = sorted(name for name, _ in inspect.getmembers(module, inspect.isfunction))
+    trainers = [name for name in _TRAINERS if name in functions]
+    for name, present in (
+        ("preprocessing_fn", "preprocessing_fn" in functions),
+        ("trainer_fn or run_fn", bool(trainers)),
+    ):
+        if not present:
+            raise BadInputError(
+                f"The module {where} defines no {name}. "
+                f"Its functions: {', '.join(functions) or 'none'}."
+            )
+    settings, trainer = config.evaluator, config.trainer
+    metrics, thresholds = settings.metrics, settings.thresholds
+    named = (*(metrics or ()), *(bound.metric for bound in thresholds or ()))
+    problem_type = config.data.problem_type or evaluation.problem_type_of_metrics(named)
+    if thresholds is None or (metrics is None and problem_type is None):
+        # Nothing says how to judge the model: take its label for the raw column, as it is.
+        raw_label = plan_label(profile, profile.columns[config.data.label], config.data)
+        problem_type = problem_type or raw_label.problem_type
+        thresholds = _or(thresholds, evaluation.default_thresholds(raw_label))
+    return ModelCode(
+        preprocessing_fn=f"{module.__name__}.preprocessing_fn",
+        trainer=trainers[0],
+        trainer_path=None if module_config.file else f"{module.__name__}.{trainers[0]}",
+        module_file=str(Path(module_config.file).resolve()) if module_config.file else None,
+        custom_config=trainer.custom_config,
+        train_steps=trainer.train_steps or 1_000,
+        eval_steps=trainer.eval_steps or 150,
+        label=settings.label,
+        metrics=_or(metrics, evaluation.default_metrics(problem_type)),
+        thresholds=thresholds,
+        slices=settings.slices or (),
+    )
+
+
+def _or(given: Any, default: Any) -> Any:
+    return default if given is None else given
+
+
+def _load(module_config: ModuleConfig) -> types.ModuleType:
+    import importlib
+    import os
+    import sys
+
+    from components.user_code import load_module_file
+
+    where = module_config.path or module_config.file
+    try:
+        if module_config.file is not None:
+            return load_module_file(module_config.file)
+        if os.getcwd() not in sys.path:
+            sys.path.append(os.getcwd())
+        return importlib.import_module(str(module_config.path))
+    except FileNotFoundError as error:
+        raise BadInputError(f"module.file = {module_config.file!r} does not exist.") from error
+    except Exception as error:  # whatever the user's code raises while it is imported
+        raise BadInputError(
+            f"The module {where} cannot be imported: {type(error).__name__}: {error}"
+        ) from error

@@ -1,0 +1,160 @@
+"""Shows a run on the terminal: components, training, evaluation, messages."""
+
+import logging
+import re
+import sys
+import time
+from typing import Any, Protocol, TextIO
+
+_LOSS = re.compile(r"^loss = (?P<loss>[-+.\deEnaif]+), step = (?P<step>\d+)")
+_SPEED = re.compile(r"^global_step/sec: (?P<speed>[.\deE+-]+)")
+_EVALUATION = re.compile(r"^Saving dict for global step (?P<step>\d+): (?P<metrics>.+)")
+_RESTORED = re.compile(r"^Restoring parameters from .*-(?P<step>\d+)$")
+_LOGGERS = ("estimator_core", "tensorflow")
+
+
+class Display(Protocol):
+    """How progress reaches the reader."""
+
+    def line(self, text: str) -> None:
+        """Shows a line that stays."""
+
+    def activity(self, text: str) -> None:
+        """Shows what is going on now; may be left out or replaced by the next one."""
+
+    def close(self) -> None:
+        """Ends the display."""
+
+
+class PlainDisplay:
+    """Plain lines, for log files and pipes.
+
+    Args:
+      stream: Where they go.
+      secs_between_activities: Activities that come sooner are left out.
+    """
+
+    def __init__(self, stream: TextIO, secs_between_activities: float = 5.0):
+        self._stream = stream
+        self._interval_secs = secs_between_activities
+        self._last_secs = float("-inf")
+
+    def line(self, text: str) -> None:
+        """Prints the line."""
+        print(text, file=self._stream, flush=True)
+
+    def activity(self, text: str) -> None:
+        """Prints it unless another one was just printed."""
+        now = time.monotonic()
+        if now - self._last_secs >= self._interval_secs:
+            self._last_secs = now
+            self.line(f"    {text}")
+
+    def close(self) -> None:
+        """Does nothing."""
+
+
+class LiveDisplay:
+    """Lines above a status line with a spinner, for terminals.
+
+    Args:
+      stream: A terminal.
+    """
+
+    def __init__(self, stream: TextIO):
+        from rich.console import Console
+
+        self._console = Console(file=stream, highlight=False)
+        self._status: Any = self._console.status("starting")
+        self._status.start()
+
+    def line(self, text: str) -> None:
+        """Prints the line above the status line."""
+        from rich.text import Text
+
+        mark, _, rest = text.partition(" ")
+        color = {"✓": "green", "=": "cyan", "✗": "red", "!": "yellow"}.get(mark)
+        shown = Text.assemble((mark, f"bold {color}"), " ", rest) if color else Text(text)
+        self._console.print(shown)
+
+    def activity(self, text: str) -> None:
+        """Replaces the status line."""
+        from rich.markup import escape
+
+        self._status.update(escape(text))
+
+    def close(self) -> None:
+        """Removes the status line."""
+        self._status.stop()
+
+
+def display_for(stream: TextIO) -> Display:
+    """Returns the display that suits a stream."""
+    return LiveDisplay(stream) if stream.isatty() else PlainDisplay(stream)
+
+
+def terminal_stream() -> TextIO:
+    """Returns a stream to today's stderr that stays when the descriptor is redirected."""
+    import os
+
+    return open(os.dup(sys.stderr.fileno()), "w", encoding="utf-8", errors="replace")
+
+
+class Progress(logging.Handler):
+    """Turns runner events and the Estimator's log records into display lines.
+
+    Args:
+      display: Where they go.
+      max_steps: Of the training, for the share that is done.
+    """
+
+    def __init__(self, display: Display, max_steps: int | None = None):
+        super().__init__(logging.INFO)
+        self.display = display
+        self.max_steps = max_steps
+        self._component = ""
+        self._speed = ""
+
+    def __enter__(self) -> "Progress":
+        for name in _LOGGERS:
+            logging.getLogger(name).addHandler(self)
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        for name in _LOGGERS:
+            logging.getLogger(name).removeHandler(self)
+
+    def component_started(self, component: str) -> None:
+        """Shows which component runs."""
+        self._component = component
+        self.display.activity(f"{component} ...")
+
+    def component_finished(self, component: str, cached: bool, elapsed_secs: float) -> None:
+        """Shows that a component is done, and whether it ran."""
+        if cached:
+            self.display.line(f"= {component}  unchanged, reused")
+        else:
+            self.display.line(f"✓ {component}  {elapsed_secs:.1f} s")
+
+    def component_failed(self, component: str, elapsed_secs: float) -> None:
+        """Shows that a component failed."""
+        self.display.line(f"✗ {component}  after {elapsed_secs:.1f} s")
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Shows training and evaluation as the Estimator logs them."""
+        message = record.getMessage()
+        if match := _LOSS.match(message):
+            total = f"/{self.max_steps}" if self.max_steps else ""
+            speed = f", {self._speed} steps/s" if self._speed else ""
+            self.display.activity(
+                f"{self._component}  step {match['step']}{total}, loss {match['loss']}{speed}"
+            )
+        elif match := _SPEED.match(message):
+            self._speed = f"{float(match['speed']):.0f}"
+        elif match := _EVALUATION.match(message):
+            self.display.line(f"    evaluation at step {match['step']}: {match['metrics']}")
+        elif match := _RESTORED.match(message):
+            if self._component == "Trainer" and int(match["step"]) > 0:
+                self.display.activity(
+                    f"{self._component}  from the checkpoint of step {match['step']}"
+                )

@@ -1,0 +1,105 @@
+"""Writes the record of a run as one self-contained HTML file."""
+
+import html
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from pipelines.run_record import RunRecord
+
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem;
+       color: #1c2430; background: #fff; }
+h1 { font-size: 1.4rem; margin-bottom: 0; } h2 { font-size: 1.1rem; margin-top: 2rem; }
+.verdict { display: inline-block; padding: .2rem .7rem; border-radius: .4rem; font-weight: 600; }
+.pushed { background: #d9f2e0; color: #0b5c26; } .not_blessed { background: #fdeecb; color: #6b4700; }
+.failed, .interrupted { background: #fbdcdc; color: #7c1212; } .running { background: #dde8fb; }
+table { border-collapse: collapse; } td, th { padding: .25rem 1.2rem .25rem 0; text-align: left; }
+th { border-bottom: 1px solid #b8c0cc; } td.number { text-align: right;
+     font-variant-numeric: tabular-nums; }
+.bar { display: inline-block; height: .7rem; background: #4a78c2; border-radius: .2rem; }
+pre { background: #f3f5f8; padding: .8rem; overflow-x: auto; }
+"""
+
+_OUTCOMES = {
+    "pushed": "pushed",
+    "not_blessed": "not blessed",
+    "failed": "failed",
+    "interrupted": "interrupted",
+    "running": "running",
+}
+
+
+def write_report(record: RunRecord, target: Path) -> None:
+    """Writes the report of a run to a file, whole or not at all."""
+    partial = target.with_name(f".{target.name}.partial")
+    partial.write_text(render_report(record), encoding="utf-8")
+    partial.replace(target)
+
+
+def render_report(record: RunRecord) -> str:
+    """Returns the report of a run as HTML: verdict, metrics, slices, components, configuration."""
+    sections = [
+        f"<h1>{_text(record.name)}</h1>",
+        f"<p>Run {_text(record.run_id)}, {_text(record.started)} to "
+        f"{_text(record.finished or 'now')}</p>",
+        f'<p><span class="verdict {_text(record.status)}">{_OUTCOMES[record.status]}</span> '
+        f"{_text(f'version {record.version}' if record.version else '')} "
+        f"{_text(record.reason or '')}</p>",
+    ]
+    if record.metrics:
+        rows = ([_text(name), _number(value)] for name, value in record.metrics.items())
+        sections += ["<h2>Metrics on the evaluation split</h2>", _table(("metric", "value"), rows)]
+    if record.slices:
+        names = list(record.metrics)
+        rows = (
+            [_text(key), *(_number(values.get(name)) for name in names)]
+            for key, values in record.slices.items()
+        )
+        sections += ["<h2>Slices</h2>", _table(("slice", *names), rows)]
+    if record.components:
+        longest = max(component.elapsed_secs for component in record.components) or 1.0
+        rows = (
+            [
+                _text(component.name),
+                _text(component.status),
+                _number(component.elapsed_secs, "{:.1f}"),
+                f'<span class="bar" style="width:{12 * component.elapsed_secs / longest:.2f}rem">'
+                "</span>",
+            ]
+            for component in record.components
+        )
+        sections += ["<h2>Components</h2>", _table(("component", "status", "seconds", ""), rows)]
+    if record.notes:
+        items = "".join(f"<li>{_text(note)}</li>" for note in record.notes)
+        sections += ["<h2>Notes</h2>", f"<ul>{items}</ul>"]
+    configuration = _text(json.dumps(record.config, indent=1, ensure_ascii=False))
+    sections += [
+        "<h2>Configuration</h2>",
+        f"<pre>{configuration}</pre>",
+        f"<p>Data fingerprint {_text(record.data_fingerprint[:16])}, log {_text(record.log)}</p>",
+    ]
+    title = _text(f"{record.name} {record.run_id}")
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f"<style>{_STYLE}</style></head><body>\n" + "\n".join(sections) + "\n</body></html>\n"
+    )
+
+
+def _table(header: Iterable[str], rows: Iterable[list[str]]) -> str:
+    head = "".join(f"<th>{_text(name)}</th>" for name in header)
+    body = "".join(
+        "<tr>"
+        + "".join(cell if cell.startswith("<td") else f"<td>{cell}</td>" for cell in row)
+        + "</tr>"
+        for row in rows
+    )
+    return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def _number(value: float | None, form: str = "{:.5g}") -> str:
+    return f'<td class="number">{"" if value is None else form.format(value)}</td>'
+
+
+def _text(text: str) -> str:
+    return html.escape(text)

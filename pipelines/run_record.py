@@ -1,0 +1,140 @@
+"""The record of a run: one JSON file each, replaced atomically."""
+
+import json
+import os
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Literal
+
+Status = Literal["running", "pushed", "not_blessed", "failed", "interrupted"]
+
+Metrics = dict[str, float | None]
+"""By name; None where a metric is no number."""
+
+UNFINISHED: tuple[Status, ...] = ("running", "failed", "interrupted")
+"""What `--resume` goes on with."""
+
+
+@dataclass(frozen=True)
+class ComponentRecord:
+    """One component of a run.
+
+    Attributes:
+      name: Node id.
+      status: `finished`, `cached` or `failed`.
+      elapsed_secs: Wall time.
+    """
+
+    name: str
+    status: Literal["finished", "cached", "failed"]
+    elapsed_secs: float
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """What is known about a run.
+
+    Attributes:
+      run_id: Sorts by time.
+      name: Of the pipeline.
+      status: Where it stands.
+      started: UTC, ISO 8601.
+      config: The configuration, as it was validated.
+      data_fingerprint: Of the CSV files.
+      log: Path of its log file.
+      finished: UTC, ISO 8601; None while it runs.
+      version: That was pushed.
+      metrics: On the whole evaluation split.
+      reason: Why it was not pushed.
+      report: Path of its HTML report.
+      components: In the order in which they ran.
+      notes: What the inference and the checks have to say.
+      slices: Metrics by slice.
+    """
+
+    run_id: str
+    name: str
+    status: Status
+    started: str
+    config: dict[str, Any]
+    data_fingerprint: str
+    log: str
+    finished: str | None = None
+    version: str | None = None
+    metrics: Metrics = field(default_factory=dict)
+    reason: str | None = None
+    report: str | None = None
+    components: tuple[ComponentRecord, ...] = ()
+    notes: tuple[str, ...] = ()
+    slices: dict[str, Metrics] = field(default_factory=dict)
+
+    def changed(self, **changes: Any) -> "RunRecord":
+        """Returns a copy with some fields changed."""
+        return replace(self, **changes)
+
+    def summary(self) -> dict[str, Any]:
+        """Returns what the last line of `run` says."""
+        line: dict[str, Any] = {
+            "run_id": self.run_id,
+            "status": self.status,
+            "version": self.version,
+            "metrics": self.metrics,
+            "report": self.report,
+        }
+        if self.reason:
+            line["reason"] = self.reason
+        return line
+
+
+class RunRecords:
+    """The records below one root.
+
+    Args:
+      root: Of the pipeline.
+    """
+
+    def __init__(self, root: Path):
+        self.folder = root / "runs"
+
+    def write(self, record: RunRecord) -> None:
+        """Stores a record, so that a reader sees either the old or the new one."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        target = self.folder / f"{record.run_id}.json"
+        partial = target.with_suffix(f".{os.getpid()}.partial")
+        with partial.open("w", encoding="utf-8") as stream:
+            json.dump(asdict(record), stream, indent=1)
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.replace(target)
+
+    def read_all(self) -> list[RunRecord]:
+        """Returns all records, oldest first."""
+        return [_read(file) for file in sorted(self.folder.glob("*.json"))]
+
+    def read(self, run_id: str) -> RunRecord | None:
+        """Returns one record, or None when there is none of this id."""
+        file = self.folder / f"{run_id}.json"
+        return _read(file) if file.is_file() else None
+
+
+def _read(file: Path) -> RunRecord:
+    fields = json.loads(file.read_text(encoding="utf-8"))
+    fields["components"] = tuple(ComponentRecord(**item) for item in fields["components"])
+    fields["notes"] = tuple(fields["notes"])
+    return RunRecord(**fields)
+
+
+def utc_now() -> str:
+    """Returns the time, UTC, to the second."""
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+def new_run_id(known: list[RunRecord], now: datetime | None = None) -> str:
+    """Returns an id that no known run has and that sorts behind them, such as `20260131-175959`."""
+    stem = (now or datetime.now(timezone.utc)).strftime("%Y%m%d-%H%M%S")
+    taken = {record.run_id for record in known}
+    run_id, number = stem, 2
+    while run_id in taken:
+        run_id, number = f"{stem}-{number}", number + 1
+    return run_id

@@ -1,0 +1,5 @@
+"""The generic model for tables: everything inferred from the columns.
+
+A `TabularPlan` (inferred by `infer_plan`) drives a `preprocessing_fn` and a `trainer_fn` that
+follow the same contract as a user's own module.
+"""

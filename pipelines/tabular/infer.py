@@ -1,0 +1,292 @@
+"""Infers a `TabularPlan` from the profile of a CSV."""
+
+import difflib
+import math
+import re
+
+from pipelines.config import DataConfig, PipelineConfig, ProblemType
+from pipelines.data.profile import ColumnProfile, CsvProfile
+from pipelines.errors import BadInputError
+from pipelines.tabular.plan import (
+    LABEL_KEY,
+    CategoricalFeature,
+    LabelPlan,
+    NumericFeature,
+    TabularPlan,
+    TrainingPlan,
+)
+
+MIN_LABELLED_ROWS = 20
+MAX_INTEGER_CLASSES = 20  # integer labels with more distinct values are quantities
+MAX_CLASSES = 1_000  # a text label with more is an id or free text
+MAX_MISSING_SHARE = 0.95
+MAX_VOCABULARY = 2_000  # beyond, categories are hashed
+MAX_HASH_BUCKETS = 10_000
+ID_SHARE = 0.9  # a text column with more distinct values a row than this is an id
+MAX_CODE_VALUES = 100  # an integer column with no more may also be a code
+MIN_ROWS_PER_CODE = 50
+MAX_SLICE_VALUES = 10
+MAX_SLICE_COLUMNS = 3
+TRAIN_SHARE = 2 / 3  # of the rows: the split that ExampleGen makes
+
+_ID_NAME = re.compile(
+    r"^(unnamed|id|.*[ _-]id|.*Id|uuid|guid|index|row ?(id|number)|Unnamed: \d+)$", re.ASCII
+)
+
+
+def check_label_column(profile: CsvProfile, label: str) -> ColumnProfile:
+    """Returns the profile of the label column.
+
+    Raises:
+      BadInputError: There is no such column, or it holds no value at all.
+    """
+    column = profile.columns.get(label)
+    file = profile.files[0]
+    if column is None:
+        names = list(profile.columns)
+        near = difflib.get_close_matches(label, names, n=1, cutoff=0.6)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
+            hint = " Its fields do not seem to be separated by commas."
+        raise BadInputError(
+            f"{file}, line 1: there is no label column {label!r}.{hint} "
+            f"Columns: {', '.join(map(repr, names[:30]))}{', ...' if len(names) > 30 else ''}."
+        )
+    if column.num_values == 0:
+        raise BadInputError(
+            f"{file}: the label column {label!r} is empty in all {profile.num_rows} rows "
+            f"(lines 2 to {profile.num_rows + 1})."
+        )
+    return column
+
+
+def infer_plan(profile: CsvProfile, config: PipelineConfig) -> TabularPlan:
+    """Returns the plan for the data and what the configuration says about them.
+
+    Raises:
+      BadInputError: The label or the columns cannot be learned from, or a name in the
+        configuration is no column.
+    """
+    data = config.data
+    for name in (*data.exclude, *data.numeric, *data.categorical):
+        if name not in profile.columns:
+            raise BadInputError(
+                f"There is no column {name!r}. Columns: {', '.join(profile.columns)}."
+            )
+    column = check_label_column(profile, data.label)
+    label = plan_label(profile, column, data)
+    numeric: list[NumericFeature] = []
+    categorical: list[CategoricalFeature] = []
+    ignored: dict[str, str] = {}
+    slices: list[str] = []
+    taken = {LABEL_KEY}
+    for column in profile.columns.values():
+        if column.name == data.label:
+            continue
+        reason = _why_ignored(column, profile, data)
+        if reason:
+            ignored[column.name] = reason
+            continue
+        as_number, as_category = _roles(column, data)
+        if as_number:
+            numeric.append(
+                NumericFeature(
+                    column=column.name,
+                    key=_unique_key(column.name, taken),
+                    num_buckets=10 if profile.num_rows < 10_000 else 20,
+                    has_missing=column.num_missing > 0,
+                )
+            )
+        if as_category:
+            name = f"{column.name}_category" if as_number else column.name
+            categorical.append(
+                CategoricalFeature(
+                    column=column.name,
+                    key=_unique_key(name, taken),
+                    hash_buckets=_hash_buckets(column),
+                )
+            )
+            if not as_number and (column.num_distinct or MAX_CODE_VALUES) <= MAX_SLICE_VALUES:
+                slices.append(column.name)
+    if not numeric and not categorical:
+        reasons = "; ".join(f"{name!r}: {reason}" for name, reason in ignored.items())
+        raise BadInputError(
+            f"{profile.files[0]}: no column is left to learn {data.label!r} from"
+            f"{' (' + reasons + ')' if reasons else ''}."
+        )
+    return TabularPlan(
+        label=label,
+        numeric=tuple(numeric),
+        categorical=tuple(categorical),
+        ignored=ignored,
+        slices=tuple(slices[:MAX_SLICE_COLUMNS]),
+        training=_plan_training(profile.num_rows, config),
+    )
+
+
+def plan_label(profile: CsvProfile, column: ColumnProfile, data: DataConfig) -> LabelPlan:
+    """Returns what the label column is taken for.
+
+    Raises:
+      BadInputError: It cannot be learned: too few labels, one class, too many classes.
+    """
+    where = f"{profile.files[0]}, column {column.name!r} (lines 2 to {profile.num_rows + 1})"
+    if column.num_values < MIN_LABELLED_ROWS:
+        raise BadInputError(
+            f"{where}: {column.num_values} rows have a label; at least {MIN_LABELLED_ROWS} are "
+            "needed to train and to evaluate."
+        )
+    distinct = column.num_distinct
+    if distinct == 1:
+        value = next(iter(column.distinct_values or ()))
+        raise BadInputError(
+            f"{where}: every label is {value!r}; at least two different values are needed."
+        )
+    integral = column.is_numeric and all(
+        math.isfinite(float(value)) and float(value).is_integer()
+        for value in column.distinct_values or ["nan"]
+    )
+    problem_type = data.problem_type or _problem_type(column, integral)
+    if problem_type == "regression":
+        if not column.is_numeric:
+            example = next(
+                (value for value in column.distinct_values or () if not _is_number(value)), "text"
+            )
+            raise BadInputError(f"{where}: regression needs numbers; received {example!r}.")
+        return LabelPlan(
+            column=column.name,
+            problem_type="regression",
+            values="number",
+            mean=column.mean,
+            stddev=math.sqrt(column.variance) or 1.0,
+        )
+    if distinct is None or distinct > MAX_CLASSES:
+        raise BadInputError(
+            f"{where}: more than {MAX_CLASSES} different labels look like ids or free text, "
+            "not like classes."
+        )
+    if column.is_numeric and not integral:
+        raise BadInputError(
+            f"{where}: {problem_type} classification needs integer or text labels; the column "
+            'holds fractions. Set data.problem_type = "regression".'
+        )
+    counts: dict[str, int] = {}
+    for value, count in (column.distinct_values or {}).items():
+        name = str(int(float(value))) if column.is_numeric else value
+        counts[name] = counts.get(name, 0) + count
+    if problem_type == "binary" and len(counts) != 2:
+        raise BadInputError(
+            f"{where}: binary classification needs 2 classes; received {len(counts)}."
+        )
+    return LabelPlan(
+        column=column.name,
+        problem_type=problem_type,
+        values="number" if column.is_numeric else "text",
+        classes=tuple(sorted(counts, key=int) if column.is_numeric else sorted(counts)),
+        majority_share=max(counts.values()) / sum(counts.values()),
+    )
+
+
+def _problem_type(column: ColumnProfile, integral: bool) -> ProblemType:
+    distinct = column.num_distinct
+    if column.is_numeric and (not integral or distinct is None or distinct > MAX_INTEGER_CLASSES):
+        return "regression"
+    return "binary" if distinct == 2 else "multi-class"
+
+
+def _why_ignored(column: ColumnProfile, profile: CsvProfile, data: DataConfig) -> str | None:
+    if column.name in data.exclude:
+        return "excluded by data.exclude"
+    if column.num_values == 0:
+        return "has no values"
+    if column.num_distinct == 1 and column.num_missing == 0:
+        return "has the same value in every row"
+    if column.name in (*data.numeric, *data.categorical):
+        return None
+    if column.num_missing > MAX_MISSING_SHARE * profile.num_rows:
+        return f"{column.num_missing} of {profile.num_rows} values are missing"
+    distinct = column.num_distinct
+    if column.type == "string":
+        if column.num_values > MAX_CODE_VALUES and (
+            (distinct is None and column.num_values < 100 * MAX_VOCABULARY)
+            or (distinct is not None and distinct > ID_SHARE * column.num_values)
+        ):
+            return "nearly every row has its own text (an id or free text)"
+    elif column.type == "integer" and _is_row_number(column):
+        return "numbers the rows"
+    return None
+
+
+def _is_row_number(column: ColumnProfile) -> bool:
+    """Whether an integer column holds each number of a range once, or is called an id."""
+    distinct, low, high = column.num_distinct, column.minimum, column.maximum
+    if low is None or high is None:
+        return False
+    unique = distinct is None or distinct == column.num_values
+    consecutive = high - low + 1 == column.num_values and column.num_values > MIN_LABELLED_ROWS
+    return unique and (consecutive or bool(_ID_NAME.match(column.name)))
+
+
+def _roles(column: ColumnProfile, data: DataConfig) -> tuple[bool, bool]:
+    """Returns whether the column is used as a number, and whether as a category."""
+    if column.name in (*data.numeric, *data.categorical):
+        if column.name in data.numeric and not column.is_numeric:
+            raise BadInputError(
+                f"data.numeric: the column {column.name!r} holds text that is no number."
+            )
+        return column.name in data.numeric, column.name in data.categorical
+    if not column.is_numeric:
+        return False, True
+    distinct = column.num_distinct
+    is_code = (
+        column.type == "integer"
+        and distinct is not None
+        and 2 < distinct <= MAX_CODE_VALUES
+        and column.num_values >= MIN_ROWS_PER_CODE * distinct
+    )
+    return True, is_code
+
+
+def _hash_buckets(column: ColumnProfile) -> int | None:
+    distinct = column.num_distinct
+    if distinct is not None and distinct <= MAX_VOCABULARY:
+        return None
+    return MAX_HASH_BUCKETS if distinct is None else min(2 * distinct, MAX_HASH_BUCKETS)
+
+
+def _unique_key(name: str, taken: set[str]) -> str:
+    """Returns `name` as a valid and unused TensorFlow name."""
+    stem = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "column"
+    key, number = stem, 2
+    while key.lower() in taken:
+        key, number = f"{stem}_{number}", number + 1
+    taken.update((key.lower(), f"{key}_bucket".lower(), f"{key}_is_missing".lower()))
+    return key
+
+
+def _plan_training(num_rows: int, config: PipelineConfig) -> TrainingPlan:
+    trainer = config.trainer
+    limits = ((2_000, 32), (10_000, 64), (100_000, 128), (1_000_000, 256))
+    batch_size = trainer.batch_size or next(
+        (size for limit, size in limits if num_rows < limit), 512
+    )
+    steps_per_epoch = max(1, num_rows * TRAIN_SHARE / batch_size)
+    small = num_rows < 2_000
+    return TrainingPlan(
+        batch_size=batch_size,
+        train_steps=trainer.train_steps or round(min(max(10 * steps_per_epoch, 800), 20_000)),
+        eval_steps=trainer.eval_steps,
+        hidden_units=trainer.hidden_units or ((16,) if small else (64, 32)),
+        learning_rate=trainer.learning_rate or 0.003,
+        linear_learning_rate=0.02,
+        dropout=0.1 if small else 0.0,
+        seed=trainer.seed,
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,125 @@
+"""The plan of a generic model: what each column becomes, and how it is trained.
+
+It travels as JSON in the components' `custom_config`.
+"""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from pipelines.config import ProblemType
+
+PLAN_KEY = "tabular_plan"
+"""Where a plan lies in `custom_config`."""
+
+LABEL_KEY = "label"
+"""Name of the transformed label."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class LabelPlan(_Part):
+    """The label.
+
+    Attributes:
+      column: Raw column.
+      problem_type: What is predicted.
+      values: Kind of value in the raw column; decides how it is turned into a class name.
+      classes: Class names in order; the last of two is the positive one. Empty for regression.
+      majority_share: Share of the rows that have the most frequent class.
+      mean: Of a regression label.
+      stddev: Of a regression label.
+    """
+
+    column: str
+    problem_type: ProblemType
+    values: Literal["number", "text"]
+    classes: tuple[str, ...] = ()
+    majority_share: float = 0.0
+    mean: float = 0.0
+    stddev: float = 1.0
+
+
+class NumericFeature(_Part):
+    """A column of numbers: z-score for the DNN, quantile buckets for the linear part.
+
+    Attributes:
+      column: Raw column.
+      key: Prefix of the transformed features' names.
+      num_buckets: Number of quantile buckets.
+      has_missing: Whether the DNN is told which values are missing.
+    """
+
+    column: str
+    key: str
+    num_buckets: int
+    has_missing: bool
+
+
+class CategoricalFeature(_Part):
+    """A column of categories: ids for the linear part, an embedding of them for the DNN.
+
+    Attributes:
+      column: Raw column.
+      key: Name of the transformed feature.
+      hash_buckets: Number of hash buckets, or None for a vocabulary.
+    """
+
+    column: str
+    key: str
+    hash_buckets: int | None = None
+
+
+class TrainingPlan(_Part):
+    """How the estimator is trained.
+
+    Attributes:
+      batch_size: Examples a step.
+      train_steps: Optimizer steps.
+      eval_steps: Batches of an evaluation; None means all.
+      hidden_units: Layer sizes of the DNN.
+      learning_rate: Of the DNN's optimizer.
+      linear_learning_rate: Of the linear part's optimizer.
+      dropout: Share of the DNN's units that are dropped.
+      seed: `tf_random_seed`.
+    """
+
+    batch_size: int
+    train_steps: int
+    eval_steps: int | None
+    hidden_units: tuple[int, ...]
+    learning_rate: float
+    linear_learning_rate: float
+    dropout: float
+    seed: int
+
+
+class TabularPlan(_Part):
+    """The whole plan.
+
+    Attributes:
+      label: What is predicted.
+      numeric: Columns used as numbers.
+      categorical: Columns used as categories; a column may be in both.
+      ignored: Reason by column that the model does not see.
+      slices: Columns with few values, for the evaluation.
+      training: How it is trained.
+    """
+
+    label: LabelPlan
+    numeric: tuple[NumericFeature, ...]
+    categorical: tuple[CategoricalFeature, ...]
+    ignored: dict[str, str]
+    slices: tuple[str, ...]
+    training: TrainingPlan
+
+    @staticmethod
+    def from_custom_config(custom_config: dict[str, Any]) -> "TabularPlan":
+        """Returns the plan that `to_custom_config` put there."""
+        return TabularPlan.model_validate(custom_config[PLAN_KEY])
+
+    def to_custom_config(self) -> dict[str, Any]:
+        """Returns the plan as an entry of `custom_config`."""
+        return {PLAN_KEY: self.model_dump(mode="json")}

@@ -1,0 +1,164 @@
+"""The generic `trainer_fn`: a DNNLinearCombined estimator, driven by a `TabularPlan`."""
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+import tensorflow_transform as tft
+from tensorflow_transform.tf_metadata import schema_utils
+
+import estimator_core
+from estimator_core.export import EvalInputReceiver, ServingInputReceiver
+from pipelines.tabular.plan import LABEL_KEY, TabularPlan
+from pipelines.tabular.rescaled_regressor import rescaled_regressor
+
+EXPORTER_NAME = "tabular"
+_SHUFFLE_BUFFER = 20_000
+_CACHED_EXAMPLES_BYTES = 256 << 20  # compressed; smaller training data stay in memory
+
+
+def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
+    """Returns the estimator and what trains, evaluates and exports it.
+
+    Args:
+      trainer_fn_args: TFX's `TrainerFnArgs`.
+      schema: Of the raw data.
+
+    Returns:
+      A dict with `estimator`, `train_spec`, `eval_spec` and `eval_input_receiver_fn`.
+    """
+    plan = TabularPlan.from_custom_config(trainer_fn_args.custom_config)
+    training = plan.training
+    transform = tft.TFTransformOutput(trainer_fn_args.transform_output)
+    receive_serving = _serving_input_receiver_fn(plan, transform, schema)
+    estimator = build_estimator(plan, transform, trainer_fn_args.serving_model_dir)
+    return {
+        "estimator": estimator,
+        "train_spec": estimator_core.TrainSpec(
+            input_fn=lambda: _read(transform, trainer_fn_args.train_files, plan, repeat=True),
+            max_steps=trainer_fn_args.train_steps or training.train_steps,
+        ),
+        "eval_spec": estimator_core.EvalSpec(
+            input_fn=lambda: _read(transform, trainer_fn_args.eval_files, plan, repeat=False),
+            steps=training.eval_steps,
+            exporters=[estimator_core.FinalExporter(EXPORTER_NAME, receive_serving)],
+            name=EXPORTER_NAME,
+        ),
+        "eval_input_receiver_fn": _eval_input_receiver_fn(plan, transform, schema),
+    }
+
+
+def build_estimator(plan: TabularPlan, transform: tft.TFTransformOutput, model_dir: str) -> Any:
+    """Returns the DNNLinearCombined estimator of the plan."""
+    training = plan.training
+    linear, dnn = _feature_columns(plan, transform)
+    settings: dict[str, Any] = {
+        "model_dir": model_dir,
+        "linear_feature_columns": linear,
+        "linear_optimizer": tf.keras.optimizers.Adam(training.linear_learning_rate),
+        "dnn_feature_columns": dnn,
+        "dnn_optimizer": tf.keras.optimizers.Adam(training.learning_rate),
+        "dnn_hidden_units": list(training.hidden_units),
+        "dnn_dropout": training.dropout or None,
+        "config": estimator_core.RunConfig(
+            model_dir=model_dir,
+            tf_random_seed=training.seed,
+            save_checkpoints_steps=max(100, min(1_000, training.train_steps // 5)),
+            keep_checkpoint_max=2,
+        ),
+    }
+    if plan.label.problem_type == "regression":
+        return rescaled_regressor(mean=plan.label.mean, stddev=plan.label.stddev, **settings)
+    return estimator_core.DNNLinearCombinedClassifier(
+        n_classes=len(plan.label.classes), label_vocabulary=list(plan.label.classes), **settings
+    )
+
+
+def _feature_columns(
+    plan: TabularPlan, transform: tft.TFTransformOutput
+) -> tuple[list[Any], list[Any]]:
+    """Returns the columns of the linear part and those of the DNN."""
+    columns = tf.feature_column
+    linear: list[Any] = []
+    dnn: list[Any] = []
+    for feature in plan.numeric:
+        linear.append(
+            columns.categorical_column_with_identity(
+                f"{feature.key}_bucket", feature.num_buckets + 1
+            )
+        )
+        dnn.append(columns.numeric_column(feature.key))
+        if feature.has_missing:
+            dnn.append(columns.numeric_column(f"{feature.key}_is_missing"))
+    for category in plan.categorical:
+        size = category.hash_buckets or transform.vocabulary_size_by_name(category.key) + 1
+        ids = columns.categorical_column_with_identity(category.key, size)
+        linear.append(ids)
+        if size <= 8:
+            dnn.append(columns.indicator_column(ids))
+        else:
+            dnn.append(columns.embedding_column(ids, dimension=min(16, round(2 * size**0.25))))
+    return linear, dnn
+
+
+def _read(transform: tft.TFTransformOutput, files: Any, plan: TabularPlan, repeat: bool) -> Any:
+    """Returns a dataset of (features, label) batches from transformed examples."""
+    paths = tf.io.gfile.glob(files)
+    dataset = tf.data.TFRecordDataset(paths, compression_type="GZIP")
+    if repeat:
+        if sum(tf.io.gfile.stat(path).length for path in paths) <= _CACHED_EXAMPLES_BYTES:
+            dataset = dataset.cache()
+        dataset = dataset.shuffle(_SHUFFLE_BUFFER, seed=plan.training.seed).repeat()
+    spec = transform.transformed_feature_spec()
+
+    def parse(serialized: Any) -> tuple[dict[str, Any], Any]:
+        features = tf.io.parse_example(serialized, spec)
+        return features, features.pop(LABEL_KEY)
+
+    batches = dataset.batch(plan.training.batch_size).map(
+        parse, num_parallel_calls=tf.data.AUTOTUNE
+    )
+    return batches.prefetch(tf.data.AUTOTUNE)
+
+
+def _raw_feature_spec(schema: Any) -> dict[str, Any]:
+    return dict(schema_utils.schema_as_feature_spec(schema).feature_spec)
+
+
+def _serving_input_receiver_fn(
+    plan: TabularPlan, transform: tft.TFTransformOutput, schema: Any
+) -> Callable[[], ServingInputReceiver]:
+    """Serialized raw tf.Examples without a label -> transformed features."""
+
+    def serving_input_receiver_fn() -> ServingInputReceiver:
+        spec = _raw_feature_spec(schema)
+        spec.pop(plan.label.column)
+        serialized = _examples_placeholder()
+        features = dict(transform.transform_raw_features(tf.io.parse_example(serialized, spec)))
+        features.pop(LABEL_KEY, None)
+        return ServingInputReceiver(features, {"examples": serialized})
+
+    return serving_input_receiver_fn
+
+
+def _eval_input_receiver_fn(
+    plan: TabularPlan, transform: tft.TFTransformOutput, schema: Any
+) -> Callable[[], EvalInputReceiver]:
+    """Serialized raw tf.Examples -> transformed features and label."""
+
+    def eval_input_receiver_fn() -> EvalInputReceiver:
+        serialized = _examples_placeholder()
+        raw = tf.io.parse_example(serialized, _raw_feature_spec(schema))
+        features = dict(transform.transform_raw_features(raw))
+        labels = features.pop(LABEL_KEY)
+        return EvalInputReceiver(
+            features=features, receiver_tensors={"examples": serialized}, labels=labels
+        )
+
+    return eval_input_receiver_fn
+
+
+def _examples_placeholder() -> Any:
+    from estimator_core import tf1
+
+    return tf1.placeholder(tf.string, [None], name="input_example_tensor")

@@ -1,0 +1,39 @@
+from pipelines.data.profile import profile_csv
+from pipelines.data.staging import stage
+
+
+def test_good_files_are_read_where_they_are(tmp_path):
+    file = tmp_path / "data.csv"
+    file.write_text("a,y\n1,2\n")
+    staged = stage(profile_csv([file]), "y", tmp_path / "copies")
+    assert (staged.folder, staged.pattern, staged.reasons) == (tmp_path, "data.csv", ())
+    assert not (tmp_path / "copies").exists()
+
+
+def test_rows_without_a_label_are_left_out(tmp_path):
+    file = tmp_path / "data.csv"
+    file.write_text('a,y\n"1,\n5",p\n2,\n3,NA\n4,q\n')
+    staged = stage(profile_csv([file]), "y", tmp_path / "copies")
+    assert staged.reasons == ("2 rows without a value in 'y' are left out",)
+    assert (staged.folder / "data-00000.csv").read_text() == 'a,y\n"1,\n5",p\n4,q\n'
+    assert stage(profile_csv([file]), None, tmp_path / "copies").reasons == ()
+
+
+def test_marks_and_missing_names_are_mended(tmp_path):
+    file = tmp_path / "data[1].csv"
+    file.write_bytes(b"\xef\xbb\xbf,y\n0,1\n1,2\n")
+    staged = stage(profile_csv([file]), "y", tmp_path / "copies")
+    assert len(staged.reasons) == 3
+    assert (staged.folder / "data-00000.csv").read_text() == "unnamed,y\n0,1\n1,2\n"
+
+
+def test_a_selection_of_a_folder_is_gathered(tmp_path):
+    files = [tmp_path / name for name in ("a.csv", "b.csv", "c.csv")]
+    for file in files:
+        file.write_text("x,y\n1,2\n")
+    assert stage(profile_csv(files), "y", tmp_path / "copies").pattern == "*.csv"
+    staged = stage(profile_csv(files[:2]), "y", tmp_path / "copies")
+    assert sorted(file.name for file in staged.folder.iterdir()) == [
+        "data-00000.csv",
+        "data-00001.csv",
+    ]

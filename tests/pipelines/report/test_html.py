@@ -1,0 +1,59 @@
+from html.parser import HTMLParser
+
+from pipelines.report.html import render_report, write_report
+from pipelines.run_record import ComponentRecord, RunRecord
+
+RECORD = RunRecord(
+    run_id="r1",
+    name="a <b>",
+    status="not_blessed",
+    started="2026",
+    config={"x": "<&>"},
+    data_fingerprint="abc",
+    log="run.log",
+    reason="auc 0.5 < 0.6",
+    metrics={"auc": 0.51234567},
+    slices={"city = <Oslo>": {"auc": 0.75}, "city = Rome": {}},
+    components=(
+        ComponentRecord("Trainer", "finished", 2.0),
+        ComponentRecord("Pusher", "cached", 0),
+    ),
+)
+
+
+class Text(HTMLParser):
+    def __init__(self, page):
+        super().__init__()
+        self.texts, self.attributes = [], []
+        self.feed(page)
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+    def handle_starttag(self, tag, attrs):
+        self.attributes += attrs
+
+
+def test_everything_is_there_and_escaped():
+    page = Text(render_report(RECORD))
+    for text in (
+        "a <b>",
+        "not blessed",
+        "0.51235",
+        "city = <Oslo>",
+        "0.75",
+        "Trainer",
+        "2.0",
+        "cached",
+    ):
+        assert text in page.texts
+    assert any("auc 0.5 < 0.6" in text for text in page.texts)
+    assert any('"<&>"' in text for text in page.texts)
+
+
+def test_the_file_stands_alone(tmp_path):
+    target = tmp_path / "report.html"
+    write_report(RECORD, target)
+    page = Text(target.read_text(encoding="utf-8"))
+    assert not {name for name, _ in page.attributes} & {"src", "href"}
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]

@@ -1,0 +1,87 @@
+import pytest
+
+from pipelines.config import load_config
+from pipelines.errors import BadInputError
+
+MINIMAL = '[data]\npath = "data.csv"\nlabel = "y"\n'
+
+
+def write(folder, text):
+    file = folder / "pipeline.toml"
+    file.write_text(text)
+    return file
+
+
+def test_data_and_label_are_enough():
+    config = load_config(data="folder/trips.csv", label="tips")
+    assert (config.data.path, config.data.label) == ("folder/trips.csv", "tips")
+    assert config.name == "trips"
+    assert config.module is None
+
+
+def test_name_is_made_valid():
+    assert load_config(data="x/my trips (1).csv", label="y").name == "my-trips--1"
+
+
+def test_paths_of_a_file_are_relative_to_it(tmp_path):
+    file = write(tmp_path, MINIMAL + '[module]\nfile = "code.py"\n')
+    config = load_config(file)
+    assert config.data.path == str(tmp_path / "data.csv")
+    assert config.module.file == str(tmp_path / "code.py")
+
+
+def test_layers_set_goes_before_options_before_file(tmp_path):
+    file = write(tmp_path, MINIMAL + "[trainer]\ntrain_steps = 10\neval_steps = 20\n")
+    config = load_config(file, data="b.csv", settings=["trainer.train_steps=30", "data.label=z"])
+    assert (config.data.path, config.data.label) == ("b.csv", "z")
+    assert (config.trainer.train_steps, config.trainer.eval_steps) == (30, 20)
+
+
+def test_set_takes_toml_values_and_plain_text(tmp_path):
+    settings = [
+        "trainer.hidden_units=[8, 4]",
+        "evaluator.label=tips_xf",
+        'data.exclude=["a"]',
+        'evaluator.thresholds=[{metric = "auc", lower = 0.6}]',
+        "trainer.custom_config.rate=0.5",
+    ]
+    config = load_config(data="a.csv", label="y", settings=settings)
+    assert config.trainer.hidden_units == (8, 4)
+    assert config.evaluator.label == "tips_xf"
+    assert config.evaluator.thresholds[0].lower == 0.6
+    assert config.trainer.custom_config == {"rate": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (MINIMAL + "[trainer]\ntrain_step = 5\n", ["trainer.train_step = 5", "mean train_steps"]),
+        (MINIMAL + "[trianer]\ntrain_steps = 5\n", ["trianer", "mean trainer"]),
+        (MINIMAL + "[trainer]\ntrain_steps = 0\n", ["trainer.train_steps = 0", "greater than"]),
+        (
+            MINIMAL + '[[evaluator.thresholds]]\nmetric = "auc"\nlowr = 1\n',
+            ["evaluator.thresholds.0.lowr", "mean lower"],
+        ),
+        (MINIMAL + '[[evaluator.thresholds]]\nmetric = "auc"\n', ["at least one of lower"]),
+        (MINIMAL + "[module]\n", ["exactly one of path"]),
+        (MINIMAL + '[beam]\nargs = ["workers=2"]\n', ["'workers=2' is no Beam option"]),
+        (MINIMAL + '[example_validator]\non_anomalies = "stop"\n', ["'stop'", "'warn' or 'fail'"]),
+        ("[data]\nlabel = 'y'\n", ["data.path is missing", "--data"]),
+        ("[data]\npath = 'y'\n", ["data.label is missing", "--label"]),
+        ("[data\n", ["not valid TOML", "line 1"]),
+    ],
+)
+def test_mistakes_are_named_with_value_and_fix(tmp_path, text, parts):
+    with pytest.raises(BadInputError) as error:
+        load_config(write(tmp_path, text))
+    for part in parts:
+        assert part in str(error.value)
+
+
+def test_missing_file_and_bad_setting(tmp_path):
+    with pytest.raises(BadInputError, match=r"none\.toml does not exist"):
+        load_config(tmp_path / "none.toml")
+    with pytest.raises(BadInputError, match=r"section\.key=value, received 'trainer'"):
+        load_config(data="a", label="b", settings=["trainer"])
+    with pytest.raises(BadInputError, match=r"data\.path is not a section"):
+        load_config(data="a", label="b", settings=["data.path.x=1"])

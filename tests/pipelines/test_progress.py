@@ -1,0 +1,42 @@
+import io
+import logging
+
+import pytest
+
+from pipelines.progress import PlainDisplay, Progress
+
+
+@pytest.fixture
+def shown():
+    stream = io.StringIO()
+    with Progress(PlainDisplay(stream, secs_between_activities=0), max_steps=200) as progress:
+        yield progress, stream
+
+
+def test_training_is_shown_as_the_estimator_logs_it(shown):
+    progress, stream = shown
+    logger = logging.getLogger("tensorflow")
+    logger.setLevel(logging.INFO)
+    progress.component_started("Trainer")
+    logger.info("global_step/sec: %s", "812.4")
+    logger.info("loss = %s, step = %s (%s sec)", "0.25", 100, "0.1")
+    logger.info("Saving dict for global step %d: %s", 200, "accuracy = 0.9, loss = 0.2")
+    logger.info("something else")
+    progress.component_finished("Trainer", False, 12.34)
+    progress.component_finished("Pusher", True, 0.1)
+    assert stream.getvalue().splitlines() == [
+        "    Trainer ...",
+        "    Trainer  step 100/200, loss 0.25, 812 steps/s",
+        "    evaluation at step 200: accuracy = 0.9, loss = 0.2",
+        "✓ Trainer  12.3 s",
+        "= Pusher  unchanged, reused",
+    ]
+
+
+def test_activities_are_thinned_out_but_lines_are_not():
+    stream = io.StringIO()
+    display = PlainDisplay(stream, secs_between_activities=1_000)
+    for text in ("one", "two"):
+        display.activity(text)
+        display.line(text)
+    assert stream.getvalue().split() == ["one", "one", "two"]

@@ -1,0 +1,47 @@
+import json
+from datetime import datetime, timezone
+
+from pipelines.run_record import ComponentRecord, RunRecord, RunRecords, new_run_id
+
+RECORD = RunRecord(
+    run_id="20260102-030405",
+    name="taxi",
+    status="running",
+    started="2026-01-02T03:04:05+00:00",
+    config={"name": "taxi"},
+    data_fingerprint="abc",
+    log="run.log",
+    components=(ComponentRecord("Trainer", "finished", 1.5),),
+    notes=("a note",),
+)
+
+
+def test_records_survive_a_round_trip_and_are_replaced(tmp_path):
+    records = RunRecords(tmp_path)
+    assert records.read_all() == []
+    records.write(RECORD)
+    pushed = RECORD.changed(status="pushed", version="7", metrics={"auc": 0.9})
+    records.write(pushed)
+    assert records.read_all() == [pushed]
+    assert records.read(RECORD.run_id) == pushed
+    assert records.read("other") is None
+    assert [file.name for file in records.folder.iterdir()] == ["20260102-030405.json"]
+
+
+def test_summary_is_the_last_line_of_a_run():
+    line = RECORD.changed(
+        status="pushed", version="7", metrics={"auc": 0.9}, report="r.html"
+    ).summary()
+    assert json.loads(json.dumps(line)) == {
+        "run_id": "20260102-030405",
+        "status": "pushed",
+        "version": "7",
+        "metrics": {"auc": 0.9},
+        "report": "r.html",
+    }
+
+
+def test_run_ids_are_unique():
+    now = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
+    assert new_run_id([], now) == "20260102-030405"
+    assert new_run_id([RECORD], now) == "20260102-030405-2"
