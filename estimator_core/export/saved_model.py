@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -48,7 +48,7 @@ class SavedModelWriter:
         assets_extra: Mapping[str, str] | None = None,
         as_text: bool = False,
     ):
-        self.path = _timestamped_directory(export_dir_base)
+        self.path = timestamped_directory(export_dir_base)
         head, timestamp = os.path.split(self.path)
         self._temporary = os.path.join(head, f"temp-{timestamp}")
         self._assets_extra = dict(assets_extra or {})
@@ -161,19 +161,28 @@ def signature_defs(
     return included
 
 
-def _timestamped_directory(export_dir_base: str) -> str:
+def timestamped_directory(
+    export_dir_base: str,
+    clock: Callable[[], float] = time.time,
+    wait: Callable[[float], None] = time.sleep,
+) -> str:
     """Returns a directory name in seconds since the epoch that no export has taken yet.
+
+    Args:
+        export_dir_base: Directory that holds the exports.
+        clock: Function that returns the time, in seconds since the epoch.
+        wait: Function that waits for so many seconds.
 
     Raises:
         RuntimeError: Other exports keep taking the names.
     """
     for _ in range(_MAX_DIRECTORY_ATTEMPTS):
-        path = os.path.join(export_dir_base, str(int(time.time())))
+        path = os.path.join(export_dir_base, str(int(clock())))
         if not tf.io.gfile.exists(path) and not tf.io.gfile.exists(
             os.path.join(export_dir_base, f"temp-{os.path.basename(path)}")
         ):
             return path
-        time.sleep(1)
+        wait(1)
     raise RuntimeError(
         f"Failed to obtain a unique export directory name after {_MAX_DIRECTORY_ATTEMPTS} attempts. "
         f"Received: export_dir_base={export_dir_base}"

@@ -1,0 +1,65 @@
+"""A model small enough to follow by hand: one weight, squared error, gradient descent."""
+
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+
+tf1 = tf.compat.v1
+
+
+def one_weight_model_fn(features, labels, mode, params):
+    """prediction = weight * x, loss = mean((prediction - label)^2)."""
+    weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+    predictions = weight * features["x"]
+    if mode == est.ModeKeys.PREDICT:
+        return est.EstimatorSpec(mode, predictions={"y": predictions})
+    loss = tf.reduce_mean(tf.square(predictions - labels))
+    optimizer = tf1.train.GradientDescentOptimizer(params["learning_rate"])
+    return est.EstimatorSpec(
+        mode,
+        predictions={"y": predictions},
+        loss=loss,
+        train_op=optimizer.minimize(loss, tf1.train.get_global_step()),
+        eval_metric_ops={"mae": tf1.metrics.mean_absolute_error(labels, predictions)},
+    )
+
+
+@pytest.fixture
+def make_estimator(tmp_path):
+    """Returns a function that makes the Estimator of that model in a directory of the test's."""
+
+    def make(**config):
+        return est.Estimator(
+            one_weight_model_fn,
+            config=est.RunConfig(model_dir=str(tmp_path / "model"), **config),
+            params={"learning_rate": 0.25},
+        )
+
+    return make
+
+
+@pytest.fixture
+def input_fn():
+    """One batch for ever: x = [1, 1], labels = [2, 2].
+
+    The gradient of the loss is 2 (w - 2), so a step with learning rate 0.25 halves the distance of
+    w to 2: after n steps w = 2 - 2 / 2^n.
+    """
+
+    def make():
+        dataset = tf.data.Dataset.from_tensors(({"x": [1.0, 1.0]}, [2.0, 2.0]))
+        return dataset.repeat()
+
+    return make
+
+
+@pytest.fixture
+def eval_input_fn():
+    """Two batches of different size: x = [1, 2] and x = [3], labels all 0."""
+
+    def make():
+        features = {"x": tf.constant([1.0, 2.0, 3.0])}
+        return tf.data.Dataset.from_tensor_slices((features, tf.zeros([3]))).batch(2)
+
+    return make

@@ -1,0 +1,227 @@
+import os
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+from estimator_core.export import saved_model
+
+tf1 = tf.compat.v1
+_SPEC = {"x": tf.io.FixedLenFeature([], tf.float32)}
+
+
+def _example(x):
+    feature = tf.train.Feature(float_list=tf.train.FloatList(value=[x]))
+    return tf.train.Example(features=tf.train.Features(feature={"x": feature})).SerializeToString()
+
+
+def _parsing():
+    return est.export.build_parsing_serving_input_receiver_fn(_SPEC)
+
+
+def test_the_exported_model_answers_serialized_examples(make_estimator, input_fn, tmp_path):
+    estimator = make_estimator()
+    estimator.train(input_fn, steps=1)  # w = 1
+    path = estimator.export_saved_model(str(tmp_path / "exports"), _parsing())
+    assert isinstance(path, bytes)
+    loaded = tf.saved_model.load(path.decode())
+    assert list(loaded.signatures) == ["serving_default"]
+    answer = loaded.signatures["serving_default"](
+        examples=tf.constant([_example(4.0), _example(5.0)])
+    )
+    np.testing.assert_array_equal(answer["y"], [4, 5])
+
+
+def test_the_exported_model_answers_raw_tensors(make_estimator, input_fn, tmp_path):
+    estimator = make_estimator()
+    estimator.train(input_fn, steps=1)
+    receiver_fn = est.export.build_raw_serving_input_receiver_fn({"x": tf.zeros([7])})
+    path = estimator.export_saved_model(str(tmp_path), receiver_fn).decode()
+    serve = tf.saved_model.load(path).signatures["serving_default"]
+    np.testing.assert_array_equal(serve(x=tf.constant([4.0]))["y"], [4])
+    assert serve.structured_input_signature[1]["x"].shape.as_list() == [None]
+
+
+def test_a_fixed_batch_size_is_in_the_signature(make_estimator, input_fn, tmp_path):
+    estimator = make_estimator()
+    estimator.train(input_fn, steps=1)
+    receiver_fn = est.export.build_parsing_serving_input_receiver_fn(_SPEC, default_batch_size=3)
+    path = estimator.export_saved_model(str(tmp_path), receiver_fn).decode()
+    serve = tf.saved_model.load(path).signatures["serving_default"]
+    assert serve.structured_input_signature[1]["examples"].shape.as_list() == [3]
+
+
+def test_the_exported_checkpoint_can_be_chosen(make_estimator, input_fn, tmp_path):
+    estimator = make_estimator(save_checkpoints_steps=1)
+    estimator.train(input_fn, steps=3)
+    first = os.path.join(estimator.model_dir, "model.ckpt-1")
+    path = estimator.export_saved_model(str(tmp_path), _parsing(), checkpoint_path=first).decode()
+    serve = tf.saved_model.load(path).signatures["serving_default"]
+    assert serve(examples=tf.constant([_example(1.0)]))["y"].numpy() == 1.0
+
+
+def test_the_eval_graph_gives_loss_metrics_predictions_and_labels(
+    make_estimator, input_fn, tmp_path
+):
+    def eval_receiver_fn():
+        serialized = tf1.placeholder(tf.string, [None])
+        features = tf.io.parse_example(serialized, _SPEC)
+        return est.export.EvalInputReceiver(features, {"examples": serialized}, features["x"] + 1)
+
+    estimator = make_estimator()
+    estimator.train(input_fn, steps=1)  # w = 1: predictions are x, the labels x + 1
+    path = estimator.experimental_export_all_saved_models(
+        str(tmp_path), {est.ModeKeys.PREDICT: _parsing(), est.ModeKeys.EVAL: eval_receiver_fn}
+    ).decode()
+    answer = tf.saved_model.load(path, tags=["eval"]).signatures["eval"](
+        tf.constant([_example(4.0), _example(5.0)])
+    )
+    assert answer["loss"].numpy() == 1.0
+    assert answer["metrics/mae/update_op"].numpy() == 1.0
+    np.testing.assert_array_equal(answer["predictions/y"], [4, 5])
+    np.testing.assert_array_equal(answer["labels"], [5, 6])
+    serving = tf.saved_model.load(path, tags=["serve"])
+    assert list(serving.signatures) == ["serving_default"]
+
+
+def test_assets_extra_and_text(make_estimator, input_fn, tmp_path):
+    note = tmp_path / "note.txt"
+    note.write_text("hello")
+    estimator = make_estimator()
+    estimator.train(input_fn, steps=1)
+    path = estimator.export_saved_model(
+        str(tmp_path / "exports"),
+        _parsing(),
+        assets_extra={"docs/note.txt": str(note)},
+        as_text=True,
+    ).decode()
+    assert os.path.exists(os.path.join(path, "saved_model.pbtxt"))
+    with open(os.path.join(path, "assets.extra", "docs", "note.txt")) as copied:
+        assert copied.read() == "hello"
+
+
+def test_vocabulary_files_travel_with_the_model(tmp_path):
+    vocabulary = tmp_path / "words.txt"
+    vocabulary.write_text("a\nb\n")
+
+    def model_fn(features, labels, mode):
+        table = tf.lookup.StaticVocabularyTable(
+            tf.lookup.TextFileInitializer(
+                str(vocabulary), tf.string, 0, tf.int64, tf.lookup.TextFileIndex.LINE_NUMBER
+            ),
+            num_oov_buckets=1,
+        )
+        ids = table.lookup(features["word"])
+        step = tf1.train.get_global_step()
+        loss = tf.constant(0.0)
+        return est.EstimatorSpec(mode, {"id": ids}, loss, step.assign_add(1))
+
+    def input_fn():
+        return tf.data.Dataset.from_tensors(({"word": ["a"]}, [0]))
+
+    estimator = est.Estimator(model_fn, tmp_path / "model")
+    estimator.train(input_fn, steps=1)
+    receiver_fn = est.export.build_raw_serving_input_receiver_fn({"word": tf.constant(["a"])})
+    path = estimator.export_saved_model(str(tmp_path / "exports"), receiver_fn).decode()
+    vocabulary.unlink()
+    serve = tf.saved_model.load(path).signatures["serving_default"]
+    np.testing.assert_array_equal(serve(word=tf.constant(["b", "z"]))["id"], [1, 2])
+
+
+def test_an_untrained_estimator_cannot_be_exported(make_estimator, tmp_path):
+    with pytest.raises(ValueError, match="Couldn't find trained model"):
+        make_estimator().export_saved_model(str(tmp_path / "exports"), _parsing())
+    assert not (tmp_path / "exports").exists()
+
+
+def test_a_failing_export_leaves_nothing_behind(make_estimator, input_fn, tmp_path):
+    def failing():
+        raise RuntimeError("no receiver today")
+
+    estimator = make_estimator()
+    estimator.train(input_fn, steps=1)
+    with pytest.raises(RuntimeError, match="no receiver today"):
+        estimator.export_saved_model(str(tmp_path / "exports"), failing)
+    assert os.listdir(tmp_path / "exports") == []
+
+
+def test_two_exports_in_one_second_get_two_directories(tmp_path):
+    now = [100.0]
+
+    def wait(secs):
+        now[0] += secs
+
+    def directory():
+        path = saved_model.timestamped_directory(str(tmp_path), clock=lambda: now[0], wait=wait)
+        return os.path.basename(path)
+
+    assert directory() == "100"
+    (tmp_path / "100").mkdir()
+    (tmp_path / "temp-101").mkdir()  # another export is writing this one
+    assert directory() == "102"
+    (tmp_path / "102").mkdir()
+    with pytest.raises(RuntimeError, match="10 attempts"):
+        saved_model.timestamped_directory(
+            str(tmp_path), clock=lambda: 100.0, wait=lambda secs: None
+        )
+
+
+def test_classification_needs_serialized_examples():
+    with tf.Graph().as_default():
+        scores = tf.constant([[0.5, 0.5]])
+        outputs = {
+            "classification": est.export.ClassificationOutput(scores),
+            "serving_default": est.export.PredictOutput(scores),
+        }
+        raw = saved_model.signature_defs(outputs, {"x": tf1.placeholder(tf.float32, [None])})
+        assert set(raw) == {"serving_default"}
+        serialized = {"examples": tf1.placeholder(tf.string, [None])}
+        parsed = saved_model.signature_defs(outputs, serialized)
+        assert parsed["classification"].method_name == "tensorflow/serving/classify"
+        assert set(parsed["classification"].inputs) == {"inputs"}
+        other = saved_model.signature_defs(outputs, {"x": scores}, {"bytes": serialized})
+        assert set(other) == {"serving_default", "bytes:classification", "bytes:serving_default"}
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: est.export.ClassificationOutput(), "both are None"),
+        (
+            lambda: est.export.ClassificationOutput(scores=tf.constant([1])),
+            "scores must be a float32",
+        ),
+        (lambda: est.export.ClassificationOutput(classes=tf.constant([1])), "must be a string"),
+        (lambda: est.export.RegressionOutput(tf.constant(["a"])), "must be a float32"),
+        (lambda: est.export.PredictOutput({1: tf.constant(1)}), "must be a string"),
+        (lambda: est.export.PredictOutput({"a": 1}), "must be a Tensor"),
+        (lambda: est.export.ServingInputReceiver(None, {}), "None"),
+        (lambda: est.export.ServingInputReceiver({"a": 1}, {}), "'a' must be a Tensor"),
+        (lambda: est.export.TensorServingInputReceiver({}, {}), "must be one Tensor"),
+        (lambda: est.export.EvalInputReceiver({}, {}, None), "None"),
+        (
+            lambda: est.export.build_raw_serving_input_receiver_fn({"a": tf.constant(1)}),
+            "needs a batch dimension",
+        ),
+    ],
+)
+def test_wrong_outputs_and_receivers_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_a_bare_tensor_receiver_gives_model_fn_the_tensor(tmp_path):
+    def model_fn(features, labels, mode):
+        step = tf1.train.get_global_step().assign_add(1)
+        return est.EstimatorSpec(mode, {"double": features * 2}, tf.constant(0.0), step)
+
+    def receiver_fn():
+        x = tf1.placeholder(tf.float32, [None])
+        return est.export.TensorServingInputReceiver(x, x)
+
+    estimator = est.Estimator(model_fn, tmp_path / "model")
+    estimator.train(lambda: tf.data.Dataset.from_tensors((tf.zeros([1]), [0])), steps=1)
+    path = estimator.export_saved_model(str(tmp_path / "exports"), receiver_fn).decode()
+    serve = tf.saved_model.load(path).signatures["serving_default"]
+    np.testing.assert_array_equal(serve(input=tf.constant([3.0]))["double"], [6])

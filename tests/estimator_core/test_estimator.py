@@ -1,0 +1,300 @@
+import os
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+
+tf1 = tf.compat.v1
+
+
+def _events(directory):
+    found = []
+    for name in sorted(os.listdir(directory)):
+        if "tfevents" in name:
+            found += list(tf1.train.summary_iterator(os.path.join(directory, name)))
+    return found
+
+
+def _scalars(directory, tag):
+    """Returns (step, value) of each scalar `tag` in the event files of `directory`."""
+    return [
+        (event.step, value.simple_value)
+        for event in _events(directory)
+        for value in event.summary.value
+        if value.tag == tag
+    ]
+
+
+class _Losses(tf1.train.SessionRunHook):
+    def __init__(self):
+        self.steps = []
+
+    def before_run(self, run_context):
+        return tf1.train.SessionRunArgs(tf1.train.get_global_step())
+
+    def after_run(self, run_context, run_values):
+        self.steps.append(int(run_values.results))
+
+
+def test_train_takes_exactly_the_steps_asked_for(make_estimator, input_fn):
+    estimator = make_estimator()
+    assert estimator.train(input_fn, steps=3) is estimator
+    # w = 2 - 2 / 2^3
+    assert estimator.get_variable_value("weight") == pytest.approx(1.75)
+    assert estimator.get_variable_value("global_step") == 3
+    assert estimator.latest_checkpoint().endswith("model.ckpt-3")
+    assert sorted(estimator.get_variable_names()) == ["global_step", "weight"]
+
+
+def test_a_new_estimator_continues_from_the_model_dir(make_estimator, input_fn):
+    make_estimator().train(input_fn, steps=2)
+    estimator = make_estimator()
+    estimator.train(input_fn, max_steps=5)
+    assert estimator.get_variable_value("weight") == pytest.approx(2 - 2 / 2**5)
+    assert estimator.get_variable_value("global_step") == 5
+
+
+def test_max_steps_reached_before_trains_no_further(make_estimator, input_fn):
+    estimator = make_estimator()
+    estimator.train(input_fn, max_steps=2)
+    estimator.train(input_fn, max_steps=2)
+    assert estimator.get_variable_value("global_step") == 2
+
+
+def test_train_ends_with_the_input(make_estimator, eval_input_fn):
+    estimator = make_estimator()
+    estimator.train(eval_input_fn, steps=100)
+    assert estimator.get_variable_value("global_step") == 2
+
+
+def test_train_keeps_as_many_checkpoints_as_asked(make_estimator, input_fn):
+    estimator = make_estimator(save_checkpoints_steps=1, keep_checkpoint_max=2)
+    estimator.train(input_fn, steps=5)
+    indexes = {name for name in os.listdir(estimator.model_dir) if name.endswith(".index")}
+    assert indexes == {"model.ckpt-4.index", "model.ckpt-5.index"}
+
+
+def test_train_writes_the_loss_for_tensorboard(make_estimator, input_fn):
+    estimator = make_estimator(save_summary_steps=1)
+    estimator.train(input_fn, steps=2)
+    # Loss before each step: (0 - 2)^2 and (1 - 2)^2.
+    assert _scalars(estimator.model_dir, "loss") == [(1, 4.0), (2, 1.0)]
+
+
+def test_train_calls_hooks_and_saving_listeners(make_estimator, input_fn):
+    calls = []
+
+    class Listener(tf1.train.CheckpointSaverListener):
+        def after_save(self, session, global_step_value):
+            calls.append(global_step_value)
+
+    hook = _Losses()
+    estimator = make_estimator(save_checkpoints_steps=2)
+    estimator.train(input_fn, steps=4, hooks=[hook], saving_listeners=[Listener()])
+    assert calls == [0, 2, 4]
+    assert len(hook.steps) == 4
+
+
+def test_saving_listeners_without_checkpoints_are_refused(make_estimator, input_fn):
+    estimator = make_estimator(save_checkpoints_steps=None, save_checkpoints_secs=None)
+    with pytest.raises(ValueError, match="save_checkpoints_steps"):
+        estimator.train(input_fn, steps=1, saving_listeners=[tf1.train.CheckpointSaverListener()])
+
+
+def test_a_nan_loss_stops_training_and_keeps_the_last_good_checkpoint(make_estimator):
+    def input_fn():
+        batches = tf.data.Dataset.from_tensor_slices([2.0, 2.0, float("nan"), 2.0])
+        return batches.map(lambda y: ({"x": tf.ones([1])}, [y]))
+
+    estimator = make_estimator(save_checkpoints_steps=1)
+    with pytest.raises(tf1.train.NanLossDuringTrainingError):
+        estimator.train(input_fn)
+    assert estimator.get_variable_value("global_step") == 2
+    assert estimator.get_variable_value("weight") == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"steps": 0}, "steps > 0"),
+        ({"max_steps": -1}, "max_steps > 0"),
+        ({"steps": 1, "max_steps": 1}, "both steps and max_steps"),
+    ],
+)
+def test_train_refuses_bad_steps(make_estimator, input_fn, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        make_estimator().train(input_fn, **arguments)
+
+
+def test_evaluate_weighs_examples_in_metrics_and_batches_in_the_loss(
+    make_estimator, input_fn, eval_input_fn
+):
+    estimator = make_estimator()
+    estimator.train(input_fn, steps=1)  # w = 1, predictions are 1, 2 and 3, labels 0
+    results = estimator.evaluate(eval_input_fn)
+    assert results == {
+        "loss": pytest.approx(((1 + 4) / 2 + 9) / 2),
+        "mae": pytest.approx((1 + 2 + 3) / 3),
+        "global_step": 1,
+    }
+
+
+def test_evaluate_stops_after_steps_and_writes_summaries(make_estimator, input_fn, eval_input_fn):
+    estimator = make_estimator()
+    estimator.train(input_fn, steps=1)
+    results = estimator.evaluate(eval_input_fn, steps=1, name="first")
+    assert results["loss"] == pytest.approx(2.5)
+    directory = estimator.eval_dir("first")
+    assert directory == os.path.join(estimator.model_dir, "eval_first")
+    assert _scalars(directory, "loss") == [(1, 2.5)]
+    paths = [
+        value.tensor.string_val[0].decode()
+        for event in _events(directory)
+        for value in event.summary.value
+        if value.tag == "checkpoint_path"
+    ]
+    assert paths == [estimator.latest_checkpoint()]
+
+
+def test_evaluate_without_checkpoint_uses_initial_variables(make_estimator, eval_input_fn):
+    results = make_estimator().evaluate(eval_input_fn)
+    assert results == {"loss": 0.0, "mae": 0.0, "global_step": 0}
+
+
+def test_evaluate_an_older_checkpoint(make_estimator, input_fn, eval_input_fn):
+    estimator = make_estimator(save_checkpoints_steps=1)
+    estimator.train(input_fn, steps=2)
+    path = os.path.join(estimator.model_dir, "model.ckpt-1")
+    assert estimator.evaluate(eval_input_fn, checkpoint_path=path)["mae"] == pytest.approx(2)
+
+
+def test_evaluate_on_an_empty_input_is_an_error(make_estimator):
+    def empty():
+        dataset = tf.data.Dataset.from_tensor_slices(({"x": tf.zeros([0])}, tf.zeros([0])))
+        return dataset.batch(1)
+
+    with pytest.raises(ValueError, match="gave no batch"):
+        make_estimator().evaluate(empty)
+
+
+def test_a_metric_named_loss_is_refused(tmp_path, eval_input_fn):
+    def model_fn(features, labels, mode):
+        loss = tf.reduce_mean(features["x"] + labels)
+        return est.EstimatorSpec(mode, loss=loss, eval_metric_ops={"loss": tf1.metrics.mean(loss)})
+
+    with pytest.raises(ValueError, match="'loss' is not allowed"):
+        est.Estimator(model_fn, tmp_path).evaluate(eval_input_fn)
+
+
+def test_predict_yields_examples_or_batches(make_estimator, input_fn, eval_input_fn):
+    estimator = make_estimator()
+    estimator.train(input_fn, steps=1)
+    assert [example["y"] for example in estimator.predict(eval_input_fn)] == [1, 2, 3]
+    batches = list(estimator.predict(eval_input_fn, yield_single_examples=False))
+    np.testing.assert_array_equal(batches[0]["y"], [1, 2])
+    np.testing.assert_array_equal(batches[1]["y"], [3])
+
+
+def test_predict_selects_keys(tmp_path, eval_input_fn):
+    def model_fn(features, mode):
+        return est.EstimatorSpec(mode, {"a": features["x"], "b": -features["x"]})
+
+    estimator = est.Estimator(model_fn, tmp_path)
+    assert next(estimator.predict(eval_input_fn, predict_keys="b")) == {"b": -1.0}
+    with pytest.raises(ValueError, match=r"\['a', 'b'\]"):
+        next(estimator.predict(eval_input_fn, predict_keys=["c"]))
+
+
+def test_predict_refuses_single_examples_of_different_batch_sizes(tmp_path, eval_input_fn):
+    def model_fn(features, mode):
+        return est.EstimatorSpec(mode, {"a": features["x"], "b": tf.zeros([5])})
+
+    with pytest.raises(ValueError, match="'a': 2, 'b': 5"):
+        next(est.Estimator(model_fn, tmp_path).predict(eval_input_fn))
+
+
+def test_input_fn_receives_the_arguments_it_names(make_estimator, input_fn):
+    received = {}
+
+    def with_arguments(mode, params, config):
+        received.update(mode=mode, params=params, model_dir=config.model_dir)
+        return input_fn()
+
+    estimator = make_estimator()
+    estimator.train(with_arguments, steps=1)
+    assert received == {
+        "mode": "train",
+        "params": {"learning_rate": 0.25},
+        "model_dir": estimator.model_dir,
+    }
+
+
+def test_input_fn_may_return_tensors(make_estimator):
+    estimator = make_estimator()
+    estimator.train(lambda: ({"x": tf.ones([1])}, tf.constant([2.0])), steps=1)
+    assert estimator.get_variable_value("weight") == pytest.approx(1.0)
+
+
+def test_warm_start_applies_to_a_new_model_dir_only(tmp_path, make_estimator, input_fn):
+    source = make_estimator()
+    source.train(input_fn, steps=1)  # w = 1
+
+    def target():
+        return est.Estimator(
+            source._model_fn,
+            tmp_path / "target",
+            params={"learning_rate": 0.25},
+            warm_start_from=source.model_dir,
+        )
+
+    target().train(input_fn, steps=1)  # half the way from 1 to 2
+    assert target().get_variable_value("weight") == pytest.approx(1.5)
+    assert target().get_variable_value("global_step") == 1
+    target().train(input_fn, steps=1)  # continues; a second warm start would give 1.5 again
+    assert target().get_variable_value("weight") == pytest.approx(1.75)
+
+
+def test_model_dir_given_twice_must_agree(tmp_path):
+    config = est.RunConfig(model_dir=str(tmp_path / "a"))
+    with pytest.raises(ValueError, match="different values"):
+        est.Estimator(lambda features: None, tmp_path / "b", config)
+    assert est.Estimator(lambda features: None, tmp_path / "a", config).model_dir == str(
+        tmp_path / "a"
+    )
+
+
+def test_variable_values_need_a_checkpoint_and_a_known_name(make_estimator, input_fn):
+    estimator = make_estimator()
+    with pytest.raises(ValueError, match="not been trained"):
+        estimator.get_variable_names()
+    estimator.train(input_fn, steps=1)
+    with pytest.raises(ValueError, match=r"'weigth'.*'weight'"):
+        estimator.get_variable_value("weigth")
+
+
+def test_params_cannot_be_changed_from_outside(make_estimator):
+    estimator = make_estimator()
+    estimator.params["learning_rate"] = 7
+    assert estimator.params == {"learning_rate": 0.25}
+
+
+def test_the_seed_of_the_config_makes_initial_values_repeatable(tmp_path, input_fn):
+    def model_fn(features, labels, mode):
+        weight = tf1.get_variable("weight", [4], initializer=tf1.random_normal_initializer())
+        loss = tf.reduce_sum(weight) * 0 + tf.reduce_sum(features["x"]) * 0
+        return est.EstimatorSpec(
+            mode, loss=loss, train_op=tf1.train.get_global_step().assign_add(1)
+        )
+
+    def values(name, seed):
+        config = est.RunConfig(model_dir=str(tmp_path / name), tf_random_seed=seed)
+        return (
+            est.Estimator(model_fn, config=config)
+            .train(input_fn, steps=1)
+            .get_variable_value("weight")
+        )
+
+    np.testing.assert_array_equal(values("a", 1), values("b", 1))
+    assert not np.array_equal(values("a", 1), values("c", 2))

@@ -1,0 +1,85 @@
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+from estimator_core.export import PredictOutput
+
+tf1 = tf.compat.v1
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+def _output():
+    return PredictOutput(tf.constant([1.0]))
+
+
+@pytest.mark.parametrize(
+    ("mode", "arguments", "message"),
+    [
+        ("train", {"loss": 1.0}, "Missing train_op"),
+        ("train", {}, "Missing loss"),
+        ("eval", {}, "Missing loss"),
+        ("infer", {}, "Missing predictions"),
+        ("fit", {}, "mode must be one of"),
+        ("eval", {"loss": [1.0, 2.0]}, "Loss must be scalar"),
+    ],
+)
+def test_each_mode_needs_its_arguments(mode, arguments, message):
+    tensors = {name: tf.constant(value) for name, value in arguments.items()}
+    with pytest.raises(ValueError, match=message):
+        est.EstimatorSpec(mode, **tensors)
+
+
+def test_a_loss_of_one_element_becomes_a_scalar():
+    spec = est.EstimatorSpec("eval", loss=tf.constant([3.0]))
+    assert spec.loss.shape == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"predictions": {"a": 1.0}},
+        {"eval_metric_ops": [1]},
+        {"eval_metric_ops": {"accuracy": 1.0}},
+        {"train_op": 3},
+        {"training_hooks": [object()]},
+        {"scaffold": object()},
+        {"export_outputs": {"a": 1.0}},
+    ],
+)
+def test_wrong_types_are_named(arguments):
+    (name,) = arguments
+    with pytest.raises(TypeError, match=name):
+        est.EstimatorSpec("eval", loss=tf.constant(1.0), **arguments)
+
+
+def test_a_tensor_of_another_graph_is_refused():
+    with tf.Graph().as_default():
+        foreign = tf.constant(1.0)
+    with pytest.raises(ValueError, match="another graph"):
+        est.EstimatorSpec("eval", loss=foreign)
+
+
+def test_export_outputs_get_a_default():
+    predictions = tf.constant([1.0])
+    one = _output()
+    spec = est.EstimatorSpec("infer", predictions, export_outputs={"a": one})
+    assert spec.export_outputs == {"a": one, "serving_default": one}
+    with pytest.raises(ValueError, match="serving_default"):
+        est.EstimatorSpec("infer", predictions, export_outputs={"a": one, "b": _output()})
+    bare = est.EstimatorSpec("infer", predictions)
+    assert bare.export_outputs is None
+    assert bare.export_outputs_or_default()["serving_default"].outputs == {"output": predictions}
+
+
+def test_replace_checks_again_and_keeps_the_mode():
+    spec = est.EstimatorSpec("eval", loss=tf.constant(1.0))
+    assert spec._replace(predictions={"a": tf.constant(2.0)}).predictions.keys() == {"a"}
+    with pytest.raises(ValueError, match="cannot be changed"):
+        spec._replace(mode="train")
+    with pytest.raises(ValueError, match="Missing loss"):
+        spec._replace(loss=None)

@@ -1,0 +1,120 @@
+import json
+
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+
+tf1 = tf.compat.v1
+
+_CLUSTER = {"chief": ["c:1"], "worker": ["w:1", "w:2"], "ps": ["p:1"]}
+
+
+def test_defaults_are_those_of_tf_estimator():
+    config = est.RunConfig()
+    assert config.save_summary_steps == 100
+    assert (config.save_checkpoints_steps, config.save_checkpoints_secs) == (None, 600)
+    assert config.keep_checkpoint_max == 5
+    assert config.keep_checkpoint_every_n_hours == 10000
+    assert config.log_step_count_steps == 100
+    assert config.session_creation_timeout_secs == 7200
+    assert config.checkpoint_save_graph_def is True
+    assert config.session_config.allow_soft_placement
+    assert (config.task_type, config.task_id, config.is_chief, config.master) == (
+        "worker",
+        0,
+        True,
+        "",
+    )
+    assert (config.num_ps_replicas, config.num_worker_replicas) == (0, 1)
+
+
+def test_one_checkpoint_interval_replaces_the_other():
+    config = est.RunConfig(save_checkpoints_steps=10)
+    assert config.save_checkpoints_secs is None
+    config = config.replace(save_checkpoints_secs=5)
+    assert (config.save_checkpoints_steps, config.save_checkpoints_secs) == (None, 5)
+    assert config.replace(tf_random_seed=3).save_checkpoints_secs == 5
+    with pytest.raises(ValueError, match="cannot both be set"):
+        est.RunConfig(save_checkpoints_steps=1, save_checkpoints_secs=1)
+
+
+def test_replace_returns_a_changed_copy():
+    config = est.RunConfig(model_dir="a")
+    assert config.replace(model_dir="b").model_dir == "b"
+    assert config.model_dir == "a"
+    with pytest.raises(ValueError, match="no setting 'modeldir'"):
+        config.replace(modeldir="b")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"save_summary_steps": -1},
+        {"keep_checkpoint_max": -1},
+        {"model_dir": ""},
+        {"keep_checkpoint_every_n_hours": 0},
+        {"tf_random_seed": 1.5},
+        {"session_config": 1},
+        {"device_fn": "cpu"},
+    ],
+)
+def test_bad_values_are_named(arguments):
+    (name,) = arguments
+    with pytest.raises((TypeError, ValueError), match=name):
+        est.RunConfig(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("task", "is_chief", "rank", "master"),
+    [
+        (("chief", 0), True, 0, "grpc://c:1"),
+        (("worker", 1), False, 2, "grpc://w:2"),
+        (("ps", 0), False, 3, "grpc://p:1"),
+        (("evaluator", 0), False, None, ""),
+    ],
+)
+def test_tf_config_places_the_task(monkeypatch, task, is_chief, rank, master):
+    value = {"cluster": _CLUSTER, "task": {"type": task[0], "index": task[1]}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(value))
+    config = est.RunConfig()
+    assert (config.task_type, config.task_id) == task
+    assert (config.is_chief, config.global_id_in_cluster, config.master) == (is_chief, rank, master)
+    assert (config.num_ps_replicas, config.num_worker_replicas) == (1, 3)
+    assert config.cluster_spec.as_dict() == _CLUSTER
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("{", "JSON"),
+        ("[]", "JSON object"),
+        ({"cluster": _CLUSTER}, "type"),
+        ({"cluster": _CLUSTER, "task": {"type": "boss"}}, "boss"),
+        ({"cluster": _CLUSTER, "task": {"type": "worker", "index": 2}}, "index 2"),
+        ({"cluster": _CLUSTER, "task": {"type": "worker", "index": -1}}, "-1"),
+        ({"cluster": {"worker": ["w:1"]}, "task": {"type": "worker"}}, "'chief'"),
+        ({"cluster": {"chief": ["a", "b"]}, "task": {"type": "chief"}}, "exactly one"),
+        ({"cluster": {"chief": "a"}, "task": {"type": "chief"}}, "list addresses"),
+        ({"task": {"type": "ps"}}, "without a `cluster`"),
+    ],
+)
+def test_a_broken_tf_config_says_what_is_wrong(monkeypatch, value, message):
+    monkeypatch.setenv("TF_CONFIG", value if isinstance(value, str) else json.dumps(value))
+    with pytest.raises(ValueError, match=message):
+        est.RunConfig()
+
+
+def test_tf_config_may_give_the_model_dir(monkeypatch):
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"model_dir": "there"}))
+    assert est.RunConfig().model_dir == "there"
+    with pytest.raises(ValueError, match="differs"):
+        est.RunConfig(model_dir="elsewhere")
+
+
+def test_training_in_a_cluster_says_that_it_is_not_supported(monkeypatch, tmp_path):
+    value = {"cluster": _CLUSTER, "task": {"type": "chief", "index": 0}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(value))
+    estimator = est.Estimator(lambda features, labels, mode: None, tmp_path)
+    with pytest.raises(ValueError, match="cluster of several tasks"):
+        estimator.train(lambda: None, steps=1)
