@@ -1,0 +1,1 @@
+"""Evaluates a model per slice and gives the verdict: blessed or not."""

@@ -1,0 +1,97 @@
+"""The Evaluator component."""
+
+from tensorflow_model_analysis.proto import config_pb2
+from tfx.dsl.components.base import base_beam_component, executor_spec
+from tfx.types import standard_artifacts, standard_component_specs
+from tfx.types.channel import BaseChannel, Channel
+from tfx.utils import json_utils
+
+from components.evaluator import executor
+
+
+class Evaluator(base_beam_component.BaseBeamComponent):
+    """Evaluates a model with TFMA, per slice, and blesses it if it passes all thresholds.
+
+    A model from a trainer_fn is evaluated on its evaluation model (`Format-TFMA`), which computes
+    labels and predictions from the raw examples; so labels that `preprocessing_fn` derives need no
+    raw column, and `label_key` need not be set. Any other model is evaluated as stock TFX does it.
+
+    Outputs:
+        evaluation: `ModelEvaluation`, which TFMA's viewers read. Holds `verdict.json` too: blessed
+            or not, the metrics, and each failed threshold in words (`load_verdict`).
+        blessing: `ModelBlessing`, with the custom properties `blessed` (1 or 0),
+            `blessing_message` and the ids of the models.
+
+    Example:
+        evaluator = Evaluator(
+            examples=example_gen.outputs["examples"],
+            model=trainer.outputs["model"],
+            baseline_model=resolver.outputs["model"],
+            schema=schema_gen.outputs["schema"],
+            eval_config=EvalConfig(
+                model_specs=[ModelSpec()],
+                slicing_specs=[SlicingSpec(), SlicingSpec(feature_keys=["trip_start_hour"])],
+                metrics_specs=[
+                    MetricsSpec(
+                        metrics=[
+                            MetricConfig(
+                                class_name="AUC",
+                                threshold=MetricThreshold(
+                                    value_threshold=GenericValueThreshold(lower_bound={"value": 0.6})
+                                ),
+                            )
+                        ]
+                    )
+                ],
+            ),
+        )
+
+    Source: TFX's Evaluator. It differs in evaluating Estimators by themselves, in the verdict, and
+    in speed. As there, change thresholds do not apply while there is no baseline, and a model
+    without any threshold is not blessed.
+    """
+
+    SPEC_CLASS = standard_component_specs.EvaluatorSpec
+    EXECUTOR_SPEC = executor_spec.BeamExecutorSpec(executor.Executor)
+
+    def __init__(
+        self,
+        examples: BaseChannel,
+        model: BaseChannel,
+        baseline_model: BaseChannel | None = None,
+        eval_config: config_pb2.EvalConfig | None = None,
+        schema: BaseChannel | None = None,
+        example_splits: list[str] | None = None,
+    ) -> None:
+        """Declares the component.
+
+        Args:
+            examples: Channel of raw `Examples`, from an ExampleGen.
+            model: Channel of the `Model` to evaluate.
+            baseline_model: Channel of the `Model` to compare with, such as the latest blessed one
+                from a Resolver.
+            eval_config: TFMA's configuration: metrics, thresholds, slices.
+            schema: Channel of the `Schema` of the examples. Default: types are inferred.
+            example_splits: Splits to evaluate on. Default: `eval`.
+
+        Raises:
+            ValueError: There is no eval_config, or it has no metrics.
+        """
+        if eval_config is None or not any(spec.metrics for spec in eval_config.metrics_specs):
+            raise ValueError(
+                "Evaluator needs an eval_config with metrics, such as EvalConfig(metrics_specs="
+                "[MetricsSpec(metrics=[MetricConfig(class_name='AUC')])]). "
+                f"Received: eval_config={eval_config!r}"
+            )
+        spec = standard_component_specs.EvaluatorSpec(
+            examples=examples,
+            model=model,
+            baseline_model=baseline_model,
+            eval_config=eval_config,
+            schema=schema,
+            example_splits=json_utils.dumps(example_splits),
+            fairness_indicator_thresholds=json_utils.dumps(None),
+            evaluation=Channel(type=standard_artifacts.ModelEvaluation),
+            blessing=Channel(type=standard_artifacts.ModelBlessing),
+        )
+        super().__init__(spec=spec)

@@ -1,0 +1,272 @@
+"""Runs TFMA on a model and writes the evaluation, the verdict and the blessing."""
+
+import logging
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import apache_beam as beam
+import tensorflow_model_analysis as tfma
+from tensorflow_metadata.proto.v0 import schema_pb2
+from tensorflow_model_analysis.proto import config_pb2
+from tensorflow_model_analysis.utils import config_util
+from tfx.components.evaluator import constants
+from tfx.components.util import examples_utils, tfxio_utils
+from tfx.dsl.components.base import base_beam_executor
+from tfx.dsl.io import fileio
+from tfx.proto import example_gen_pb2
+from tfx.types import artifact_utils, standard_component_specs
+from tfx.types.artifact import Artifact
+from tfx.utils import io_utils, json_utils, path_utils, proto_utils
+from tfx_bsl.tfxio import tensor_adapter
+
+from components.evaluator import extraction, verdict
+from components.evaluator.eval_model import eval_model_path
+
+_logger = logging.getLogger(__name__)
+
+_TELEMETRY_DESCRIPTORS = ["Evaluator"]
+
+
+@dataclass(frozen=True)
+class EvaluationRequest:
+    """What to evaluate, on what, and where the results go.
+
+    Attributes:
+        model: The model.
+        baseline: The model to compare with, None if there is none.
+        examples: The raw examples, one artifact or more.
+        splits: Splits of the examples.
+        eval_config: The user's configuration.
+        schema: Schema of the examples, None if there is none.
+        evaluation_uri: Directory for the results.
+    """
+
+    model: Artifact
+    baseline: Artifact | None
+    examples: list[Artifact]
+    splits: tuple[str, ...]
+    eval_config: config_pb2.EvalConfig
+    schema: schema_pb2.Schema | None
+    evaluation_uri: str
+
+    @property
+    def effective_config(self) -> config_pb2.EvalConfig:
+        """The configuration with defaults, model names, and change thresholds only with a baseline."""
+        config = config_util.update_eval_config_with_defaults(
+            self.eval_config, has_baseline=self.baseline is not None, rubber_stamp=True
+        )
+        config_util.verify_eval_config(config)
+        return config
+
+    def artifact(self, spec: config_pb2.ModelSpec) -> Artifact:
+        """Returns the model that a ModelSpec speaks of."""
+        return self.baseline if spec.is_baseline and self.baseline else self.model
+
+    def files(self) -> list[str]:
+        """Returns the files of the examples.
+
+        Raises:
+            ValueError: A split does not exist, or the examples are no tf.Examples.
+        """
+        for artifact in self.examples:
+            if (
+                examples_utils.get_payload_format(artifact)
+                != example_gen_pb2.PayloadFormat.FORMAT_TF_EXAMPLE
+            ):
+                raise ValueError(
+                    "The Evaluator reads tf.Examples only. Received: "
+                    f"{examples_utils.get_payload_format_string(artifact)} in {artifact.uri}"
+                )
+        return [
+            path
+            for split in self.splits
+            for uri in artifact_utils.get_split_uris(self.examples, split)
+            for path in sorted(fileio.glob(io_utils.all_files_pattern(uri)))
+        ]
+
+
+class Executor(base_beam_executor.BaseBeamExecutor):
+    """Evaluates between TFX's artifacts."""
+
+    def Do(
+        self,
+        input_dict: dict[str, list[Artifact]],
+        output_dict: dict[str, list[Artifact]],
+        exec_properties: dict[str, Any],
+    ) -> None:
+        """Evaluates the model, writes `evaluation` and `blessing`."""
+        request = _parse(input_dict, output_dict, exec_properties)
+        if eval_model_path(request.model.uri):
+            self._evaluate_estimator(request)
+        else:
+            self._evaluate_saved_model(request)
+        result = verdict.make_verdict(
+            request.evaluation_uri,
+            request.eval_config,
+            has_baseline=request.baseline is not None,
+        )
+        result.write(request.evaluation_uri)
+        for failure in result.failures:
+            _logger.warning("Not blessed: %s", failure)
+        blessing = artifact_utils.get_single_instance(
+            output_dict[standard_component_specs.BLESSING_KEY]
+        )
+        _write_blessing(blessing, result, request, exec_properties.get("current_component_id"))
+
+    def _evaluate_estimator(self, request: EvaluationRequest) -> None:
+        """Evaluates on the evaluation models, in large batches."""
+        config = request.effective_config
+        raw_features = extraction.RawFeatures.from_config(config, request.schema)
+        models = [_model_to_evaluate(spec, request) for spec in config.model_specs]
+        with self._make_beam_pipeline() as pipeline:
+            extracts = (
+                pipeline
+                | "Files" >> beam.Create(request.files())
+                | "Spread" >> beam.Reshuffle()
+                | "ReadAndEvaluate" >> beam.ParDo(extraction.ReadAndEvaluate(models, raw_features))
+                | "ToExtracts" >> beam.FlatMap(extraction.to_extracts, raw_features.example_weight)
+            )
+            evaluation = extracts | "ExtractAndEvaluate" >> tfma.ExtractAndEvaluate(
+                extractors=[
+                    tfma.extractors.SliceKeyExtractor(eval_config=config, materialize=False)
+                ],
+                evaluators=tfma.default_evaluators(eval_config=config),
+            )
+            _ = evaluation | "WriteResults" >> tfma.WriteResults(
+                writers=tfma.default_writers(
+                    output_path=request.evaluation_uri,
+                    eval_config=config,
+                    eval_shared_model=[
+                        tfma.EvalSharedModel(model_path=model.path, model_name=model.name)
+                        for model in models
+                    ],
+                )
+            )
+
+    def _evaluate_saved_model(self, request: EvaluationRequest) -> None:
+        """Evaluates on the serving models, with TFMA's own extractors."""
+        config = request.effective_config
+        models = [
+            tfma.default_eval_shared_model(
+                eval_saved_model_path=_serving_path(request.artifact(spec)),
+                model_name=spec.name,
+                eval_config=config,
+            )
+            for spec in config.model_specs
+        ]
+        tfxio_factory = tfxio_utils.get_tfxio_factory_from_artifact(
+            examples=request.examples,
+            telemetry_descriptors=_TELEMETRY_DESCRIPTORS,
+            schema=request.schema,
+            raw_record_column_name=tfma.ARROW_INPUT_COLUMN,
+        )
+        tfxio = tfxio_factory(request.files())
+        adapter_config = None
+        if request.schema is not None:
+            adapter_config = tensor_adapter.TensorAdapterConfig(
+                arrow_schema=tfxio.ArrowSchema(),
+                tensor_representations=tfxio.TensorRepresentations(),
+            )
+        with self._make_beam_pipeline() as pipeline:
+            _ = (
+                pipeline
+                | "Read" >> tfxio.BeamSource()
+                | "EvaluateAndWriteResults"
+                >> tfma.ExtractEvaluateAndWriteResults(
+                    eval_shared_model=models[0] if len(models) == 1 else models,
+                    eval_config=config,
+                    output_path=request.evaluation_uri,
+                    tensor_adapter_config=adapter_config,
+                )
+            )
+
+
+def _parse(
+    input_dict: dict[str, list[Artifact]],
+    output_dict: dict[str, list[Artifact]],
+    exec_properties: dict[str, Any],
+) -> EvaluationRequest:
+    eval_config = config_pb2.EvalConfig()
+    proto_utils.json_to_proto(
+        exec_properties[standard_component_specs.EVAL_CONFIG_KEY], eval_config
+    )
+    splits = json_utils.loads(
+        exec_properties.get(standard_component_specs.EXAMPLE_SPLITS_KEY) or "null"
+    )
+    baseline = input_dict.get(standard_component_specs.BASELINE_MODEL_KEY)
+    schema = None
+    if input_dict.get(standard_component_specs.SCHEMA_KEY):
+        schema = io_utils.SchemaReader().read(
+            io_utils.get_only_uri_in_dir(
+                artifact_utils.get_single_uri(input_dict[standard_component_specs.SCHEMA_KEY])
+            )
+        )
+    return EvaluationRequest(
+        model=artifact_utils.get_single_instance(input_dict[standard_component_specs.MODEL_KEY]),
+        baseline=artifact_utils.get_single_instance(baseline) if baseline else None,
+        examples=input_dict[standard_component_specs.EXAMPLES_KEY],
+        splits=tuple(splits or ("eval",)),
+        eval_config=eval_config,
+        schema=schema,
+        evaluation_uri=artifact_utils.get_single_uri(
+            output_dict[standard_component_specs.EVALUATION_KEY]
+        ),
+    )
+
+
+def _model_to_evaluate(
+    spec: config_pb2.ModelSpec, request: EvaluationRequest
+) -> extraction.ModelToEvaluate:
+    artifact = request.artifact(spec)
+    path = eval_model_path(artifact.uri)
+    if path is None:
+        raise ValueError(
+            "The baseline must be from a trainer_fn, as the model is: it has no evaluation model. "
+            f"Received: {artifact.uri}"
+        )
+    return extraction.ModelToEvaluate(
+        name=spec.name,
+        path=path,
+        prediction_key=spec.prediction_key,
+        label_key=spec.label_key,
+    )
+
+
+def _serving_path(artifact: Artifact) -> str:
+    return path_utils.serving_model_path(artifact.uri, path_utils.is_old_model_artifact(artifact))
+
+
+def _write_blessing(
+    blessing: Artifact,
+    result: verdict.Verdict,
+    request: EvaluationRequest,
+    component_id: str | None,
+) -> None:
+    """Writes what stock Resolver and Pusher look for."""
+    name = constants.BLESSED_FILE_NAME if result.blessed else constants.NOT_BLESSED_FILE_NAME
+    io_utils.write_string_file(os.path.join(blessing.uri, name), "")
+    blessing.set_int_custom_property(
+        constants.ARTIFACT_PROPERTY_BLESSED_KEY,
+        constants.BLESSED_VALUE if result.blessed else constants.NOT_BLESSED_VALUE,
+    )
+    blessing.set_string_custom_property(
+        constants.ARTIFACT_PROPERTY_BLESSING_MESSAGE_KEY, "; ".join(result.failures)
+    )
+    for artifact, uri_key, id_key in (
+        (
+            request.model,
+            constants.ARTIFACT_PROPERTY_CURRENT_MODEL_URI_KEY,
+            constants.ARTIFACT_PROPERTY_CURRENT_MODEL_ID_KEY,
+        ),
+        (
+            request.baseline,
+            constants.ARTIFACT_PROPERTY_BASELINE_MODEL_URI_KEY,
+            constants.ARTIFACT_PROPERTY_BASELINE_MODEL_ID_KEY,
+        ),
+    ):
+        if artifact is not None:
+            blessing.set_string_custom_property(uri_key, artifact.uri)
+            blessing.set_int_custom_property(id_key, artifact.id)
+    if component_id:
+        blessing.set_string_custom_property("component_id", component_id)

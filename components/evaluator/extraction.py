@@ -1,0 +1,223 @@
+"""Reads examples in large batches and turns them into what TFMA's metrics take.
+
+TFMA's own extractors hand every example through a chain of Beam stages. Here one stage reads a
+file, runs the evaluation models on thousands of examples at a time, and emits per example only what
+metrics and slices need.
+"""
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+import tensorflow_model_analysis as tfma
+from apache_beam.utils import shared
+from tensorflow_metadata.proto.v0 import schema_pb2
+from tensorflow_model_analysis.proto import config_pb2
+from tfx_bsl.coders import example_coder
+
+from components.evaluator.eval_model import EvalModel, Evaluated
+
+BATCH_SIZE = 8192
+
+
+@dataclass(frozen=True)
+class ModelToEvaluate:
+    """An evaluation model and how to read it.
+
+    Attributes:
+        name: Its name in the EvalConfig; empty when there is only one model.
+        path: Directory of the evaluation SavedModel.
+        prediction_key: See `EvalModel`.
+        label_key: See `EvalModel`.
+    """
+
+    name: str
+    path: str
+    prediction_key: str = ""
+    label_key: str = ""
+
+
+@dataclass(frozen=True)
+class RawFeatures:
+    """The raw features that slices and metrics look at.
+
+    Attributes:
+        names: The features.
+        example_weight: The one that weighs examples; empty if none does.
+        serialized_schema: Schema of `names`; None infers types from the data.
+    """
+
+    names: tuple[str, ...] = ()
+    example_weight: str = ""
+    serialized_schema: bytes | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_config(
+        cls, eval_config: config_pb2.EvalConfig, schema: schema_pb2.Schema | None
+    ) -> "RawFeatures":
+        """Returns the features that a configuration names.
+
+        Args:
+            eval_config: The configuration.
+            schema: Schema of the raw examples, if there is one.
+
+        Raises:
+            ValueError: The schema has no such feature.
+        """
+        names = set()
+        slicing_specs = list(eval_config.slicing_specs)
+        for cross in eval_config.cross_slicing_specs:
+            slicing_specs += [cross.baseline_spec, *cross.slicing_specs]
+        for slicing_spec in slicing_specs:
+            names.update(slicing_spec.feature_keys)
+            names.update(slicing_spec.feature_values)
+        names.update(spec.query_key for spec in eval_config.metrics_specs if spec.query_key)
+        weight = eval_config.model_specs[0].example_weight_key if eval_config.model_specs else ""
+        if weight:
+            names.add(weight)
+        if schema is None:
+            return cls(tuple(sorted(names)), weight)
+        features = {feature.name: feature for feature in schema.feature}
+        for name in sorted(names - set(features)):
+            near = difflib.get_close_matches(name, features, n=len(features), cutoff=0.0)
+            raise ValueError(
+                f"The evaluation slices or weighs by {name!r}, which is no raw feature. "
+                f"The raw features are: {', '.join(near)}"
+            )
+        projected = schema_pb2.Schema(feature=[features[name] for name in sorted(names)])
+        return cls(tuple(sorted(names)), weight, projected.SerializeToString())
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A batch of evaluated examples.
+
+    Attributes:
+        labels: `[batch_size, ...]`, those of the first model.
+        predictions: By model name, `[batch_size, ...]`.
+        features: By feature, a list of each example's values; None where it has none.
+    """
+
+    labels: npt.NDArray[Any]
+    predictions: Mapping[str, npt.NDArray[Any]]
+    features: Mapping[str, Sequence[Sequence[Any] | None]]
+
+
+class ReadAndEvaluate(beam.DoFn):
+    """Turns the path of a TFRecord file of tf.Examples into `Batch`es.
+
+    Args:
+        models: The models to evaluate; the first one gives the labels.
+        raw_features: The raw features to decode.
+        batch_size: Examples to a batch.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[ModelToEvaluate],
+        raw_features: RawFeatures,
+        batch_size: int = BATCH_SIZE,
+    ) -> None:
+        super().__init__()
+        self._models = tuple(models)
+        self._raw_features = raw_features
+        self._batch_size = batch_size
+        self._shared = shared.Shared()
+        self._loaded: dict[str, EvalModel] = {}
+        self._decoder: Any = None
+
+    def setup(self) -> None:
+        """Loads the models, once for all threads of a process."""
+        self._loaded = self._shared.acquire(lambda: _Models(self._models))
+        if self._raw_features.names:
+            self._decoder = example_coder.ExamplesToRecordBatchDecoder(
+                self._raw_features.serialized_schema
+            )
+
+    def process(self, path: str) -> Iterator[Batch]:
+        """Yields the batches of a file.
+
+        Raises:
+            RuntimeError: The model cannot be applied to the examples; names the file.
+        """
+        dataset = tf.data.TFRecordDataset(
+            path, compression_type="GZIP" if path.endswith(".gz") else ""
+        ).batch(self._batch_size)
+        for serialized in dataset.as_numpy_iterator():
+            yield self._evaluate(serialized, path)
+
+    def _evaluate(self, serialized: npt.NDArray[Any], path: str) -> Batch:
+        evaluated: dict[str, Evaluated] = {}
+        for name, model in self._loaded.items():
+            try:
+                evaluated[name] = model(serialized)
+            except tf.errors.InvalidArgumentError as error:
+                raise RuntimeError(
+                    f"The evaluation model {self._models} cannot take the examples of {path}: "
+                    f"{error.message}"
+                ) from error
+        return Batch(
+            labels=evaluated[self._models[0].name].labels,
+            predictions={name: e.predictions for name, e in evaluated.items()},
+            features=self._decode(serialized),
+        )
+
+    def _decode(self, serialized: npt.NDArray[Any]) -> dict[str, list[list[Any] | None]]:
+        if self._decoder is None:
+            return {}
+        record_batch = self._decoder.DecodeBatch(serialized.tolist())
+        return {
+            name: record_batch.column(index).to_pylist()
+            for name in self._raw_features.names
+            if (index := record_batch.schema.get_field_index(name)) >= 0
+        }
+
+
+class _Models(dict[str, EvalModel]):
+    """Models by name. A class of its own, as `Shared` needs one that takes weak references."""
+
+    def __init__(self, models: Sequence[ModelToEvaluate]) -> None:
+        super().__init__({m.name: EvalModel(m.path, m.prediction_key, m.label_key) for m in models})
+
+
+def to_extracts(batch: Batch, example_weight: str = "") -> Iterator[dict[str, Any]]:
+    """Yields TFMA's extracts for each example of a batch.
+
+    Args:
+        batch: The batch.
+        example_weight: The feature that weighs examples; empty if none does.
+    """
+    single = len(batch.predictions) == 1
+    rows = {name: _rows(values) for name, values in batch.predictions.items()}
+    labels = _rows(batch.labels)
+    for i, label in enumerate(labels):
+        features = {
+            name: np.asarray(column[i])
+            for name, column in batch.features.items()
+            if column[i] is not None
+        }
+        extracts = {
+            tfma.INPUT_KEY: b"",  # Only its size is looked at.
+            tfma.FEATURES_KEY: features,
+            tfma.LABELS_KEY: label,
+            tfma.PREDICTIONS_KEY: (
+                next(iter(rows.values()))[i]
+                if single
+                else {name: values[i] for name, values in rows.items()}
+            ),
+        }
+        if example_weight:
+            if example_weight not in features:
+                raise ValueError(f"An example has no {example_weight!r}, which weighs it.")
+            extracts[tfma.EXAMPLE_WEIGHTS_KEY] = features[example_weight].astype(np.float64)
+        yield extracts
+
+
+def _rows(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Returns `[batch_size]` as `[batch_size, 1]`, so that each row is an array."""
+    return values[:, np.newaxis] if values.ndim == 1 else values

@@ -1,0 +1,1 @@
+"""CSV files to tf.Examples: stock TFX for now."""

@@ -1,0 +1,1 @@
+"""Pushes a blessed model to a versioned directory."""

@@ -1,0 +1,78 @@
+"""The Pusher component."""
+
+from typing import Any
+
+from tfx.dsl.components.base import base_component, executor_spec
+from tfx.proto.pusher_pb2 import PushDestination
+from tfx.types import standard_artifacts, standard_component_specs
+from tfx.types.channel import BaseChannel, Channel
+from tfx.utils import json_utils
+
+from components.pusher import executor
+
+
+class Pusher(base_component.BaseComponent):
+    """Pushes a model to `base_directory/<version>/`, if it is blessed.
+
+    A push is atomic: a server, or a run that is killed, never sees half a version. Versions are
+    Unix times and strictly increase, also when two pushes fall into one second or the clock goes
+    back. `outputs['pushed_model']` has the custom properties `pushed` (1 or 0),
+    `pushed_destination` and `pushed_version`, or `not_pushed_reason`.
+
+    Example:
+        pusher = Pusher(
+            model=trainer.outputs["model"],
+            model_blessing=evaluator.outputs["blessing"],
+            push_destination=PushDestination(
+                filesystem=PushDestination.Filesystem(base_directory="serving")
+            ),
+            custom_config={"keep": 5},
+        )
+
+    Source: TFX's Pusher. It differs in being atomic and monotonic, in `keep`, and in giving the
+    reason when it does not push.
+    """
+
+    SPEC_CLASS = standard_component_specs.PusherSpec
+    EXECUTOR_SPEC = executor_spec.ExecutorClassSpec(executor.Executor)
+
+    def __init__(
+        self,
+        model: BaseChannel | None = None,
+        model_blessing: BaseChannel | None = None,
+        infra_blessing: BaseChannel | None = None,
+        push_destination: PushDestination | None = None,
+        custom_config: dict[str, Any] | None = None,
+    ) -> None:
+        """Declares the component.
+
+        Args:
+            model: Channel of `Model` artifacts, from a Trainer.
+            model_blessing: Channel of `ModelBlessing` artifacts, from an Evaluator. None pushes
+                without a verdict.
+            infra_blessing: Channel of `InfraBlessing` artifacts, from an InfraValidator.
+            push_destination: Where to push, `filesystem.base_directory`.
+            custom_config: `{"keep": n}` keeps the n newest versions (n >= 1) and removes older
+                ones after a push. Default: all are kept.
+
+        Raises:
+            ValueError: No model or no base directory is given, or `keep` is invalid.
+        """
+        if model is None:
+            raise ValueError("Pusher needs a model, such as trainer.outputs['model'].")
+        if push_destination is None or not push_destination.filesystem.base_directory:
+            raise ValueError(
+                "Pusher needs push_destination=PushDestination(filesystem="
+                "PushDestination.Filesystem(base_directory=...)). "
+                f"Received: push_destination={push_destination!r}"
+            )
+        executor.parse_keep(custom_config)
+        spec = standard_component_specs.PusherSpec(
+            model=model,
+            model_blessing=model_blessing,
+            infra_blessing=infra_blessing,
+            push_destination=push_destination,
+            custom_config=json_utils.dumps(custom_config),
+            pushed_model=Channel(type=standard_artifacts.PushedModel),
+        )
+        super().__init__(spec=spec)

@@ -1,0 +1,112 @@
+"""A directory of model versions: `base_directory/<version>/`, as TF Serving reads it."""
+
+import logging
+import os
+import uuid
+from collections.abc import Iterator
+
+from tfx.dsl.io import fileio
+from tfx.utils import io_utils
+
+_logger = logging.getLogger(__name__)
+
+# Model servers only look at directories whose name is a number.
+_STAGING_PREFIX = ".pushing-"
+_REMOVAL_PREFIX = ".removing-"
+_SAVED_MODEL = "saved_model.pb"
+
+
+def list_versions(base_directory: str) -> list[int]:
+    """Returns the versions in a directory, oldest first; empty if there is no directory."""
+    if not fileio.isdir(base_directory):
+        return []
+    names = (name.rstrip("/") for name in fileio.listdir(base_directory))
+    return sorted(
+        int(name)
+        for name in names
+        if name.isdecimal() and fileio.isdir(os.path.join(base_directory, name))
+    )
+
+
+def push_version(model_path: str, base_directory: str, now_secs: float) -> int:
+    """Copies a model to a new version, higher than any in the directory.
+
+    On a file system the version appears in one step, by a rename. An object store (`gs://`) has no
+    rename; there `saved_model.pb` is copied last, which is what model servers wait for.
+
+    Args:
+        model_path: Directory of the SavedModel.
+        base_directory: Directory of versions; created when missing.
+        now_secs: Unix time; the version, unless one at least as high exists.
+
+    Returns:
+        The version.
+    """
+    fileio.makedirs(base_directory)
+    if "://" in base_directory:
+        version = next(_candidates(base_directory, now_secs))
+        destination = os.path.join(base_directory, str(version))
+        io_utils.copy_dir(model_path, destination, deny_regex_patterns=[r"saved_model\.pb$"])
+        saved_model = os.path.join(model_path, _SAVED_MODEL)
+        if fileio.exists(saved_model):
+            io_utils.copy_file(saved_model, os.path.join(destination, _SAVED_MODEL))
+        return version
+
+    staging = os.path.join(base_directory, f"{_STAGING_PREFIX}{uuid.uuid4().hex}")
+    try:
+        io_utils.copy_dir(model_path, staging)
+        _flush_to_disk(staging)
+        for version in _candidates(base_directory, now_secs):
+            try:
+                os.rename(staging, os.path.join(base_directory, str(version)))
+            except OSError:
+                if not os.path.exists(os.path.join(base_directory, str(version))):
+                    raise
+                continue  # Another push took this version since we looked.
+            _flush_directory(base_directory)
+            return version
+    finally:
+        if fileio.exists(staging):
+            fileio.rmtree(staging)
+    raise AssertionError("unreachable: there is always a next version")
+
+
+def prune_versions(base_directory: str, keep: int) -> list[int]:
+    """Removes all but the `keep` newest versions, and returns those that it removed.
+
+    A version disappears in one step, before its files are deleted.
+    """
+    removed = list_versions(base_directory)[:-keep]
+    for version in removed:
+        directory = os.path.join(base_directory, str(version))
+        if "://" not in base_directory:
+            doomed = os.path.join(base_directory, f"{_REMOVAL_PREFIX}{version}-{uuid.uuid4().hex}")
+            os.rename(directory, doomed)
+            directory = doomed
+        fileio.rmtree(directory)
+    return removed
+
+
+def _candidates(base_directory: str, now_secs: float) -> Iterator[int]:
+    """Yields versions to try, the first one above all that exist."""
+    version = max([int(now_secs), *(v + 1 for v in list_versions(base_directory))])
+    while True:
+        yield version
+        version += 1
+
+
+def _flush_to_disk(directory: str) -> None:
+    """Forces a tree to disk, so that a power cut after the rename leaves no empty files."""
+    for parent, _, names in os.walk(directory):
+        for name in names:
+            with open(os.path.join(parent, name), "rb") as file:
+                os.fsync(file.fileno())
+        _flush_directory(parent)
+
+
+def _flush_directory(directory: str) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,129 @@
+"""The Trainer component."""
+
+from typing import Any
+
+from tfx.dsl.components.base import base_component, executor_spec
+from tfx.proto.trainer_pb2 import EvalArgs, TrainArgs
+from tfx.types import standard_artifacts, standard_component_specs
+from tfx.types.channel import BaseChannel, Channel
+from tfx.types.component_spec import ExecutionParameter
+from tfx.utils import json_utils
+
+from components import user_code
+from components.trainer import executor
+
+
+class TrainerSpec(standard_component_specs.TrainerSpec):
+    """TFX's TrainerSpec with `trainer_fn`, which TFX dropped, and the user code's fingerprint."""
+
+    PARAMETERS = {
+        **standard_component_specs.TrainerSpec.PARAMETERS,
+        executor.TRAINER_FN_KEY: ExecutionParameter(type=str, optional=True),
+        executor.USER_CODE_KEY: ExecutionParameter(type=str, optional=True),
+    }
+
+
+class Trainer(base_component.BaseComponent):
+    """Trains with the user's `trainer_fn` or `run_fn` and writes the model.
+
+    `trainer_fn(trainer_fn_args, schema)` is TFX's classic contract: it returns a dict with
+    `estimator`, `train_spec`, `eval_spec` and `eval_input_receiver_fn`. The Trainer runs
+    `train_and_evaluate`, takes the export of the eval_spec's first exporter as the serving model,
+    and writes the evaluation model from `eval_input_receiver_fn`. `run_fn(fn_args)` is TFX's
+    generic contract: it writes the model to `fn_args.serving_model_dir` itself.
+
+    Outputs:
+        model: `Model`, with `Format-Serving/` (the SavedModel to serve) and, from a trainer_fn,
+            `Format-TFMA/` (the SavedModel with the signature `eval`).
+        model_run: `ModelRun`, with checkpoints and event files.
+
+    Training that is killed continues from its last checkpoint when the component runs again under
+    the same pipeline run id.
+
+    Example:
+        trainer = Trainer(
+            examples=transform.outputs["transformed_examples"],
+            transform_graph=transform.outputs["transform_graph"],
+            schema=schema_gen.outputs["schema"],
+            trainer_fn="my_project.taxi.trainer_fn",
+            train_args=TrainArgs(num_steps=1000),
+            eval_args=EvalArgs(num_steps=150),
+        )
+
+    Source: TFX's Trainer, with the classic executor of TFX before 1.16. It differs in keeping
+    unfinished training across executions, in loading a module file without building a wheel, and
+    in making changed user code a changed execution for the cache.
+    """
+
+    SPEC_CLASS = TrainerSpec
+    EXECUTOR_SPEC = executor_spec.ExecutorClassSpec(executor.Executor)
+
+    def __init__(
+        self,
+        examples: BaseChannel,
+        transform_graph: BaseChannel | None = None,
+        schema: BaseChannel | None = None,
+        base_model: BaseChannel | None = None,
+        hyperparameters: BaseChannel | None = None,
+        trainer_fn: str | None = None,
+        run_fn: str | None = None,
+        module_file: str | None = None,
+        train_args: TrainArgs | None = None,
+        eval_args: EvalArgs | None = None,
+        custom_config: dict[str, Any] | None = None,
+    ) -> None:
+        """Declares the component.
+
+        Args:
+            examples: Channel of `Examples`, transformed or raw.
+            transform_graph: Channel of `TransformGraph`, from Transform.
+            schema: Channel of `Schema`. A trainer_fn needs it: it is its second argument.
+            base_model: Channel of `Model` to start from; reaches the user as `base_model`, the
+                path of its serving model.
+            hyperparameters: Channel of `HyperParameters`, from a Tuner.
+            trainer_fn: Import path of the function, or, with `module_file`, its name in there.
+            run_fn: The same for a run_fn.
+            module_file: Path of a Python file that defines `trainer_fn` or `run_fn`.
+            train_args: `num_steps` and `splits` for training. Default: the split `train`, and no
+                limit on the steps.
+            eval_args: `num_steps` and `splits` for evaluation. Default: the split `eval`, all of it.
+            custom_config: Anything that JSON can hold; reaches the user as `custom_config`.
+
+        Raises:
+            ValueError: Neither or both of trainer_fn and run_fn are given, or a trainer_fn without
+                a schema.
+            TypeError: custom_config is not a dict, or holds what JSON cannot.
+        """
+        if trainer_fn and run_fn:
+            raise ValueError(
+                "Trainer takes one of trainer_fn and run_fn. "
+                f"Received: trainer_fn={trainer_fn!r}, run_fn={run_fn!r}"
+            )
+        if not (trainer_fn or run_fn or module_file):
+            raise ValueError("Trainer needs a trainer_fn, a run_fn or a module_file.")
+        if trainer_fn and schema is None:
+            raise ValueError(
+                "A trainer_fn is called with the schema; pass schema=, such as "
+                "schema_gen.outputs['schema']."
+            )
+        if custom_config is not None and not isinstance(custom_config, dict):
+            raise TypeError(f"custom_config must be a dict. Received: {custom_config!r}")
+        spec = TrainerSpec(
+            examples=examples,
+            transform_graph=transform_graph,
+            schema=schema,
+            base_model=base_model,
+            hyperparameters=hyperparameters,
+            train_args=train_args or TrainArgs(),
+            eval_args=eval_args or EvalArgs(),
+            module_file=module_file,
+            run_fn=run_fn,
+            trainer_fn=trainer_fn,
+            user_code=user_code.fingerprint(
+                import_path=None if module_file else trainer_fn or run_fn, module_file=module_file
+            ),
+            custom_config=json_utils.dumps(custom_config),
+            model=Channel(type=standard_artifacts.Model),
+            model_run=Channel(type=standard_artifacts.ModelRun),
+        )
+        super().__init__(spec=spec)

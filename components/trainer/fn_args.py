@@ -1,0 +1,92 @@
+"""What the user's trainer_fn or run_fn is told: TFX's FnArgs under all the names it has had."""
+
+import json
+from typing import Any
+
+from tfx.components.trainer import fn_args_utils
+from tfx.types import artifact_utils, standard_component_specs
+from tfx.types.artifact import Artifact
+from tfx.utils import io_utils
+
+
+class TrainerFnArgs(fn_args_utils.FnArgs):
+    """TFX's `FnArgs`, which also answers as the `HParams` that a classic trainer_fn was given.
+
+    Attributes:
+        train_files: File patterns of the training examples.
+        eval_files: File patterns of the evaluation examples.
+        train_steps: Steps to train; None without a limit.
+        eval_steps: Batches to evaluate; None for all.
+        transform_graph_path: Directory of Transform's output, None without one. Also under its
+            old name `transform_output`.
+        schema_path: Path of the schema, None without one. Also `schema_file`.
+        data_accessor: Makes datasets from the files: `tf_dataset_factory`,
+            `record_batch_factory`, `data_view_decode_fn`.
+        serving_model_dir: trainer_fn: the model_dir to train in. run_fn: where to write the model.
+        eval_model_dir: Where the evaluation model goes.
+        model_run_dir: For checkpoints, event files and what else the run leaves.
+        working_dir: The same as model_run_dir.
+        base_model: Path of the model to start from, or None. Also `warm_start_from`.
+        hyperparameters: KerasTuner's hyperparameters as a dict, or None.
+        custom_config: The component's custom_config; an empty dict without one.
+    """
+
+    @property
+    def warm_start_from(self) -> str | None:
+        """The old name of `base_model`."""
+        return self.base_model
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Returns an argument by name, as HParams did."""
+        return getattr(self, name, default)
+
+    def values(self) -> dict[str, Any]:
+        """Returns all arguments by name, as HParams did."""
+        return dict(vars(self))
+
+    def __contains__(self, name: str) -> bool:
+        return hasattr(self, name)
+
+
+def make_fn_args(
+    input_dict: dict[str, list[Artifact]],
+    exec_properties: dict[str, Any],
+    *,
+    serving_model_dir: str,
+    eval_model_dir: str,
+    model_run_dir: str,
+) -> TrainerFnArgs:
+    """Returns the arguments for the user's function.
+
+    Args:
+        input_dict: The Trainer's input artifacts.
+        exec_properties: The Trainer's execution properties.
+        serving_model_dir: See `TrainerFnArgs`.
+        eval_model_dir: See `TrainerFnArgs`.
+        model_run_dir: See `TrainerFnArgs`.
+
+    Raises:
+        ValueError: custom_config is not a dict.
+    """
+    common = fn_args_utils.get_common_fn_args(
+        input_dict, exec_properties, working_dir=model_run_dir
+    )
+    if common.custom_config is not None and not isinstance(common.custom_config, dict):
+        raise ValueError(f"custom_config must be a dict. Received: {common.custom_config!r}")
+    args = TrainerFnArgs(**vars(common))
+    args.custom_config = common.custom_config or {}
+    args.transform_output = args.transform_graph_path
+    args.schema_file = args.schema_path
+    args.serving_model_dir = serving_model_dir
+    args.eval_model_dir = eval_model_dir
+    args.model_run_dir = model_run_dir
+    args.hyperparameters = _read_hyperparameters(input_dict)
+    return args
+
+
+def _read_hyperparameters(input_dict: dict[str, list[Artifact]]) -> dict[str, Any] | None:
+    artifacts = input_dict.get(standard_component_specs.HYPERPARAMETERS_KEY)
+    if not artifacts:
+        return None
+    path = io_utils.get_only_uri_in_dir(artifact_utils.get_single_uri(artifacts))
+    return json.loads(io_utils.read_string_file(path))

@@ -1,0 +1,135 @@
+"""Finds and loads the user's functions: by import path, or from a module file.
+
+Source: TFX's `udf_utils`. Unlike there, a module file is loaded where it lies: no wheel is built and
+installed for it, which takes TFX seconds per component and run and needs pip. Components that run
+in one process (Trainer, Pusher) need no more.
+"""
+
+import difflib
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def load_function(import_path: str) -> Callable[..., Any]:
+    """Returns the function that a dotted path names, e.g. `my_project.taxi.trainer_fn`.
+
+    The current working directory counts as importable, as it does for `python -m`.
+
+    Raises:
+        ValueError: The path has no dot.
+        ModuleNotFoundError: There is no such module; the message says where was looked.
+        AttributeError: The module lacks the function; the message lists what it has.
+    """
+    module_name, _, function_name = import_path.rpartition(".")
+    if not module_name or not function_name:
+        raise ValueError(
+            "A function is given by its import path, such as 'my_project.taxi.trainer_fn'. "
+            f"Received: {import_path!r}"
+        )
+    _make_importable(os.getcwd())
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+            raise  # The user's module exists; one of its own imports does not.
+        raise ModuleNotFoundError(
+            f"No module {error.name!r} for the function {import_path!r}. Looked in the current "
+            f"directory ({os.getcwd()}) and in sys.path; install the module, or set PYTHONPATH "
+            "to the directory that holds it.",
+            name=error.name,
+        ) from error
+    return get_function(module, function_name)
+
+
+def load_module_file(module_file: str) -> types.ModuleType:
+    """Executes a Python file and returns it as a module; its directory becomes importable.
+
+    The file is executed anew at each call, so an edited file is never mistaken for the old one.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        ValueError: It is not a .py file.
+    """
+    path = Path(module_file).expanduser().resolve()
+    if path.suffix != ".py":
+        raise ValueError(f"module_file must be a .py file. Received: {module_file!r}")
+    if not path.is_file():
+        raise FileNotFoundError(f"module_file does not exist. Received: {module_file!r} ({path})")
+    _make_importable(str(path.parent))
+    # A name of its own: the file's stem may be that of an installed module.
+    digest = hashlib.sha256(str(path).encode()).hexdigest()[:8]
+    name = f"module_file_{digest}_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"Cannot load module_file. Received: {module_file!r}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and pickle look modules up by name.
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def get_function(module: types.ModuleType, function_name: str) -> Callable[..., Any]:
+    """Returns a function of a module.
+
+    Raises:
+        AttributeError: There is none of this name; the message lists those that exist.
+        TypeError: The name is not a function.
+    """
+    function = getattr(module, function_name, None)
+    if function is None:
+        names = sorted(name for name, _ in inspect.getmembers(module, inspect.isfunction))
+        near = difflib.get_close_matches(function_name, names, n=len(names), cutoff=0.0)
+        where = getattr(module, "__file__", None) or module.__name__
+        raise AttributeError(
+            f"{where} does not define {function_name!r}. Its functions are: "
+            f"{', '.join(near) or 'none'}."
+        )
+    if not callable(function):
+        raise TypeError(f"{module.__name__}.{function_name} is not a function: {function!r}")
+    return function
+
+
+def fingerprint(*, import_path: str | None = None, module_file: str | None = None) -> str:
+    """Returns a hash of the user's code: of all Python files next to the module that is named.
+
+    As an execution property it makes a changed module a changed execution, so that the result of
+    the old code is not taken from the cache. Empty when the source cannot be found here (then the
+    code runs elsewhere, and this process cannot tell).
+
+    Args:
+        import_path: Dotted path of a function.
+        module_file: Path of a Python file.
+    """
+    source = Path(module_file).expanduser() if module_file else None
+    if import_path:
+        _make_importable(os.getcwd())
+        try:
+            spec = importlib.util.find_spec(import_path.rpartition(".")[0])
+        except (ImportError, ValueError):
+            spec = None
+        source = Path(spec.origin) if spec and spec.origin else None
+    if source is None or not source.is_file():
+        return ""
+    digest = hashlib.sha256()
+    for path in sorted(source.parent.glob("*.py")):
+        digest.update(f"{path.name}\0{path.stat().st_size}\0".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _make_importable(directory: str) -> None:
+    """Appends a directory to sys.path; behind the rest, so that nothing is shadowed."""
+    if directory not in sys.path:
+        sys.path.append(directory)
