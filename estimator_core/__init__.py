@@ -1,9 +1,9 @@
 """The Estimator API on today's TensorFlow: the names of `tf.estimator`, in one import.
 
-import estimator_core as estimator
+    import estimator_core as estimator
 
-classifier = estimator.DNNClassifier(feature_columns=columns, hidden_units=[64, 32])
-classifier.train(input_fn, max_steps=1000)
+    classifier = estimator.DNNClassifier(feature_columns=columns, hidden_units=[64, 32])
+    classifier.train(input_fn, max_steps=1000)
 """
 
 from estimator_core import export
