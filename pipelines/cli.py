@@ -19,7 +19,12 @@ EXIT_BAD_INPUT = 2
 EXIT_NOT_BLESSED = 3
 EXIT_INTERRUPTED = 130
 
-_EXIT_CODES = {"pushed": EXIT_PUSHED, "not_blessed": EXIT_NOT_BLESSED, "failed": EXIT_FAILED}
+_EXIT_CODES = {
+    "pushed": EXIT_PUSHED,
+    "not_blessed": EXIT_NOT_BLESSED,
+    "failed": EXIT_FAILED,
+    "interrupted": EXIT_INTERRUPTED,
+}
 
 app = typer.Typer(
     help="From a CSV to a gated, versioned, served model.",
@@ -86,7 +91,6 @@ def run(
 def _run(request: "RunRequest") -> NoReturn:
     from pipelines.errors import BadInputError
     from pipelines.progress import Progress, display_for, terminal_stream
-    from pipelines.run import read_runs
     from pipelines.run import run as run_pipeline
     from pipelines.run_log import captured_output
 
@@ -108,12 +112,8 @@ def _run(request: "RunRequest") -> NoReturn:
         code, line["reason"] = EXIT_BAD_INPUT, str(error)
         display.line(f"✗ {error}")
     except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
         code, line["status"] = EXIT_INTERRUPTED, "interrupted"
-        interrupted = [run for run in read_runs(request.root.resolve()) if run.reason][-1:]
-        if interrupted and interrupted[0].status == "interrupted":
-            line = interrupted[0].summary()
-        display.line("✗ interrupted; `run --resume` goes on from here")
+        display.line("✗ interrupted")
     except Exception as error:
         code, line["reason"] = EXIT_FAILED, f"{type(error).__name__}: {error}"
         display.line(f"✗ {line['reason']}")
@@ -133,6 +133,8 @@ def _say_outcome(say: Any, record: "RunRecord") -> None:
         say(f"✓ pushed version {record.version}")
     elif record.status == "not_blessed":
         say(f"✗ not blessed, nothing is pushed: {record.reason}")
+    elif record.status == "interrupted":
+        say(f"✗ {record.reason}; `run --resume` goes on from here")
     else:
         say(f"✗ {record.reason}")
         say(f"  log: {record.log}")

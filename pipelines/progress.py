@@ -34,7 +34,7 @@ class PlainDisplay:
       secs_between_activities: Activities that come sooner are left out.
     """
 
-    def __init__(self, stream: TextIO, secs_between_activities: float = 5.0):
+    def __init__(self, stream: TextIO, secs_between_activities: float = 2.0):
         self._stream = stream
         self._interval_secs = secs_between_activities
         self._last_secs = float("-inf")
@@ -114,6 +114,7 @@ class Progress(logging.Handler):
         self.max_steps = max_steps
         self._component = ""
         self._speed = ""
+        self._has_trained = False
 
     def __enter__(self) -> "Progress":
         for name in _LOGGERS:
@@ -127,6 +128,7 @@ class Progress(logging.Handler):
     def component_started(self, component: str) -> None:
         """Shows which component runs."""
         self._component = component
+        self._has_trained = False
         self.display.activity(f"{component} ...")
 
     def component_finished(self, component: str, cached: bool, elapsed_secs: float) -> None:
@@ -144,6 +146,7 @@ class Progress(logging.Handler):
         """Shows training and evaluation as the Estimator logs them."""
         message = record.getMessage()
         if match := _LOSS.match(message):
+            self._has_trained = True
             total = f"/{self.max_steps}" if self.max_steps else ""
             speed = f", {self._speed} steps/s" if self._speed else ""
             self.display.activity(
@@ -154,7 +157,6 @@ class Progress(logging.Handler):
         elif match := _EVALUATION.match(message):
             self.display.line(f"    evaluation at step {match['step']}: {match['metrics']}")
         elif match := _RESTORED.match(message):
-            if self._component == "Trainer" and int(match["step"]) > 0:
-                self.display.activity(
-                    f"{self._component}  from the checkpoint of step {match['step']}"
-                )
+            # Later ones are evaluations and exports of what was just trained.
+            if self._component == "Trainer" and not self._has_trained:
+                self.display.line(f"    continues from the checkpoint of step {match['step']}")

@@ -68,7 +68,6 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
 
     Raises:
       BadInputError: The data or the configuration cannot be used; the root was not touched.
-      KeyboardInterrupt: The record was written first.
     """
     check_runner(request.runner)
     root = request.root.resolve()
@@ -85,6 +84,7 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
     if config.module is not None:
         progress.display.activity(f"loading {config.module.path or config.module.file}")
     code = choose_model_code(config, profile)
+    progress.max_steps = code.train_steps
     if unfinished is not None:
         _check_same_run(unfinished, config, profile)
     with locked(root):
@@ -109,7 +109,6 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
             notebook.end("failed", reason=f"{error.component}: {error}")
         except KeyboardInterrupt:
             notebook.end("interrupted", reason="stopped by a signal")
-            raise
         except BaseException as error:
             notebook.end("failed", reason=f"{type(error).__name__}: {error}")
             raise

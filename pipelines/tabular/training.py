@@ -8,7 +8,11 @@ import tensorflow_transform as tft
 from tensorflow_transform.tf_metadata import schema_utils
 
 import estimator_core
-from estimator_core.export import EvalInputReceiver, ServingInputReceiver
+from estimator_core.export import (
+    EvalInputReceiver,
+    ServingInputReceiver,
+    build_parsing_serving_input_receiver_fn,
+)
 from pipelines.tabular.plan import LABEL_KEY, TabularPlan
 from pipelines.tabular.rescaled_regressor import rescaled_regressor
 
@@ -43,6 +47,8 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
             steps=training.eval_steps,
             exporters=[estimator_core.FinalExporter(EXPORTER_NAME, receive_serving)],
             name=EXPORTER_NAME,
+            start_delay_secs=0,
+            throttle_secs=60,
         ),
         "eval_input_receiver_fn": _eval_input_receiver_fn(plan, transform, schema),
     }
@@ -133,10 +139,10 @@ def _serving_input_receiver_fn(
     def serving_input_receiver_fn() -> ServingInputReceiver:
         spec = _raw_feature_spec(schema)
         spec.pop(plan.label.column)
-        serialized = _examples_placeholder()
-        features = dict(transform.transform_raw_features(tf.io.parse_example(serialized, spec)))
+        raw = build_parsing_serving_input_receiver_fn(spec)()
+        features = dict(transform.transform_raw_features(raw.features))
         features.pop(LABEL_KEY, None)
-        return ServingInputReceiver(features, {"examples": serialized})
+        return ServingInputReceiver(features, raw.receiver_tensors)
 
     return serving_input_receiver_fn
 
@@ -147,18 +153,8 @@ def _eval_input_receiver_fn(
     """Serialized raw tf.Examples -> transformed features and label."""
 
     def eval_input_receiver_fn() -> EvalInputReceiver:
-        serialized = _examples_placeholder()
-        raw = tf.io.parse_example(serialized, _raw_feature_spec(schema))
-        features = dict(transform.transform_raw_features(raw))
-        labels = features.pop(LABEL_KEY)
-        return EvalInputReceiver(
-            features=features, receiver_tensors={"examples": serialized}, labels=labels
-        )
+        raw = build_parsing_serving_input_receiver_fn(_raw_feature_spec(schema))()
+        features = dict(transform.transform_raw_features(raw.features))
+        return EvalInputReceiver(features, raw.receiver_tensors, features.pop(LABEL_KEY))
 
     return eval_input_receiver_fn
-
-
-def _examples_placeholder() -> Any:
-    from estimator_core import tf1
-
-    return tf1.placeholder(tf.string, [None], name="input_example_tensor")

@@ -1,0 +1,91 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+
+def pipelines(*arguments, cwd=None):
+    return subprocess.run(
+        [sys.executable, "-m", "pipelines", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        check=False,
+    )
+
+
+def test_help_needs_no_heavy_import():
+    heavy = ("apache_beam", "pyarrow", "pydantic", "tensorflow", "tfx")
+    script = f"import sys, pipelines.cli; print([m for m in {heavy} if m in sys.modules])"
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == "[]"
+
+
+ROWS = "".join(f"{number},{number % 7}.5,{'pq'[number % 2]}\n" for number in range(40))
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("a,b,c\n" + ROWS, ["line 1", "no label column 'y'", "'a', 'b', 'c'"]),
+        ("a,b,y\n" + ROWS + "1,2\n", ["line 42", "no value for column 'y'"]),
+        ("", ["is empty"]),
+        ("a,b,y\n" + ROWS.replace("q", "p"), ["column 'y' (lines 2 to 41)", "every label is 'p'"]),
+        (None, ["no *.csv file"]),
+    ],
+    ids=["no label column", "ragged row", "empty file", "one class", "no csv"],
+)
+def test_bad_data_exit_with_2_one_message_and_no_root(tmp_path, text, parts):
+    data = tmp_path / "data"
+    data.mkdir()
+    if text is not None:
+        (data / "trips.csv").write_text(text)
+    root = tmp_path / "root"
+    result = pipelines("run", "--data", data, "--label", "y", "--root", root)
+    assert result.returncode == 2
+    assert not root.exists()
+    line = json.loads(result.stdout.splitlines()[-1])
+    assert (line["status"], line["run_id"], line["version"]) == ("failed", None, None)
+    messages = [text for text in result.stderr.splitlines() if text.startswith("✗")]
+    assert messages == [f"✗ {line['reason']}"]
+    assert str(data) in line["reason"]
+    for part in parts:
+        assert part in line["reason"]
+
+
+def test_bad_configuration_exits_with_2(tmp_path):
+    data = tmp_path / "trips.csv"
+    data.write_text("a,b,y\n" + ROWS)
+    for arguments, part in (
+        (["--runner", "kubeflow"], "Available runners: local"),
+        (["--set", "trainer.train_step=5"], "Did you mean train_steps"),
+        (["--set", 'evaluator.metrics=["acu"]'], "Did you mean 'auc'"),
+        (["--set", 'evaluator.slices=[["z"]]'], "no column 'z'"),
+        (["--set", "module.path=no_such_module"], "no_such_module cannot be imported"),
+    ):
+        result = pipelines(
+            "run", "--data", data, "--label", "y", "--root", tmp_path / "root", *arguments
+        )
+        assert result.returncode == 2, arguments
+        assert part in json.loads(result.stdout.splitlines()[-1])["reason"]
+    assert not (tmp_path / "root").exists()
+
+
+def test_commands_on_an_empty_root(tmp_path):
+    assert json.loads(pipelines("runs", "--json", "--root", tmp_path).stdout) == []
+    result = pipelines("rollback", "--root", tmp_path)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "no earlier version" in result.stderr
+    result = pipelines("report", "--root", tmp_path)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "no runs" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_resume_without_an_unfinished_run_or_configuration(tmp_path):
+    result = pipelines("run", "--resume", "--root", tmp_path / "root")
+    assert result.returncode == 2
+    assert "data.path is missing" in json.loads(result.stdout)["reason"]
