@@ -1,0 +1,119 @@
+"""What is compared: everything that a run of a program shows to its user, as plain data."""
+
+import glob
+import os
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
+from tensorflow.core.util import event_pb2
+
+from tests.oracle import programs
+
+
+def events_of(directory):
+    """Returns the events of a directory's event files, in order."""
+    for path in sorted(glob.glob(os.path.join(directory, "events*"))):
+        for record in tf.data.TFRecordDataset(path):
+            yield event_pb2.Event.FromString(record.numpy())
+
+
+def losses_of(model_dir):
+    """Returns the training loss of each step, from the summaries of every step."""
+    losses = {}
+    for event in events_of(model_dir):
+        for value in event.summary.value:
+            if value.tag.split("/")[0] == "loss":
+                losses[event.step] = float(value.simple_value)
+    return [losses[step] for step in sorted(losses)]
+
+
+def tags_of(model_dir):
+    """Returns the summary tags of training, with the kind of each; rates depend on the clock."""
+    tags = {}
+    for event in events_of(model_dir):
+        for value in event.summary.value:
+            tags[value.tag] = value.WhichOneof("value")
+    tags.pop("global_step/sec", None)
+    return tags
+
+
+def signatures_of(export_dir):
+    """Returns method, inputs and outputs (dtype and shape) of each signature."""
+    proto = saved_model_pb2.SavedModel()
+    with open(os.path.join(export_dir, "saved_model.pb"), "rb") as file:
+        proto.ParseFromString(file.read())
+
+    def tensors(infos):
+        return {
+            name: [info.dtype, [dim.size for dim in info.tensor_shape.dim]]
+            for name, info in sorted(infos.items())
+        }
+
+    return {
+        name: {
+            "method": signature.method_name,
+            "inputs": tensors(signature.inputs),
+            "outputs": tensors(signature.outputs),
+        }
+        for name, signature in sorted(proto.meta_graphs[0].signature_def.items())
+    }
+
+
+def as_json(array):
+    """Returns an array as plain data; strings as text, a constant array as its one value."""
+    array = np.asarray(array)
+    if array.dtype.kind in "OS":
+        return [x.decode() if isinstance(x, bytes) else x for x in array.ravel().tolist()]
+    flat = array.ravel()
+    if flat.size > 1 and np.all(flat == flat[0]):
+        flat = flat[:1]
+    if array.dtype.kind == "f":
+        return [float(f"{value:.9g}") for value in flat.tolist()]
+    return flat.tolist()
+
+
+def variables_of(checkpoint):
+    """Returns the variables of a checkpoint by name."""
+    reader = tf.train.load_checkpoint(checkpoint)
+    return {
+        name: {
+            "shape": [int(size) for size in reader.get_variable_to_shape_map()[name]],
+            "dtype": reader.get_variable_to_dtype_map()[name].name,
+            "values": as_json(reader.get_tensor(name)),
+        }
+        for name in sorted(reader.get_variable_to_shape_map())
+    }
+
+
+def observe(estimator_module, estimator, label):
+    """Trains, evaluates, predicts and exports; returns what can be seen of it."""
+    estimator.train(programs.input_fn(label), steps=programs.STEPS)
+    metrics = estimator.evaluate(programs.input_fn(label, repeat=1))
+    predictions = [
+        {key: as_json(value) for key, value in prediction.items()}
+        for prediction, _ in zip(
+            estimator.predict(programs.input_fn(label, repeat=1)), range(3)
+        )
+    ]
+    spec = {
+        "size": tf.io.FixedLenFeature([1], tf.float32),
+        "place": tf.io.FixedLenFeature([2], tf.float32),
+        "kind": tf.io.FixedLenFeature([1], tf.string),
+        "floor": tf.io.FixedLenFeature([1], tf.int64),
+        "tags": tf.io.VarLenFeature(tf.string),
+        "tag_weights": tf.io.VarLenFeature(tf.float32),
+    }
+    receiver_fn = estimator_module.export.build_parsing_serving_input_receiver_fn(spec)
+    export_dir = estimator.export_saved_model(os.path.join(estimator.model_dir, "export"), receiver_fn)
+    return {
+        "losses": losses_of(estimator.model_dir),
+        "tags": tags_of(estimator.model_dir),
+        "metrics": {key: float(value) for key, value in metrics.items()},
+        "predictions": predictions,
+        "signatures": signatures_of(os.fsdecode(export_dir)),
+        "final_norms": {
+            name: float(f"{np.linalg.norm(estimator.get_variable_value(name)):.9g}")
+            for name in sorted(estimator.get_variable_names())
+        },
+    }

@@ -1,0 +1,105 @@
+"""estimator_core against what tf.estimator 2.15 showed for the same programs (see README.md)."""
+
+import json
+import os
+import pathlib
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core
+from estimator_core import tf1
+from tests.oracle import observe, programs
+
+EXPECTED = pathlib.Path(__file__).parent / "expected"
+RELATIVE = 1e-5
+
+
+def write_checkpoint(model_dir, variables):
+    """Writes the reference's initial variables as a checkpoint to continue from."""
+    names = sorted(variables)
+    tensors = []
+    for name in names:
+        variable = variables[name]
+        values = np.array(variable["values"], dtype=variable["dtype"])
+        tensors.append(np.broadcast_to(values.reshape(-1), [np.prod(variable["shape"], dtype=int)]))
+    prefix = os.path.join(model_dir, "model.ckpt-0")
+    tf.raw_ops.SaveV2(
+        prefix=prefix,
+        tensor_names=names,
+        shape_and_slices=[""] * len(names),
+        tensors=[
+            tf.constant(tensor.reshape(variables[name]["shape"]))
+            for name, tensor in zip(names, tensors, strict=True)
+        ],
+    )
+    tf1.train.update_checkpoint_state(model_dir, prefix)
+
+
+@pytest.fixture(scope="module", params=sorted(programs.PROGRAMS))
+def run(request, tmp_path_factory):
+    """What the reference showed, and what we show from the same initial variables."""
+    label, make = programs.PROGRAMS[request.param]
+    with open(EXPECTED / f"{request.param}.json") as file:
+        expected = json.load(file)
+    model_dir = str(tmp_path_factory.mktemp(request.param))
+    write_checkpoint(model_dir, expected["initial_variables"])
+    config = estimator_core.RunConfig(model_dir=model_dir, save_summary_steps=1)
+    estimator = make(estimator_core, config=config)
+    return expected, observe.observe(estimator_core, estimator, label), estimator
+
+
+def test_every_program_has_expectations():
+    assert {path.stem for path in EXPECTED.glob("*.json")} == set(programs.PROGRAMS)
+
+
+def test_losses_step_by_step(run):
+    expected, seen, _ = run
+    assert len(expected["losses"]) == programs.STEPS
+    np.testing.assert_allclose(seen["losses"], expected["losses"], rtol=RELATIVE)
+
+
+def test_metric_keys_and_values(run):
+    expected, seen, _ = run
+    assert set(seen["metrics"]) == set(expected["metrics"])
+    for key, value in expected["metrics"].items():
+        assert seen["metrics"][key] == pytest.approx(value, rel=RELATIVE, abs=1e-5), key
+
+
+def test_predictions(run):
+    expected, seen, _ = run
+    assert len(expected["predictions"]) == 3
+    for wanted, got in zip(expected["predictions"], seen["predictions"], strict=True):
+        assert set(got) == set(wanted)
+        for key, values in wanted.items():
+            if isinstance(values[0], str):
+                assert got[key] == values, key
+            else:
+                np.testing.assert_allclose(got[key], values, rtol=1e-4, atol=1e-6, err_msg=key)
+
+
+def test_variable_names_shapes_and_dtypes(run):
+    expected, _, estimator = run
+    seen = observe.variables_of(estimator.latest_checkpoint())
+    wanted = expected["initial_variables"]
+    assert set(seen) == set(wanted)
+    for name, variable in wanted.items():
+        assert seen[name]["shape"] == variable["shape"], name
+        assert seen[name]["dtype"] == variable["dtype"], name
+
+
+def test_trained_variables_and_slots(run):
+    expected, seen, _ = run
+    for name, norm in expected["final_norms"].items():
+        assert seen["final_norms"][name] == pytest.approx(norm, rel=1e-4, abs=1e-6), name
+
+
+def test_signatures(run):
+    expected, seen, _ = run
+    assert seen["signatures"] == expected["signatures"]
+
+
+def test_summary_tags(run):
+    expected, seen, _ = run
+    assert seen["tags"] == expected["tags"]
