@@ -35,7 +35,7 @@ setup: $(STAMP)  ## install uv and every dependency into this folder
 
 demo: $(STAMP) $(DEMO_DATA)  ## from generated taxi trips to a served model in demo_root/
 	@$(BIN)/python -m pipelines run --config pipelines/examples/taxi/taxi.toml \
-	  --set data.path=$(DEMO_DATA) --root $(DEMO_ROOT) --no-cache
+	  --set data.path=$(DEMO_DATA) --root $(DEMO_ROOT)
 
 test: $(STAMP)  ## every test but the slow ones
 	@$(BIN)/python -m pytest -q -m "not slow" $(TESTS)

@@ -55,6 +55,9 @@ EVAL_BATCH_SIZE = 512
 SHUFFLE_BUFFER_EXAMPLES = 20_000
 SAVE_CHECKPOINTS_STEPS = 500
 DNN_HIDDEN_UNITS = [64, 32]
+DNN_DROPOUT = 0.3
+DNN_LEARNING_RATE = 1e-3
+LINEAR_LEARNING_RATE = 0.05
 
 
 def transformed_name(name: str) -> str:
@@ -162,8 +165,11 @@ def build_estimator(
     deep = [columns.embedding_column(column, dimension=4) for column in wide]
     return estimator.DNNLinearCombinedClassifier(
         linear_feature_columns=wide,
+        linear_optimizer=tf.keras.optimizers.Ftrl(LINEAR_LEARNING_RATE),
         dnn_feature_columns=[*numeric, *deep],
+        dnn_optimizer=tf.keras.optimizers.Adam(DNN_LEARNING_RATE),
         dnn_hidden_units=DNN_HIDDEN_UNITS,
+        dnn_dropout=DNN_DROPOUT,
         config=config,
     )
 

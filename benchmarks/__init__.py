@@ -1,0 +1,1 @@
+"""Speed against the peers: each benchmark measures both sides in one run and prints the ratio."""

@@ -1,0 +1,196 @@
+"""From the taxi CSV to a pushed model: our nine components beside stock TFX's own nine.
+
+python benchmarks/taxi_pipeline.py [--data CSV] [--steps 1000] [--rows 15000] [--order stock-first]
+
+Each side is a process of its own, one after the other: the same data, `preprocessing_fn`, features,
+layers, batch size and steps; a Keras model with a `run_fn` there, an Estimator with a `trainer_fn`
+here. Component times are those that ML Metadata holds of each execution; what is left of the
+process is imports and the like. Above 1x, we are faster.
+"""
+
+import argparse
+import dataclasses
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(REPOSITORY))
+
+from benchmarks import tables  # noqa: E402  (the script may be started from anywhere)
+
+COMPONENTS = (
+    "CsvExampleGen",
+    "StatisticsGen",
+    "SchemaGen",
+    "ExampleValidator",
+    "Transform",
+    "Resolver",
+    "Trainer",
+    "Evaluator",
+    "Pusher",
+)
+_MEBIBYTE = 1 << 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Measurement:
+    """One side of the comparison.
+
+    Attributes:
+      process_secs: Wall time of the whole process.
+      component_secs: Wall time of each component.
+      peak_bytes: Largest resident size of the process.
+      auc: Of the pushed model, on the evaluation split.
+    """
+
+    process_secs: float
+    component_secs: dict[str, float]
+    peak_bytes: int
+    auc: float
+
+    @property
+    def rest_secs(self) -> float:
+        """Wall time outside of the components: imports, above all."""
+        return self.process_secs - sum(self.component_secs.values())
+
+
+def measure_stock(data: pathlib.Path, steps: int, root: pathlib.Path) -> Measurement:
+    """Runs stock TFX on a folder with one CSV."""
+    command = ["-m", "benchmarks.stock_pipeline", "--data", str(data), "--steps", str(steps)]
+    process_secs, peak_bytes, _ = _run([*command, "--root", str(root)], root)
+    evaluation = next(root.glob("artifacts/Evaluator/evaluation/*"))
+    return Measurement(
+        process_secs, _component_secs(root / "metadata.sqlite"), peak_bytes, _auc(evaluation)
+    )
+
+
+def measure_ours(data: pathlib.Path, steps: int, root: pathlib.Path) -> Measurement:
+    """Runs `python -m pipelines run` on a folder with one CSV."""
+    config = REPOSITORY / "pipelines" / "examples" / "taxi" / "taxi.toml"
+    command = ["-m", "pipelines", "run", "--config", str(config), "--root", str(root)]
+    settings = [f"data.path={data}", f"trainer.train_steps={steps}"]
+    process_secs, peak_bytes, stdout = _run(
+        [*command, *(word for setting in settings for word in ("--set", setting))], root
+    )
+    outcome = json.loads(stdout.splitlines()[-1])
+    metadata = root / "metadata" / "metadata.sqlite"
+    return Measurement(
+        process_secs, _component_secs(metadata), peak_bytes, outcome["metrics"]["auc"]
+    )
+
+
+def _run(arguments: list[str], root: pathlib.Path) -> tuple[float, int, str]:
+    """Runs Python to its end and returns its wall time, peak memory in bytes and stdout.
+
+    Raises:
+      SystemExit: The process failed; its log is printed.
+    """
+    root.mkdir()
+    log = root / "benchmark.log"
+    with log.open("w") as stderr, tempfile.TemporaryFile("w+") as stdout:
+        start = time.monotonic()
+        process = subprocess.Popen(
+            [sys.executable, *arguments], cwd=REPOSITORY, stdout=stdout, stderr=stderr
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        process_secs = time.monotonic() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            print(log.read_text()[-5000:], file=sys.stderr)
+            raise SystemExit(f"exit code {process.returncode} of: python {' '.join(arguments)}")
+        stdout.seek(0)
+        return process_secs, usage.ru_maxrss * 1024, stdout.read()
+
+
+def _component_secs(metadata: pathlib.Path) -> dict[str, float]:
+    """Returns the wall time of each execution in ML Metadata, by the name of its component."""
+    import ml_metadata
+    from ml_metadata.proto import metadata_store_pb2
+
+    connection = metadata_store_pb2.ConnectionConfig()
+    connection.sqlite.filename_uri = str(metadata)
+    store = ml_metadata.MetadataStore(connection)
+    names = {kind.id: kind.name.rpartition(".")[2] for kind in store.get_execution_types()}
+    return {
+        names[execution.type_id]: (
+            execution.last_update_time_since_epoch - execution.create_time_since_epoch
+        )
+        / 1000
+        for execution in store.get_executions()
+    }
+
+
+def _auc(evaluation: pathlib.Path) -> float:
+    """Returns the AUC over the whole data set from TFMA's result."""
+    from components import tfx_compat
+
+    tfx_compat.install()
+    import tensorflow_model_analysis as tfma
+
+    result = tfma.load_eval_result(str(evaluation))
+    overall = next(metrics for keys, metrics in result.slicing_metrics if not keys)
+    return overall[""][""]["auc"]["doubleValue"]
+
+
+def report(stock: Measurement, ours: Measurement) -> str:
+    """Returns the comparison as a table."""
+
+    def secs(name: str, theirs: float, mine: float) -> list[str]:
+        ratio = f"{theirs / mine:.2f}x" if min(theirs, mine) >= 0.05 else "-"
+        return [name, f"{theirs:.2f}", f"{mine:.2f}", ratio]
+
+    rows = [
+        secs(name, stock.component_secs[name], ours.component_secs[name]) for name in COMPONENTS
+    ]
+    rows += [
+        secs("imports and the rest", stock.rest_secs, ours.rest_secs),
+        secs("whole process", stock.process_secs, ours.process_secs),
+        [
+            "peak memory, MiB",
+            f"{stock.peak_bytes / _MEBIBYTE:.0f}",
+            f"{ours.peak_bytes / _MEBIBYTE:.0f}",
+            f"{stock.peak_bytes / ours.peak_bytes:.2f}x",
+        ],
+        ["AUC of the model", f"{stock.auc:.4f}", f"{ours.auc:.4f}", ""],
+    ]
+    return tables.format_table(["", "stock TFX, s", "ours, s", "stock / ours"], rows)
+
+
+def main() -> None:
+    """Measures both sides and prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", type=pathlib.Path, help="taxi CSV; default: generated trips")
+    parser.add_argument("--rows", type=int, default=15_000, help="trips to generate without --data")
+    parser.add_argument("--steps", type=int, default=1000, help="training steps")
+    parser.add_argument(
+        "--order", choices=("stock-first", "ours-first"), default="stock-first"
+    )  # whoever comes second finds a warm page cache
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        data = pathlib.Path(scratch, "data")
+        data.mkdir()
+        if args.data:
+            shutil.copy(args.data, data / "taxi.csv")
+        else:
+            from pipelines.examples.taxi import generate
+
+            facts = generate.write_csv(data / "taxi.csv", args.rows, seed=1)
+            (data / "taxi.json").unlink()
+            print(f"{facts['rows']} generated trips, best reachable AUC {facts['best_auc']:.4f}")
+        sides = {"stock": measure_stock, "ours": measure_ours}
+        order = list(sides) if args.order == "stock-first" else list(sides)[::-1]
+        measured = {}
+        for side in order:
+            print(f"running {side} ...", file=sys.stderr)
+            measured[side] = sides[side](data, args.steps, pathlib.Path(scratch, side))
+    print(report(measured["stock"], measured["ours"]))
+
+
+if __name__ == "__main__":
+    main()
