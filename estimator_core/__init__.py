@@ -1,9 +1,9 @@
 """The Estimator API on today's TensorFlow: the names of `tf.estimator`, in one import.
 
-    import estimator_core as estimator
+import estimator_core as estimator
 
-    classifier = estimator.DNNClassifier(feature_columns=columns, hidden_units=[64, 32])
-    classifier.train(input_fn, max_steps=1000)
+classifier = estimator.DNNClassifier(feature_columns=columns, hidden_units=[64, 32])
+classifier.train(input_fn, max_steps=1000)
 """
 
 from estimator_core import export
@@ -21,6 +21,7 @@ from estimator_core.canned import (
 from estimator_core.checkpoints.warm_start import VocabInfo, WarmStartSettings
 from estimator_core.estimator import Estimator
 from estimator_core.estimator_spec import EstimatorSpec
+from estimator_core.export.best_exporter import BestExporter
 from estimator_core.export.exporters import Exporter, FinalExporter, LatestExporter
 from estimator_core.heads import BinaryClassHead, Head, MultiClassHead, RegressionHead
 from estimator_core.mode_keys import ModeKeys
@@ -29,6 +30,7 @@ from estimator_core.training.specs import EvalSpec, TrainSpec
 from estimator_core.training.train_and_evaluate import train_and_evaluate
 
 __all__ = [
+    "BestExporter",
     "BinaryClassHead",
     "DNNClassifier",
     "DNNEstimator",

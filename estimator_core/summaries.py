@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -60,6 +61,26 @@ def write_checkpoint_path(eval_dir: str, checkpoint_path: str, global_step: int)
         tensor=tf.make_tensor_proto(checkpoint_path, dtype=tf.string),
     )
     _write_event(eval_dir, proto, global_step)
+
+
+def read_evaluations(eval_dir: str, pattern: str = "*.tfevents.*") -> dict[int, dict[str, float]]:
+    """Returns the scalars of all evaluations whose events are in `eval_dir`, by global step.
+
+    Args:
+        eval_dir: Directory of the event files; one that does not exist holds no evaluations.
+        pattern: Glob pattern of the event files within it.
+    """
+    evaluations: dict[int, dict[str, float]] = {}
+    for path in sorted(tf.io.gfile.glob(os.path.join(eval_dir, pattern))):
+        for event in tf1.train.summary_iterator(path):
+            scalars = {
+                value.tag: value.simple_value
+                for value in event.summary.value
+                if value.HasField("simple_value")
+            }
+            if scalars:
+                evaluations.setdefault(event.step, {}).update(scalars)
+    return dict(sorted(evaluations.items()))
 
 
 def _write_event(directory: str, proto: Any, global_step: int) -> None:

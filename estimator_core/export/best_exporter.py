@@ -1,0 +1,149 @@
+"""BestExporter: exports a model when it is better than all before it."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import tensorflow as tf
+
+from estimator_core import summaries
+from estimator_core.export.exporters import LatestExporter
+from estimator_core.logs import logger
+
+if TYPE_CHECKING:
+    from estimator_core.estimator import Estimator
+
+_LOSS = "loss"
+_BEST_FILE = "best_eval_result.json"
+
+Metrics = Mapping[str, Any]
+
+
+def loss_smaller(best_eval_result: Metrics, current_eval_result: Metrics) -> bool:
+    """Returns whether the current loss is below the best one; a NaN is never better.
+
+    Raises:
+        ValueError: One of the results has no "loss".
+    """
+    for name, result in (
+        ("best_eval_result", best_eval_result),
+        ("current_eval_result", current_eval_result),
+    ):
+        if not result or _LOSS not in result:
+            raise ValueError(f"{name} must hold {_LOSS!r}. Received: {name}={result!r}")
+    best, current = float(best_eval_result[_LOSS]), float(current_eval_result[_LOSS])
+    return current < best or (math.isnan(best) and not math.isnan(current))
+
+
+class BestExporter(LatestExporter):
+    """Exports after an evaluation that is better than every one before, and keeps the newest.
+
+    The best result is kept beside the exports, in a file that is replaced whole, so that a restart
+    goes on comparing where it was. Without that file (in a model_dir that `tf.estimator` wrote) the
+    evaluations in the event files are taken.
+
+    Example:
+        >>> def accuracy_larger(best_eval_result, current_eval_result):
+        ...     return current_eval_result["accuracy"] > best_eval_result["accuracy"]
+        >>> exporter = BestExporter(  # doctest: +SKIP
+        ...     "best", serving_input_receiver_fn, compare_fn=accuracy_larger, exports_to_keep=1
+        ... )
+
+    Args:
+        name: Name of the directory below `model_dir/export`.
+        serving_input_receiver_fn: See `Estimator.export_saved_model`.
+        event_file_pattern: Pattern of event files, relative to the model_dir, whose evaluations
+            count when there is no record of the best yet; None counts none.
+        compare_fn: Function of (best_eval_result, current_eval_result) that returns whether the
+            current one is better. None compares the loss.
+        assets_extra: See `Estimator.export_saved_model`.
+        as_text: See `Estimator.export_saved_model`.
+        exports_to_keep: Number of exports to keep; None keeps all.
+
+    Raises:
+        ValueError: `compare_fn` is not callable or lacks one of the two arguments, or
+            `exports_to_keep` is not above 0.
+
+    Source: `tf.estimator.BestExporter`, whose memory is the event files alone.
+    """
+
+    def __init__(
+        self,
+        name: str = "best_exporter",
+        serving_input_receiver_fn: Callable[[], Any] | None = None,
+        event_file_pattern: str | None = "eval/*.tfevents.*",
+        compare_fn: Callable[..., bool] | None = loss_smaller,
+        assets_extra: Mapping[str, str] | None = None,
+        as_text: bool = False,
+        exports_to_keep: int | None = 5,
+    ):
+        if serving_input_receiver_fn is None:
+            raise ValueError("serving_input_receiver_fn must be defined. Received: None")
+        super().__init__(name, serving_input_receiver_fn, assets_extra, as_text, exports_to_keep)
+        compare_fn = loss_smaller if compare_fn is None else compare_fn
+        if not callable(compare_fn):
+            raise ValueError(f"compare_fn must be callable. Received: compare_fn={compare_fn!r}")
+        self._compare_fn = compare_fn
+        self._event_file_pattern = event_file_pattern
+        self._best: dict[str, Any] | None = None
+
+    def export(
+        self,
+        estimator: Estimator,
+        export_path: str,
+        checkpoint_path: str,
+        eval_result: Metrics | None,
+        is_the_final_export: bool,
+    ) -> bytes | None:
+        """Exports the model if `eval_result` is the best so far; see `Exporter.export`."""
+        if eval_result is None:
+            raise ValueError("BestExporter compares evaluations. Received: eval_result=None")
+        current = {name: np.asarray(value).tolist() for name, value in eval_result.items()}
+        current = {
+            name: value for name, value in current.items() if isinstance(value, (int, float))
+        }
+        if self._best is None:
+            self._best = self._remembered(estimator, export_path, current)
+        if self._best is not None and not self._compare_fn(
+            best_eval_result=self._best, current_eval_result=current
+        ):
+            return None
+        logger.info("Performing best model export.")
+        result = super().export(
+            estimator, export_path, checkpoint_path, eval_result, is_the_final_export
+        )
+        self._best = current
+        _write_atomically(os.path.join(export_path, _BEST_FILE), json.dumps(current))
+        return result
+
+    def _remembered(
+        self, estimator: Estimator, export_path: str, current: Metrics
+    ) -> dict[str, Any] | None:
+        """Returns the best result of earlier runs; None when there is none."""
+        path = os.path.join(export_path, _BEST_FILE)
+        if tf.io.gfile.exists(path):
+            with tf.io.gfile.GFile(path) as file:
+                return json.loads(file.read())
+        if not self._event_file_pattern:
+            return None
+        best: dict[str, Any] | None = None
+        evaluations = summaries.read_evaluations(estimator.model_dir, self._event_file_pattern)
+        for step, result in evaluations.items():
+            # The evaluation in hand was written to the event files before the exporters run.
+            if step == current.get("global_step"):
+                continue
+            if best is None or self._compare_fn(best_eval_result=best, current_eval_result=result):
+                best = result
+        return best
+
+
+def _write_atomically(path: str, text: str) -> None:
+    temporary = f"{path}.tmp"
+    with tf.io.gfile.GFile(temporary, "w") as file:
+        file.write(text)
+    tf.io.gfile.rename(temporary, path, overwrite=True)

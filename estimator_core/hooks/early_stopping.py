@@ -1,0 +1,286 @@
+"""Early stopping: end training when evaluation says so."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
+
+from estimator_core import summaries, tf1
+from estimator_core.logs import logger
+
+if TYPE_CHECKING:
+    from estimator_core.estimator import Estimator
+
+_SCOPE = "signal_early_stopping"
+_NAME = "STOP"
+
+
+def make_early_stopping_hook(
+    estimator: Estimator,
+    should_stop_fn: Callable[[], bool],
+    run_every_secs: float | None = 60,
+    run_every_steps: int | None = None,
+) -> Any:
+    """Returns a training hook that ends training once `should_stop_fn()` is true.
+
+    The chief asks the function and raises a flag that every worker sees.
+
+    Example:
+        >>> hook = make_early_stopping_hook(estimator, lambda: os.path.exists("stop"))  # doctest: +SKIP
+        >>> train_spec = TrainSpec(train_input_fn, hooks=[hook])  # doctest: +SKIP
+
+    Args:
+        estimator: The Estimator that is trained.
+        should_stop_fn: Function without arguments that returns whether to stop.
+        run_every_secs: Seconds between two calls of it; None goes by steps.
+        run_every_steps: Steps between two calls of it; None goes by time.
+
+    Raises:
+        TypeError: An argument has the wrong type.
+        ValueError: Not exactly one of the two intervals is given.
+
+    Source: `tf.estimator.experimental.make_early_stopping_hook`.
+    """
+    if not hasattr(estimator, "config"):
+        raise TypeError(f"estimator must be an Estimator. Received: estimator={estimator!r}")
+    if not callable(should_stop_fn):
+        raise TypeError(f"should_stop_fn must be callable. Received: {should_stop_fn!r}")
+    if (run_every_secs is None) == (run_every_steps is None):
+        raise ValueError(
+            "Exactly one of run_every_secs and run_every_steps must be given. Received: "
+            f"run_every_secs={run_every_secs}, run_every_steps={run_every_steps}"
+        )
+    if not estimator.config.is_chief:
+        return _StopWhenFlagged()
+    return _FlagWhenTrue(should_stop_fn, run_every_secs, run_every_steps)
+
+
+def stop_if_higher_hook(
+    estimator: Estimator,
+    metric_name: str,
+    threshold: float,
+    eval_dir: str | None = None,
+    min_steps: int = 0,
+    run_every_secs: float | None = 60,
+    run_every_steps: int | None = None,
+) -> Any:
+    """Returns a hook that ends training once a metric is at or above `threshold`.
+
+    Args:
+        estimator: The Estimator that is trained.
+        metric_name: Name of an evaluation metric, such as "accuracy".
+        threshold: Value that ends training.
+        eval_dir: Directory of the evaluation summaries; None takes `estimator.eval_dir()`.
+        min_steps: Evaluations before this global step don't count.
+        run_every_secs: Seconds between two looks; None goes by steps.
+        run_every_steps: Steps between two looks; None goes by time.
+
+    Source: `tf.estimator.experimental.stop_if_higher_hook`.
+    """
+    reached = _threshold_reached(
+        estimator, metric_name, threshold, operator.ge, eval_dir, min_steps
+    )
+    return make_early_stopping_hook(estimator, reached, run_every_secs, run_every_steps)
+
+
+def stop_if_lower_hook(
+    estimator: Estimator,
+    metric_name: str,
+    threshold: float,
+    eval_dir: str | None = None,
+    min_steps: int = 0,
+    run_every_secs: float | None = 60,
+    run_every_steps: int | None = None,
+) -> Any:
+    """Returns a hook that ends training once a metric is at or below `threshold`.
+
+    Arguments are those of `stop_if_higher_hook`.
+
+    Source: `tf.estimator.experimental.stop_if_lower_hook`.
+    """
+    reached = _threshold_reached(
+        estimator, metric_name, threshold, operator.le, eval_dir, min_steps
+    )
+    return make_early_stopping_hook(estimator, reached, run_every_secs, run_every_steps)
+
+
+def stop_if_no_increase_hook(
+    estimator: Estimator,
+    metric_name: str,
+    max_steps_without_increase: int,
+    eval_dir: str | None = None,
+    min_steps: int = 0,
+    run_every_secs: float | None = 60,
+    run_every_steps: int | None = None,
+) -> Any:
+    """Returns a hook that ends training when a metric has stopped to increase.
+
+    Args:
+        estimator: The Estimator that is trained.
+        metric_name: Name of an evaluation metric, such as "accuracy".
+        max_steps_without_increase: Training steps without a new highest value that end training.
+        eval_dir: Directory of the evaluation summaries; None takes `estimator.eval_dir()`.
+        min_steps: Evaluations before this global step don't count.
+        run_every_secs: Seconds between two looks; None goes by steps.
+        run_every_steps: Steps between two looks; None goes by time.
+
+    Source: `tf.estimator.experimental.stop_if_no_increase_hook`.
+    """
+    stalled = _no_better_value(
+        estimator, metric_name, max_steps_without_increase, operator.gt, eval_dir, min_steps
+    )
+    return make_early_stopping_hook(estimator, stalled, run_every_secs, run_every_steps)
+
+
+def stop_if_no_decrease_hook(
+    estimator: Estimator,
+    metric_name: str,
+    max_steps_without_decrease: int,
+    eval_dir: str | None = None,
+    min_steps: int = 0,
+    run_every_secs: float | None = 60,
+    run_every_steps: int | None = None,
+) -> Any:
+    """Returns a hook that ends training when a metric has stopped to decrease.
+
+    Arguments are those of `stop_if_no_increase_hook`.
+
+    Source: `tf.estimator.experimental.stop_if_no_decrease_hook`.
+    """
+    stalled = _no_better_value(
+        estimator, metric_name, max_steps_without_decrease, operator.lt, eval_dir, min_steps
+    )
+    return make_early_stopping_hook(estimator, stalled, run_every_secs, run_every_steps)
+
+
+def _values(
+    estimator: Estimator, metric_name: str, eval_dir: str | None, min_steps: int
+) -> list[tuple[int, float]]:
+    """Returns (global step, value) of each evaluation that counts, in order."""
+    evaluations = summaries.read_evaluations(eval_dir or estimator.eval_dir())
+    return [
+        (step, metrics[metric_name])
+        for step, metrics in evaluations.items()
+        if step >= min_steps and metric_name in metrics
+    ]
+
+
+def _threshold_reached(
+    estimator: Estimator,
+    metric_name: str,
+    threshold: float,
+    compare: Callable[[float, float], bool],
+    eval_dir: str | None,
+    min_steps: int,
+) -> Callable[[], bool]:
+    def should_stop() -> bool:
+        for step, value in _values(estimator, metric_name, eval_dir, min_steps):
+            if compare(value, threshold):
+                logger.info(
+                    'Metric "%s" is %s at step %s: past the threshold of %s.',
+                    metric_name,
+                    value,
+                    step,
+                    threshold,
+                )
+                return True
+        return False
+
+    return should_stop
+
+
+def _no_better_value(
+    estimator: Estimator,
+    metric_name: str,
+    max_steps: int,
+    is_better: Callable[[float, float], bool],
+    eval_dir: str | None,
+    min_steps: int,
+) -> Callable[[], bool]:
+    def should_stop() -> bool:
+        best: tuple[int, float] | None = None
+        for step, value in _values(estimator, metric_name, eval_dir, min_steps):
+            if best is None or is_better(value, best[1]):
+                best = (step, value)
+            if step - best[0] >= max_steps:
+                logger.info(
+                    'No better "%s" for %s steps: the best was %s at step %s.',
+                    metric_name,
+                    step - best[0],
+                    best[1],
+                    best[0],
+                )
+                return True
+        return False
+
+    return should_stop
+
+
+def _stop_flag() -> Any:
+    """Returns the variable that tells every worker to stop, which checkpoints hold as well."""
+    with tf1.variable_scope(_SCOPE, reuse=tf1.AUTO_REUSE):
+        return tf1.get_variable(
+            _NAME,
+            shape=[],
+            dtype=tf.bool,
+            initializer=tf1.initializers.constant(False),
+            collections=[tf1.GraphKeys.GLOBAL_VARIABLES],
+            trainable=False,
+        )
+
+
+class _FlagWhenTrue(tf1.train.SessionRunHook):
+    """Raises the flag on the chief."""
+
+    def __init__(
+        self,
+        should_stop_fn: Callable[[], bool],
+        run_every_secs: float | None,
+        run_every_steps: int | None,
+    ):
+        self._should_stop_fn = should_stop_fn
+        self._timer = tf1.train.SecondOrStepTimer(run_every_secs, run_every_steps)
+
+    def begin(self) -> None:
+        self._global_step = tf1.train.get_global_step()
+        flag = _stop_flag()
+        self._raise_flag = flag.assign(True)
+        self._lower_flag = flag.assign(False)
+        self._timer.reset()
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        del coord
+        session.run(self._lower_flag)  # a checkpoint of a stopped run would stop this one as well
+
+    def before_run(self, run_context: Any) -> Any:
+        del run_context
+        return tf1.train.SessionRunArgs(self._global_step)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        step = run_values.results
+        if not self._timer.should_trigger_for_step(step):
+            return
+        self._timer.update_last_triggered_step(step)
+        if self._should_stop_fn():
+            logger.info("Requesting early stopping at global step %d", step)
+            run_context.session.run(self._raise_flag)
+            run_context.request_stop()
+
+
+class _StopWhenFlagged(tf1.train.SessionRunHook):
+    """Stops a worker when the chief has raised the flag."""
+
+    def begin(self) -> None:
+        self._flag = _stop_flag()
+
+    def before_run(self, run_context: Any) -> Any:
+        del run_context
+        return tf1.train.SessionRunArgs(self._flag)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        if run_values.results:
+            logger.info("The chief has requested early stopping.")
+            run_context.request_stop()

@@ -1,0 +1,93 @@
+import json
+import os
+
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+
+_RECEIVER = est.export.build_parsing_serving_input_receiver_fn(
+    {"x": tf.io.FixedLenFeature([], tf.float32)}
+)
+
+
+def _eval_input_fn():
+    return tf.data.Dataset.from_tensors(({"x": [1.0]}, [0.0]))
+
+
+@pytest.fixture
+def trained(make_estimator, input_fn):
+    estimator = make_estimator()
+    estimator.train(input_fn, steps=1)
+    return estimator
+
+
+def _export(exporter, estimator, result):
+    return exporter.export(
+        estimator,
+        os.path.join(estimator.model_dir, "export", exporter.name),
+        estimator.latest_checkpoint(),
+        result,
+        is_the_final_export=False,
+    )
+
+
+def test_only_a_smaller_loss_is_exported(trained):
+    exporter = est.BestExporter("best", _RECEIVER)
+    assert _export(exporter, trained, {"loss": 0.5}) is not None
+    assert _export(exporter, trained, {"loss": 0.5}) is None
+    assert _export(exporter, trained, {"loss": 0.6}) is None
+    assert _export(exporter, trained, {"loss": float("nan")}) is None
+    assert _export(exporter, trained, {"loss": 0.4}) is not None
+
+
+def test_the_best_is_remembered_across_restarts(trained):
+    _export(est.BestExporter("best", _RECEIVER), trained, {"loss": 0.5, "global_step": 1})
+    restarted = est.BestExporter("best", _RECEIVER, event_file_pattern=None)
+    assert _export(restarted, trained, {"loss": 0.7, "global_step": 2}) is None
+    path = os.path.join(trained.model_dir, "export", "best", "best_eval_result.json")
+    with open(path) as file:
+        assert json.load(file) == {"loss": 0.5, "global_step": 1}
+
+
+def test_earlier_evaluations_in_the_event_files_count(trained, input_fn):
+    trained.evaluate(_eval_input_fn)  # w = 1 after one step: loss 1
+    trained.train(input_fn, steps=1)
+    result = trained.evaluate(_eval_input_fn)  # w = 1.5: loss 2.25
+    assert _export(est.BestExporter("best", _RECEIVER), trained, result) is None
+    assert _export(est.BestExporter("other", _RECEIVER), trained, {"loss": 0.9}) is not None
+    ignorant = est.BestExporter("ignorant", _RECEIVER, event_file_pattern=None)
+    assert _export(ignorant, trained, result) is not None
+
+
+def test_the_comparison_and_the_number_of_exports_are_the_users(trained):
+    def larger(best_eval_result, current_eval_result):
+        return current_eval_result["accuracy"] > best_eval_result["accuracy"]
+
+    exporter = est.BestExporter("best", _RECEIVER, compare_fn=larger, exports_to_keep=1)
+    assert _export(exporter, trained, {"accuracy": 0.5}) is not None
+    assert _export(exporter, trained, {"accuracy": 0.4}) is None
+    newest = _export(exporter, trained, {"accuracy": 0.6})
+    directory = os.path.join(trained.model_dir, "export", "best")
+    exports = [name for name in os.listdir(directory) if name.isdigit()]
+    assert [os.path.join(directory, name).encode() for name in exports] == [newest]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"serving_input_receiver_fn": None}, "serving_input_receiver_fn"),
+        ({"compare_fn": 1}, "compare_fn"),
+        ({"exports_to_keep": 0}, "exports_to_keep"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        est.BestExporter(**{"serving_input_receiver_fn": _RECEIVER, **arguments})
+
+
+def test_a_result_without_a_loss_is_named(trained):
+    exporter = est.BestExporter("best", _RECEIVER)
+    _export(exporter, trained, {"loss": 1.0})
+    with pytest.raises(ValueError, match="current_eval_result must hold 'loss'"):
+        _export(exporter, trained, {"accuracy": 1.0})
