@@ -119,6 +119,16 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         config = request.effective_config
         raw_features = extraction.RawFeatures.from_config(config, request.schema)
         models = [_model_to_evaluate(spec, request) for spec in config.model_specs]
+        # TFMA takes the names and paths from these; it does not load them.
+        named = [
+            tfma.EvalSharedModel(
+                model_path=model.path,
+                model_name=model.name,
+                include_default_metrics=False,
+                is_baseline=spec.is_baseline,
+            )
+            for model, spec in zip(models, config.model_specs, strict=True)
+        ]
         with self._make_beam_pipeline() as pipeline:
             extracts = (
                 pipeline
@@ -131,16 +141,13 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                 extractors=[
                     tfma.extractors.SliceKeyExtractor(eval_config=config, materialize=False)
                 ],
-                evaluators=tfma.default_evaluators(eval_config=config),
+                evaluators=tfma.default_evaluators(eval_config=config, eval_shared_model=named),
             )
             _ = evaluation | "WriteResults" >> tfma.WriteResults(
                 writers=tfma.default_writers(
                     output_path=request.evaluation_uri,
                     eval_config=config,
-                    eval_shared_model=[
-                        tfma.EvalSharedModel(model_path=model.path, model_name=model.name)
-                        for model in models
-                    ],
+                    eval_shared_model=named,
                 )
             )
 

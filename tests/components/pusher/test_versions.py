@@ -1,0 +1,92 @@
+import os
+from pathlib import Path
+
+import pytest
+from tfx.utils import io_utils
+
+from components.pusher import versions
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    directory = tmp_path / "model"
+    (directory / "variables").mkdir(parents=True)
+    (directory / "saved_model.pb").write_text("graph")
+    (directory / "variables" / "variables.index").write_text("index")
+    return str(directory)
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> str:
+    return str(tmp_path / "serving")
+
+
+def test_the_version_is_the_time_and_holds_the_whole_model(model: str, base: str) -> None:
+    assert versions.push_version(model, base, now_secs=1000.9) == 1000
+    pushed = Path(base) / "1000"
+    assert (pushed / "saved_model.pb").read_text() == "graph"
+    assert (pushed / "variables" / "variables.index").read_text() == "index"
+    assert os.listdir(base) == ["1000"]
+
+
+def test_versions_increase_within_a_second_and_when_the_clock_goes_back(
+    model: str, base: str
+) -> None:
+    pushed = [versions.push_version(model, base, now) for now in (1000, 1000.5, 400, 2000)]
+    assert pushed == [1000, 1001, 1002, 2000]
+    assert versions.list_versions(base) == pushed
+
+
+def test_a_version_that_another_push_took_in_between_is_skipped(
+    model: str, base: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy_dir = io_utils.copy_dir
+    monkeypatch.setattr(versions, "_candidates", lambda *_: iter([1000, 1001]))
+
+    def copy_while_another_pushes(source: str, destination: str) -> None:
+        copy_dir(source, destination)
+        copy_dir(source, os.path.join(base, "1000"))
+
+    monkeypatch.setattr(io_utils, "copy_dir", copy_while_another_pushes)
+    assert versions.push_version(model, base, 1000) == 1001
+    assert sorted(os.listdir(base)) == ["1000", "1001"]
+
+
+def test_a_push_that_fails_leaves_no_version(
+    model: str, base: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy_dir = io_utils.copy_dir
+
+    def copy_and_fail(source: str, destination: str) -> None:
+        copy_dir(source, destination)
+        assert versions.list_versions(base) == []  # A whole copy, and nothing to see yet.
+        raise OSError("disk full")
+
+    monkeypatch.setattr(io_utils, "copy_dir", copy_and_fail)
+    with pytest.raises(OSError, match="disk full"):
+        versions.push_version(model, base, 1000)
+    assert os.listdir(base) == []
+
+
+def test_leftovers_and_other_files_are_no_versions(base: str) -> None:
+    for name in ("7", ".pushing-1", "temp-8", "9x"):
+        (Path(base) / name).mkdir(parents=True)
+    (Path(base) / "10").write_text("a file")
+    assert versions.list_versions(base) == [7]
+
+
+def test_list_versions_sorts_by_number(base: str) -> None:
+    for name in ("999", "1000", "10"):
+        (Path(base) / name).mkdir(parents=True)
+    assert versions.list_versions(base) == [10, 999, 1000]
+
+
+@pytest.mark.parametrize(
+    ("keep", "left"), [(1, ["1003"]), (2, ["1002", "1003"]), (9, ["1001", "1002", "1003"])]
+)
+def test_pruning_keeps_the_newest(model: str, base: str, keep: int, left: list[str]) -> None:
+    for now in (1001, 1002, 1003):
+        versions.push_version(model, base, now)
+    removed = versions.prune_versions(base, keep)
+    assert sorted(os.listdir(base)) == left
+    assert sorted([*map(str, removed), *left]) == ["1001", "1002", "1003"]

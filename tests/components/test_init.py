@@ -1,0 +1,25 @@
+import subprocess
+import sys
+
+import pytest
+
+import components
+
+
+@pytest.mark.parametrize("name", components.__all__)
+def test_every_public_name_resolves(name: str) -> None:
+    assert getattr(components, name) is not None
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'Tuner'"):
+        components.Tuner  # noqa: B018
+
+
+def test_importing_the_package_loads_no_heavy_library() -> None:
+    code = (
+        "import sys, components\n"
+        "heavy = {'tensorflow', 'apache_beam', 'tfx', 'pyarrow'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,76 @@
+from pathlib import Path
+
+import pytest
+
+from components import user_code
+
+
+def test_a_function_by_import_path_is_found_in_the_current_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "project_in_cwd.py").write_text("def trainer_fn():\n    return 'mine'\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", list(__import__("sys").path))
+    assert user_code.load_function("project_in_cwd.trainer_fn")() == "mine"
+
+
+def test_a_missing_module_says_where_was_looked(tmp_path: Path) -> None:
+    with pytest.raises(ModuleNotFoundError, match=r"No module 'no_such_project'.*PYTHONPATH"):
+        user_code.load_function("no_such_project.taxi.trainer_fn")
+
+
+def test_an_import_error_inside_the_users_module_is_passed_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "imports_nothing.py").write_text("import no_such_dependency\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'no_such_dependency'$"):
+        user_code.load_function("imports_nothing.run_fn")
+
+
+def test_a_missing_function_lists_the_nearest_first(tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text("def preprocessing_fn(): pass\ndef train_fn(): pass\n")
+    module = user_code.load_module_file(str(path))
+    with pytest.raises(
+        AttributeError, match=r"does not define 'trainer_fn'.* train_fn, preprocessing_fn"
+    ):
+        user_code.get_function(module, "trainer_fn")
+
+
+def test_a_path_without_a_dot_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"Received: 'trainer_fn'"):
+        user_code.load_function("trainer_fn")
+
+
+def test_a_module_file_sees_its_neighbours_and_is_read_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.path", list(__import__("sys").path))
+    (tmp_path / "neighbour_of_module.py").write_text("VALUE = 1\n")
+    path = tmp_path / "json.py"  # The name of an installed module must not matter.
+    path.write_text("from neighbour_of_module import VALUE\ndef run_fn(): return VALUE\n")
+    assert user_code.load_module_file(str(path)).run_fn() == 1
+    path.write_text("def run_fn(): return 'edited'\n")
+    assert user_code.load_module_file(str(path)).run_fn() == "edited"
+
+
+def test_a_module_file_that_does_not_exist(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"taxi\.py"):
+        user_code.load_module_file(str(tmp_path / "taxi.py"))
+
+
+def test_the_fingerprint_changes_with_the_module_and_its_neighbours(tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text("A = 1\n")
+    first = user_code.fingerprint(module_file=str(path))
+    assert user_code.fingerprint(module_file=str(path)) == first
+    (tmp_path / "layers.py").write_text("B = 1\n")
+    second = user_code.fingerprint(module_file=str(path))
+    path.write_text("A = 2\n")
+    third = user_code.fingerprint(module_file=str(path))
+    assert len({first, second, third, ""}) == 4
+
+
+def test_the_fingerprint_of_code_that_is_not_here_is_empty() -> None:
+    assert user_code.fingerprint(import_path="no_such_project.taxi.trainer_fn") == ""

@@ -1,0 +1,53 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tfx.types import standard_artifacts
+from tfx.types.channel import Channel
+
+from components import EvalArgs, TrainArgs, Trainer
+
+EXAMPLES = Channel(type=standard_artifacts.Examples)
+SCHEMA = Channel(type=standard_artifacts.Schema)
+
+
+def test_it_has_stock_outputs_and_passes_its_settings_on() -> None:
+    trainer = Trainer(
+        examples=EXAMPLES,
+        schema=SCHEMA,
+        trainer_fn="my_project.taxi.trainer_fn",
+        train_args=TrainArgs(num_steps=5),
+        eval_args=EvalArgs(num_steps=2),
+        custom_config={"layers": [8]},
+    )
+    assert trainer.outputs["model"].type is standard_artifacts.Model
+    assert trainer.outputs["model_run"].type is standard_artifacts.ModelRun
+    assert trainer.exec_properties["trainer_fn"] == "my_project.taxi.trainer_fn"
+    assert trainer.exec_properties["custom_config"] == '{"layers": [8]}'
+    assert '"num_steps": 5' in trainer.exec_properties["train_args"]
+
+
+def test_changed_code_is_a_changed_execution(tmp_path: Path) -> None:
+    module = tmp_path / "taxi.py"
+    properties = []
+    for text in ("A = 1", "A = 2", "A = 2"):
+        module.write_text(text)
+        trainer = Trainer(examples=EXAMPLES, module_file=str(module))
+        properties.append(trainer.exec_properties["user_code"])
+    assert properties[0] != properties[1] == properties[2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({}, ValueError, "needs a trainer_fn, a run_fn or a module_file"),
+        ({"trainer_fn": "a.b", "run_fn": "a.c"}, ValueError, "one of trainer_fn and run_fn"),
+        ({"trainer_fn": "a.b"}, ValueError, "pass schema="),
+        ({"run_fn": "a.b", "custom_config": [1]}, TypeError, r"Received: \[1\]"),
+    ],
+)
+def test_wrong_arguments_are_refused(
+    arguments: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        Trainer(examples=EXAMPLES, **arguments)

@@ -1,0 +1,179 @@
+import ast
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorflow as tf
+from tensorflow_metadata.proto.v0 import schema_pb2
+from tfx.proto.trainer_pb2 import EvalArgs, TrainArgs
+from tfx.types import standard_artifacts
+from tfx.types.artifact import Artifact
+from tfx.utils import io_utils, json_utils, proto_utils
+
+from components.trainer.executor import Executor, UserFunction
+
+MODULE_FILE = str(Path(__file__).with_name("estimator_module.py"))
+# y = 3 x, so the weight that is learned is 3.
+ROWS = [{"x": x / 8, "y": 3 * x / 8} for x in range(1, 9)]
+
+
+class TrainerRun:
+    """Executes the Trainer under a pipeline run id, each time with new output artifacts."""
+
+    def __init__(self, examples: Artifact, schema: Artifact, make_artifact: Callable[..., Any]):
+        self._inputs = {"examples": [examples], "schema": [schema]}
+        self._make_artifact = make_artifact
+        self._executions = 0
+
+    def __call__(
+        self,
+        properties: dict[str, Any],
+        steps: int = 100,
+        custom_config: dict[str, Any] | None = None,
+        run_id: str = "run-1",
+        **inputs: Artifact,
+    ) -> tuple[Path, Path]:
+        self._executions += 1
+        model = self._make_artifact(standard_artifacts.Model, f"model/{self._executions}")
+        model_run = self._make_artifact(
+            standard_artifacts.ModelRun, f"model_run/{self._executions}"
+        )
+        context = Executor.Context(pipeline_run_id=run_id)
+        Executor(context).Do(
+            {**self._inputs, **{key: [artifact] for key, artifact in inputs.items()}},
+            {"model": [model], "model_run": [model_run]},
+            {
+                "train_args": proto_utils.proto_to_json(TrainArgs(num_steps=steps)),
+                "eval_args": proto_utils.proto_to_json(EvalArgs(num_steps=2)),
+                "custom_config": json_utils.dumps(custom_config),
+                **properties,
+            },
+        )
+        return Path(model.uri), Path(model_run.uri)
+
+
+@pytest.fixture
+def train(
+    make_examples: Callable[..., Artifact], make_artifact: Callable[..., Artifact]
+) -> TrainerRun:
+    schema = make_artifact(standard_artifacts.Schema)
+    io_utils.write_pbtxt_file(
+        f"{schema.uri}/schema.pbtxt",
+        schema_pb2.Schema(feature=[schema_pb2.Feature(name=name) for name in ("x", "y")]),
+    )
+    return TrainerRun(make_examples(train=ROWS, eval=ROWS), schema, make_artifact)
+
+
+def serve(model: Path, x: float) -> float:
+    example = tf.train.Example()
+    example.features.feature["x"].float_list.value.append(x)
+    signature = tf.saved_model.load(str(model / "Format-Serving")).signatures["serving_default"]
+    return signature(tf.constant([example.SerializeToString()]))["predictions"].numpy().item()
+
+
+def test_a_trainer_fn_leaves_a_serving_model_an_eval_model_and_its_run(train: TrainerRun) -> None:
+    model, model_run = train({"module_file": MODULE_FILE, "trainer_fn": "trainer_fn"})
+    assert serve(model, 2.0) == pytest.approx(6.0, abs=0.1)
+    eval_model = tf.saved_model.load(str(model / "Format-TFMA"), tags=["eval"])
+    assert {"labels", "predictions/predictions"} <= set(
+        eval_model.signatures["eval"].structured_outputs
+    )
+    checkpoint = tf.train.latest_checkpoint(str(model_run / "Format-Serving"))
+    assert checkpoint is not None
+    assert checkpoint.endswith("model.ckpt-100")
+    assert not (model_run / "Format-Serving" / "eval_export").exists()
+    assert sorted(path.name for path in model_run.parent.iterdir()) == ["1"]
+
+
+def test_a_killed_training_continues_under_the_same_run_id(
+    train: TrainerRun, tmp_path: Path
+) -> None:
+    record, die = tmp_path / "steps", tmp_path / "die"
+    properties = {"module_file": MODULE_FILE, "trainer_fn": "trainer_fn"}
+    config = {"record": str(record)}
+    die.touch()
+    with pytest.raises(KeyboardInterrupt):
+        train(properties, custom_config=config)
+    die.unlink()
+    record.unlink()
+    model, model_run = train(properties, custom_config=config)
+    # It died at step 60; checkpoints are written each 25 steps.
+    assert int(record.read_text().split()[0]) in (50, 51)
+    assert (model_run / "Format-Serving" / "model.ckpt-100.index").exists()
+    assert serve(model, 1.0) == pytest.approx(3.0, abs=0.1)
+    assert not (model_run.parent / "unfinished").exists()
+
+
+@pytest.mark.parametrize("change", [{"run_id": "run-2"}, {"steps": 90}])
+def test_another_run_or_other_settings_start_anew(
+    train: TrainerRun, tmp_path: Path, change: dict[str, Any]
+) -> None:
+    record, die = tmp_path / "steps", tmp_path / "die"
+    properties = {"module_file": MODULE_FILE, "trainer_fn": "trainer_fn"}
+    config = {"record": str(record)}
+    die.touch()
+    with pytest.raises(KeyboardInterrupt):
+        train(properties, custom_config=config)
+    die.unlink()
+    record.unlink()
+    train(properties, custom_config=config, **change)
+    assert int(record.read_text().split()[0]) <= 1
+
+
+def test_a_trainer_fn_starts_from_a_base_model(
+    train: TrainerRun, make_artifact: Callable[..., Artifact]
+) -> None:
+    properties = {"module_file": MODULE_FILE, "trainer_fn": "trainer_fn"}
+    first, _ = train(properties)
+    base = make_artifact(standard_artifacts.Model, "model/1")
+    assert base.uri == str(first)
+    # One step from zero gets to 0.44 at most: 2 * 0.1 * mean(x * 3 x) = 0.6 * 0.3984 = 0.239.
+    cold, _ = train(properties, steps=1)
+    warm, _ = train(properties, steps=1, base_model=base)
+    assert serve(cold, 1.0) == pytest.approx(0.239, abs=0.001)
+    assert serve(warm, 1.0) == pytest.approx(3.0, abs=0.1)
+
+
+def test_a_run_fn_writes_its_own_model_and_is_told_everything(
+    train: TrainerRun, make_artifact: Callable[..., Artifact]
+) -> None:
+    hyperparameters = make_artifact(standard_artifacts.HyperParameters)
+    io_utils.write_string_file(f"{hyperparameters.uri}/best.txt", '{"learning_rate": 0.5}')
+    base = make_artifact(standard_artifacts.Model, "base")
+    model, model_run = train(
+        {"module_file": MODULE_FILE, "run_fn": "run_fn"},
+        steps=7,
+        custom_config={"layers": [8, 4]},
+        base_model=base,
+        hyperparameters=hyperparameters,
+    )
+    loaded = tf.saved_model.load(str(model / "Format-Serving"))
+    assert loaded.double(tf.constant([4.0])).numpy().tolist() == [8.0]
+    assert not (model / "Format-TFMA").exists()
+    assert ast.literal_eval((model_run / "told.txt").read_text()) == {
+        "train_steps": 7,
+        "eval_steps": 2,
+        "base_model": f"{base.uri}/Format-Serving",
+        "hyperparameters": {"learning_rate": 0.5},
+        "custom_config": {"layers": [8, 4]},
+    }
+
+
+def test_a_run_fn_that_writes_no_model_is_an_error(train: TrainerRun, tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text("def run_fn(fn_args): pass\n")
+    with pytest.raises(RuntimeError, match=r"run_fn wrote no model: .*Format-Serving"):
+        train({"module_file": str(module)})
+
+
+def test_a_module_file_with_both_contracts_must_say_which() -> None:
+    with pytest.raises(ValueError, match="defines both trainer_fn and run_fn"):
+        UserFunction.load(None, None, MODULE_FILE)
+
+
+def test_a_module_file_with_neither_lists_what_it_has(tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text("def train_fn(): pass\n")
+    with pytest.raises(AttributeError, match=r"does not define 'trainer_fn'.*train_fn"):
+        UserFunction.load(None, None, str(module))
