@@ -1,0 +1,130 @@
+import apache_beam as beam
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_transform as tft
+import tensorflow_transform.beam as tft_beam
+from tensorflow_transform.tf_metadata import dataset_metadata, schema_utils
+
+import components  # noqa: F401  - makes TFX's libraries importable
+from pipelines.tabular.plan import (
+    CategoricalFeature,
+    LabelPlan,
+    NumericFeature,
+    TabularPlan,
+    TrainingPlan,
+)
+from pipelines.tabular.preprocessing import preprocessing_fn
+
+TRAINING = TrainingPlan(
+    batch_size=1,
+    train_steps=1,
+    eval_steps=None,
+    hidden_units=(1,),
+    learning_rate=1,
+    linear_learning_rate=1,
+    dropout=0,
+    seed=1,
+)
+
+
+def transform(tmp_path, plan, dtypes, rows):
+    """Returns the transformed rows of a data set given as a list of {column: value}."""
+    spec = {name: tf.io.VarLenFeature(dtype) for name, dtype in dtypes.items()}
+    metadata = dataset_metadata.DatasetMetadata(schema_utils.schema_from_feature_spec(spec))
+    instances = [{name: [row[name]] if name in row else [] for name in dtypes} for row in rows]
+    with (
+        beam.Pipeline("apache_beam.runners.portability.fn_api_runner.FnApiRunner") as pipeline,
+        tft_beam.Context(temp_dir=str(tmp_path)),
+    ):
+        transform_fn = (
+            pipeline | beam.Create(instances),
+            metadata,
+        ) | tft_beam.AnalyzeDataset(
+            lambda inputs: preprocessing_fn(inputs, plan.to_custom_config())
+        )
+        _ = transform_fn | tft_beam.WriteTransformFn(str(tmp_path / "transform"))
+    raw = tf.io.parse_example([serialize(row, dtypes) for row in rows], spec)
+    layer = tft.TFTransformOutput(str(tmp_path / "transform")).transform_features_layer()
+    return {name: tensor.numpy() for name, tensor in layer(raw).items()}
+
+
+def serialize(row, dtypes):
+    def feature(value, dtype):
+        if dtype == tf.string:
+            return tf.train.Feature(bytes_list=tf.train.BytesList(value=[value.encode()]))
+        if dtype == tf.int64:
+            return tf.train.Feature(int64_list=tf.train.Int64List(value=[value]))
+        return tf.train.Feature(float_list=tf.train.FloatList(value=[value]))
+
+    features = {name: feature(value, dtypes[name]) for name, value in row.items()}
+    return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
+
+
+def make_plan(label, numeric=(), categorical=()):
+    return TabularPlan(
+        label=label,
+        numeric=numeric,
+        categorical=categorical,
+        ignored={},
+        slices=(),
+        training=TRAINING,
+    )
+
+
+def test_numbers_categories_and_a_text_label(tmp_path):
+    label = LabelPlan(column="y", problem_type="binary", values="text", classes=("no", "yes"))
+    plan = make_plan(
+        label,
+        numeric=(
+            NumericFeature(column="a b", key="a_b", num_buckets=2, has_missing=True),
+            NumericFeature(column="text", key="text", num_buckets=2, has_missing=False),
+        ),
+        categorical=(
+            CategoricalFeature(column="city", key="city"),
+            CategoricalFeature(column="code", key="code", hash_buckets=5),
+        ),
+    )
+    dtypes = {
+        "a b": tf.int64,
+        "text": tf.string,
+        "city": tf.string,
+        "code": tf.int64,
+        "y": tf.string,
+    }
+    rows = [
+        {"a b": 1, "text": " 1.5", "city": "Oslo", "code": 7, "y": "yes"},
+        {"a b": 3, "text": "NA", "city": "Oslo", "code": 7, "y": " no"},
+        {"text": "-2.5e0", "city": "Rome", "y": "no"},
+        {"a b": 5, "text": "1.0", "y": "yes"},
+        {"a b": 7, "text": "0", "city": "Oslo", "code": 8, "y": "no"},
+    ]
+    out = transform(tmp_path, plan, dtypes, rows)
+    # 1, 3, 5, 7 have mean 4 and standard deviation sqrt((9 + 1 + 1 + 9) / 4) = sqrt(5).
+    assert out["a_b"] == pytest.approx(np.array([-3, -1, 0, 1, 3]) / 5**0.5, abs=1e-5)
+    assert out["a_b_is_missing"].tolist() == [0, 0, 1, 0, 0]
+    assert out["a_b_bucket"].tolist() == [0, 0, 2, 1, 1]  # 2 = missing
+    # 1.5, -2.5, 1, 0 have mean 0 and variance (2.25 + 6.25 + 1) / 4 = 2.375.
+    assert out["text"] == pytest.approx(np.array([1.5, 0, -2.5, 1, 0]) / 2.375**0.5, abs=1e-5)
+    assert "text_is_missing" not in out
+    # Oslo is the most frequent one; then Rome and "[missing]", each once.
+    assert out["city"].tolist()[:2] == [0, 0]
+    assert {out["city"][2], out["city"][3]} == {1, 2}
+    assert out["code"][0] == out["code"][1]
+    assert 0 <= out["code"].min() <= out["code"].max() < 5
+    assert out["label"].tolist() == [b"yes", b"no", b"no", b"yes", b"no"]
+
+
+@pytest.mark.parametrize(
+    ("problem_type", "dtype", "values", "expected"),
+    [
+        ("multi-class", tf.float32, [0.0, 2.0], [b"0", b"2"]),
+        ("multi-class", tf.int64, [3, -1], [b"3", b"-1"]),
+        ("regression", tf.int64, [3, 4], [3.0, 4.0]),
+        ("regression", tf.string, ["3.5", "4"], [3.5, 4.0]),
+    ],
+)
+def test_labels_of_all_types(tmp_path, problem_type, dtype, values, expected):
+    label = LabelPlan(column="y", problem_type=problem_type, values="number")
+    rows = [{"y": value} for value in values]
+    assert transform(tmp_path, make_plan(label), {"y": dtype}, rows)["label"].tolist() == expected

@@ -1,0 +1,75 @@
+import sys
+
+import pytest
+
+from pipelines.config import load_config
+from pipelines.data.profile import profile_csv
+from pipelines.errors import BadInputError
+from pipelines.model_code import choose_model_code
+
+CODE = "def preprocessing_fn(inputs):\n    return inputs\n\n\ndef trainer_fn(args, schema):\n    return {}\n"
+
+
+@pytest.fixture
+def data(tmp_path):
+    file = tmp_path / "data.csv"
+    file.write_text("x,y\n" + "".join(f"{number}.5,{number}.5\n" for number in range(40)))
+    return file
+
+
+def choose(data, *settings):
+    config = load_config(data=str(data), label="y", settings=settings)
+    return choose_model_code(config, profile_csv([data]))
+
+
+def test_without_a_module_it_is_the_generic_model(data):
+    code = choose(data, "trainer.train_steps=7", "trainer.custom_config.a=1")
+    assert code.trainer_path == "pipelines.tabular.training.trainer_fn"
+    assert code.plan.label.problem_type == "regression"
+    assert code.train_steps == 7
+    assert code.custom_config["a"] == 1
+    assert code.required_label == "y"
+
+
+def test_a_module_by_import_path(data, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "code_of_a_user.py").write_text(CODE)
+    code = choose(data, "module.path=code_of_a_user", "data.problem_type=regression")
+    assert code.preprocessing_fn == "code_of_a_user.preprocessing_fn"
+    assert (code.trainer, code.trainer_path) == ("trainer_fn", "code_of_a_user.trainer_fn")
+    assert (code.train_steps, code.eval_steps, code.label) == (1_000, 150, None)
+    assert code.thresholds[0].metric == "root_mean_squared_error"
+    assert code.required_label is None
+
+
+def test_a_module_file_with_run_fn(data, tmp_path):
+    file = tmp_path / "code.py"
+    file.write_text(CODE.replace("trainer_fn(args, schema)", "run_fn(fn_args)"))
+    bound = 'evaluator.thresholds=[{metric = "auc", lower = 0.6}]'
+    code = choose(data, f"module.file={file}", "evaluator.label=y_xf", bound)
+    assert (code.trainer, code.trainer_path, code.module_file) == ("run_fn", None, str(file))
+    assert code.label == "y_xf"
+    assert "auc" in code.metrics  # the thresholds tell that it is a binary problem
+    module, function = code.preprocessing_fn.rsplit(".", 1)
+    assert callable(getattr(sys.modules[module], function))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def trainer_fn(a, b): ...", r"defines no preprocessing_fn\. Its functions: trainer_fn"),
+        ("def preprocessing_fn(a): ...", "defines no trainer_fn or run_fn"),
+        ("import no_such_thing", "ModuleNotFoundError: No module named 'no_such_thing'"),
+        ("def x(:", "SyntaxError"),
+    ],
+)
+def test_modules_that_cannot_be_used(data, tmp_path, text, message):
+    file = tmp_path / "code.py"
+    file.write_text(text)
+    with pytest.raises(BadInputError, match=message):
+        choose(data, f"module.file={file}")
+
+
+def test_a_module_file_that_is_not_there(data, tmp_path):
+    with pytest.raises(BadInputError, match=r"none\.py' does not exist"):
+        choose(data, f"module.file={tmp_path / 'none.py'}")
