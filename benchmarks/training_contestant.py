@@ -1,0 +1,112 @@
+"""One contestant of `training_steps.py`: trains a small DNN and prints its steps per second.
+
+python training_contestant.py (estimator|reference|keras) [--steps-per-execution N] [--jit]
+
+`estimator` is `estimator_core`, `reference` is `tf.estimator` itself, which needs an interpreter
+with TensorFlow 2.15 or older: this file imports nothing else of the project.
+"""
+
+import argparse
+import json
+import tempfile
+import time
+
+import numpy as np
+import tensorflow as tf
+
+BATCH_SIZE = 128
+HIDDEN_UNITS = [64, 32]
+EXAMPLES = 50_000
+CATEGORIES = {"a": 100, "b": 1000}
+EMBEDDING_DIMENSION = 8
+NUMBERS = ("x", "y", "z")
+
+
+def dataset():
+    """Returns an endless dataset of (features, label) batches from memory."""
+    rng = np.random.default_rng(0)
+    features = {name: rng.normal(size=(EXAMPLES, 1)).astype(np.float32) for name in NUMBERS}
+    for name, size in CATEGORIES.items():
+        features[name] = rng.integers(0, size, (EXAMPLES, 1))
+    label = (features["x"] + features["y"] * (features["a"] % 3) > 0).astype(np.int64)
+    examples = tf.data.Dataset.from_tensor_slices((features, label))
+    return examples.shuffle(10_000, seed=0).repeat().batch(BATCH_SIZE).prefetch(tf.data.AUTOTUNE)
+
+
+def estimator_steps_per_sec(estimator, session_run_hook, warm_up_steps, steps):
+    """Trains a DNNClassifier of an Estimator API."""
+
+    class Stopwatch(session_run_hook):
+        """Notes the time after the warm-up and at the last step."""
+
+        def begin(self):
+            self.done, self.first_secs, self.last_secs = 0, None, None
+
+        def after_run(self, run_context, run_values):
+            self.done += 1
+            if self.done == warm_up_steps:
+                self.first_secs = time.perf_counter()
+            self.last_secs = time.perf_counter()
+
+    columns = [tf.feature_column.numeric_column(name) for name in NUMBERS]
+    for name, size in CATEGORIES.items():
+        ids = tf.feature_column.categorical_column_with_identity(name, size)
+        columns.append(tf.feature_column.embedding_column(ids, EMBEDDING_DIMENSION))
+    stopwatch = Stopwatch()
+    with tempfile.TemporaryDirectory() as model_dir:
+        classifier = estimator.DNNClassifier(
+            HIDDEN_UNITS, columns, model_dir=model_dir, optimizer="Adam"
+        )
+        classifier.train(dataset, hooks=[stopwatch], max_steps=warm_up_steps + steps)
+    return steps / (stopwatch.last_secs - stopwatch.first_secs)
+
+
+def keras_steps_per_sec(steps_per_execution, jit_compile, warm_up_steps, steps):
+    """Trains the same network with Keras's fit."""
+    inputs = {name: tf.keras.Input((1,), name=name) for name in NUMBERS}
+    parts = list(inputs.values())
+    for name, size in CATEGORIES.items():
+        inputs[name] = tf.keras.Input((1,), name=name, dtype="int64")
+        embedding = tf.keras.layers.Embedding(size, EMBEDDING_DIMENSION)(inputs[name])
+        parts.append(tf.keras.layers.Flatten()(embedding))
+    hidden = tf.keras.layers.Concatenate()(parts)
+    for units in HIDDEN_UNITS:
+        hidden = tf.keras.layers.Dense(units, activation="relu")(hidden)
+    model = tf.keras.Model(inputs, tf.keras.layers.Dense(1)(hidden))
+    model.compile(
+        optimizer=tf.keras.optimizers.Adam(),
+        loss=tf.keras.losses.BinaryCrossentropy(from_logits=True),
+        steps_per_execution=steps_per_execution,
+        jit_compile=jit_compile,
+    )
+    data = dataset()
+    model.fit(data, steps_per_epoch=warm_up_steps, verbose=0)
+    start = time.perf_counter()
+    model.fit(data, steps_per_epoch=steps, verbose=0)
+    return steps / (time.perf_counter() - start)
+
+
+def main():
+    """Prints {"steps_per_sec": ..., "version": ...}."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("kind", choices=("estimator", "reference", "keras"))
+    parser.add_argument("--steps-per-execution", type=int, default=1)
+    parser.add_argument("--jit", action="store_true")
+    parser.add_argument("--warm-up-steps", type=int, default=300)
+    parser.add_argument("--steps", type=int, default=2000)
+    args = parser.parse_args()
+    length = (args.warm_up_steps, args.steps)
+    if args.kind == "keras":
+        speed = keras_steps_per_sec(args.steps_per_execution, args.jit, *length)
+    elif args.kind == "reference":
+        speed = estimator_steps_per_sec(tf.estimator, tf.estimator.SessionRunHook, *length)
+    else:
+        import estimator_core
+        from estimator_core import tf1
+
+        speed = estimator_steps_per_sec(estimator_core, tf1.train.SessionRunHook, *length)
+    print(json.dumps({"steps_per_sec": speed, "version": tf.__version__}))
+
+
+if __name__ == "__main__":
+    main()
