@@ -20,7 +20,7 @@ from tfx.types.artifact import Artifact
 from tfx.utils import io_utils, json_utils, path_utils, proto_utils
 from tfx_bsl.tfxio import tensor_adapter
 
-from components.evaluator import extraction, verdict
+from components.evaluator import batched_evaluation, extraction, verdict
 from components.evaluator.eval_model import eval_model_path
 
 _logger = logging.getLogger(__name__)
@@ -130,19 +130,20 @@ class Executor(base_beam_executor.BaseBeamExecutor):
             for model, spec in zip(models, config.model_specs, strict=True)
         ]
         with self._make_beam_pipeline() as pipeline:
-            extracts = (
+            batches = (
                 pipeline
                 | "Files" >> beam.Create(request.files())
                 | "Spread" >> beam.Reshuffle()
                 | "ReadAndEvaluate" >> beam.ParDo(extraction.ReadAndEvaluate(models, raw_features))
-                | "ToExtracts" >> beam.FlatMap(extraction.to_extracts, raw_features.example_weight)
             )
-            evaluation = extracts | "ExtractAndEvaluate" >> tfma.ExtractAndEvaluate(
-                extractors=[
-                    tfma.extractors.SliceKeyExtractor(eval_config=config, materialize=False)
-                ],
-                evaluators=tfma.default_evaluators(eval_config=config, eval_shared_model=named),
-            )
+            if batched_evaluation.Computations.from_config(config) is not None:
+                evaluation = batched_evaluation.evaluate(
+                    batches, config, raw_features.example_weight
+                )
+            else:
+                evaluation = _evaluate_by_example(
+                    batches, config, named, raw_features.example_weight
+                )
             _ = evaluation | "WriteResults" >> tfma.WriteResults(
                 writers=tfma.default_writers(
                     output_path=request.evaluation_uri,
@@ -237,6 +238,24 @@ def _model_to_evaluate(
         path=path,
         prediction_key=spec.prediction_key,
         label_key=spec.label_key,
+    )
+
+
+def _evaluate_by_example(
+    batches: beam.PCollection,
+    config: config_pb2.EvalConfig,
+    models: list[tfma.EvalSharedModel],
+    example_weight: str,
+) -> dict[str, beam.PCollection]:
+    """Returns the evaluation by TFMA's own evaluator, which knows all metrics and options."""
+    return (
+        batches
+        | "ToExtracts" >> beam.FlatMap(extraction.to_extracts, example_weight)
+        | "ExtractAndEvaluate"
+        >> tfma.ExtractAndEvaluate(
+            extractors=[tfma.extractors.SliceKeyExtractor(eval_config=config, materialize=False)],
+            evaluators=tfma.default_evaluators(eval_config=config, eval_shared_model=models),
+        )
     )
 
 

@@ -107,6 +107,19 @@ class Batch:
     predictions: Mapping[str, npt.NDArray[Any]]
     features: Mapping[str, Sequence[Sequence[Any] | None]]
 
+    def example_weights(self, name: str) -> npt.NDArray[np.float64]:
+        """Returns the feature `name` as weights: `[batch_size]`.
+
+        Raises:
+            ValueError: An example does not have exactly one value of it.
+        """
+        for values in self.features.get(name, [None]):
+            if values is None or len(values) != 1:
+                raise ValueError(
+                    f"Each example needs one value of {name!r}, which weighs it. Received: {values}"
+                )
+        return np.array([values[0] for values in self.features[name] if values], np.float64)
+
 
 class ReadAndEvaluate(beam.DoFn):
     """Turns the path of a TFRecord file of tf.Examples into `Batch`es.
@@ -195,6 +208,7 @@ def to_extracts(batch: Batch, example_weight: str = "") -> Iterator[dict[str, An
     single = len(batch.predictions) == 1
     rows = {name: _rows(values) for name, values in batch.predictions.items()}
     labels = _rows(batch.labels)
+    weights = batch.example_weights(example_weight) if example_weight else None
     for i, label in enumerate(labels):
         features = {
             name: np.asarray(column[i])
@@ -211,10 +225,8 @@ def to_extracts(batch: Batch, example_weight: str = "") -> Iterator[dict[str, An
                 else {name: values[i] for name, values in rows.items()}
             ),
         }
-        if example_weight:
-            if example_weight not in features:
-                raise ValueError(f"An example has no {example_weight!r}, which weighs it.")
-            extracts[tfma.EXAMPLE_WEIGHTS_KEY] = features[example_weight].astype(np.float64)
+        if weights is not None:
+            extracts[tfma.EXAMPLE_WEIGHTS_KEY] = weights[i : i + 1]
         yield extracts
 
 
