@@ -1,0 +1,108 @@
+"""Evaluation models whose predictions are raw columns, so that every metric is known beforehand."""
+
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorflow as tf
+from tensorflow_model_analysis.proto import config_pb2
+from tfx.types import standard_artifacts
+from tfx.types.artifact import Artifact
+from tfx.utils import json_utils, proto_utils
+
+import estimator_core as estimator
+from components.evaluator import executor
+from components.evaluator.verdict import Verdict, load_verdict
+from estimator_core import tf1
+
+BEAM_ARGS = ["--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"]
+
+
+@pytest.fixture
+def make_model(tmp_path: Path, make_artifact: Callable[..., Artifact]) -> Callable[..., Artifact]:
+    """Returns a function that exports a Model artifact with an evaluation model."""
+
+    def make(
+        parsing: Mapping[str, Any],
+        predict: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+        label: Callable[[Mapping[str, Any]], Any],
+        name: str = "model",
+    ) -> Artifact:
+        def model_fn(features: Any, labels: Any, mode: str) -> estimator.EstimatorSpec:
+            step = tf1.train.get_global_step()
+            return estimator.EstimatorSpec(
+                mode,
+                predictions=predict(features),
+                loss=tf.constant(0.0),
+                train_op=tf1.assign_add(step, 1),
+            )
+
+        def input_fn() -> tf.data.Dataset:
+            blank = {
+                key: tf.zeros([1, *spec.shape], spec.dtype)
+                if spec.dtype != tf.string
+                else tf.constant([""])
+                for key, spec in parsing.items()
+            }
+            return tf.data.Dataset.from_tensors((blank, label(blank)))
+
+        def eval_input_receiver_fn() -> estimator.export.EvalInputReceiver:
+            serialized = tf1.placeholder(tf.string, [None])
+            features = tf.io.parse_example(serialized, dict(parsing))
+            return estimator.export.EvalInputReceiver(
+                features=features, receiver_tensors={"examples": serialized}, labels=label(features)
+            )
+
+        model_dir = tmp_path / f"{name}_dir"
+        trained = estimator.Estimator(model_fn, str(model_dir)).train(input_fn, steps=1)
+        exported = trained.experimental_export_all_saved_models(
+            str(model_dir / "export"), {estimator.ModeKeys.EVAL: eval_input_receiver_fn}
+        )
+        artifact = make_artifact(standard_artifacts.Model, name)
+        shutil.copytree(exported.decode(), Path(artifact.uri) / "Format-TFMA")
+        return artifact
+
+    return make
+
+
+class Evaluation:
+    """What an execution of the Evaluator left."""
+
+    def __init__(self, evaluation: Artifact, blessing: Artifact):
+        self.evaluation = evaluation
+        self.blessing = blessing
+
+    @property
+    def verdict(self) -> Verdict:
+        return load_verdict(self.evaluation.uri)
+
+
+@pytest.fixture
+def evaluate(make_artifact: Callable[..., Artifact]) -> Callable[..., Evaluation]:
+    """Returns a function that executes the Evaluator."""
+    executions = 0
+
+    def run(
+        examples: Artifact, model: Artifact, eval_config: config_pb2.EvalConfig, **inputs: Artifact
+    ) -> Evaluation:
+        nonlocal executions
+        executions += 1
+        evaluation = make_artifact(standard_artifacts.ModelEvaluation, f"evaluation/{executions}")
+        blessing = make_artifact(standard_artifacts.ModelBlessing, f"blessing/{executions}")
+        executor.Executor(executor.Executor.Context(beam_pipeline_args=BEAM_ARGS)).Do(
+            {
+                "examples": [examples],
+                "model": [model],
+                **{key: [artifact] for key, artifact in inputs.items()},
+            },
+            {"evaluation": [evaluation], "blessing": [blessing]},
+            {
+                "eval_config": proto_utils.proto_to_json(eval_config),
+                "example_splits": json_utils.dumps(None),
+            },
+        )
+        return Evaluation(evaluation, blessing)
+
+    return run

@@ -1,0 +1,357 @@
+import json
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import sklearn.metrics
+import tensorflow as tf
+import tensorflow_model_analysis as tfma
+from google.protobuf import text_format
+from tensorflow_metadata.proto.v0 import schema_pb2
+from tensorflow_model_analysis.proto import config_pb2
+from tfx.types import standard_artifacts
+from tfx.types.artifact import Artifact
+from tfx.utils import io_utils
+
+from components.evaluator import batched_evaluation
+
+Make = Callable[..., Any]
+
+FLOAT = tf.io.FixedLenFeature([], tf.float32)
+STRING = tf.io.FixedLenFeature([], tf.string)
+
+
+def eval_config(text: str) -> config_pb2.EvalConfig:
+    return text_format.Parse(text, config_pb2.EvalConfig())
+
+
+def binary_rows(count: int = 200) -> list[dict[str, Any]]:
+    """Rows of a trip whose tip, above a fifth of the fare, is the label; every 10th has no hour."""
+    random = np.random.default_rng(7)
+    rows = []
+    for i in range(count):
+        fare, score = float(random.uniform(5, 50)), float(random.uniform(0.01, 0.99))
+        tip = fare * (0.3 if random.uniform() < score else 0.1)
+        hour = None if i % 10 == 0 else i % 3
+        rows.append({"fare": fare, "tip": tip, "score": score, "hour": hour, "weight": 1.0 + i % 4})
+    return rows
+
+
+def tipped(rows: list[dict[str, Any]]) -> np.ndarray:
+    return np.array([row["tip"] > 0.2 * row["fare"] for row in rows])
+
+
+def scores(rows: list[dict[str, Any]]) -> np.ndarray:
+    return np.array([row["score"] for row in rows])
+
+
+@pytest.fixture
+def binary_model(make_model: Make) -> Artifact:
+    return make_model(
+        {"fare": FLOAT, "tip": FLOAT, "score": FLOAT},
+        predict=lambda f: {
+            "logistic": f["score"][:, tf.newaxis],
+            "probabilities": tf.stack([1 - f["score"], f["score"]], axis=1),
+            "class_ids": tf.cast(f["score"] > 0.5, tf.int64)[:, tf.newaxis],
+        },
+        label=lambda f: tf.cast(f["tip"] > 0.2 * f["fare"], tf.int64),
+    )
+
+
+BINARY = """
+  model_specs {} slicing_specs {} slicing_specs { feature_keys: "hour" }
+  metrics_specs {
+    metrics { class_name: "ExampleCount" } metrics { class_name: "BinaryAccuracy" }
+    metrics { class_name: "AUC" per_slice_thresholds {
+      slicing_specs {} threshold { value_threshold { lower_bound { value: %s } } } } }
+  }
+"""
+
+
+def test_a_derived_label_is_evaluated_per_slice(
+    make_examples: Make, binary_model: Artifact, evaluate: Make
+) -> None:
+    rows = binary_rows()
+    result = evaluate(make_examples(rows), binary_model, eval_config(BINARY % 0.6))
+    metrics = result.verdict.metrics
+    assert metrics["example_count"] == 200
+    # TFMA interpolates AUC over 10,000 thresholds.
+    auc = sklearn.metrics.roc_auc_score(tipped(rows), scores(rows))
+    assert metrics["auc"] == pytest.approx(auc, abs=1e-3)
+    assert metrics["binary_accuracy"] == pytest.approx(
+        np.mean((scores(rows) > 0.5) == tipped(rows))
+    )
+    # 20 rows have no hour, and belong to no slice of it.
+    assert sorted(result.verdict.slices) == ["hour:0", "hour:1", "hour:2"]
+    for hour in range(3):
+        part = [row for row in rows if row["hour"] == hour]
+        sliced = result.verdict.slices[f"hour:{hour}"]
+        assert sliced["example_count"] == len(part)
+        assert sliced["binary_accuracy"] == pytest.approx(
+            np.mean((scores(part) > 0.5) == tipped(part))
+        )
+
+
+def test_a_blessed_model_has_stock_properties_files_and_results(
+    make_examples: Make, binary_model: Artifact, evaluate: Make
+) -> None:
+    binary_model.id = 5
+    result = evaluate(make_examples(binary_rows()), binary_model, eval_config(BINARY % 0.6))
+    assert result.verdict.blessed
+    assert result.verdict.failures == []
+    blessing = result.blessing
+    assert os.listdir(blessing.uri) == ["BLESSED"]
+    assert blessing.get_int_custom_property("blessed") == 1
+    assert blessing.get_string_custom_property("current_model") == binary_model.uri
+    assert blessing.get_int_custom_property("current_model_id") == 5
+    # What TFMA's own viewers read.
+    loaded = tfma.load_eval_result(result.evaluation.uri)
+    assert len(loaded.slicing_metrics) == 4
+    assert tfma.load_validation_result(result.evaluation.uri).validation_ok
+
+
+def test_an_unreached_threshold_is_told_in_words(
+    make_examples: Make, binary_model: Artifact, evaluate: Make
+) -> None:
+    result = evaluate(make_examples(binary_rows()), binary_model, eval_config(BINARY % 0.99))
+    auc = result.verdict.metrics["auc"]
+    sentence = f"auc {auc:.6g} is below the lower bound 0.99 (slice: Overall)"
+    assert result.verdict.failures == [sentence]
+    assert os.listdir(result.blessing.uri) == ["NOT_BLESSED"]
+    assert result.blessing.get_int_custom_property("blessed") == 0
+    assert result.blessing.get_string_custom_property("blessing_message") == sentence
+    with open(os.path.join(result.evaluation.uri, "verdict.json")) as file:
+        assert json.load(file)["blessed"] is False
+
+
+def test_without_thresholds_a_model_is_not_blessed(
+    make_examples: Make, binary_model: Artifact, evaluate: Make
+) -> None:
+    config = eval_config('metrics_specs { metrics { class_name: "ExampleCount" } }')
+    verdict = evaluate(make_examples(binary_rows(10)), binary_model, config).verdict
+    assert not verdict.blessed
+    assert "No threshold is configured" in verdict.failures[0]
+    assert verdict.metrics == {"example_count": 10}
+
+
+CHANGE = """
+  model_specs {}
+  metrics_specs { metrics { class_name: "BinaryAccuracy" threshold { change_threshold {
+    direction: HIGHER_IS_BETTER absolute { value: -0.01 } } } } }
+"""
+
+
+def test_a_worse_model_than_the_baseline_is_not_blessed(
+    make_examples: Make, make_model: Make, binary_model: Artifact, evaluate: Make
+) -> None:
+    rows = [{"fare": 10.0, "tip": 3.0, "score": 0.9}] * 3 + [
+        {"fare": 10.0, "tip": 1.0, "score": 0.9}
+    ]
+    # The model says 1 to all: right in 3 of 4. The baseline says 0 to all: right in 1 of 4.
+    baseline = make_model(
+        {"fare": FLOAT, "tip": FLOAT},
+        predict=lambda f: {"logistic": 0.0 * f["fare"]},
+        label=lambda f: tf.cast(f["tip"] > 0.2 * f["fare"], tf.int64),
+        name="baseline",
+    )
+    examples, config = make_examples(rows), eval_config(CHANGE)
+    better = evaluate(examples, binary_model, config, baseline_model=baseline)
+    assert better.verdict.blessed
+    assert better.verdict.metrics == {"binary_accuracy": 0.75, "binary_accuracy_diff": 0.5}
+    assert better.verdict.baseline_metrics == {"binary_accuracy": 0.25}
+    assert better.blessing.get_string_custom_property("baseline_model") == baseline.uri
+    worse = evaluate(examples, baseline, config, baseline_model=binary_model)
+    assert worse.verdict.failures == [
+        "binary_accuracy changed by -0.5 from the baseline's 0.75 to 0.25, where at least -0.01 is "
+        "asked for (slice: Overall)"
+    ]
+    # The first model of all has no baseline, and nothing to be worse than.
+    assert evaluate(examples, baseline, config).verdict.blessed
+
+
+def test_string_labels_of_a_multi_class_model(
+    make_examples: Make, make_model: Make, evaluate: Make
+) -> None:
+    classes = ["setosa", "versicolor", "virginica"]
+    rows = [
+        {"species": "virginica", "a": 0.1, "b": 0.2, "c": 0.7},  # right
+        {"species": "setosa", "a": 0.5, "b": 0.3, "c": 0.2},  # right
+        {"species": "versicolor", "a": 0.6, "b": 0.3, "c": 0.1},  # wrong
+        {"species": "setosa", "a": 0.8, "b": 0.1, "c": 0.1},  # right
+    ]
+    model = make_model(
+        {"species": STRING, "a": FLOAT, "b": FLOAT, "c": FLOAT},
+        predict=lambda f: {
+            "probabilities": tf.stack([f["a"], f["b"], f["c"]], axis=1),
+            "all_classes": tf.tile([classes], [tf.shape(f["a"])[0], 1]),
+        },
+        label=lambda f: f["species"],
+    )
+    config = eval_config(
+        """metrics_specs {
+          metrics { class_name: "SparseCategoricalAccuracy"
+                    threshold { value_threshold { lower_bound { value: 0.7 } } } }
+          metrics { class_name: "SparseCategoricalCrossentropy" } }"""
+    )
+    verdict = evaluate(make_examples(rows), model, config).verdict
+    assert verdict.blessed
+    assert verdict.metrics == {
+        "sparse_categorical_accuracy": 0.75,
+        "sparse_categorical_crossentropy": pytest.approx(
+            -np.log([0.7, 0.5, 0.3, 0.8]).mean(), rel=1e-5
+        ),
+    }
+
+
+def test_a_label_outside_the_vocabulary_is_named(
+    make_examples: Make, make_model: Make, evaluate: Make
+) -> None:
+    model = make_model(
+        {"species": STRING, "a": FLOAT},
+        predict=lambda f: {
+            "logistic": f["a"],
+            "all_classes": tf.tile([["no", "yes"]], [tf.shape(f["a"])[0], 1]),
+        },
+        label=lambda f: f["species"],
+    )
+    config = eval_config('metrics_specs { metrics { class_name: "AUC" } }')
+    with pytest.raises(Exception, match="label b'maybe' is not one of the model's classes"):
+        evaluate(make_examples([{"species": "maybe", "a": 0.5}]), model, config)
+
+
+def test_regression(make_examples: Make, make_model: Make, evaluate: Make) -> None:
+    rows = [{"y": 1.0, "p": 2.0}, {"y": 3.0, "p": 0.0}, {"y": -1.0, "p": -1.5}]
+    model = make_model(
+        {"y": FLOAT, "p": FLOAT},
+        predict=lambda f: {"predictions": f["p"][:, tf.newaxis]},
+        label=lambda f: f["y"],
+    )
+    config = eval_config(
+        """metrics_specs {
+          metrics { class_name: "MeanSquaredError" } metrics { class_name: "MeanAbsoluteError" }
+          metrics { class_name: "RootMeanSquaredError"
+                    threshold { value_threshold { upper_bound { value: 1.5 } } } }
+          metrics { class_name: "MeanLabel" } metrics { class_name: "MeanPrediction" } }"""
+    )
+    verdict = evaluate(make_examples(rows), model, config).verdict
+    # Errors -1, 3, 0.5: squares 1 + 9 + 0.25 = 10.25, absolute values 4.5.
+    assert verdict.metrics == {
+        "mean_squared_error": pytest.approx(10.25 / 3),
+        "mean_absolute_error": pytest.approx(1.5),
+        "root_mean_squared_error": pytest.approx((10.25 / 3) ** 0.5, rel=1e-6),
+        "mean_label": pytest.approx(1.0),
+        "mean_prediction": pytest.approx(0.5 / 3),
+    }
+    assert verdict.failures == [
+        "root_mean_squared_error 1.84842 is above the upper bound 1.5 (slice: Overall)"
+    ]
+
+
+def test_a_model_that_is_no_estimator_is_evaluated_on_its_serving_signature(
+    make_examples: Make, make_artifact: Make, evaluate: Make
+) -> None:
+    class Model(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
+        def serve(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
+            parsed = tf.io.parse_example(examples, {"score": FLOAT})
+            return {"outputs": parsed["score"][:, tf.newaxis]}
+
+    model = make_artifact(standard_artifacts.Model)
+    module = Model()
+    tf.saved_model.save(
+        module, f"{model.uri}/Format-Serving", signatures={"serving_default": module.serve}
+    )
+    rows = [{"label": label, "score": score} for label, score in ((1, 0.9), (0, 0.2), (1, 0.3))]
+    config = eval_config(
+        """model_specs { label_key: "label" }
+        metrics_specs { metrics { class_name: "BinaryAccuracy"
+          threshold { value_threshold { lower_bound { value: 0.5 } } } } }"""
+    )
+    result = evaluate(make_examples(rows), model, config)
+    assert result.verdict.blessed
+    assert result.verdict.metrics == {"binary_accuracy": pytest.approx(2 / 3)}
+
+
+ALL_METRICS = """
+  model_specs { example_weight_key: "weight" }
+  slicing_specs {} slicing_specs { feature_keys: "hour" }
+  slicing_specs { feature_values { key: "hour" value: "2" } }
+  metrics_specs {
+    metrics { class_name: "ExampleCount" } metrics { class_name: "WeightedExampleCount" }
+    metrics { class_name: "AUC" } metrics { class_name: "AUCPrecisionRecall" }
+    metrics { class_name: "BinaryAccuracy" } metrics { class_name: "BinaryCrossentropy" }
+    metrics { class_name: "Precision" } metrics { class_name: "Recall" }
+    metrics { class_name: "F1Score" } metrics { class_name: "Calibration" }
+    metrics { class_name: "MeanLabel" } metrics { class_name: "MeanPrediction" }
+    metrics { class_name: "RootMeanSquaredError" }
+    metrics { class_name: "CalibrationPlot" } metrics { class_name: "ConfusionMatrixPlot" }
+  }
+"""
+
+
+def test_metrics_over_arrays_are_those_of_tfma_example_by_example(
+    make_examples: Make, binary_model: Artifact, evaluate: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    examples, config = make_examples(binary_rows()), eval_config(ALL_METRICS)
+    assert batched_evaluation.Computations.from_config(config) is not None
+    over_arrays = evaluate(examples, binary_model, config)
+    monkeypatch.setattr(
+        batched_evaluation.Computations, "from_config", classmethod(lambda *_: None)
+    )
+    by_example = evaluate(examples, binary_model, config)
+    assert len(over_arrays.verdict.metrics) == 13
+    assert over_arrays.verdict.metrics == pytest.approx(by_example.verdict.metrics, rel=1e-5)
+    assert list(over_arrays.verdict.slices) == list(by_example.verdict.slices)
+    for name, metrics in by_example.verdict.slices.items():
+        assert over_arrays.verdict.slices[name] == pytest.approx(metrics, rel=1e-5)
+    plots = [tfma.load_eval_result(e.evaluation.uri).plots for e in (over_arrays, by_example)]
+    assert len(plots[0]) == len(plots[1]) == 4
+    by_slice = [{key: json.dumps(value, sort_keys=True) for key, value in p} for p in plots]
+    assert {k: len(v) for k, v in by_slice[0].items()} == {
+        k: len(v) for k, v in by_slice[1].items()
+    }
+
+
+def test_a_metric_that_is_not_known_over_arrays_is_computed_by_tfma(
+    make_examples: Make, binary_model: Artifact, evaluate: Make
+) -> None:
+    rows = binary_rows(50)
+    config = eval_config('metrics_specs { metrics { class_name: "SquaredPearsonCorrelation" } }')
+    assert batched_evaluation.Computations.from_config(config) is None
+    metrics = evaluate(make_examples(rows), binary_model, config).verdict.metrics
+    correlation = np.corrcoef(tipped(rows), scores(rows))[0, 1]
+    assert metrics == {"squared_pearson_correlation": pytest.approx(correlation**2, rel=1e-4)}
+
+
+def test_no_examples_is_a_failure(
+    make_examples: Make, binary_model: Artifact, evaluate: Make
+) -> None:
+    verdict = evaluate(make_examples([]), binary_model, eval_config(BINARY % 0.5)).verdict
+    assert not verdict.blessed
+    assert verdict.failures == ["There were no examples to evaluate the model on."]
+
+
+def test_slicing_by_what_is_no_column_lists_the_columns(
+    make_examples: Make, make_artifact: Make, binary_model: Artifact, evaluate: Make
+) -> None:
+    schema = make_artifact(standard_artifacts.Schema)
+    io_utils.write_pbtxt_file(
+        f"{schema.uri}/schema.pbtxt",
+        schema_pb2.Schema(feature=[schema_pb2.Feature(name=n) for n in ("fare", "hours")]),
+    )
+    with pytest.raises(ValueError, match=r"'hour', which is no raw feature.*: hours, fare"):
+        evaluate(
+            make_examples(binary_rows(5)), binary_model, eval_config(BINARY % 0.5), schema=schema
+        )
+
+
+def test_an_unknown_prediction_key_lists_the_choices(
+    make_examples: Make, binary_model: Artifact, evaluate: Make
+) -> None:
+    config = eval_config(
+        'model_specs { prediction_key: "logits" } metrics_specs { metrics { class_name: "AUC" } }'
+    )
+    with pytest.raises(Exception, match=r"one of: logistic, .*Received: prediction_key='logits'"):
+        evaluate(make_examples(binary_rows(5)), binary_model, config)
