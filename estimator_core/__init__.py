@@ -7,6 +7,7 @@ classifier.train(input_fn, max_steps=1000)
 """
 
 from estimator_core import export
+from estimator_core.add_metrics import add_metrics
 from estimator_core.canned import (
     DNNClassifier,
     DNNEstimator,
@@ -24,6 +25,25 @@ from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.export.best_exporter import BestExporter
 from estimator_core.export.exporters import Exporter, FinalExporter, LatestExporter
 from estimator_core.heads import BinaryClassHead, Head, MultiClassHead, RegressionHead
+from estimator_core.hooks import (
+    CheckpointSaverHook,
+    CheckpointSaverListener,
+    FeedFnHook,
+    FinalOpsHook,
+    GlobalStepWaiterHook,
+    LoggingTensorHook,
+    NanLossDuringTrainingError,
+    NanTensorHook,
+    ProfilerHook,
+    SecondOrStepTimer,
+    SessionRunArgs,
+    SessionRunContext,
+    SessionRunHook,
+    SessionRunValues,
+    StepCounterHook,
+    StopAtStepHook,
+    SummarySaverHook,
+)
 from estimator_core.mode_keys import ModeKeys
 from estimator_core.run_config import RunConfig
 from estimator_core.training.specs import EvalSpec, TrainSpec
@@ -32,6 +52,8 @@ from estimator_core.training.train_and_evaluate import train_and_evaluate
 __all__ = [
     "BestExporter",
     "BinaryClassHead",
+    "CheckpointSaverHook",
+    "CheckpointSaverListener",
     "DNNClassifier",
     "DNNEstimator",
     "DNNLinearCombinedClassifier",
@@ -42,19 +64,35 @@ __all__ = [
     "EstimatorSpec",
     "EvalSpec",
     "Exporter",
+    "FeedFnHook",
     "FinalExporter",
+    "FinalOpsHook",
+    "GlobalStepWaiterHook",
     "Head",
     "LatestExporter",
     "LinearClassifier",
     "LinearEstimator",
     "LinearRegressor",
+    "LoggingTensorHook",
     "ModeKeys",
     "MultiClassHead",
+    "NanLossDuringTrainingError",
+    "NanTensorHook",
+    "ProfilerHook",
     "RegressionHead",
     "RunConfig",
+    "SecondOrStepTimer",
+    "SessionRunArgs",
+    "SessionRunContext",
+    "SessionRunHook",
+    "SessionRunValues",
+    "StepCounterHook",
+    "StopAtStepHook",
+    "SummarySaverHook",
     "TrainSpec",
     "VocabInfo",
     "WarmStartSettings",
+    "add_metrics",
     "export",
     "train_and_evaluate",
 ]

@@ -342,7 +342,7 @@ class Estimator:
             spec = self._bound_model_fn(mode)(receiver.features, labels)
             outputs: dict[str, ExportOutput]
             if mode == ModeKeys.EVAL:
-                metrics = _metric_ops(spec)
+                metrics = spec.eval_metric_ops
                 outputs = {"eval": EvalOutput(spec.loss, spec.predictions or None, metrics, labels)}
             else:
                 outputs = spec.export_outputs_or_default()
@@ -479,22 +479,9 @@ def _selected(predictions: Any, keys: Any) -> Any:
     return selected
 
 
-def _metric_ops(spec: EstimatorSpec) -> dict[str, tuple[Any, Any]]:
-    """Returns the spec's metrics as (value, update_op) pairs."""
-    metrics = {}
-    for name, metric in spec.eval_metric_ops.items():
-        if not isinstance(metric, tuple):
-            raise ValueError(
-                f"Keras metrics are not supported in eval_metric_ops yet: give a (value, update_op) pair. "
-                f"Received: {name}={metric!r}"
-            )
-        metrics[name] = metric
-    return metrics
-
-
 def _evaluation_ops(spec: EstimatorSpec, global_step: Any) -> tuple[dict[str, Any], Any]:
     """Returns the values to read after an evaluation, and the operation that adds a batch to them."""
-    metrics = _metric_ops(spec)
+    metrics = dict(spec.eval_metric_ops)
     if _LOSS in metrics:
         raise ValueError(
             f"Metric with name {_LOSS!r} is not allowed, because Estimator already defines a default "

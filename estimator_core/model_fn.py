@@ -7,8 +7,12 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import tensorflow as tf
+
+from estimator_core import keras_graph
 from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.logs import logger
+from estimator_core.mode_keys import ModeKeys
 
 _MODEL_FN_ARGS = ("features", "labels", "mode", "params", "config")
 
@@ -78,7 +82,8 @@ def call_model_fn(
             arguments[name] = value
 
     logger.info("Calling model_fn.")
-    spec = model_fn(features=features, **arguments)
+    with keras_graph.collected_side_effects((features, labels)) as effects:
+        spec = model_fn(features=features, **arguments)
     logger.info("Done calling model_fn.")
     if not isinstance(spec, EstimatorSpec):
         raise ValueError(f"model_fn should return an EstimatorSpec. Received: {spec!r}")
@@ -86,7 +91,19 @@ def call_model_fn(
         raise ValueError(
             f"model_fn was called in mode {mode!r}. Received: EstimatorSpec(mode={spec.mode!r})"
         )
-    return spec
+    return _with_keras_effects(spec, effects)
+
+
+def _with_keras_effects(spec: EstimatorSpec, effects: keras_graph.SideEffects) -> EstimatorSpec:
+    """Returns the spec whose ops do what model_fn's Keras objects did by being called."""
+    if spec.mode == ModeKeys.TRAIN:
+        updates = [*effects.updates(), *effects.applied_gradients]
+        return spec._replace(train_op=tf.group(spec.train_op, *updates)) if updates else spec
+    metrics = {
+        name: metric if isinstance(metric, tuple) else keras_graph.metric_ops(metric, effects)
+        for name, metric in spec.eval_metric_ops.items()
+    }
+    return spec._replace(eval_metric_ops=metrics)
 
 
 def call_input_fn(

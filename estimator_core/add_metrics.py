@@ -1,0 +1,53 @@
+"""add_metrics: more evaluation metrics for an Estimator that exists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from estimator_core.estimator import Estimator
+from estimator_core.estimator_spec import EstimatorSpec
+from estimator_core.mode_keys import ModeKeys
+from estimator_core.model_fn import arg_names
+
+_METRIC_FN_ARGS = ("features", "labels", "predictions", "config")
+
+
+def add_metrics(estimator: Estimator, metric_fn: Callable[..., dict[str, Any]]) -> Estimator:
+    """Returns an Estimator like `estimator` that evaluates the metrics of `metric_fn` as well.
+
+    Example:
+        >>> def metric_fn(labels, predictions):
+        ...     return {"auc": tf.compat.v1.metrics.auc(labels, predictions["logistic"])}
+        >>> estimator = add_metrics(estimator, metric_fn)  # doctest: +SKIP
+
+    Args:
+        estimator: The Estimator to extend; it stays as it is, and both share the model_dir.
+        metric_fn: Function of any of `features`, `labels`, `predictions` and `config` that returns
+            metrics by name, as `EstimatorSpec`'s eval_metric_ops. A name that the Estimator has
+            already is replaced.
+
+    Raises:
+        ValueError: `metric_fn` takes other arguments.
+
+    Source: `tf.estimator.add_metrics`.
+    """
+    names = arg_names(metric_fn)
+    unknown = sorted(set(names) - set(_METRIC_FN_ARGS))
+    if unknown:
+        raise ValueError(f"metric_fn may take the arguments {_METRIC_FN_ARGS}. Received: {unknown}")
+
+    def model_fn(features: Any, labels: Any, mode: str, config: Any) -> EstimatorSpec:
+        spec = estimator.model_fn(features, labels, mode, config)
+        if mode != ModeKeys.EVAL:
+            return spec
+        values = {
+            "features": features,
+            "labels": labels,
+            "predictions": spec.predictions,
+            "config": config,
+        }
+        added = metric_fn(**{name: values[name] for name in names}) or {}
+        return spec._replace(eval_metric_ops={**spec.eval_metric_ops, **added})
+
+    return Estimator(model_fn, estimator.model_dir, estimator.config)

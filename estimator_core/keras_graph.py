@@ -1,0 +1,173 @@
+"""Keras objects inside a model_fn: what they do by calling must become part of the graph's ops.
+
+Keras 3 updates variables as a side effect: of `apply_gradients`, of a batch normalisation in
+training, of a dropout's random state, of a metric's `update_state`. Called in a `tf.Graph`, such an
+update is an operation that nobody runs. Here they are collected while model_fn runs, and
+`apply_gradients` is made to return the operation that model_fns written for tf.estimator expect.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import functools
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+from keras.src.backend.common import global_state  # no public name gives these counts
+
+from estimator_core import keras_optimizers, tf1
+
+_NAME_COUNTS = "object_name_uids"
+_UPDATE_PREFIXES = ("Assign", "ResourceScatter", "ResourceApply", "ResourceSparseApply")
+
+
+class SideEffects:
+    """What Keras objects did in a context.
+
+    Attributes:
+        inputs: Tensors that have to be there before anything is updated.
+        variables: The Keras variables that were made.
+        applied_gradients: The operation of each `apply_gradients`.
+    """
+
+    def __init__(self, inputs: Sequence[Any] = ()) -> None:
+        self.inputs = [tensor for tensor in inputs if tf.is_tensor(tensor)]
+        self.variables: list[Any] = []
+        self.applied_gradients: list[tf.Operation] = []
+
+    def updates(self, variables: Iterable[Any] | None = None) -> list[tf.Operation]:
+        """Returns the operations of the default graph that update `variables`.
+
+        Initializers do not count, nor does what a function does when it is called.
+
+        Args:
+            variables: Keras or TensorFlow variables; None takes all that were made.
+        """
+        handles = {}
+        for variable in self.variables if variables is None else variables:
+            variable = _tf_variable(variable)
+            if tf.is_symbolic_tensor(variable.handle):
+                handles[variable.handle.name] = variable.initializer
+        return [
+            operation
+            for operation in tf1.get_default_graph().get_operations()
+            if operation.type.startswith(_UPDATE_PREFIXES)
+            and operation.inputs
+            and operation.inputs[0].name in handles
+            and operation is not handles[operation.inputs[0].name]
+        ]
+
+
+class _Active(threading.local):
+    """The collections that are going on in this thread, the innermost last."""
+
+    def __init__(self) -> None:
+        self.stack: list[SideEffects] = []
+
+
+_active = _Active()
+
+
+@contextlib.contextmanager
+def collected_side_effects(inputs: Any = ()) -> Iterator[SideEffects]:
+    """Collects what Keras objects do within the context, in graph mode and in this thread.
+
+    Args:
+        inputs: Nested structure of the tensors that model_fn is called with. No variable is updated
+            before they are there: else a counter would count the attempt to read past the end.
+    """
+    _watch_keras()
+    effects = SideEffects(tf.nest.flatten(inputs, expand_composites=True))
+    _active.stack.append(effects)
+    try:
+        with _names_from_the_start():
+            yield effects
+    finally:
+        _active.stack.remove(effects)
+
+
+@contextlib.contextmanager
+def _names_from_the_start() -> Iterator[None]:
+    """Numbers automatic names as if nothing had been named before.
+
+    Keras 3 counts names over the whole process ("dense", "dense_1"), the Keras of tf.estimator's
+    time did so in each graph. A second graph of the same model must use the names of the first, for
+    checkpoints go by them.
+    """
+    before = global_state.get_global_attribute(_NAME_COUNTS)
+    global_state.set_global_attribute(_NAME_COUNTS, collections.defaultdict(int))
+    try:
+        yield
+    finally:
+        global_state.set_global_attribute(_NAME_COUNTS, before)
+
+
+@functools.cache
+def _watch_keras() -> None:
+    """Makes Keras 3 report to the collections going on; without any, it behaves as ever."""
+    make_variable = keras.Variable.__init__
+    assign_value = keras.Variable.assign
+    update_variables = keras.optimizers.Optimizer.apply_gradients
+
+    @functools.wraps(make_variable)
+    def variable_init(self: Any, *args: Any, **kwargs: Any) -> None:
+        make_variable(self, *args, **kwargs)
+        for effects in _active.stack:
+            effects.variables.append(self)
+
+    @functools.wraps(assign_value)
+    def assign(self: Any, value: Any) -> Any:
+        if not _active.stack or tf.executing_eagerly() or tf.inside_function():
+            return assign_value(self, value)
+        with tf.control_dependencies(_active.stack[-1].inputs):
+            return assign_value(self, value)
+
+    @functools.wraps(update_variables)
+    def apply_gradients(self: Any, grads_and_vars: Any, **kwargs: Any) -> Any:
+        if not _active.stack or tf.executing_eagerly() or tf.inside_function():
+            return update_variables(self, grads_and_vars, **kwargs)
+        update = keras_optimizers.apply_gradients(self, list(grads_and_vars))
+        for effects in _active.stack:
+            effects.applied_gradients.append(update)
+        return update
+
+    keras.Variable.__init__ = variable_init
+    keras.Variable.assign = assign
+    keras.optimizers.Optimizer.apply_gradients = apply_gradients
+
+
+def metric_ops(metric: Any, effects: SideEffects) -> tuple[Any, Any]:
+    """Returns the (value, update_op) pair of a Keras metric whose `update_state` was called.
+
+    Its variables become local ones: checkpoints do not hold them, and each evaluation starts anew.
+
+    Args:
+        metric: A metric of Keras 3 or tf_keras.
+        effects: What model_fn's Keras objects did.
+
+    Raises:
+        ValueError: `update_state` was not called in model_fn.
+    """
+    variables = [_tf_variable(variable) for variable in metric.variables]
+    updates = list(getattr(metric, "updates", None) or effects.updates(variables))
+    if not updates:
+        raise ValueError(
+            "A Keras metric in eval_metric_ops must be updated in model_fn: call its update_state(). "
+            f"Received: {metric!r}"
+        )
+    not_local = tf1.get_collection_ref(tf1.GraphKeys.GLOBAL_VARIABLES)
+    local = tf1.get_collection_ref(tf1.GraphKeys.LOCAL_VARIABLES)
+    for variable in variables:
+        not_local[:] = [other for other in not_local if other is not variable]
+        if not any(other is variable for other in local):
+            local.append(variable)
+    return tf.convert_to_tensor(metric.result()), tf.group(*updates)
+
+
+def _tf_variable(variable: Any) -> Any:
+    """Returns the `tf.Variable` of a Keras 3 variable, or `variable` when it is one."""
+    return variable if isinstance(variable, tf.Variable) else variable.value

@@ -1,0 +1,169 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+
+tf1 = tf.compat.v1
+
+_X = np.array([[1.0, 2.0], [3.0, 5.0]], np.float32)
+_Y = np.array([[1.0], [-1.0]], np.float32)
+_KERNEL = np.array([[0.5], [-0.25]], np.float32)
+
+
+def _input_fn():
+    return tf.data.Dataset.from_tensors(({"x": _X}, _Y)).repeat()
+
+
+def _dense():
+    return keras.layers.Dense(
+        1, kernel_initializer=lambda shape, dtype: tf.constant(_KERNEL), name="dense"
+    )
+
+
+def _eager_kernel(make_optimizer, steps):
+    """The kernel after `steps` steps of the same model, in eager Keras."""
+    layer, optimizer = _dense(), make_optimizer()
+    layer.build((None, 2))
+    for _ in range(steps):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(layer(_X) - _Y))
+        gradients = tape.gradient(loss, layer.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, layer.trainable_variables, strict=True))
+    return layer.kernel.numpy()
+
+
+def _model_fn(make_optimizer, use_returned_op):
+    def model_fn(features, labels, mode):
+        layer, optimizer = _dense(), make_optimizer()
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(layer(features["x"]) - labels))
+        gradients = tape.gradient(loss, layer.trainable_variables)
+        update = optimizer.apply_gradients(zip(gradients, layer.trainable_variables, strict=True))
+        count = tf1.train.get_global_step().assign_add(1)
+        train_op = tf.group(update, count) if use_returned_op else count
+        return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    return model_fn
+
+
+_OPTIMIZERS = {
+    "sgd": lambda: keras.optimizers.SGD(0.1, momentum=0.9),
+    "adam": lambda: keras.optimizers.Adam(0.1),
+    "clipped": lambda: keras.optimizers.RMSprop(0.1, clipnorm=0.5),
+    "schedule": lambda: keras.optimizers.Adam(
+        keras.optimizers.schedules.ExponentialDecay(0.1, 2, 0.5)
+    ),
+}
+
+
+@pytest.mark.parametrize("use_returned_op", [True, False])
+@pytest.mark.parametrize("name", _OPTIMIZERS)
+def test_keras_optimizers_train_as_they_do_eagerly(tmp_path, name, use_returned_op):
+    model_fn = _model_fn(_OPTIMIZERS[name], use_returned_op)
+    estimator = est.Estimator(model_fn, tmp_path)
+    estimator.train(_input_fn, steps=3)
+    estimator.train(_input_fn, steps=2)  # slots and step count come from the checkpoint
+    (kernel,) = (n for n in estimator.get_variable_names() if n.endswith("dense/kernel"))
+    np.testing.assert_allclose(
+        estimator.get_variable_value(kernel), _eager_kernel(_OPTIMIZERS[name], 5), rtol=1e-5
+    )
+
+
+def test_moving_statistics_are_updated_in_training_only(tmp_path):
+    def model_fn(features, labels, mode):
+        layer = keras.layers.BatchNormalization(momentum=0.5, name="norm")
+        output = layer(features["x"], training=mode == est.ModeKeys.TRAIN)
+        loss = tf.reduce_mean(output)
+        step = tf1.train.get_global_step().assign_add(1)
+        return est.EstimatorSpec(mode, {"y": output}, loss, step)
+
+    estimator = est.Estimator(model_fn, tmp_path)
+    estimator.train(_input_fn, steps=2)
+    (name,) = (n for n in estimator.get_variable_names() if n.endswith("moving_mean"))
+    # The batch mean is (2, 3.5): after two steps 0.75 of it.
+    expected = [1.5, 2.625]
+    np.testing.assert_allclose(estimator.get_variable_value(name), expected)
+    estimator.evaluate(_input_fn, steps=3)
+    np.testing.assert_allclose(estimator.get_variable_value(name), expected)
+
+
+def test_dropout_draws_anew_in_each_step(tmp_path):
+    losses = []
+
+    class Losses(est.SessionRunHook):
+        def before_run(self, run_context):
+            (loss,) = tf1.get_collection(tf1.GraphKeys.LOSSES)
+            return est.SessionRunArgs(loss)
+
+        def after_run(self, run_context, run_values):
+            losses.append(float(run_values.results))
+
+    def model_fn(features, labels, mode):
+        output = keras.layers.Dropout(0.5, seed=3)(tf.ones([100]), training=True)
+        loss = tf.reduce_sum(output * tf.range(100, dtype=tf.float32))
+        tf1.add_to_collection(tf1.GraphKeys.LOSSES, loss)
+        return est.EstimatorSpec(
+            mode, loss=loss, train_op=tf1.train.get_global_step().assign_add(1)
+        )
+
+    est.Estimator(model_fn, tmp_path).train(_input_fn, steps=5, hooks=[Losses()])
+    assert len(set(losses)) == 5
+
+
+def test_keras_metrics_are_evaluated_over_all_batches(tmp_path):
+    def input_fn():
+        features = {"x": [[1.0], [2.0], [6.0]]}
+        return tf.data.Dataset.from_tensor_slices((features, tf.zeros([3, 1]))).batch(2)
+
+    def model_fn(features, labels, mode):
+        metric = keras.metrics.MeanAbsoluteError(name="mae")
+        metric.update_state(labels, features["x"])
+        loss = tf.reduce_sum(features["x"])
+        step = tf1.train.get_global_step().assign_add(1)
+        metrics = {"mae": metric} if mode == est.ModeKeys.EVAL else None
+        return est.EstimatorSpec(mode, loss=loss, train_op=step, eval_metric_ops=metrics)
+
+    estimator = est.Estimator(model_fn, tmp_path)
+    estimator.train(input_fn, steps=1)
+    for _ in range(2):
+        assert estimator.evaluate(input_fn)["mae"] == pytest.approx(3.0)
+
+
+def test_a_keras_metric_that_was_not_updated_is_refused(tmp_path):
+    def model_fn(features, labels, mode):
+        metric = keras.metrics.MeanAbsoluteError()
+        return est.EstimatorSpec(mode, loss=tf.constant(0.0), eval_metric_ops={"mae": metric})
+
+    with pytest.raises(ValueError, match="update_state"):
+        est.Estimator(model_fn, tmp_path).evaluate(_input_fn, steps=1)
+
+
+def test_object_based_checkpoints_are_read_back_by_eager_keras(tmp_path):
+    def model_fn(features, labels, mode):
+        layer, optimizer = _dense(), keras.optimizers.Adam(0.1)
+        step = tf1.train.get_global_step()
+        checkpoint = tf.train.Checkpoint(step=step, optimizer=optimizer, layer=layer)
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(layer(features["x"]) - labels))
+        gradients = tape.gradient(loss, layer.trainable_variables)
+        update = optimizer.apply_gradients(zip(gradients, layer.trainable_variables, strict=True))
+        return est.EstimatorSpec(
+            mode,
+            loss=loss,
+            train_op=tf.group(update, checkpoint.step.assign_add(1)),
+            scaffold=tf1.train.Scaffold(saver=checkpoint),
+        )
+
+    est.Estimator(model_fn, tmp_path).train(_input_fn, steps=4)
+    layer, optimizer = _dense(), keras.optimizers.Adam(0.1)
+    layer.build((None, 2))
+    optimizer.build(layer.trainable_variables)
+    step = tf.Variable(0, dtype=tf.int64)
+    checkpoint = tf.train.Checkpoint(step=step, optimizer=optimizer, layer=layer)
+    checkpoint.restore(tf.train.latest_checkpoint(str(tmp_path)))
+    assert step.numpy() == 4
+    assert optimizer.iterations.numpy() == 4
+    expected = _eager_kernel(lambda: keras.optimizers.Adam(0.1), 4)
+    np.testing.assert_allclose(layer.kernel.numpy(), expected, rtol=1e-5)
