@@ -176,12 +176,14 @@ def _metric_config(config_pb2: Any, name: str, bound: ThresholdConfig | None) ->
     )
     if bound is None:
         return result
+    # TFMA applies MetricConfig.threshold to every slice; a slice of a few rows would fail it.
+    threshold = result.per_slice_thresholds.add(slicing_specs=[config_pb2.SlicingSpec()]).threshold
     if bound.lower is not None:
-        result.threshold.value_threshold.lower_bound.value = bound.lower
+        threshold.value_threshold.lower_bound.value = bound.lower
     if bound.upper is not None:
-        result.threshold.value_threshold.upper_bound.value = bound.upper
+        threshold.value_threshold.upper_bound.value = bound.upper
     if bound.max_regression is not None:
-        change = result.threshold.change_threshold
+        change = threshold.change_threshold
         if metric.higher_is_better:
             change.direction = config_pb2.MetricDirection.HIGHER_IS_BETTER
             change.absolute.value = -bound.max_regression

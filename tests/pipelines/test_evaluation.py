@@ -73,10 +73,16 @@ def test_eval_config():
         "Recall",
         "MeanSquaredError",
     )
-    assert auc.threshold.value_threshold.lower_bound.value == 0.6
-    assert not auc.threshold.value_threshold.HasField("upper_bound")
-    assert auc.threshold.change_threshold.absolute.value == -0.01
-    assert error.threshold.value_threshold.upper_bound.value == 3
-    assert error.threshold.change_threshold.absolute.value == 0.5
-    assert auc.threshold.change_threshold.direction != error.threshold.change_threshold.direction
+    auc_bounds, error_bounds = (metric.per_slice_thresholds[0].threshold for metric in (auc, error))
+    for metric in (auc, error):  # on the whole data set, and not on each slice
+        assert not metric.HasField("threshold")
+        (bounded,) = metric.per_slice_thresholds
+        assert [spec.ByteSize() for spec in bounded.slicing_specs] == [0]
+    assert auc_bounds.value_threshold.lower_bound.value == 0.6
+    assert not auc_bounds.value_threshold.HasField("upper_bound")
+    assert auc_bounds.change_threshold.absolute.value == -0.01
+    assert error_bounds.value_threshold.upper_bound.value == 3
+    assert error_bounds.change_threshold.absolute.value == 0.5
+    assert auc_bounds.change_threshold.direction != error_bounds.change_threshold.direction
+    assert not recall.per_slice_thresholds
     assert not recall.HasField("threshold")
