@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
+
+from estimator_core import tf1
 
 
 def is_keras_optimizer(optimizer: Any) -> bool:
@@ -36,7 +39,30 @@ def in_this_graph(optimizer: Any, iterations: Any = None) -> Any:
         variable = variable.value  # Keras 3 wraps the tf.Variable
     if tf.is_symbolic_tensor(variable.handle):
         return optimizer
-    return type(optimizer).from_config(_config(optimizer))
+    config = _config(optimizer)
+    # Keras numbers its objects: the third Adam of a process is "adam_2". In a graph of its own the
+    # copy is the first, whatever the process did before, so its checkpoint can be found again.
+    config["name"] = re.sub(r"_\d+$", "", config["name"])
+    return type(optimizer).from_config(config)
+
+
+def call_with_fresh_names(make_optimizer: Callable[[], Any]) -> Any:
+    """Returns what the function makes in the current graph, named as in a new process.
+
+    Keras counts the objects of a thread in their names, and thus in the names of their variables. A
+    new thread starts to count anew. Within a `tf.distribute` strategy the function is called as it
+    is, since the strategy belongs to the current thread.
+    """
+    if tf.distribute.has_strategy():
+        return make_optimizer()
+    graph = tf1.get_default_graph()
+    scope = graph.get_name_scope()
+
+    def make() -> Any:
+        with graph.as_default(), tf.name_scope(f"{scope}/" if scope else ""):
+            return make_optimizer()
+
+    return _in_new_thread(make)
 
 
 def counts_by(optimizer: Any, step: Any) -> bool:
@@ -74,21 +100,28 @@ def _config(optimizer: Any) -> dict[str, Any]:
     Keras reads a learning rate by `.numpy()`, which only works eagerly; a graph is current in its
     own thread alone, so a new thread is an eager one.
     """
-    found: list[dict[str, Any]] = []
-    errors: list[Exception] = []
-
-    def read() -> None:
-        try:
-            found.append(optimizer.get_config())
-        except Exception as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=read, name="keras_optimizer_config")
-    thread.start()
-    thread.join()
-    if errors:
+    try:
+        return _in_new_thread(optimizer.get_config)
+    except Exception as error:
         raise ValueError(
             "Can't copy a Keras optimizer into the Estimator's graph; pass a function that makes it. "
             f"Received: optimizer={optimizer!r}"
-        ) from errors[0]
-    return found[0]
+        ) from error
+
+
+def _in_new_thread(function: Callable[[], Any]) -> Any:
+    results: list[Any] = []
+    errors: list[BaseException] = []
+
+    def call() -> None:
+        try:
+            results.append(function())
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=call, name="keras_optimizer")
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return results[0]

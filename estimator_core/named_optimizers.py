@@ -8,6 +8,7 @@ embedding table updates the looked-up rows only.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -48,8 +49,7 @@ class NamedOptimizer(tf1.train.Optimizer):
         self._values: dict[str, Any] = {}
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
-        # Two optimizers of one name in a graph are told apart: training/Adam, training/Adam_1.
-        with tf1.variable_scope(None, default_name=f"training/{self.get_name()}"):
+        with tf1.variable_scope(_free_scope(f"training/{self.get_name()}")):
             if self._iterations is None:
                 self._own_iterations = self._iterations = _untrained("iter", 0, tf.int64)
             for name, value in self._initial_hyperparameters.items():
@@ -83,6 +83,19 @@ class NamedOptimizer(tf1.train.Optimizer):
             with tf.control_dependencies(list(update_ops)):
                 update_ops = [*update_ops, self._own_iterations.assign_add(1, read_value=False)]
         return tf.group(*update_ops, name=name_scope)
+
+
+def _free_scope(scope: str) -> str:
+    """Returns a variable scope that has no variables: training/Adam, then training/Adam_1."""
+    outer = tf1.get_variable_scope().name
+    prefix = f"{outer}/" if outer else ""
+    names = [variable.op.name for variable in tf1.global_variables()]
+    candidates = itertools.chain([scope], (f"{scope}_{i}" for i in itertools.count(1)))
+    return next(
+        candidate
+        for candidate in candidates
+        if not any(name.startswith(f"{prefix}{candidate}/") for name in names)
+    )
 
 
 def _untrained(name: str, value: float, dtype: Any) -> Any:

@@ -64,7 +64,8 @@ def get_optimizer(
     if keras_optimizers.is_keras_optimizer(optimizer):
         return keras_optimizers.in_this_graph(optimizer, iterations)
     if callable(optimizer):
-        return get_optimizer(optimizer(), learning_rate, iterations)
+        made = keras_optimizers.call_with_fresh_names(optimizer)
+        return get_optimizer(made, learning_rate, iterations)
     raise TypeError(
         "optimizer must be a name, a Keras optimizer, a tf.compat.v1.train.Optimizer or a function "
         f"that returns one. Received: optimizer={optimizer!r}"

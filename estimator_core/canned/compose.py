@@ -18,7 +18,8 @@ class ModelPart(NamedTuple):
 
     Attributes:
         logit_fn: `logit_fn(features, mode)` builds the part in the current graph and returns logits,
-            `[batch_size, logits_dimension]`. The trainable variables it creates are the part's own.
+            `[batch_size, logits_dimension]`. The trainable variables behind the logits are the part's
+            own, but for those that an earlier part has.
         optimizer: A name, a Keras optimizer, a `tf.compat.v1.train.Optimizer`, or a function that
             returns one.
         learning_rate: For an optimizer given by name; None means the optimizer's own default.
@@ -56,12 +57,13 @@ def compose(head: Head, parts: Sequence[tuple[Any, ...]]) -> Callable[..., Estim
                 f"Received: features={features!r}"
             )
         logits = []
-        optimized_parts = []
+        optimized_parts: list[OptimizedPart] = []
         for part in model_parts:
-            known = {id(variable) for variable in tf1.trainable_variables()}
             logits.append(part.logit_fn(features, mode))
-            created = [v for v in tf1.trainable_variables() if id(v) not in known]
-            optimized_parts.append(OptimizedPart(part.optimizer, created, part.learning_rate))
+            taken = [id(v) for earlier in optimized_parts for v in earlier.variables]
+            free = [v for v in tf1.trainable_variables() if id(v) not in taken]
+            variables = _variables_behind(logits[-1], free)
+            optimized_parts.append(OptimizedPart(part.optimizer, variables, part.learning_rate))
         return head.create_estimator_spec(
             features,
             mode,
@@ -71,3 +73,18 @@ def compose(head: Head, parts: Sequence[tuple[Any, ...]]) -> Callable[..., Estim
         )
 
     return model_fn
+
+
+def _variables_behind(logits: tf.Tensor, candidates: Sequence[Any]) -> list[Any]:
+    """Returns the candidates from which the logits are computed.
+
+    Found by walking the graph, as variables may be created, reused or mirrored on several devices.
+    """
+    reached = {logits.op}
+    pending = [logits.op]
+    while pending:
+        for tensor in pending.pop().inputs:
+            if tensor.op not in reached:
+                reached.add(tensor.op)
+                pending.append(tensor.op)
+    return [variable for variable in candidates if variable.handle.op in reached]

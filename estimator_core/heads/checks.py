@@ -99,24 +99,21 @@ def checked_class_ids(
                 "Labels dtype should be string, since there is a label_vocabulary. "
                 f"Received: labels={labels}"
             )
-        labels = vocabulary.ids(labels)
-        message = (
-            f"Labels must be in label_vocabulary: {vocabulary}. The id of an unknown label is -1."
-        )
+        class_ids = vocabulary.ids(labels)
+        message = f"Labels must be in label_vocabulary {vocabulary}. Received labels:"
     else:
         if not (labels.dtype.is_integer or labels.dtype.is_floating or labels.dtype == tf.bool):
             raise ValueError(
                 "Labels dtype should be integer; string labels need a label_vocabulary. "
                 f"Received: labels={labels}"
             )
-        if labels.dtype == tf.bool:
-            labels = tf.cast(labels, tf.int32)
-        message = f"Labels must be >= 0 and <= n_classes - 1, with n_classes={n_classes}. Received labels:"
-    in_range = tf.reduce_all((labels >= 0) & (labels <= n_classes - 1))
+        class_ids = tf.cast(labels, tf.int32) if labels.dtype == tf.bool else labels
+        message = f"Labels must be >= 0 and <= n_classes - 1 ({n_classes - 1}). Received labels:"
+    in_range = tf.reduce_all((class_ids >= 0) & (class_ids <= n_classes - 1))
     # The raw op: tf.debugging.assert_* would wrap it in a conditional, which costs more than the check.
     check = tf.raw_ops.Assert(condition=in_range, data=[message, labels], summarize=20)
     with tf.control_dependencies([check]):
-        return tf.identity(labels, name="class_ids")
+        return tf.identity(class_ids, name="class_ids")
 
 
 def checked_weights(features: Any, weight_column: Any, loss: tf.Tensor) -> Any:

@@ -48,5 +48,5 @@ class LabelVocabulary:
         return tf.gather(tf.constant(self._labels, tf.string), ids)
 
     def __str__(self) -> str:
-        shown = ", ".join(map(repr, self._labels[:10]))
+        shown = ", ".join(self._labels[:10])
         return f"[{shown}{', ...' if len(self._labels) > 10 else ''}]"

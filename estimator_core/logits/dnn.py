@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.feature_columns import input_layer
+from estimator_core.feature_columns.input_layer import input_layer
 from estimator_core.logits.activation_summary import add_activation_summary
 from estimator_core.mode_keys import ModeKeys
 

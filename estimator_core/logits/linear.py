@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.feature_columns import linear_model
+from estimator_core.feature_columns.linear_model import linear_model
 
 
 def linear_logit_fn_builder(
@@ -32,9 +32,9 @@ def linear_logit_fn_builder(
         with tf1.variable_scope("linear"):
             model = linear_model(features, feature_columns, units, sparse_combiner)
         if units > 1:
-            tf1.summary.histogram("bias", model.bias)
+            tf1.summary.histogram("bias", tf.convert_to_tensor(model.bias))
         else:
-            tf1.summary.scalar("bias", model.bias[0])
+            tf1.summary.scalar("bias", tf.convert_to_tensor(model.bias)[0])
         tf1.summary.scalar("fraction_of_zero_weights", _zero_fraction(model.weights))
         return model.logits
 

@@ -1,6 +1,7 @@
 """What is compared: everything that a run of a program shows to its user, as plain data."""
 
 import glob
+import itertools
 import os
 
 import numpy as np
@@ -90,12 +91,8 @@ def observe(estimator_module, estimator, label):
     """Trains, evaluates, predicts and exports; returns what can be seen of it."""
     estimator.train(programs.input_fn(label), steps=programs.STEPS)
     metrics = estimator.evaluate(programs.input_fn(label, repeat=1))
-    predictions = [
-        {key: as_json(value) for key, value in prediction.items()}
-        for prediction, _ in zip(
-            estimator.predict(programs.input_fn(label, repeat=1)), range(3)
-        )
-    ]
+    rows = itertools.islice(estimator.predict(programs.input_fn(label, repeat=1)), 3)
+    predictions = [{key: as_json(value) for key, value in row.items()} for row in rows]
     spec = {
         "size": tf.io.FixedLenFeature([1], tf.float32),
         "place": tf.io.FixedLenFeature([2], tf.float32),
@@ -105,7 +102,9 @@ def observe(estimator_module, estimator, label):
         "tag_weights": tf.io.VarLenFeature(tf.float32),
     }
     receiver_fn = estimator_module.export.build_parsing_serving_input_receiver_fn(spec)
-    export_dir = estimator.export_saved_model(os.path.join(estimator.model_dir, "export"), receiver_fn)
+    export_dir = estimator.export_saved_model(
+        os.path.join(estimator.model_dir, "export"), receiver_fn
+    )
     return {
         "losses": losses_of(estimator.model_dir),
         "tags": tags_of(estimator.model_dir),

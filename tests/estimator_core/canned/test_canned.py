@@ -1,0 +1,206 @@
+"""What the oracle does not cover: constructors, optimizers, exports that answer, continued runs."""
+
+import inspect
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+
+fc = tf.feature_column
+SIZE = fc.numeric_column("size")
+KIND = fc.categorical_column_with_vocabulary_list("kind", ["x", "y"])
+RNG = np.random.RandomState(3)
+FEATURES = {
+    "size": RNG.randn(64).astype(np.float32),
+    "kind": np.array(["x", "y"])[RNG.randint(0, 2, 64)],
+}
+LABELS = ((FEATURES["size"] > 0) ^ (FEATURES["kind"] == "x")).astype(np.int64)
+
+
+def input_fn():
+    return tf.data.Dataset.from_tensor_slices((FEATURES, LABELS)).repeat().batch(32)
+
+
+# The constructors of tf.estimator 2.15, arguments in order.
+SIGNATURES = {
+    "LinearClassifier": (
+        "feature_columns model_dir n_classes weight_column label_vocabulary optimizer config "
+        "warm_start_from loss_reduction sparse_combiner"
+    ),
+    "LinearRegressor": (
+        "feature_columns model_dir label_dimension weight_column optimizer config warm_start_from "
+        "loss_reduction sparse_combiner"
+    ),
+    "LinearEstimator": (
+        "head feature_columns model_dir optimizer config sparse_combiner warm_start_from"
+    ),
+    "DNNClassifier": (
+        "hidden_units feature_columns model_dir n_classes weight_column label_vocabulary optimizer "
+        "activation_fn dropout config warm_start_from loss_reduction batch_norm"
+    ),
+    "DNNRegressor": (
+        "hidden_units feature_columns model_dir label_dimension weight_column optimizer "
+        "activation_fn dropout config warm_start_from loss_reduction batch_norm"
+    ),
+    "DNNEstimator": (
+        "head hidden_units feature_columns model_dir optimizer activation_fn dropout config "
+        "warm_start_from batch_norm"
+    ),
+    "DNNLinearCombinedClassifier": (
+        "model_dir linear_feature_columns linear_optimizer dnn_feature_columns dnn_optimizer "
+        "dnn_hidden_units dnn_activation_fn dnn_dropout n_classes weight_column label_vocabulary "
+        "config warm_start_from loss_reduction batch_norm linear_sparse_combiner"
+    ),
+    "DNNLinearCombinedRegressor": (
+        "model_dir linear_feature_columns linear_optimizer dnn_feature_columns dnn_optimizer "
+        "dnn_hidden_units dnn_activation_fn dnn_dropout label_dimension weight_column config "
+        "warm_start_from loss_reduction batch_norm linear_sparse_combiner"
+    ),
+    # warm_start_from, the last one, is ours.
+    "DNNLinearCombinedEstimator": (
+        "head model_dir linear_feature_columns linear_optimizer dnn_feature_columns dnn_optimizer "
+        "dnn_hidden_units dnn_activation_fn dnn_dropout config batch_norm linear_sparse_combiner "
+        "warm_start_from"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(SIGNATURES))
+def test_constructor_arguments(name):
+    parameters = inspect.signature(getattr(est, name).__init__).parameters
+    assert list(parameters)[1:] == SIGNATURES[name].split()
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        tf.keras.optimizers.Adam(0.05),
+        tf.keras.optimizers.SGD(
+            tf.keras.optimizers.schedules.ExponentialDecay(0.5, 100, 0.9), momentum=0.9
+        ),
+        lambda: tf.keras.optimizers.Adagrad(0.3),
+        tf.compat.v1.train.AdamOptimizer(0.05),
+        lambda: tf.compat.v1.train.AdagradOptimizer(0.3),
+    ],
+    ids=["keras", "keras_schedule", "keras_fn", "v1", "v1_fn"],
+)
+def test_any_optimizer_learns_and_continues_from_its_checkpoint(tmp_path, optimizer):
+    columns = [SIZE, fc.embedding_column(KIND, 4)]
+
+    def make():
+        config = est.RunConfig(model_dir=str(tmp_path), tf_random_seed=1)
+        return est.DNNClassifier([8], columns, optimizer=optimizer, config=config)
+
+    make().train(input_fn, steps=60)
+    make().train(input_fn, steps=60)
+    results = make().evaluate(input_fn, steps=2)
+    assert results["global_step"] == 120
+    assert results["accuracy"] > 0.9  # the labels are an exclusive or: no linear model gets there
+
+
+def test_the_exported_model_answers_as_predict_does(tmp_path):
+    estimator = est.DNNLinearCombinedClassifier(
+        model_dir=str(tmp_path),
+        linear_feature_columns=[KIND],
+        dnn_feature_columns=[SIZE, fc.indicator_column(KIND)],
+        dnn_hidden_units=[4],
+        label_vocabulary=["no", "yes"],
+    )
+
+    def word_input_fn():
+        return input_fn().map(lambda f, label: (f, tf.where(tf.equal(label, 1), "yes", "no")))
+
+    estimator.train(word_input_fn, steps=5)
+    spec = {
+        "size": tf.io.FixedLenFeature([1], tf.float32),
+        "kind": tf.io.VarLenFeature(tf.string),
+    }
+    export_dir = estimator.export_saved_model(
+        str(tmp_path / "export"), est.export.build_parsing_serving_input_receiver_fn(spec)
+    )
+    model = tf.saved_model.load(export_dir)
+
+    def example(size, kind):
+        feature = {"size": tf.train.Feature(float_list=tf.train.FloatList(value=[size]))}
+        if kind is not None:
+            feature["kind"] = tf.train.Feature(bytes_list=tf.train.BytesList(value=[kind.encode()]))
+        features = tf.train.Features(feature=feature)
+        return tf.train.Example(features=features).SerializeToString()
+
+    served = model.signatures["serving_default"](
+        inputs=tf.constant([example(0.5, "x"), example(-1.0, "unknown"), example(-1.0, None)])
+    )
+    assert served["classes"].numpy().tolist() == [[b"no", b"yes"]] * 3
+    # A word that is not in the vocabulary counts as none.
+    np.testing.assert_array_equal(served["scores"][1], served["scores"][2])
+
+    def one_example():
+        features = {"size": [[0.5]], "kind": [["x"]]}
+        return tf.data.Dataset.from_tensors({k: tf.constant(v) for k, v in features.items()})
+
+    (prediction,) = estimator.predict(one_example)
+    np.testing.assert_allclose(served["scores"][0], prediction["probabilities"], rtol=1e-6)
+    regression = model.signatures["regression"](inputs=tf.constant([example(0.5, "x")]))
+    np.testing.assert_allclose(regression["outputs"][0], prediction["logistic"], rtol=1e-6)
+
+
+def test_a_vocabulary_file_is_exported_with_the_model(tmp_path):
+    path = tmp_path / "kinds.txt"
+    path.write_text("x\ny\n")
+    kind = fc.categorical_column_with_vocabulary_file("kind", str(path))
+    estimator = est.LinearClassifier([kind], model_dir=str(tmp_path / "model"))
+    estimator.train(input_fn, steps=1)
+    export_dir = estimator.export_saved_model(
+        str(tmp_path / "export"),
+        est.export.build_raw_serving_input_receiver_fn({"kind": tf.TensorSpec([None], tf.string)}),
+    )
+    path.unlink()
+    model = tf.saved_model.load(export_dir)
+    answer = model.signatures["predict"](kind=tf.constant(["x", "?"]))
+    assert answer["logits"].shape == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: est.DNNLinearCombinedClassifier(), "Either linear_feature_columns or dnn_"),
+        (
+            lambda: est.DNNLinearCombinedClassifier(dnn_feature_columns=[SIZE]),
+            "dnn_hidden_units must be defined",
+        ),
+        (lambda: est.LinearClassifier([]), "must not be empty"),
+        (lambda: est.LinearClassifier([SIZE], n_classes=1), "n_classes must be at least 2"),
+        (lambda: est.DNNClassifier([0], [SIZE]), "positive integers"),
+    ],
+)
+def test_what_can_not_work(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_learning_rates_of_named_optimizers(tmp_path):
+    def learning_rates(estimator):
+        estimator.train(input_fn, steps=1)
+        return {
+            name: float(estimator.get_variable_value(name))
+            for name in estimator.get_variable_names()
+            if name.endswith("/learning_rate")
+        }
+
+    # min(0.2, 1 / sqrt(1)), and for a combined model min(0.005, 1 / sqrt(1)); Keras's defaults for
+    # networks. tf.estimator 2.15 writes the same.
+    linear = est.LinearClassifier([SIZE], optimizer="Adam", model_dir=str(tmp_path / "linear"))
+    assert learning_rates(linear) == {"training/Adam/learning_rate": pytest.approx(0.2)}
+    combined = est.DNNLinearCombinedClassifier(
+        linear_feature_columns=[SIZE],
+        dnn_feature_columns=[SIZE],
+        dnn_hidden_units=[2],
+        dnn_optimizer="SGD",
+        model_dir=str(tmp_path / "combined"),
+    )
+    assert learning_rates(combined) == {
+        "training/SGD/learning_rate": pytest.approx(0.01),
+        "training/Ftrl/learning_rate": pytest.approx(0.005),
+    }

@@ -1,0 +1,70 @@
+import pytest
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.feature_columns import FeatureTransformationCache, StateManager
+
+fc = tf.feature_column
+
+
+def test_a_shared_source_is_computed_once():
+    calls = []
+
+    def normalizer_fn(value):
+        calls.append(value)
+        return value
+
+    age = fc.numeric_column("age", normalizer_fn=normalizer_fn)
+    with tf.Graph().as_default():
+        cache = FeatureTransformationCache({"age": tf.constant([1.0])})
+        state_manager = StateManager()
+        first = cache.get(fc.bucketized_column(age, [0.0]), state_manager)
+        second = cache.get(fc.bucketized_column(age, [5.0]), state_manager)
+        assert first is not second
+        assert cache.get(age, state_manager) is cache.get(age, state_manager)
+    assert len(calls) == 1
+
+
+def test_a_feature_of_unknown_rank():
+    with tf.Graph().as_default():
+        placeholder = tf1.placeholder(tf.float32)
+        value = FeatureTransformationCache({"x": placeholder}).get("x", None)
+        with tf1.Session() as session:
+            assert session.run(value, {placeholder: [1.0, 2.0]}).tolist() == [[1.0], [2.0]]
+            assert session.run(value, {placeholder: [[1.0, 2.0]]}).tolist() == [[1.0, 2.0]]
+            with pytest.raises(tf.errors.InvalidArgumentError, match="cannot have rank 0"):
+                session.run(value, {placeholder: 1.0})
+
+
+def test_sparse_rank_1_becomes_rank_2():
+    with tf.Graph().as_default():
+        sparse = tf.SparseTensor([[1]], [5], [3])
+        value = FeatureTransformationCache({"x": sparse}).get("x", None)
+        with tf1.Session() as session:
+            found = session.run(value)
+    assert found.dense_shape.tolist() == [3, 1]
+    assert found.indices.tolist() == [[1, 0]]
+
+
+def test_no_column():
+    with pytest.raises(TypeError, match="feature name or a feature column"):
+        FeatureTransformationCache({}).get(3, None)
+
+
+def test_state_manager_knows_what_it_made():
+    column = fc.numeric_column("age")
+    manager = StateManager(trainable=False)
+    with tf.Graph().as_default():
+        made = manager.create_variable(column, "weights", [2])
+        assert manager.get_variable(column, "weights") is made
+        assert made.op.name == "age/weights"
+        assert tf1.trainable_variables() == []
+        with pytest.raises(ValueError, match="already exists"):
+            manager.create_variable(column, "weights", [2])
+        with pytest.raises(ValueError, match="no variable named bias"):
+            manager.get_variable(column, "bias")
+    assert not manager.has_resource(column, "table")
+    manager.add_resource(column, "table", "anything")
+    assert manager.get_resource(column, "table") == "anything"
+    with pytest.raises(ValueError, match="no resource named other"):
+        manager.get_resource(column, "other")

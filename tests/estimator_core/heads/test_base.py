@@ -1,0 +1,140 @@
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+from estimator_core import tf1
+from estimator_core.heads.metrics import mean
+
+
+class QuantileHead(est.Head):
+    """A user's own head: the loss of the 0.9 quantile."""
+
+    name = None
+    logits_dimension = 1
+    loss_reduction = "sum_over_batch_size"
+
+    def loss(self, labels, logits, features=None, mode=None, regularization_losses=None):
+        error = tf.cast(labels, tf.float32)[:, tf.newaxis] - logits
+        return tf.reduce_mean(tf.maximum(0.9 * error, -0.1 * error))
+
+    def predictions(self, logits, keys=None):
+        return {"quantile": logits}
+
+    def metrics(self, regularization_losses=None):
+        return {"label/mean": mean("label")}
+
+    def update_metrics(
+        self, eval_metrics, features, logits, labels, mode=None, regularization_losses=None
+    ):
+        eval_metrics["label/mean"].update_state(labels)
+        return eval_metrics
+
+
+def test_a_head_of_ones_own_trains_and_evaluates():
+    with tf.Graph().as_default():
+        bias = tf1.get_variable("bias", [1, 1], initializer=tf1.initializers.zeros())
+        labels = tf.constant([1.0, 2.0])
+        train = QuantileHead().create_estimator_spec(
+            {}, "train", tf.tile(bias, [2, 1]), labels=labels, optimizer="SGD"
+        )
+        evaluate = QuantileHead().create_estimator_spec({}, "eval", bias + 3.0, labels=labels)
+        with tf1.Session() as session:
+            session.run([tf1.global_variables_initializer(), tf1.local_variables_initializer()])
+            # Both labels are above: the loss is 0.9 * mean(1, 2), its slope -0.9.
+            assert session.run(train.loss) == pytest.approx(1.35)
+            session.run(train.train_op)
+            assert session.run(bias).item() == pytest.approx(0.01 * 0.9)
+            assert session.run(tf1.train.get_global_step()) == 1
+            session.run([update for _, update in evaluate.eval_metric_ops.values()])
+            assert session.run(evaluate.eval_metric_ops["label/mean"][0]) == pytest.approx(1.5)
+
+
+def test_the_default_signature_is_predict():
+    with tf.Graph().as_default():
+        spec = QuantileHead().create_estimator_spec({}, "infer", tf.constant([[1.0]]))
+        assert set(spec.export_outputs) == {"serving_default", "predict"}
+
+
+def test_abstract_methods_are_named():
+    class Incomplete(est.Head):
+        name = None
+
+    with pytest.raises(TypeError, match="logits_dimension"):
+        Incomplete()
+
+
+def test_train_op_fn_update_ops_and_summaries():
+    with tf.Graph().as_default():
+        counter = tf1.get_variable("counter", [], initializer=tf1.initializers.zeros())
+        update = counter.assign_add(1.0, read_value=False)
+        seen = []
+
+        def train_op_fn(loss):
+            seen.append(loss)
+            return tf.identity(counter.read_value(), name="after_update_ops")
+
+        spec = est.RegressionHead(name="price").create_estimator_spec(
+            {},
+            "train",
+            tf.constant([[3.0]]),
+            labels=tf.constant([[1.0]]),
+            train_op_fn=train_op_fn,
+            update_ops=[update],
+            regularization_losses=[tf.constant(0.5)],
+        )
+        tags = [tensor.op.name for tensor in tf1.get_collection(tf1.GraphKeys.SUMMARIES)]
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            assert session.run(seen[0]) == pytest.approx(4.5)  # (3 - 1)^2 + 0.5
+            session.run(spec.train_op)
+            assert session.run(counter) == 1.0
+    assert tags == ["loss/price", "regularization_loss/price"]
+
+
+def test_update_ops_come_from_the_graph_by_default():
+    with tf.Graph().as_default():
+        counter = tf1.get_variable("counter", [], initializer=tf1.initializers.zeros())
+        tf1.add_to_collection(tf1.GraphKeys.UPDATE_OPS, counter.assign_add(1.0, read_value=False))
+        weight = tf1.get_variable("weight", [1, 1])
+        spec = est.RegressionHead().create_estimator_spec(
+            {}, "train", weight * 1.0, labels=tf.constant([[1.0]]), optimizer="Adam"
+        )
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            session.run(spec.train_op)
+            assert session.run(counter) == 1.0
+
+
+def test_only_the_given_variables_are_trained():
+    with tf.Graph().as_default():
+        moved = tf1.get_variable("moved", [1, 1], initializer=tf1.initializers.zeros())
+        kept = tf1.get_variable("kept", [1, 1], initializer=tf1.initializers.zeros())
+        spec = est.RegressionHead().create_estimator_spec(
+            {},
+            "train",
+            moved + kept,
+            labels=tf.constant([[1.0]]),
+            optimizer="SGD",
+            trainable_variables=[moved],
+        )
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            session.run(spec.train_op)
+            # Slope -2, learning rate 0.01.
+            assert session.run([moved, kept]) == [pytest.approx(0.02), 0.0]
+
+
+@pytest.mark.parametrize("given", [{}, {"optimizer": "SGD", "train_op_fn": lambda loss: loss}])
+def test_training_needs_exactly_one_way(given):
+    with (
+        tf.Graph().as_default(),
+        pytest.raises(ValueError, match="Exactly one of optimizer and train_op_fn"),
+    ):
+        est.RegressionHead().create_estimator_spec(
+            {}, "train", tf.constant([[3.0]]), labels=tf.constant([[1.0]]), **given
+        )
+
+
+def test_unknown_mode():
+    with pytest.raises(ValueError, match="mode='fit'"):
+        est.RegressionHead().create_estimator_spec({}, "fit", None)

@@ -1,0 +1,103 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+from estimator_core import tf1
+
+LOGITS = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]], np.float32)
+LABELS = np.array([[1.0, 2.0], [0.0, 1.0], [0.0, 4.0]], np.float32)
+# Squared errors: [1, 1], [4, 4], [16, 1].
+
+
+def run(build):
+    with tf.Graph().as_default():
+        fetches = build()
+        with tf1.Session() as session:
+            session.run(tf1.local_variables_initializer())
+            return session.run(fetches)
+
+
+def test_loss_is_the_mean_over_all_numbers():
+    # (1 + 1 + 4 + 4 + 16 + 1) / 6
+    assert run(lambda: est.RegressionHead(2).loss(LABELS, LOGITS)) == pytest.approx(27 / 6)
+
+
+def test_weights_for_examples():
+    head = est.RegressionHead(2, weight_column="w")
+    features = {"w": np.array([1.0, 2.0, 0.5], np.float32)}
+    # (1 * 2 + 2 * 8 + 0.5 * 17) / 6
+    assert run(lambda: head.loss(LABELS, LOGITS, features)) == pytest.approx(26.5 / 6)
+
+
+def test_weights_for_label_dimensions():
+    head = est.RegressionHead(2, weight_column=tf.feature_column.numeric_column("w", shape=(2,)))
+    features = {"w": np.array([[1, 2]] * 3, np.int32)}
+    # (1 + 2 + 4 + 8 + 16 + 2) / 6
+    assert run(lambda: head.loss(LABELS, LOGITS, features)) == pytest.approx(33 / 6)
+
+
+def test_a_weight_column_is_normalized():
+    column = tf.feature_column.numeric_column("w", normalizer_fn=lambda w: w / 10.0)
+    head = est.RegressionHead(2, weight_column=column, loss_reduction="sum")
+    features = {"w": np.array([10.0, 0.0, 0.0], np.float32)}
+    assert run(lambda: head.loss(LABELS, LOGITS, features)) == pytest.approx(2.0)
+
+
+def test_flat_integer_labels():
+    head = est.RegressionHead()
+    # (1 - 0.5)^2 and (0 + 1)^2
+    assert run(lambda: head.loss([1, 0], [[0.5], [-1.0]])) == pytest.approx(1.25 / 2)
+
+
+def test_predictions():
+    found = run(lambda: est.RegressionHead(2).predictions(tf.constant(LOGITS)))
+    assert list(found) == ["predictions"]
+    np.testing.assert_array_equal(found["predictions"], LOGITS)
+
+
+def test_inverse_link_fn_is_for_predictions_only():
+    head = est.RegressionHead(2, inverse_link_fn=tf.exp)
+    found = run(lambda: head.predictions(tf.constant(LOGITS)))
+    np.testing.assert_allclose(found["predictions"], np.exp(LOGITS), rtol=1e-6)
+    np.testing.assert_array_equal(found["logits"], LOGITS)
+    assert run(lambda: head.loss(LABELS, LOGITS)) == pytest.approx(27 / 6)
+
+
+def test_metrics():
+    with tf.Graph().as_default():
+        head = est.RegressionHead(2, weight_column="w")
+        features = {"w": tf.constant([1.0, 2.0, 0.5])}
+        spec = head.create_estimator_spec(
+            features, "eval", tf.constant(LOGITS), labels=tf.constant(LABELS)
+        )
+        with tf1.Session() as session:
+            session.run(tf1.local_variables_initializer())
+            session.run([update for _, update in spec.eval_metric_ops.values()])
+            found = session.run({key: value for key, (value, _) in spec.eval_metric_ops.items()})
+    # Weights are 7 in total: (1 * 2 + 2 * 8 + 0.5 * 17) / 7, (1 + 2 * 5 + 0.5 * 9) / 7,
+    # (3 + 2 * 1 + 0.5 * 4) / 7.
+    assert found == {
+        "average_loss": pytest.approx(26.5 / 7),
+        "prediction/mean": pytest.approx(15.5 / 7),
+        "label/mean": pytest.approx(7 / 7),
+    }
+
+
+def test_export_outputs():
+    with tf.Graph().as_default():
+        spec = est.RegressionHead(2).create_estimator_spec({}, "infer", tf.constant(LOGITS))
+        assert set(spec.export_outputs) == {"serving_default", "regression", "predict"}
+        assert spec.export_outputs["serving_default"] is spec.export_outputs["regression"]
+
+
+def test_what_can_not_work():
+    with pytest.raises(ValueError, match="label_dimension"):
+        est.RegressionHead(0)
+    with pytest.raises(ValueError, match="Expected labels dimension=2"):
+        run(lambda: est.RegressionHead(2).loss([[1.0]] * 3, LOGITS))
+    with pytest.raises(ValueError, match="must be numbers"):
+        run(lambda: est.RegressionHead().loss(["a"], [[1.0]]))
+    head = est.RegressionHead(2, loss_fn=lambda labels, logits: tf.reduce_mean(labels - logits))
+    with pytest.raises(ValueError, match="no mean, no sum"):
+        run(lambda: head.loss(LABELS, LOGITS))

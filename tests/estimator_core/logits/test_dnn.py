@@ -1,0 +1,109 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.logits import dnn_logit_fn_builder
+from estimator_core.logits.dnn import batch_normalization
+
+fc = tf.feature_column
+PRICE = fc.numeric_column("price")
+
+
+def test_forward_pass_by_hand():
+    with tf.Graph().as_default():
+        logit_fn = dnn_logit_fn_builder(1, [2], [PRICE])
+        logits = logit_fn({"price": tf.constant([[3.0]])}, "infer")
+        values = {
+            "dnn/hiddenlayer_0/kernel": [[2.0, -2.0]],
+            "dnn/hiddenlayer_0/bias": [1.0, 1.0],
+            "dnn/logits/kernel": [[10.0], [100.0]],
+            "dnn/logits/bias": [0.5],
+        }
+        assert {v.op.name for v in tf1.trainable_variables()} == set(values)
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            for variable in tf1.trainable_variables():
+                variable.load(np.float32(values[variable.op.name]), session)
+            # relu([7, -5]) = [7, 0]; 7 * 10 + 0.5
+            assert session.run(logits).tolist() == [[70.5]]
+
+
+def test_no_hidden_layer_and_linear_activation():
+    with tf.Graph().as_default():
+        dnn_logit_fn_builder(2, [], [PRICE])({"price": tf.constant([[3.0]])}, "train")
+        assert [v.op.name for v in tf1.trainable_variables()] == [
+            "dnn/logits/kernel",
+            "dnn/logits/bias",
+        ]
+
+
+@pytest.mark.parametrize(
+    ("activation_fn", "expected"), [(None, -2.0), (tf.nn.relu, 0.0), ("tanh", np.tanh(-2.0))]
+)
+def test_activation(activation_fn, expected):
+    with tf.Graph().as_default():
+        logit_fn = dnn_logit_fn_builder(1, [1], [PRICE], activation_fn=activation_fn)
+        logits = logit_fn({"price": tf.constant([[-2.0]])}, "infer")
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            for variable in tf1.trainable_variables():
+                fill = 0.0 if variable.op.name.endswith("bias") else 1.0
+                variable.load(np.full(variable.shape, fill, np.float32), session)
+            assert session.run(logits).item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_dropout_is_for_training_only():
+    def layer(mode):
+        with tf.Graph().as_default():
+            tf1.set_random_seed(1)
+            logit_fn = dnn_logit_fn_builder(1, [1000], [PRICE], activation_fn=None, dropout=0.25)
+            logits = logit_fn({"price": tf.constant([[1.0]])}, mode)
+            with tf1.Session() as session:
+                session.run(tf1.global_variables_initializer())
+                for variable in tf1.trainable_variables():
+                    fill = 0.0 if variable.op.name.endswith("bias") else 1.0
+                    variable.load(np.full(variable.shape, fill, np.float32), session)
+                return session.run(logits).item()
+
+    assert layer("eval") == 1000.0
+    # Those that stay are scaled by 4 / 3: a mean of 1000, with standard deviation 18.
+    trained = layer("train")
+    assert trained != 1000.0
+    assert trained == pytest.approx(1000.0, abs=100.0)
+
+
+def test_batch_normalization():
+    with tf.Graph().as_default():
+        value = tf.constant([[1.0], [3.0]])
+        trained = batch_normalization(value, training=True)
+        updates = tf1.get_collection(tf1.GraphKeys.UPDATE_OPS)
+        with tf1.variable_scope(tf1.get_variable_scope(), reuse=True):
+            served = batch_normalization(value, training=False)
+        mean, variance = [v for v in tf1.global_variables() if "moving" in v.op.name]
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            # Mean 2, variance 1.
+            scale = 1 / np.sqrt(1.001)
+            np.testing.assert_allclose(session.run(trained), [[-scale], [scale]], rtol=1e-5)
+            session.run(updates)
+            assert session.run([mean, variance]) == [pytest.approx(0.002), pytest.approx(1.0)]
+            np.testing.assert_allclose(
+                session.run(served), [[(1 - 0.002) * scale], [(3 - 0.002) * scale]], rtol=1e-5
+            )
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"hidden_units": [0]}, "positive"),
+        ({"hidden_units": ["8"]}, "positive"),
+        ({"units": 0}, "positive"),
+        ({"dropout": 1.0}, "dropout"),
+        ({"activation_fn": 3}, "activation_fn"),
+    ],
+)
+def test_what_can_not_work(kwargs, message):
+    arguments = {"units": 1, "hidden_units": [8], "feature_columns": [PRICE], **kwargs}
+    with pytest.raises(ValueError, match=message):
+        dnn_logit_fn_builder(**arguments)

@@ -1,0 +1,216 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.optimizers import OptimizedPart, get_optimizer, minimize, minimize_parts
+
+
+def train(make_optimizer, steps=3, sparse=False):
+    """Returns a vector's values after each step on a loss with known slope, and the variable names.
+
+    The loss is sum(vector * [1, -2, 0]) or, sparse, the sum of rows 0 and 0 and 1: slopes 2, 1, 0.
+    """
+    with tf.Graph().as_default():
+        shape = [3, 1] if sparse else [3]
+        vector = tf1.get_variable("vector", shape, initializer=tf1.initializers.ones())
+        if sparse:
+            loss = tf.reduce_sum(tf.gather(vector, [0, 0, 1]))
+        else:
+            loss = tf.reduce_sum(vector * [1.0, -2.0, 0.0])
+        with tf.name_scope("training"):  # as heads do
+            train_op = minimize(make_optimizer(), loss)
+        global_step = tf1.train.get_global_step()
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            values = []
+            for _ in range(steps):
+                session.run(train_op)
+                values.append(session.run(vector).ravel())
+            assert session.run(global_step) == steps
+        return np.array(values), [variable.op.name for variable in tf1.global_variables()]
+
+
+def keras(name, **kwargs):
+    return getattr(tf.keras.optimizers, name)(**kwargs)
+
+
+# The slope is constant, so Adam's steps are the learning rate, but for epsilon.
+@pytest.mark.parametrize("sparse", [False, True])
+def test_adam_steps_by_the_learning_rate(sparse):
+    values, names = train(lambda: "Adam", sparse=sparse)
+    signs = [1, 1, 0] if sparse else [1, -1, 0]
+    expected = 1 - 0.001 * np.outer([1, 2, 3], signs)
+    np.testing.assert_allclose(values, expected, rtol=1e-6)
+    assert "training/Adam/vector/m" in names
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_adagrad(sparse):
+    values, names = train(lambda: "Adagrad", steps=2, sparse=sparse)
+    slopes = np.array([2, 1, 0] if sparse else [1, -2, 0])
+    # The accumulator starts at 0.1 and gains the squared slope.
+    first = 1 - 0.001 * slopes / np.sqrt(0.1 + slopes**2)
+    second = first - 0.001 * slopes / np.sqrt(0.1 + 2 * slopes**2)
+    np.testing.assert_allclose(values, [first, second], rtol=1e-6)
+    assert names == [
+        "vector",
+        "global_step",
+        "training/Adagrad/learning_rate",
+        "training/Adagrad/decay",
+        "training/Adagrad/vector/accumulator",
+    ]
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_rmsprop(sparse):
+    values, _ = train(lambda: "RMSProp", steps=2, sparse=sparse)
+    slopes = np.array([2, 1, 0] if sparse else [1, -2, 0])
+    # The mean square is 0.1 g^2 after a step, 0.19 g^2 after two.
+    first = 1 - 0.001 * np.sign(slopes) / np.sqrt(0.1)
+    second = first - 0.001 * np.sign(slopes) / np.sqrt(0.19)
+    np.testing.assert_allclose(values, [first, second], rtol=1e-5)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_sgd(sparse):
+    values, _ = train(lambda: "SGD", steps=2, sparse=sparse)
+    slopes = np.array([2, 1, 0] if sparse else [1, -2, 0])
+    np.testing.assert_allclose(values, [1 - 0.01 * slopes, 1 - 0.02 * slopes], rtol=1e-6)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_ftrl(sparse):
+    values, _ = train(lambda: "Ftrl", sparse=sparse)
+    slopes = np.array([2.0, 1.0] if sparse else [1.0, -2.0])
+    # McMahan et al. 2013, algorithm 1, with learning rate 0.001 and squares that start at 0.1.
+    weights, squares, z = np.ones(2), np.full(2, 0.1), np.zeros(2)
+    for step in range(3):
+        sigma = (np.sqrt(squares + slopes**2) - np.sqrt(squares)) / 0.001
+        z += slopes - sigma * weights
+        squares += slopes**2
+        weights = -z * 0.001 / np.sqrt(squares)
+        np.testing.assert_allclose(values[step, :2], weights, rtol=1e-4)
+
+
+def test_learning_rate_of_a_named_optimizer():
+    with tf.Graph().as_default():
+        vector = tf1.get_variable("vector", [], initializer=tf1.initializers.ones())
+        train_op = minimize_parts(vector * 3.0, [OptimizedPart("SGD", [vector], 0.5)])
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            session.run(train_op)
+            assert session.run(vector) == pytest.approx(1 - 0.5 * 3)
+
+
+KERAS = [
+    ("SGD", {"learning_rate": 0.25}, [0.75, 1.5, 1.0]),
+    ("Adam", {"learning_rate": 0.25}, [0.75, 1.25, 1.0]),
+]
+
+
+@pytest.mark.parametrize(("name", "kwargs", "expected"), KERAS)
+@pytest.mark.parametrize("made", ["eagerly", "in_a_function"])
+def test_keras_optimizers(name, kwargs, expected, made):
+    optimizer = keras(name, **kwargs)
+    make = (lambda: optimizer) if made == "eagerly" else (lambda: lambda: keras(name, **kwargs))
+    for _ in range(2):  # the same object serves several graphs
+        values, _ = train(make, steps=1)
+        np.testing.assert_allclose(values[0], expected, rtol=1e-5)
+
+
+def test_keras_optimizer_made_in_the_graph_is_used_as_it_is():
+    with tf.Graph().as_default():
+        optimizer = keras("Adam")
+        assert get_optimizer(optimizer) is optimizer
+
+
+@pytest.mark.parametrize("made", ["eagerly", "in_a_function"])
+def test_keras_variables_are_named_alike_however_many_optimizers_there_were(made):
+    def names():
+        optimizer = keras("Adam")
+        make = (lambda: optimizer) if made == "eagerly" else (lambda: lambda: keras("Adam"))
+        return train(make, steps=1)[1]
+
+    assert names() == names()
+    assert "training/adam/iteration" in names()
+
+
+def test_keras_learning_rate_schedule_counts_steps():
+    schedule = tf.keras.optimizers.schedules.PiecewiseConstantDecay([0, 1], [0.5, 0.25, 0.125])
+    values, _ = train(lambda: keras("SGD", learning_rate=schedule))
+    np.testing.assert_allclose(values[:, 0], [0.5, 0.25, 0.125], rtol=1e-6)
+
+
+def test_keras_sparse_gradients():
+    values, _ = train(lambda: keras("SGD", learning_rate=0.25), steps=1, sparse=True)
+    np.testing.assert_allclose(values[0], [0.5, 0.75, 1.0])
+
+
+def test_tf_keras_legacy_counts_by_the_global_step_and_keeps_the_names_of_2_15():
+    tf_keras = pytest.importorskip("tf_keras")
+    values, names = train(lambda: tf_keras.optimizers.legacy.Adam(0.25))
+    np.testing.assert_allclose(values[:, 0], [0.75, 0.5, 0.25], rtol=1e-5)
+    assert {name for name in names if name.startswith("training/")} == {
+        f"training/Adam/{name}"
+        for name in ("learning_rate", "decay", "beta_1", "beta_2", "vector/m", "vector/v")
+    }
+
+
+def test_tf_keras():
+    tf_keras = pytest.importorskip("tf_keras")
+    values, _ = train(lambda: tf_keras.optimizers.Adam(0.25))
+    np.testing.assert_allclose(values[:, 0], [0.75, 0.5, 0.25], rtol=1e-4)
+
+
+def test_v1_optimizer_with_a_schedule_on_the_global_step():
+    def make():
+        step = tf1.train.get_or_create_global_step()
+        rate = tf.where(step < 1, 0.5, 0.25)
+        return tf1.train.GradientDescentOptimizer(rate)
+
+    values, _ = train(lambda: make, steps=2)
+    np.testing.assert_allclose(values[:, 0], [0.5, 0.25])
+
+
+def test_parts_have_their_own_optimizers_names_and_counts():
+    with tf.Graph().as_default():
+        first = tf1.get_variable("first", [], initializer=tf1.initializers.ones())
+        second = tf1.get_variable("second", [], initializer=tf1.initializers.ones())
+        loss = first * second
+        train_op = minimize_parts(
+            loss, [OptimizedPart("Adam", [first], 0.5), OptimizedPart("Adam", [second], 0.25)]
+        )
+        names = {variable.op.name: variable for variable in tf1.global_variables()}
+        assert "training/Adam/first/m" in names
+        assert "training/Adam_1/second/m" in names
+        assert "training/Adam/iter" not in names  # the first counts by the global step
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            session.run(train_op)
+            # Both slopes are taken before either update.
+            assert session.run([first, second]) == [
+                pytest.approx(0.5, rel=1e-5),
+                pytest.approx(0.75, rel=1e-5),
+            ]
+            assert session.run([names["training/Adam_1/iter"], names["global_step"]]) == [1, 1]
+
+
+def test_unknown_name_lists_the_choices_nearest_first():
+    with pytest.raises(ValueError, match=r"one of \['Adam', .*'SGD'.*Received: optimizer='adam'"):
+        get_optimizer("adam")
+
+
+@pytest.mark.parametrize("wrong", [3, object(), tf.keras.optimizers.Adam])
+def test_no_optimizer(wrong):
+    with pytest.raises(TypeError, match="Received: optimizer"):
+        get_optimizer(wrong)
+
+
+def test_nothing_to_train():
+    with tf.Graph().as_default():
+        with pytest.raises(ValueError, match="no trainable variables"):
+            minimize("SGD", tf.constant(1.0))
+        tf1.get_variable("unused", [])
+        with pytest.raises(ValueError, match=r"depends on none.*unused"):
+            minimize("SGD", tf.constant(1.0))
