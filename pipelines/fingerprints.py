@@ -1,6 +1,7 @@
 """Hashes of what a component depends on beyond its inputs, so that the cache sees it change."""
 
 import hashlib
+import importlib
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
@@ -32,25 +33,28 @@ def component_fingerprints(
     user_code = fingerprint(
         import_path=None if code.module_file else import_path, module_file=code.module_file
     )
+    components_code, core_code = (
+        _package_fingerprint("components"),
+        _package_fingerprint("estimator_core"),
+    )
     return {
-        "*": _own_code_fingerprint(),
-        "CsvExampleGen": data_fingerprint[:16],
+        "*": _library_versions(),
+        "CsvExampleGen": f"{components_code}-{data_fingerprint[:16]}",
         "Transform": user_code[:16],
-        "Trainer": user_code[:16],
+        "Trainer": f"{components_code}-{core_code}-{user_code[:16]}",
+        "Evaluator": components_code,
         "Pusher": run_id,
     }
 
 
-def _own_code_fingerprint() -> str:
-    import components
-    import estimator_core
-    import pipelines
+def _library_versions() -> str:
+    versions = [f"{library}=={metadata.version(library)}" for library in _LIBRARIES]
+    return hashlib.sha256(" ".join(versions).encode()).hexdigest()[:16]
 
+
+def _package_fingerprint(package: str) -> str:
+    folder = Path(str(importlib.import_module(package).__file__)).parent
     digest = hashlib.sha256()
-    for library in _LIBRARIES:
-        digest.update(f"{library}=={metadata.version(library)}\0".encode())
-    for package in (components, estimator_core, pipelines):
-        folder = Path(str(package.__file__)).parent
-        for file in sorted(folder.rglob("*.py")):
-            digest.update(str(file.relative_to(folder)).encode() + b"\0" + file.read_bytes())
+    for file in sorted(folder.rglob("*.py")):
+        digest.update(str(file.relative_to(folder)).encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:16]

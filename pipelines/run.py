@@ -1,5 +1,6 @@
 """One run, from the request to its record."""
 
+import logging
 import os
 import time
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ from pipelines.run_record import (
 )
 from pipelines.runners import check_runner
 from pipelines.tabular.infer import check_label_column
+
+_LOGGER = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     from pipelines.runners.local import LocalRunner
@@ -109,9 +112,9 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
             notebook.end("failed", reason=f"{error.component}: {error}")
         except KeyboardInterrupt:
             notebook.end("interrupted", reason="stopped by a signal")
-        except BaseException as error:
+        except Exception as error:  # a fault of ours, or of the installation
+            _LOGGER.exception("run %s failed", record.run_id)
             notebook.end("failed", reason=f"{type(error).__name__}: {error}")
-            raise
     return notebook.record
 
 
@@ -249,14 +252,22 @@ def _conclude(code: ModelCode, runner: "LocalRunner", notebook: _Notebook) -> No
         "pushed" if is_pushed else "not_blessed",
         version=str(pushed["pushed_version"]) if is_pushed else None,
         metrics=_in_order(verdict.metrics, code.metrics),
+        baseline_metrics=_in_order(verdict.baseline_metrics, code.metrics),
         slices={name: _in_order(values, code.metrics) for name, values in verdict.slices.items()},
         reason=None if is_pushed else "; ".join(verdict.failures),
     )
 
 
 def _in_order(metrics: Metrics, names: tuple[str, ...]) -> Metrics:
-    """Returns the metrics in the order of their configuration, further ones behind."""
-    return {name: metrics[name] for name in dict.fromkeys((*names, *metrics)) if name in metrics}
+    """Returns the metrics in the order of their configuration, further ones behind.
+
+    TFMA adds a `<metric>_diff` to the baseline's; who has both values needs no third.
+    """
+    return {
+        name: metrics[name]
+        for name in dict.fromkeys((*names, *metrics))
+        if name in metrics and name.removesuffix("_diff") not in metrics.keys() - {name}
+    }
 
 
 def _configuration(request: RunRequest, unfinished: RunRecord | None) -> PipelineConfig:

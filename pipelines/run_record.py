@@ -46,6 +46,7 @@ class RunRecord:
       finished: UTC, ISO 8601; None while it runs.
       version: That was pushed.
       metrics: On the whole evaluation split.
+      baseline_metrics: Of the latest blessed model before, on the same examples.
       reason: Why it was not pushed.
       report: Path of its HTML report.
       components: In the order in which they ran.
@@ -63,6 +64,7 @@ class RunRecord:
     finished: str | None = None
     version: str | None = None
     metrics: Metrics = field(default_factory=dict)
+    baseline_metrics: Metrics = field(default_factory=dict)
     reason: str | None = None
     report: str | None = None
     components: tuple[ComponentRecord, ...] = ()

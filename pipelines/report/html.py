@@ -48,8 +48,12 @@ def render_report(record: RunRecord) -> str:
         f"{_text(record.reason or '')}</p>",
     ]
     if record.metrics:
-        rows = ([_text(name), _number(value)] for name, value in record.metrics.items())
-        sections += ["<h2>Metrics on the evaluation split</h2>", _table(("metric", "value"), rows)]
+        rows = (
+            [_text(name), _number(value), _number(record.baseline_metrics.get(name))]
+            for name, value in record.metrics.items()
+        )
+        header = ("metric", "value", "latest blessed model before")
+        sections += ["<h2>Metrics on the evaluation split</h2>", _table(header, rows)]
     if record.slices:
         names = list(record.metrics)
         rows = (

@@ -2,7 +2,9 @@
 
 import logging
 import shutil
+import sys
 import time
+import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -126,11 +128,22 @@ class LocalRunner:
 
 
 def describe_cause(error: BaseException) -> str:
-    """Returns the first line of the error that started a chain of errors."""
+    """Returns what started a chain of errors: type, first line, and the line of code it is from.
+
+    That is the last line of code that is no installed library's, such as one of the user's module.
+    """
     while error.__cause__ is not None:
         error = error.__cause__
     lines = str(error).strip().splitlines() or [""]
-    return f"{type(error).__name__}: {lines[0]}" if lines[0] else type(error).__name__
+    text = f"{type(error).__name__}: {lines[0]}" if lines[0] else type(error).__name__
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if _is_own_code(frame.filename)]
+    return f"{text} ({own[-1].filename}, line {own[-1].lineno})" if own else text
+
+
+def _is_own_code(filename: str) -> bool:
+    path = Path(filename)
+    return path != Path(__file__) and path.is_file() and not path.is_relative_to(sys.prefix)
 
 
 def _add_parameter(node: Any, name: str, value: str) -> None:

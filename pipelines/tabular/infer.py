@@ -5,10 +5,9 @@ import math
 import re
 
 from pipelines.config import DataConfig, PipelineConfig, ProblemType
-from pipelines.data.profile import ColumnProfile, CsvProfile
+from pipelines.data.profile import MAX_DISTINCT, ColumnProfile, CsvProfile
 from pipelines.errors import BadInputError
 from pipelines.tabular.plan import (
-    LABEL_KEY,
     CategoricalFeature,
     LabelPlan,
     NumericFeature,
@@ -79,7 +78,6 @@ def infer_plan(profile: CsvProfile, config: PipelineConfig) -> TabularPlan:
     categorical: list[CategoricalFeature] = []
     ignored: dict[str, str] = {}
     slices: list[str] = []
-    taken = {LABEL_KEY}
     for column in profile.columns.values():
         if column.name == data.label:
             continue
@@ -91,18 +89,14 @@ def infer_plan(profile: CsvProfile, config: PipelineConfig) -> TabularPlan:
         if as_number:
             numeric.append(
                 NumericFeature(
-                    column=column.name,
-                    key=_unique_key(column.name, taken),
-                    num_buckets=10 if profile.num_rows < 10_000 else 20,
-                    has_missing=column.num_missing > 0,
+                    column=column.name, center=column.mean, has_missing=column.num_missing > 0
                 )
             )
         if as_category:
-            name = f"{column.name}_category" if as_number else column.name
             categorical.append(
                 CategoricalFeature(
                     column=column.name,
-                    key=_unique_key(name, taken),
+                    num_values=column.num_distinct or MAX_DISTINCT,
                     hash_buckets=_hash_buckets(column),
                 )
             )
@@ -118,6 +112,7 @@ def infer_plan(profile: CsvProfile, config: PipelineConfig) -> TabularPlan:
         label=label,
         numeric=tuple(numeric),
         categorical=tuple(categorical),
+        num_buckets=10 if profile.num_rows < 10_000 else 20,
         ignored=ignored,
         slices=tuple(slices[:MAX_SLICE_COLUMNS]),
         training=_plan_training(profile.num_rows, config),
@@ -252,16 +247,6 @@ def _hash_buckets(column: ColumnProfile) -> int | None:
     if distinct is not None and distinct <= MAX_VOCABULARY:
         return None
     return MAX_HASH_BUCKETS if distinct is None else min(2 * distinct, MAX_HASH_BUCKETS)
-
-
-def _unique_key(name: str, taken: set[str]) -> str:
-    """Returns `name` as a valid and unused TensorFlow name."""
-    stem = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "column"
-    key, number = stem, 2
-    while key.lower() in taken:
-        key, number = f"{stem}_{number}", number + 1
-    taken.update((key.lower(), f"{key}_bucket".lower(), f"{key}_is_missing".lower()))
-    return key
 
 
 def _plan_training(num_rows: int, config: PipelineConfig) -> TrainingPlan:

@@ -43,18 +43,16 @@ class LabelPlan(_Part):
 
 
 class NumericFeature(_Part):
-    """A column of numbers: z-score for the DNN, quantile buckets for the linear part.
+    """A column of numbers: z-score for the DNN, quantile bucket for the linear part.
 
     Attributes:
       column: Raw column.
-      key: Prefix of the transformed features' names.
-      num_buckets: Number of quantile buckets.
+      center: A number near the mean; sums of squares are taken around it, to be accurate.
       has_missing: Whether the DNN is told which values are missing.
     """
 
     column: str
-    key: str
-    num_buckets: int
+    center: float
     has_missing: bool
 
 
@@ -63,12 +61,12 @@ class CategoricalFeature(_Part):
 
     Attributes:
       column: Raw column.
-      key: Name of the transformed feature.
+      num_values: Number of different values.
       hash_buckets: Number of hash buckets, or None for a vocabulary.
     """
 
     column: str
-    key: str
+    num_values: int
     hash_buckets: int | None = None
 
 
@@ -103,6 +101,7 @@ class TabularPlan(_Part):
       label: What is predicted.
       numeric: Columns used as numbers.
       categorical: Columns used as categories; a column may be in both.
+      num_buckets: Number of quantile buckets of a numeric column.
       ignored: Reason by column that the model does not see.
       slices: Columns with few values, for the evaluation.
       training: How it is trained.
@@ -111,6 +110,7 @@ class TabularPlan(_Part):
     label: LabelPlan
     numeric: tuple[NumericFeature, ...]
     categorical: tuple[CategoricalFeature, ...]
+    num_buckets: int
     ignored: dict[str, str]
     slices: tuple[str, ...]
     training: TrainingPlan

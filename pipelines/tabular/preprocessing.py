@@ -5,7 +5,12 @@ from typing import Any
 import tensorflow as tf
 import tensorflow_transform as tft
 
-from pipelines.tabular.plan import LABEL_KEY, LabelPlan, NumericFeature, TabularPlan
+from pipelines.tabular.plan import LABEL_KEY, LabelPlan, TabularPlan
+
+NUMERIC_KEY = "numeric"
+BUCKET_KEY = "numeric_bucket"
+IS_MISSING_KEY = "numeric_is_missing"
+VOCABULARY = "categories"
 
 MISSING_CATEGORY = "[missing]"
 MAX_ABS_Z_SCORE = 10.0  # outliers beyond say nothing more to the DNN
@@ -13,49 +18,83 @@ _NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
 
 
 def preprocessing_fn(inputs: dict[str, Any], custom_config: dict[str, Any]) -> dict[str, Any]:
-    """Returns the transformed features and label of a batch, all of shape [batch_size].
+    """Returns the transformed features and label of a batch.
+
+    Columns of a kind go through one analyzer together: each analyzer is a Beam computation of its
+    own, and they would take most of the time.
 
     Args:
       inputs: Sparse tensors of shape [batch_size, <=1] by column; int64, float32 or string.
       custom_config: Holds the plan.
 
     Returns:
-      `<key>` (z-score, float32), `<key>_bucket` (int64; the last id means missing) and
-      `<key>_is_missing` (float32) of a numeric feature, `<key>` (id, int64) of a categorical one,
-      and `label` (class name as string, or float32).
+      `numeric` (z-scores, float32, [batch_size, num_numeric]), `numeric_bucket` (ids that no two
+      columns share, int64, same shape), `numeric_is_missing` (float32, [batch_size, columns that
+      have missing values]), `category_<position>` (ids, int64, [batch_size]) and `label` (class
+      names as string or numbers as float32, [batch_size]).
     """
     plan = TabularPlan.from_custom_config(custom_config)
-    outputs: dict[str, Any] = {}
-    for feature in plan.numeric:
-        outputs.update(_numeric_outputs(feature, inputs[feature.column]))
-    for category in plan.categorical:
-        text = _dense(_as_text(inputs[category.column]), MISSING_CATEGORY)
-        if category.hash_buckets is not None:
-            outputs[category.key] = tft.hash_strings(text, category.hash_buckets)
-        else:
-            outputs[category.key] = tft.compute_and_apply_vocabulary(
-                text, num_oov_buckets=1, vocab_filename=category.key
-            )
-    outputs[LABEL_KEY] = _label(plan.label, inputs[plan.label.column])
+    outputs = {LABEL_KEY: _label(plan.label, inputs[plan.label.column])}
+    if plan.numeric:
+        outputs.update(_numeric_outputs(plan, inputs))
+    if plan.categorical:
+        outputs.update(_categorical_outputs(plan, inputs))
     return outputs
 
 
-def _numeric_outputs(feature: NumericFeature, raw: Any) -> dict[str, Any]:
-    numbers = _as_numbers(raw)
-    mean, stddev = tft.mean(numbers), tf.sqrt(tft.var(numbers))
-    centered = numbers.values - mean
-    scores = tf.where(
-        stddev > 0, centered / tf.where(stddev > 0, stddev, 1.0), tf.zeros_like(centered)
-    )
-    scores = tf.clip_by_value(tf.cast(scores, tf.float32), -MAX_ABS_Z_SCORE, MAX_ABS_Z_SCORE)
-    buckets = tft.bucketize(numbers, feature.num_buckets)
+def _numeric_outputs(plan: TabularPlan, inputs: dict[str, Any]) -> dict[str, Any]:
+    columns = [_dense(_as_numbers(inputs[part.column]), float("nan")) for part in plan.numeric]
+    centered = tf.stack(columns, axis=1) - [part.center for part in plan.numeric]
+    is_known = tf.math.is_finite(centered)
+    filled = tf.where(is_known, centered, tf.zeros_like(centered))
+    terms = tf.concat([tf.cast(is_known, tf.float64), filled, filled**2], axis=1)
+    count, total, squares = tf.split(tft.sum(terms, reduce_instance_dims=False), 3)
+    count = tf.maximum(count, 1.0)
+    mean = total / count
+    stddev = tf.sqrt(tf.maximum(squares / count - mean**2, 0.0))
+    scores = tf.math.divide_no_nan(filled - mean, stddev)
+    scores = tf.where(is_known, scores, tf.zeros_like(scores))  # a missing value = the mean
+    scores = tf.clip_by_value(scores, -MAX_ABS_Z_SCORE, MAX_ABS_Z_SCORE)
     outputs = {
-        feature.key: _dense(_with_values(numbers, scores), 0.0),  # a missing value = the mean
-        f"{feature.key}_bucket": _dense(buckets, feature.num_buckets),
+        NUMERIC_KEY: tf.cast(scores, tf.float32),
+        BUCKET_KEY: _bucket_ids(plan, tf.cast(centered, tf.float32), is_known),
     }
-    if feature.has_missing:
-        present = _dense(_with_values(numbers, tf.ones_like(scores)), 0.0)
-        outputs[f"{feature.key}_is_missing"] = 1.0 - present
+    with_missing = [index for index, part in enumerate(plan.numeric) if part.has_missing]
+    if with_missing:
+        is_missing = tf.gather(tf.logical_not(is_known), with_missing, axis=1)
+        outputs[IS_MISSING_KEY] = tf.cast(is_missing, tf.float32)
+    return outputs
+
+
+def _bucket_ids(plan: TabularPlan, numbers: Any, is_known: Any) -> Any:
+    """Returns quantile buckets; each column has its own range of ids, whose last means missing."""
+    boundaries = tft.quantiles(
+        numbers, plan.num_buckets, epsilon=0.01, reduce_instance_dims=False
+    )  # [num_numeric, num_buckets - 1]
+    is_above = tf.expand_dims(numbers, 2) >= tf.expand_dims(boundaries, 0)
+    buckets = tf.reduce_sum(tf.cast(is_above, tf.int64), axis=2)
+    buckets = tf.where(
+        is_known, buckets, tf.fill(tf.shape(buckets), tf.cast(plan.num_buckets, tf.int64))
+    )
+    offsets = tf.range(len(plan.numeric), dtype=tf.int64) * (plan.num_buckets + 1)
+    return buckets + offsets
+
+
+def _categorical_outputs(plan: TabularPlan, inputs: dict[str, Any]) -> dict[str, Any]:
+    outputs: dict[str, Any] = {}
+    words: dict[str, Any] = {}
+    for index, part in enumerate(plan.categorical):
+        text = _dense(_as_text(inputs[part.column]), MISSING_CATEGORY)
+        if part.hash_buckets is not None:
+            outputs[category_key(index)] = tft.hash_strings(text, part.hash_buckets)
+        else:  # prefixed, so that columns can share one vocabulary
+            words[category_key(index)] = tf.strings.join([f"{index}=", text])
+    if words:
+        ids = tft.compute_and_apply_vocabulary(
+            tf.stack(list(words.values()), axis=1), num_oov_buckets=1, vocab_filename=VOCABULARY
+        )
+        for position, key in enumerate(words):
+            outputs[key] = ids[:, position]
     return outputs
 
 
@@ -98,3 +137,8 @@ def _dense(sparse: Any, default: Any) -> Any:
     one_each = tf.SparseTensor(sparse.indices, sparse.values, [sparse.dense_shape[0], 1])
     default = tf.cast(default, sparse.values.dtype) if not isinstance(default, str) else default
     return tf.squeeze(tf.sparse.to_dense(one_each, default), axis=1)
+
+
+def category_key(index: int) -> str:
+    """Returns the name of the transformed feature of the plan's categorical column `index`."""
+    return f"category_{index}"

@@ -14,6 +14,13 @@ from estimator_core.export import (
     build_parsing_serving_input_receiver_fn,
 )
 from pipelines.tabular.plan import LABEL_KEY, TabularPlan
+from pipelines.tabular.preprocessing import (
+    BUCKET_KEY,
+    IS_MISSING_KEY,
+    NUMERIC_KEY,
+    VOCABULARY,
+    category_key,
+)
 from pipelines.tabular.rescaled_regressor import rescaled_regressor
 
 EXPORTER_NAME = "tabular"
@@ -87,24 +94,23 @@ def _feature_columns(
     columns = tf.feature_column
     linear: list[Any] = []
     dnn: list[Any] = []
-    for feature in plan.numeric:
-        linear.append(
-            columns.categorical_column_with_identity(
-                f"{feature.key}_bucket", feature.num_buckets + 1
-            )
-        )
-        dnn.append(columns.numeric_column(feature.key))
-        if feature.has_missing:
-            dnn.append(columns.numeric_column(f"{feature.key}_is_missing"))
-    for category in plan.categorical:
-        size = category.hash_buckets or transform.vocabulary_size_by_name(category.key) + 1
-        ids = columns.categorical_column_with_identity(category.key, size)
+    if plan.numeric:
+        num_ids = len(plan.numeric) * (plan.num_buckets + 1)
+        linear.append(columns.categorical_column_with_identity(BUCKET_KEY, num_ids))
+        dnn.append(columns.numeric_column(NUMERIC_KEY, shape=(len(plan.numeric),)))
+        num_missing = sum(part.has_missing for part in plan.numeric)
+        if num_missing:
+            dnn.append(columns.numeric_column(IS_MISSING_KEY, shape=(num_missing,)))
+    for index, part in enumerate(plan.categorical):
+        num_ids = part.hash_buckets or transform.vocabulary_size_by_name(VOCABULARY) + 1
+        ids = columns.categorical_column_with_identity(category_key(index), num_ids)
         linear.append(ids)
-        if size <= 8:
-            dnn.append(columns.indicator_column(ids))
-        else:
-            dnn.append(columns.embedding_column(ids, dimension=min(16, round(2 * size**0.25))))
+        dnn.append(columns.embedding_column(ids, dimension=_embedding_dimension(part.num_values)))
     return linear, dnn
+
+
+def _embedding_dimension(num_values: int) -> int:
+    return min(16, round(2 * num_values**0.25))
 
 
 def _read(transform: tft.TFTransformOutput, files: Any, plan: TabularPlan, repeat: bool) -> Any:

@@ -13,6 +13,7 @@ RECORD = RunRecord(
     log="run.log",
     reason="auc 0.5 < 0.6",
     metrics={"auc": 0.51234567},
+    baseline_metrics={"auc": 0.625},
     slices={"city = <Oslo>": {"auc": 0.75}, "city = Rome": {}},
     components=(
         ComponentRecord("Trainer", "finished", 2.0),
@@ -40,6 +41,7 @@ def test_everything_is_there_and_escaped():
         "a <b>",
         "not blessed",
         "0.51235",
+        "0.625",
         "city = <Oslo>",
         "0.75",
         "Trainer",

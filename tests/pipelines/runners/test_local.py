@@ -99,7 +99,8 @@ def test_a_failure_names_the_component_and_the_cause(make_runner):
     with pytest.raises(RunFailedError) as error:
         runner.run()
     assert error.value.component == "First"
-    assert str(error.value) == "ValueError: what the user did wrong"
+    message = str(error.value)
+    assert message.startswith(f"ValueError: what the user did wrong ({__file__}, line ")
     assert events == [("First", "failed")]
     runner, events = make_runner("run-1", value="good")
     runner.run()

@@ -66,6 +66,7 @@ def make_plan(label, numeric=(), categorical=()):
         label=label,
         numeric=numeric,
         categorical=categorical,
+        num_buckets=2,
         ignored={},
         slices=(),
         training=TRAINING,
@@ -77,12 +78,13 @@ def test_numbers_categories_and_a_text_label(tmp_path):
     plan = make_plan(
         label,
         numeric=(
-            NumericFeature(column="a b", key="a_b", num_buckets=2, has_missing=True),
-            NumericFeature(column="text", key="text", num_buckets=2, has_missing=False),
+            NumericFeature(column="a b", center=1_000, has_missing=True),
+            NumericFeature(column="text", center=0, has_missing=False),
         ),
         categorical=(
-            CategoricalFeature(column="city", key="city"),
-            CategoricalFeature(column="code", key="code", hash_buckets=5),
+            CategoricalFeature(column="city", num_values=2),
+            CategoricalFeature(column="code", num_values=2, hash_buckets=5),
+            CategoricalFeature(column="a b", num_values=4),
         ),
     )
     dtypes = {
@@ -100,18 +102,27 @@ def test_numbers_categories_and_a_text_label(tmp_path):
         {"a b": 7, "text": "0", "city": "Oslo", "code": 8, "y": "no"},
     ]
     out = transform(tmp_path, plan, dtypes, rows)
-    # 1, 3, 5, 7 have mean 4 and standard deviation sqrt((9 + 1 + 1 + 9) / 4) = sqrt(5).
-    assert out["a_b"] == pytest.approx(np.array([-3, -1, 0, 1, 3]) / 5**0.5, abs=1e-5)
-    assert out["a_b_is_missing"].tolist() == [0, 0, 1, 0, 0]
-    assert out["a_b_bucket"].tolist() == [0, 0, 2, 1, 1]  # 2 = missing
+    # 1, 3, 5, 7 have mean 4 and standard deviation sqrt((9 + 1 + 1 + 9) / 4) = sqrt(5);
     # 1.5, -2.5, 1, 0 have mean 0 and variance (2.25 + 6.25 + 1) / 4 = 2.375.
-    assert out["text"] == pytest.approx(np.array([1.5, 0, -2.5, 1, 0]) / 2.375**0.5, abs=1e-5)
-    assert "text_is_missing" not in out
-    # Oslo is the most frequent one; then Rome and "[missing]", each once.
-    assert out["city"].tolist()[:2] == [0, 0]
-    assert {out["city"][2], out["city"][3]} == {1, 2}
-    assert out["code"][0] == out["code"][1]
-    assert 0 <= out["code"].min() <= out["code"].max() < 5
+    expected = np.stack(
+        [
+            np.array([-3, -1, 0, 1, 3]) / 5**0.5,
+            np.array([1.5, 0, -2.5, 1, 0]) / 2.375**0.5,
+        ],
+        axis=1,
+    )
+    assert out["numeric"] == pytest.approx(expected, abs=1e-5)
+    assert out["numeric_is_missing"].tolist() == [[0], [0], [1], [0], [0]]
+    # Ids 0 to 2 are those of the first column, 3 to 5 those of the second; 2 and 5 mean missing.
+    assert out["numeric_bucket"][:, 0].tolist() == [0, 0, 2, 1, 1]
+    assert out["numeric_bucket"][:, 1].tolist() == [4, 5, 3, 4, 3]
+    # One vocabulary for two columns: Oslo is the most frequent word, and no two words share an id.
+    city, number = out["category_0"].tolist(), out["category_2"].tolist()
+    assert (city[0], city[1], city[4]) == (0, 0, 0)
+    assert len({city[0], city[2], city[3], *number}) == 3 + 5  # with "[missing]" in each column
+    code = out["category_1"]
+    assert code[0] == code[1]
+    assert 0 <= code.min() <= code.max() < 5
     assert out["label"].tolist() == [b"yes", b"no", b"no", b"yes", b"no"]
 
 
