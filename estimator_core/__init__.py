@@ -6,7 +6,7 @@ classifier = estimator.DNNClassifier(feature_columns=columns, hidden_units=[64, 
 classifier.train(input_fn, max_steps=1000)
 """
 
-from estimator_core import export
+from estimator_core import export, inputs
 from estimator_core.add_metrics import add_metrics
 from estimator_core.canned import (
     DNNClassifier,
@@ -94,5 +94,6 @@ __all__ = [
     "WarmStartSettings",
     "add_metrics",
     "export",
+    "inputs",
     "train_and_evaluate",
 ]

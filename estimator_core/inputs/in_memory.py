@@ -1,0 +1,154 @@
+"""Input functions over what is in memory; the data stay there, outside of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+
+def numpy_input_fn(
+    x: Any,
+    y: Any = None,
+    batch_size: int = 128,
+    num_epochs: int | None = 1,
+    shuffle: bool | None = None,
+    queue_capacity: int = 1000,
+    num_threads: int = 1,
+) -> Callable[[], tf.data.Dataset]:
+    """Returns an input_fn over NumPy arrays.
+
+    Batches run across the ends of epochs; only the very last one may be smaller.
+
+    Example:
+        >>> age, weight = np.arange(4) * 1.0, np.arange(32, 36)
+        >>> input_fn = numpy_input_fn({"age": age, "weight": weight}, batch_size=2, shuffle=False)
+
+    Args:
+        x: Array, or dict of name to array, `[number_of_examples, ...]`.
+        y: Labels, likewise; None gives features alone.
+        batch_size: Examples in a batch.
+        num_epochs: Passes over the data; None goes on for ever.
+        shuffle: Whether each pass has an order of its own. Has to be said.
+        queue_capacity: Not used: all data are shuffled, and `tf.data` sizes its own buffers.
+        num_threads: Not used, likewise.
+
+    Raises:
+        ValueError: `shuffle` is not said, `x` is empty, or lengths differ.
+
+    Source: `tf.estimator.inputs.numpy_input_fn`.
+    """
+    del queue_capacity, num_threads
+    if not isinstance(shuffle, bool):
+        raise ValueError(
+            "shuffle must be provided and explicitly set as boolean; it is recommended to set it as "
+            f"True for training. Received: shuffle={shuffle!r}"
+        )
+    if batch_size <= 0:
+        raise ValueError(f"batch_size must be above 0. Received: batch_size={batch_size}")
+    if isinstance(x, Mapping) and not x:
+        raise ValueError("x cannot be an empty dict. Received: x={}")
+    if isinstance(y, Mapping) and not y:
+        raise ValueError("y cannot be an empty dict; use y=None instead. Received: y={}")
+    elements = _arrays(x) if y is None else (_arrays(x), _arrays(y))
+    lengths = {len(array) for array in tf.nest.flatten(elements)}
+    if len(lengths) != 1:
+        raise ValueError(
+            "Length of tensors in x and y is mismatched. Received: shapes "
+            f"{tf.nest.map_structure(np.shape, elements)}"
+        )
+    (count,) = lengths
+
+    def input_fn() -> tf.data.Dataset:
+        indices = tf.data.Dataset.range(count)
+        if shuffle:
+            indices = indices.shuffle(max(count, 1))
+        batches = indices.repeat(num_epochs).batch(batch_size)
+        return batches.map(lambda index: _take(elements, index)).prefetch(tf.data.AUTOTUNE)
+
+    return input_fn
+
+
+def pandas_input_fn(
+    x: Any,
+    y: Any = None,
+    batch_size: int = 128,
+    num_epochs: int | None = 1,
+    shuffle: bool | None = None,
+    queue_capacity: int = 1000,
+    num_threads: int = 1,
+    target_column: str = "target",
+) -> Callable[[], tf.data.Dataset]:
+    """Returns an input_fn over a pandas `DataFrame`; its columns are the features.
+
+    Args:
+        x: `DataFrame` of features.
+        y: `Series` of labels, or a `DataFrame` whose columns become a dict of labels; None gives
+            features alone.
+        batch_size: Examples in a batch.
+        num_epochs: Passes over the data; None goes on for ever.
+        shuffle: Whether each pass has an order of its own. Has to be said.
+        queue_capacity: Not used, as in `numpy_input_fn`.
+        num_threads: Not used, as in `numpy_input_fn`.
+        target_column: Name for the labels, which no feature may have.
+
+    Raises:
+        TypeError: `x` is no `DataFrame`.
+        ValueError: `shuffle` is not said, the indexes of `x` and `y` differ, or a feature has the
+            name of the labels.
+
+    Source: `tf.estimator.inputs.pandas_input_fn`.
+    """
+    if not hasattr(x, "columns"):
+        raise TypeError(f"x must be a pandas DataFrame. Received: x={type(x)}")
+    if y is not None:
+        if not np.array_equal(x.index, y.index):
+            raise ValueError(
+                f"Index for x and y are mismatched. Received: x.index={x.index}, y.index={y.index}"
+            )
+        if target_column in x.columns:
+            raise ValueError(
+                f"x has a column {target_column!r} already, the name of the labels: give another "
+                f"target_column. Received: columns={list(x.columns)}"
+            )
+    features = {name: x[name].to_numpy() for name in x.columns}
+    labels = y
+    if hasattr(y, "columns"):
+        labels = {name: y[name].to_numpy() for name in y.columns}
+    elif y is not None:
+        labels = y.to_numpy()
+    return numpy_input_fn(
+        features, labels, batch_size, num_epochs, shuffle, queue_capacity, num_threads
+    )
+
+
+def _arrays(values: Any) -> Any:
+    """Returns arrays of types that TensorFlow knows; Python objects are taken for strings."""
+    if isinstance(values, Mapping):
+        return {name: _arrays(value) for name, value in values.items()}
+    array = np.asarray(values)
+    if array.dtype == object:
+        return array.astype(np.bytes_) if _all_bytes(array) else array.astype(np.str_)
+    return array
+
+
+def _all_bytes(array: np.ndarray) -> bool:
+    return all(isinstance(value, bytes) for value in array.flat)
+
+
+def _take(elements: Any, index: tf.Tensor) -> Any:
+    """Returns the examples at `index` of each array, `[batch_size, ...]`."""
+    arrays = tf.nest.flatten(elements)
+    dtypes = [tf.as_dtype(array.dtype) for array in arrays]
+    taken = tf.numpy_function(
+        lambda i: [_encoded(array[i]) for array in arrays], [index], dtypes, stateful=False
+    )
+    for tensor, array in zip(taken, arrays, strict=True):
+        tensor.set_shape([None, *array.shape[1:]])
+    return tf.nest.pack_sequence_as(elements, taken)
+
+
+def _encoded(values: np.ndarray) -> np.ndarray:
+    return np.char.encode(values, "utf-8") if values.dtype.kind == "U" else values

@@ -1,0 +1,90 @@
+import numpy as np
+import pandas as pd
+import pytest
+import tensorflow as tf
+
+from estimator_core import inputs
+
+
+def _batches(input_fn):
+    return list(input_fn().as_numpy_iterator())
+
+
+def test_batches_run_across_epochs():
+    x = {"a": np.arange(3.0), "b": np.arange(6).reshape(3, 2)}
+    input_fn = inputs.numpy_input_fn(x, np.arange(10, 13), 2, num_epochs=2, shuffle=False)
+    batches = _batches(input_fn)
+    assert [labels.tolist() for _, labels in batches] == [[10, 11], [12, 10], [11, 12]]
+    assert batches[1][0]["b"].tolist() == [[4, 5], [0, 1]]
+    spec = input_fn().element_spec
+    assert spec[0]["b"] == tf.TensorSpec([None, 2], tf.int64)
+
+
+def test_only_the_last_batch_is_smaller():
+    input_fn = inputs.numpy_input_fn(np.arange(5), batch_size=2, shuffle=False)
+    assert [batch.tolist() for batch in _batches(input_fn)] == [[0, 1], [2, 3], [4]]
+
+
+def test_shuffling_keeps_features_and_labels_together():
+    input_fn = inputs.numpy_input_fn({"a": np.arange(50)}, np.arange(50) * 2, 50, shuffle=True)
+    ((features, labels),) = _batches(input_fn)
+    assert features["a"].tolist() != list(range(50))
+    assert sorted(features["a"]) == list(range(50))
+    np.testing.assert_array_equal(labels, features["a"] * 2)
+
+
+@pytest.mark.parametrize("words", [["a", "ä"], np.array(["a", "ä"], object), [b"a", "ä".encode()]])
+def test_strings_arrive_as_utf8(words):
+    (batch,) = _batches(inputs.numpy_input_fn({"w": np.array(words)}, shuffle=False))
+    assert batch["w"].tolist() == [b"a", "ä".encode()]
+
+
+def test_data_stay_outside_of_the_graph():
+    input_fn = inputs.numpy_input_fn(np.zeros([1000, 1000]), shuffle=False)
+    with tf.Graph().as_default() as graph:
+        tf.compat.v1.data.make_initializable_iterator(input_fn())
+    assert graph.as_graph_def().ByteSize() < 100_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"x": np.arange(2)}, "explicitly set as boolean"),
+        ({"x": {}, "shuffle": True}, "empty dict"),
+        ({"x": np.arange(2), "y": {}, "shuffle": True}, "empty dict"),
+        ({"x": {"a": np.arange(2), "b": np.arange(3)}, "shuffle": True}, "mismatched"),
+        ({"x": np.arange(2), "y": np.arange(3), "shuffle": True}, "mismatched"),
+        ({"x": np.arange(2), "batch_size": 0, "shuffle": True}, "batch_size=0"),
+    ],
+)
+def test_bad_arrays_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        inputs.numpy_input_fn(**arguments)
+
+
+def test_data_frames_become_features_by_column():
+    frame = pd.DataFrame({"a": [1.0, 2.0], "w": ["x", "y"]})
+    ((features, labels),) = _batches(
+        inputs.pandas_input_fn(frame, pd.Series([0, 1]), shuffle=False)
+    )
+    assert features["a"].tolist() == [1, 2]
+    assert features["w"].tolist() == [b"x", b"y"]
+    assert labels.tolist() == [0, 1]
+
+
+def test_a_frame_of_labels_becomes_a_dict():
+    frame = pd.DataFrame({"a": [1.0, 2.0]})
+    labels = pd.DataFrame({"p": [0, 1], "q": [2, 3]})
+    ((_, result),) = _batches(inputs.pandas_input_fn(frame, labels, shuffle=False))
+    assert {name: value.tolist() for name, value in result.items()} == {"p": [0, 1], "q": [2, 3]}
+
+
+def test_bad_frames_are_refused():
+    frame = pd.DataFrame({"target": [1.0, 2.0]})
+    labels = pd.Series([0, 1])
+    with pytest.raises(ValueError, match="'target' already"):
+        inputs.pandas_input_fn(frame, labels, shuffle=False)
+    with pytest.raises(ValueError, match="mismatched"):
+        inputs.pandas_input_fn(frame, pd.Series([0, 1], index=[5, 6]), shuffle=False)
+    with pytest.raises(TypeError, match="DataFrame"):
+        inputs.pandas_input_fn([1], shuffle=False)
