@@ -134,7 +134,7 @@ def _arrays(values: Any) -> Any:
     return array
 
 
-def _all_bytes(array: np.ndarray) -> bool:
+def _all_bytes(array: Any) -> bool:
     return all(isinstance(value, bytes) for value in array.flat)
 
 
@@ -150,5 +150,5 @@ def _take(elements: Any, index: tf.Tensor) -> Any:
     return tf.nest.pack_sequence_as(elements, taken)
 
 
-def _encoded(values: np.ndarray) -> np.ndarray:
+def _encoded(values: Any) -> Any:
     return np.char.encode(values, "utf-8") if values.dtype.kind == "U" else values
