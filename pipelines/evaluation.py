@@ -52,7 +52,6 @@ _DEFAULT_METRICS: dict[ProblemType, tuple[str, ...]] = {
         "binary_accuracy",
         "precision",
         "recall",
-        "binary_crossentropy",
         "mean_label",
         "mean_prediction",
         "example_count",

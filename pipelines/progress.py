@@ -159,4 +159,5 @@ class Progress(logging.Handler):
         elif match := _RESTORED.match(message):
             # Later ones are evaluations and exports of what was just trained.
             if self._component == "Trainer" and not self._has_trained:
+                self._has_trained = True
                 self.display.line(f"    continues from the checkpoint of step {match['step']}")

@@ -290,13 +290,23 @@ def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvP
             f"--resume: the data in {config.data.path} have changed since run {unfinished.run_id} "
             f"started. {advice}"
         )
-    before, now = unfinished.config, config.model_dump(mode="json")
-    for section in sorted(now):
-        if now[section] != before.get(section):
+    before, now = _flat(unfinished.config), _flat(config.model_dump(mode="json"))
+    for key in dict.fromkeys((*before, *now)):
+        if now.get(key) != before.get(key):
             raise BadInputError(
-                f"--resume: run {unfinished.run_id} was started with {section} = "
-                f"{before.get(section)!r}; received {now[section]!r}. {advice}"
+                f"--resume: run {unfinished.run_id} was started with {key} = {before.get(key)!r}; "
+                f"received {now.get(key)!r}. {advice}"
             )
+
+
+def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Returns the values of a configuration by `section.key`."""
+    flat: dict[str, Any] = {}
+    for key, value in tree.items():
+        flat |= (
+            _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+        )
+    return flat
 
 
 def _mark_interrupted(records: RunRecords, except_for: RunRecord | None) -> None:
