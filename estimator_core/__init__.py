@@ -6,7 +6,7 @@ classifier = estimator.DNNClassifier(feature_columns=columns, hidden_units=[64, 
 classifier.train(input_fn, max_steps=1000)
 """
 
-from estimator_core import export, inputs
+from estimator_core import experimental, export, inputs
 from estimator_core.add_metrics import add_metrics
 from estimator_core.canned import (
     DNNClassifier,
@@ -45,6 +45,10 @@ from estimator_core.hooks import (
     SummarySaverHook,
 )
 from estimator_core.mode_keys import ModeKeys
+from estimator_core.parse_example_spec import (
+    classifier_parse_example_spec,
+    regressor_parse_example_spec,
+)
 from estimator_core.run_config import RunConfig
 from estimator_core.training.specs import EvalSpec, TrainSpec
 from estimator_core.training.train_and_evaluate import train_and_evaluate
@@ -93,7 +97,10 @@ __all__ = [
     "VocabInfo",
     "WarmStartSettings",
     "add_metrics",
+    "classifier_parse_example_spec",
+    "experimental",
     "export",
     "inputs",
+    "regressor_parse_example_spec",
     "train_and_evaluate",
 ]

@@ -1,0 +1,83 @@
+"""Ending a worker's training when the chief's checkpoint says that it is over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from estimator_core import tf1
+from estimator_core.checkpoints import reader
+from estimator_core.logs import logger
+
+if TYPE_CHECKING:
+    from estimator_core.estimator import Estimator
+
+
+def make_stop_at_checkpoint_step_hook(
+    estimator: Estimator, last_step: int, wait_after_file_check_secs: float = 30
+) -> Any:
+    """Returns a hook that ends training at `last_step`, on workers once a checkpoint has it.
+
+    So workers go on until the chief has saved the last step.
+
+    Args:
+        estimator: The Estimator that is trained.
+        last_step: Global step at which training ends.
+        wait_after_file_check_secs: Seconds that a worker at the last step waits between two looks
+            at the checkpoints.
+
+    Source: `tf.estimator.experimental.make_stop_at_checkpoint_step_hook`.
+    """
+    if estimator.config.is_chief:
+        return tf1.train.StopAtStepHook(last_step=last_step)
+    return StopAtCheckpointStepHook(estimator.model_dir, last_step, wait_after_file_check_secs)
+
+
+class StopAtCheckpointStepHook(tf1.train.SessionRunHook):
+    """Ends training when a checkpoint of `model_dir` has reached `last_step`.
+
+    Args:
+        model_dir: Directory of the checkpoints.
+        last_step: Global step at which training ends.
+        wait_secs: Seconds between two looks at the checkpoints.
+        wait: Function that waits for so many seconds.
+
+    Raises:
+        ValueError: `model_dir` or `last_step` is None.
+    """
+
+    def __init__(
+        self,
+        model_dir: str,
+        last_step: int,
+        wait_secs: float = 30,
+        wait: Callable[[float], None] = time.sleep,
+    ):
+        if last_step is None or model_dir is None:
+            raise ValueError(
+                f"model_dir and last_step must be given. Received: {model_dir=}, {last_step=}"
+            )
+        self._model_dir = model_dir
+        self._last_step = last_step
+        self._wait_secs = wait_secs
+        self._wait = wait
+
+    def begin(self) -> None:
+        """Finds the global step."""
+        self._global_step = tf1.train.get_global_step()
+
+    def before_run(self, run_context: Any) -> Any:
+        """Asks for the global step."""
+        del run_context
+        return tf1.train.SessionRunArgs(self._global_step)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Stops, or waits when the chief has yet to save the last step."""
+        if run_values.results + 1 < self._last_step:
+            return
+        if reader.saved_global_step(self._model_dir) >= self._last_step:
+            logger.info("The last step, %d, has been saved.", self._last_step)
+            run_context.request_stop()
+        else:
+            self._wait(self._wait_secs)
