@@ -33,10 +33,10 @@ def dataset():
     return examples.shuffle(10_000, seed=0).repeat().batch(BATCH_SIZE).prefetch(tf.data.AUTOTUNE)
 
 
-def estimator_steps_per_sec(estimator, session_run_hook, warm_up_steps, steps):
+def estimator_steps_per_sec(estimator, warm_up_steps, steps):
     """Trains a DNNClassifier of an Estimator API."""
 
-    class Stopwatch(session_run_hook):
+    class Stopwatch(estimator.SessionRunHook):
         """Notes the time after the warm-up and at the last step."""
 
         def begin(self):
@@ -99,12 +99,11 @@ def main():
     if args.kind == "keras":
         speed = keras_steps_per_sec(args.steps_per_execution, args.jit, *length)
     elif args.kind == "reference":
-        speed = estimator_steps_per_sec(tf.estimator, tf.estimator.SessionRunHook, *length)
+        speed = estimator_steps_per_sec(tf.estimator, *length)
     else:
         import estimator_core
-        from estimator_core import tf1
 
-        speed = estimator_steps_per_sec(estimator_core, tf1.train.SessionRunHook, *length)
+        speed = estimator_steps_per_sec(estimator_core, *length)
     print(json.dumps({"steps_per_sec": speed, "version": tf.__version__}))
 
 
