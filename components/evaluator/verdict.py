@@ -14,6 +14,7 @@ from tensorflow_model_analysis.proto import (
     validation_result_pb2,
 )
 from tensorflow_model_analysis.slicer import slicer_lib
+from tfx.dsl.io import fileio
 from tfx.utils import io_utils
 
 VERDICT_FILE = "verdict.json"
@@ -55,12 +56,9 @@ def load_verdict(evaluation_uri: str) -> Verdict:
         FileNotFoundError: There is none: the artifact is not of our Evaluator.
     """
     path = os.path.join(evaluation_uri, VERDICT_FILE)
-    try:
-        return Verdict(**json.loads(io_utils.read_string_file(path)))
-    except Exception as error:
-        if os.path.exists(path):
-            raise
-        raise FileNotFoundError(f"No verdict in {evaluation_uri}: {path} is missing.") from error
+    if not fileio.exists(path):
+        raise FileNotFoundError(f"No verdict in {evaluation_uri}: {path} is missing.")
+    return Verdict(**json.loads(io_utils.read_string_file(path)))
 
 
 def make_verdict(

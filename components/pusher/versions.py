@@ -1,14 +1,11 @@
 """A directory of model versions: `base_directory/<version>/`, as TF Serving reads it."""
 
-import logging
 import os
 import uuid
 from collections.abc import Iterator
 
 from tfx.dsl.io import fileio
 from tfx.utils import io_utils
-
-_logger = logging.getLogger(__name__)
 
 # Model servers only look at directories whose name is a number.
 _STAGING_PREFIX = ".pushing-"

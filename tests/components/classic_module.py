@@ -61,7 +61,9 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
             labels=transformed["tips_xf"],
         )
 
-    config = estimator.RunConfig(save_checkpoints_steps=999, keep_checkpoint_max=1)
+    config = estimator.RunConfig(
+        save_checkpoints_steps=999, keep_checkpoint_max=1, tf_random_seed=1
+    )
     return {
         "estimator": estimator.DNNLinearCombinedClassifier(
             config=config.replace(model_dir=args.serving_model_dir),

@@ -48,7 +48,7 @@ def make_pipeline(root: Path, data: Path) -> Any:
         transform_graph=transform.outputs["transform_graph"],
         schema=schema.outputs["schema"],
         trainer_fn="classic_module.trainer_fn",
-        train_args=tfx_components.TrainArgs(num_steps=100),
+        train_args=tfx_components.TrainArgs(num_steps=600),
         eval_args=tfx_components.EvalArgs(num_steps=4),
     )
     resolver = tfx_components.Resolver(
@@ -158,5 +158,5 @@ def test_the_evaluation_knows_the_derived_label(root: Path) -> None:
 
 def test_training_leaves_nothing_unfinished(root: Path) -> None:
     model_run = newest(root / "Trainer" / "model_run")
-    assert tf.train.latest_checkpoint(str(model_run / "Format-Serving")).endswith("model.ckpt-100")
+    assert tf.train.latest_checkpoint(str(model_run / "Format-Serving")).endswith("model.ckpt-600")
     assert not (model_run.parent / "unfinished").exists()
