@@ -25,7 +25,8 @@ class ModelCode:
       trainer: `trainer_fn` or `run_fn`.
       trainer_path: Import path of that function; None for a module file.
       module_file: The user's file; None for an import path.
-      custom_config: What reaches the functions.
+      transform_config: `custom_config` of `preprocessing_fn`.
+      custom_config: That of the trainer.
       train_steps: Optimizer steps.
       eval_steps: Batches of an evaluation; None means all.
       label: Name of the transformed label; None means the one that the model reports.
@@ -40,6 +41,7 @@ class ModelCode:
     trainer: str
     trainer_path: str | None
     module_file: str | None
+    transform_config: dict[str, Any]
     custom_config: dict[str, Any]
     train_steps: int
     eval_steps: int | None
@@ -66,7 +68,8 @@ def choose_model_code(config: PipelineConfig, profile: CsvProfile) -> ModelCode:
         trainer="trainer_fn",
         trainer_path="pipelines.tabular.training.trainer_fn",
         module_file=None,
-        custom_config={**config.trainer.custom_config, **plan.to_custom_config()},
+        transform_config=plan.feature_config(),
+        custom_config={**config.trainer.custom_config, **plan.training_config()},
         train_steps=plan.training.train_steps,
         eval_steps=plan.training.eval_steps,
         label=settings.label or LABEL_KEY,
@@ -108,6 +111,7 @@ def _user_code(
         trainer=trainers[0],
         trainer_path=None if module_config.file else f"{module.__name__}.{trainers[0]}",
         module_file=str(Path(module_config.file).resolve()) if module_config.file else None,
+        transform_config=trainer.custom_config,
         custom_config=trainer.custom_config,
         train_steps=trainer.train_steps or 1_000,
         eval_steps=trainer.eval_steps or 150,
@@ -124,20 +128,30 @@ def _or(given: Any, default: Any) -> Any:
 
 def _load(module_config: ModuleConfig) -> types.ModuleType:
     import importlib
+    import importlib.util
     import os
     import sys
 
-    from components.user_code import load_module_file
-
     where = module_config.path or module_config.file
+    name, folder = module_config.path, os.getcwd()
+    if module_config.file is not None:
+        file = Path(module_config.file).resolve()
+        if not file.is_file() or file.suffix != ".py":
+            raise BadInputError(f"module.file = {module_config.file!r} is no Python file.")
+        name, folder = file.stem, str(file.parent)
+    if folder not in sys.path:
+        sys.path.append(folder)  # behind the rest: it must not shadow an installed module
     try:
         if module_config.file is not None:
-            return load_module_file(module_config.file)
-        if os.getcwd() not in sys.path:
-            sys.path.append(os.getcwd())
-        return importlib.import_module(str(module_config.path))
-    except FileNotFoundError as error:
-        raise BadInputError(f"module.file = {module_config.file!r} does not exist.") from error
+            found = importlib.util.find_spec(str(name))
+            if found is None or found.origin is None or Path(found.origin).resolve() != file:
+                raise BadInputError(
+                    f"module.file = {module_config.file!r}: the module name {name!r} is taken by "
+                    f"{found.origin if found else 'another module'}. Rename the file."
+                )
+        return importlib.import_module(str(name))
+    except BadInputError:
+        raise
     except Exception as error:  # whatever the user's code raises while it is imported
         raise BadInputError(
             f"The module {where} cannot be imported: {type(error).__name__}: {error}"

@@ -70,7 +70,7 @@ def csv_to_serving(
         examples=example_gen.outputs["examples"],
         schema=schema_gen.outputs["schema"],
         preprocessing_fn=code.preprocessing_fn,
-        custom_config=code.custom_config,
+        custom_config=code.transform_config,
         disable_statistics=True,
     )
     latest_blessed = components.Resolver(

@@ -2,7 +2,7 @@
 
 import logging
 import shutil
-import sys
+import sysconfig
 import time
 import traceback
 from collections.abc import Mapping
@@ -143,7 +143,12 @@ def describe_cause(error: BaseException) -> str:
 
 def _is_own_code(filename: str) -> bool:
     path = Path(filename)
-    return path != Path(__file__) and path.is_file() and not path.is_relative_to(sys.prefix)
+    libraries = (sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib"))
+    return (
+        path != Path(__file__)
+        and path.is_file()
+        and not any(path.is_relative_to(library) for library in libraries)
+    )
 
 
 def _add_parameter(node: Any, name: str, value: str) -> None:

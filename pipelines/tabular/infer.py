@@ -100,7 +100,7 @@ def infer_plan(profile: CsvProfile, config: PipelineConfig) -> TabularPlan:
                     hash_buckets=_hash_buckets(column),
                 )
             )
-            if not as_number and (column.num_distinct or MAX_CODE_VALUES) <= MAX_SLICE_VALUES:
+            if column.num_distinct is not None and column.num_distinct <= MAX_SLICE_VALUES:
                 slices.append(column.name)
     if not numeric and not categorical:
         reasons = "; ".join(f"{name!r}: {reason}" for name, reason in ignored.items())

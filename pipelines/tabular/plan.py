@@ -94,32 +94,49 @@ class TrainingPlan(_Part):
     seed: int
 
 
-class TabularPlan(_Part):
-    """The whole plan.
+class FeaturePlan(_Part):
+    """The part of a plan that `preprocessing_fn` needs; other changes do not touch its results.
 
     Attributes:
       label: What is predicted.
       numeric: Columns used as numbers.
       categorical: Columns used as categories; a column may be in both.
       num_buckets: Number of quantile buckets of a numeric column.
-      ignored: Reason by column that the model does not see.
-      slices: Columns with few values, for the evaluation.
-      training: How it is trained.
     """
 
     label: LabelPlan
     numeric: tuple[NumericFeature, ...]
     categorical: tuple[CategoricalFeature, ...]
     num_buckets: int
+
+    @staticmethod
+    def from_custom_config(custom_config: dict[str, Any]) -> "FeaturePlan":
+        """Returns the plan that `feature_config` put there."""
+        return FeaturePlan.model_validate(custom_config[PLAN_KEY])
+
+    def feature_config(self) -> dict[str, Any]:
+        """Returns this part of the plan as an entry of Transform's `custom_config`."""
+        return {PLAN_KEY: self.model_dump(mode="json", include=set(FeaturePlan.model_fields))}
+
+
+class TabularPlan(FeaturePlan):
+    """The whole plan.
+
+    Attributes:
+      ignored: Reason by column that the model does not see.
+      slices: Columns with few values, for the evaluation.
+      training: How it is trained.
+    """
+
     ignored: dict[str, str]
     slices: tuple[str, ...]
     training: TrainingPlan
 
     @staticmethod
     def from_custom_config(custom_config: dict[str, Any]) -> "TabularPlan":
-        """Returns the plan that `to_custom_config` put there."""
+        """Returns the plan that `training_config` put there."""
         return TabularPlan.model_validate(custom_config[PLAN_KEY])
 
-    def to_custom_config(self) -> dict[str, Any]:
-        """Returns the plan as an entry of `custom_config`."""
+    def training_config(self) -> dict[str, Any]:
+        """Returns the plan as an entry of Trainer's `custom_config`."""
         return {PLAN_KEY: self.model_dump(mode="json")}

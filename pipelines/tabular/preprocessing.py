@@ -1,11 +1,11 @@
-"""The generic `preprocessing_fn`, driven by a `TabularPlan`."""
+"""The generic `preprocessing_fn`, driven by a `FeaturePlan`."""
 
 from typing import Any
 
 import tensorflow as tf
 import tensorflow_transform as tft
 
-from pipelines.tabular.plan import LABEL_KEY, LabelPlan, TabularPlan
+from pipelines.tabular.plan import LABEL_KEY, FeaturePlan, LabelPlan
 
 NUMERIC_KEY = "numeric"
 BUCKET_KEY = "numeric_bucket"
@@ -33,7 +33,7 @@ def preprocessing_fn(inputs: dict[str, Any], custom_config: dict[str, Any]) -> d
       have missing values]), `category_<position>` (ids, int64, [batch_size]) and `label` (class
       names as string or numbers as float32, [batch_size]).
     """
-    plan = TabularPlan.from_custom_config(custom_config)
+    plan = FeaturePlan.from_custom_config(custom_config)
     outputs = {LABEL_KEY: _label(plan.label, inputs[plan.label.column])}
     if plan.numeric:
         outputs.update(_numeric_outputs(plan, inputs))
@@ -42,7 +42,7 @@ def preprocessing_fn(inputs: dict[str, Any], custom_config: dict[str, Any]) -> d
     return outputs
 
 
-def _numeric_outputs(plan: TabularPlan, inputs: dict[str, Any]) -> dict[str, Any]:
+def _numeric_outputs(plan: FeaturePlan, inputs: dict[str, Any]) -> dict[str, Any]:
     columns = [_dense(_as_numbers(inputs[part.column]), float("nan")) for part in plan.numeric]
     centered = tf.stack(columns, axis=1) - [part.center for part in plan.numeric]
     is_known = tf.math.is_finite(centered)
@@ -66,7 +66,7 @@ def _numeric_outputs(plan: TabularPlan, inputs: dict[str, Any]) -> dict[str, Any
     return outputs
 
 
-def _bucket_ids(plan: TabularPlan, numbers: Any, is_known: Any) -> Any:
+def _bucket_ids(plan: FeaturePlan, numbers: Any, is_known: Any) -> Any:
     """Returns quantile buckets; each column has its own range of ids, whose last means missing."""
     boundaries = tft.quantiles(
         numbers, plan.num_buckets, epsilon=0.01, reduce_instance_dims=False
@@ -80,7 +80,7 @@ def _bucket_ids(plan: TabularPlan, numbers: Any, is_known: Any) -> Any:
     return buckets + offsets
 
 
-def _categorical_outputs(plan: TabularPlan, inputs: dict[str, Any]) -> dict[str, Any]:
+def _categorical_outputs(plan: FeaturePlan, inputs: dict[str, Any]) -> dict[str, Any]:
     outputs: dict[str, Any] = {}
     words: dict[str, Any] = {}
     for index, part in enumerate(plan.categorical):

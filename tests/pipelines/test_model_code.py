@@ -1,3 +1,4 @@
+import importlib.util
 import sys
 
 import pytest
@@ -43,33 +44,36 @@ def test_a_module_by_import_path(data, tmp_path, monkeypatch):
 
 
 def test_a_module_file_with_run_fn(data, tmp_path):
-    file = tmp_path / "code.py"
+    file = tmp_path / "code_with_run_fn.py"
     file.write_text(CODE.replace("trainer_fn(args, schema)", "run_fn(fn_args)"))
     bound = 'evaluator.thresholds=[{metric = "auc", lower = 0.6}]'
     code = choose(data, f"module.file={file}", "evaluator.label=y_xf", bound)
     assert (code.trainer, code.trainer_path, code.module_file) == ("run_fn", None, str(file))
     assert code.label == "y_xf"
     assert "auc" in code.metrics  # the thresholds tell that it is a binary problem
-    module, function = code.preprocessing_fn.rsplit(".", 1)
-    assert callable(getattr(sys.modules[module], function))
+    assert code.preprocessing_fn == "code_with_run_fn.preprocessing_fn"
+    assert sys.modules["code_with_run_fn"].__file__ == str(file)
+    # TFX imports it anew, by its name.
+    assert importlib.util.find_spec("code_with_run_fn").origin == str(file)
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("name", "text", "message"),
     [
-        ("def trainer_fn(a, b): ...", r"defines no preprocessing_fn\. Its functions: trainer_fn"),
-        ("def preprocessing_fn(a): ...", "defines no trainer_fn or run_fn"),
-        ("import no_such_thing", "ModuleNotFoundError: No module named 'no_such_thing'"),
-        ("def x(:", "SyntaxError"),
+        ("one", "def trainer_fn(a, b): ...", r"defines no preprocessing_fn\. .* trainer_fn"),
+        ("two", "def preprocessing_fn(a): ...", "defines no trainer_fn or run_fn"),
+        ("three", "import no_such_thing", "ModuleNotFoundError: No module named 'no_such_thing'"),
+        ("four", "def x(:", "SyntaxError"),
+        ("json", CODE, r"the module name 'json' is taken by .*json/__init__\.py\. Rename"),
     ],
 )
-def test_modules_that_cannot_be_used(data, tmp_path, text, message):
-    file = tmp_path / "code.py"
+def test_modules_that_cannot_be_used(data, tmp_path, name, text, message):
+    file = tmp_path / f"code_{name}.py" if name != "json" else tmp_path / "json.py"
     file.write_text(text)
     with pytest.raises(BadInputError, match=message):
         choose(data, f"module.file={file}")
 
 
 def test_a_module_file_that_is_not_there(data, tmp_path):
-    with pytest.raises(BadInputError, match=r"none\.py' does not exist"):
+    with pytest.raises(BadInputError, match=r"none\.py' is no Python file"):
         choose(data, f"module.file={tmp_path / 'none.py'}")

@@ -4,7 +4,7 @@ from pipelines.config import load_config
 from pipelines.data.profile import profile_csv
 from pipelines.errors import BadInputError
 from pipelines.tabular.infer import check_label_column, infer_plan
-from pipelines.tabular.plan import TabularPlan
+from pipelines.tabular.plan import FeaturePlan, TabularPlan
 
 
 def plan_for(folder, columns, label, *settings):
@@ -125,5 +125,12 @@ def test_label_column_is_checked(tmp_path):
 
 
 def test_plans_travel_as_json(tmp_path):
-    plan = plan_for(tmp_path, {"x": X, "y": [0, 1] * 30}, "y")
-    assert TabularPlan.from_custom_config(plan.to_custom_config()) == plan
+    columns = {"x": X, "y": [0, 1] * 30}
+    plan = plan_for(tmp_path, columns, "y")
+    assert TabularPlan.from_custom_config(plan.training_config()) == plan
+    features = FeaturePlan.from_custom_config(plan.feature_config())
+    assert features.numeric == plan.numeric
+    # What concerns the training only must not make Transform run again.
+    other = plan_for(tmp_path, columns, "y", "trainer.train_steps=7")
+    assert other.feature_config() == plan.feature_config()
+    assert other.training_config() != plan.training_config()

@@ -9,23 +9,11 @@ from tensorflow_transform.tf_metadata import dataset_metadata, schema_utils
 import components  # noqa: F401  - makes TFX's libraries importable
 from pipelines.tabular.plan import (
     CategoricalFeature,
+    FeaturePlan,
     LabelPlan,
     NumericFeature,
-    TabularPlan,
-    TrainingPlan,
 )
 from pipelines.tabular.preprocessing import preprocessing_fn
-
-TRAINING = TrainingPlan(
-    batch_size=1,
-    train_steps=1,
-    eval_steps=None,
-    hidden_units=(1,),
-    learning_rate=1,
-    linear_learning_rate=1,
-    dropout=0,
-    seed=1,
-)
 
 
 def transform(tmp_path, plan, dtypes, rows):
@@ -40,9 +28,7 @@ def transform(tmp_path, plan, dtypes, rows):
         transform_fn = (
             pipeline | beam.Create(instances),
             metadata,
-        ) | tft_beam.AnalyzeDataset(
-            lambda inputs: preprocessing_fn(inputs, plan.to_custom_config())
-        )
+        ) | tft_beam.AnalyzeDataset(lambda inputs: preprocessing_fn(inputs, plan.feature_config()))
         _ = transform_fn | tft_beam.WriteTransformFn(str(tmp_path / "transform"))
     raw = tf.io.parse_example([serialize(row, dtypes) for row in rows], spec)
     layer = tft.TFTransformOutput(str(tmp_path / "transform")).transform_features_layer()
@@ -62,15 +48,7 @@ def serialize(row, dtypes):
 
 
 def make_plan(label, numeric=(), categorical=()):
-    return TabularPlan(
-        label=label,
-        numeric=numeric,
-        categorical=categorical,
-        num_buckets=2,
-        ignored={},
-        slices=(),
-        training=TRAINING,
-    )
+    return FeaturePlan(label=label, numeric=numeric, categorical=categorical, num_buckets=2)
 
 
 def test_numbers_categories_and_a_text_label(tmp_path):
