@@ -11,7 +11,7 @@ from pipelines import evaluation
 from pipelines.config import PipelineConfig, load_config
 from pipelines.data.files import find_csv_files
 from pipelines.data.profile import CsvProfile, profile_csv
-from pipelines.data.staging import stage
+from pipelines.data.staging import PATTERN_MARKS, stage
 from pipelines.errors import BadInputError, RunFailedError
 from pipelines.model_code import ModelCode, choose_model_code
 from pipelines.progress import Progress
@@ -335,3 +335,9 @@ def _check_root(root: Path) -> None:
         place = place.parent
     if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
         raise BadInputError(f"--root {root}: {place} is not a folder that can be written to.")
+    marks = [mark for mark in PATTERN_MARKS if mark in str(root)]
+    if marks:
+        raise BadInputError(
+            f"--root {root}: TFX would take {marks[0]!r} for a file pattern. Give a --root "
+            f"without any of {PATTERN_MARKS}"
+        )

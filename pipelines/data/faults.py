@@ -16,24 +16,35 @@ def has_byte_order_mark(file: Path) -> bool:
         return stream.read(len(_MARK)) == _MARK
 
 
+def has_plain_header(file: Path, names: list[str]) -> bool:
+    """Returns whether the first line is `names` with commas between them, and nothing else.
+
+    Source: TFX's CsvExampleGen splits the first line at commas; it knows no quotes there.
+    """
+    with file.open(encoding="utf-8-sig", newline="\n") as stream:
+        return stream.readline().strip().split(",") == names
+
+
 def read_header(file: Path) -> list[str]:
-    """Returns the column names of `file`.
+    """Returns the column names of `file`, without white space around them.
 
     Raises:
-      BadInputError: The file is empty or not UTF-8, or a name appears twice.
+      BadInputError: The file is empty or not UTF-8, a name appears twice, or a name holds a comma
+        or a line break.
     """
     if file.stat().st_size == 0:
         raise BadInputError(f"{file} is empty: a header line with the column names is expected.")
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:
-            header = next((row for row in csv.reader(stream, strict=True) if row), None)
+            header = next((row for row in csv.reader(stream, strict=True) if row), [])
     except UnicodeDecodeError as error:
         with file.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
             readable = next((row for row in csv.reader(stream) if row), [])
         raise BadInputError(describe_fault(file, readable, str(error))) from error
     except csv.Error as error:
         raise BadInputError(f"{file}, line 1: the header cannot be read: {error}.") from error
-    if header is None or not any(name.strip() for name in header):
+    header = [name.strip() for name in header]
+    if not any(header):
         raise BadInputError(f"{file}, line 1: a header line with the column names is expected.")
     repeated = [
         name for name, count in Counter(name or "unnamed" for name in header).items() if count > 1
@@ -48,6 +59,12 @@ def read_header(file: Path) -> list[str]:
             f"{file}, line 1: the column name {repeated[0]!r} appears {len(positions)} times "
             f"(columns {', '.join(positions)}). Rename all but one."
         )
+    for position, name in enumerate(header, start=1):
+        if "," in name or len(name.splitlines()) > 1:
+            raise BadInputError(
+                f"{file}, line 1: the name {name!r} of column {position} holds a comma or a line "
+                "break, which CsvExampleGen cannot read in a name. Rename the column."
+            )
     return header
 
 

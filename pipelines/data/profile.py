@@ -30,7 +30,7 @@ class ColumnProfile:
     """What one column holds.
 
     Attributes:
-      name: As in the header.
+      name: As in the header, without white space around it.
       type: Narrowest type that holds all cells with a value.
       num_values: Cells with a value.
       num_missing: Cells without one.
@@ -75,6 +75,7 @@ class CsvProfile:
       fingerprint: SHA-256 over the names and contents of the files.
       has_byte_order_mark: Whether a file starts with the UTF-8 byte order mark.
       has_unnamed_column: Whether a header leaves a name empty; it is called `unnamed` here.
+      has_plain_header: Whether every first line is the names with commas between, without quotes.
     """
 
     files: list[Path]
@@ -83,6 +84,7 @@ class CsvProfile:
     fingerprint: str
     has_byte_order_mark: bool
     has_unnamed_column: bool = False
+    has_plain_header: bool = True
 
 
 def profile_csv(files: list[Path]) -> CsvProfile:
@@ -120,6 +122,7 @@ def profile_csv(files: list[Path]) -> CsvProfile:
         fingerprint=digest.hexdigest(),
         has_byte_order_mark=any(faults.has_byte_order_mark(file) for file in files),
         has_unnamed_column="" in headers[first],
+        has_plain_header=all(faults.has_plain_header(file, headers[file]) for file in files),
     )
 
 

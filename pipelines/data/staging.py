@@ -1,12 +1,16 @@
 """The files that ExampleGen reads: the user's own, or a cleaned copy where they need it."""
 
 import csv
+import hashlib
 import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.data.profile import MISSING_TOKENS, UNNAMED, CsvProfile
+
+PATTERN_MARKS = "*?["
+"""In a path, TFX takes them for a pattern."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +41,15 @@ def stage(profile: CsvProfile, required_label: str | None, folder: Path) -> Stag
         first = profile.files[0]
         pattern = first.name if len(profile.files) == 1 else "*.csv"
         return StagedData(first.parent, pattern, ())
-    target = folder / profile.fingerprint[:16]
+    identity = f"{profile.fingerprint} {required_label}"  # what a copy holds depends on both
+    target = folder / hashlib.sha256(identity.encode()).hexdigest()[:16]
     if not target.exists():
         partial = folder / f".{target.name}.{os.getpid()}"
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
         for index, file in enumerate(profile.files):
-            _copy(file, partial / f"data-{index:05d}.csv", required_label)
+            target_file = partial / f"data-{index:05d}.csv"
+            _copy(file, target_file, list(profile.columns), required_label)
         partial.rename(target)
     return StagedData(target, "*.csv", reasons)
 
@@ -57,27 +63,29 @@ def _reasons(profile: CsvProfile, required_label: str | None) -> tuple[str, ...]
         reasons.append("the byte order mark is removed")
     if profile.has_unnamed_column:
         reasons.append(f"the column without a name is called {UNNAMED!r}")
-    names = [file.name for file in profile.files]
-    if len(profile.files) == 1:
-        if any(mark in names[0] for mark in "*?[]"):
-            reasons.append(f"the name {names[0]!r} would be read as a pattern")
-    else:
+    if not profile.has_plain_header:
+        reasons.append("the header is written without quotes and white space")
+    is_single = len(profile.files) == 1
+    path = str(profile.files[0] if is_single else profile.files[0].parent)
+    if any(mark in path for mark in PATTERN_MARKS):
+        reasons.append(f"the name {path!r} would be read as a pattern")
+    if not is_single:
         folders = {file.parent for file in profile.files}
         if len(folders) > 1 or set(profile.files) != set(profile.files[0].parent.glob("*.csv")):
             reasons.append("the files are gathered in one folder")
     return tuple(reasons)
 
 
-def _copy(source: Path, target: Path, required_label: str | None) -> None:
+def _copy(source: Path, target: Path, names: list[str], required_label: str | None) -> None:
     with (
         source.open(encoding="utf-8-sig", newline="") as reader,
         target.open("w", encoding="utf-8", newline="") as writer,
     ):
         rows = (row for row in csv.reader(reader) if row)
         out = csv.writer(writer, lineterminator="\n")
-        header = [name or UNNAMED for name in next(rows)]
-        out.writerow(header)
-        position = None if required_label is None else header.index(required_label)
+        next(rows)
+        writer.write(",".join(names) + "\n")
+        position = None if required_label is None else names.index(required_label)
         out.writerows(
             row for row in rows if position is None or row[position].strip() not in MISSING_TOKENS
         )

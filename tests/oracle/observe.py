@@ -74,6 +74,11 @@ def as_json(array):
     return flat.tolist()
 
 
+def name_of(key):
+    """Returns a prediction's key as text: with several heads it is (head name, key)."""
+    return key if isinstance(key, str) else "/".join(key)
+
+
 def variables_of(checkpoint):
     """Returns the variables of a checkpoint by name."""
     reader = tf.train.load_checkpoint(checkpoint)
@@ -92,7 +97,7 @@ def observe(estimator_module, estimator, label):
     estimator.train(programs.input_fn(label), steps=programs.STEPS)
     metrics = estimator.evaluate(programs.input_fn(label, repeat=1))
     rows = itertools.islice(estimator.predict(programs.input_fn(label, repeat=1)), 3)
-    predictions = [{key: as_json(value) for key, value in row.items()} for row in rows]
+    predictions = [{name_of(key): as_json(value) for key, value in row.items()} for row in rows]
     spec = {
         "size": tf.io.FixedLenFeature([1], tf.float32),
         "place": tf.io.FixedLenFeature([2], tf.float32),

@@ -42,6 +42,10 @@ def _data():
         "numbers": np.stack([score, size], axis=1).astype(np.float32),
     }
     labels["word"] = np.array(GRADES)[labels["grade"]]
+    labels["share"] = (1.0 / (1.0 + np.exp(-score))).astype(np.float32)
+    labels["count"] = np.floor(np.exp(0.3 * score)).astype(np.int64)
+    labels["topics"] = np.stack([score > 0, size > 0, floor > 6], axis=1).astype(np.int64)
+    labels["both"] = {"price": labels["number"], "topics": labels["topics"]}
     return features, labels, tags, tag_weights
 
 
@@ -171,5 +175,57 @@ PROGRAMS = {
             dnn_hidden_units=[4],
             **kw,
         ),
+    ),
+    "linear_logistic_regression": (
+        "share",
+        lambda e, **kw: e.LinearEstimator(
+            e.LogisticRegressionHead(weight_column="weight", name="share"), LINEAR, **kw
+        ),
+    ),
+    "linear_poisson_regression": (
+        "count",
+        lambda e, **kw: e.LinearEstimator(e.PoissonRegressionHead(), LINEAR, **kw),
+    ),
+    "dnn_multi_label": (
+        "topics",
+        lambda e, **kw: e.DNNEstimator(
+            e.MultiLabelHead(
+                3,
+                weight_column="weight",
+                thresholds=[0.4],
+                label_vocabulary=["dear", "large", "high"],
+                classes_for_class_based_metrics=["high", "dear"],
+            ),
+            [8],
+            DEEP,
+            **kw,
+        ),
+    ),
+    "linear_multi_head": (
+        "both",
+        lambda e, **kw: e.LinearEstimator(
+            e.MultiHead(
+                [e.RegressionHead(name="price"), e.MultiLabelHead(3, name="topics")],
+                head_weights=[1.0, 0.5],
+            ),
+            LINEAR,
+            **kw,
+        ),
+    ),
+    "baseline_classifier": (
+        "word",
+        lambda e, **kw: e.BaselineClassifier(
+            n_classes=3, weight_column="weight", label_vocabulary=list(GRADES), **kw
+        ),
+    ),
+    "baseline_regressor": (
+        "numbers",
+        lambda e, **kw: e.BaselineRegressor(
+            label_dimension=2, optimizer="Adagrad", loss_reduction="sum", **kw
+        ),
+    ),
+    "baseline_estimator": (
+        "binary",
+        lambda e, **kw: e.BaselineEstimator(e.BinaryClassHead(), **kw),
     ),
 }

@@ -66,3 +66,9 @@ def test_a_root_that_is_a_file(data, tmp_path):
     (tmp_path / "root").write_text("")
     with pytest.raises(BadInputError, match="root is not a folder that can be written to"):
         resume(data, tmp_path)
+
+
+def test_a_root_that_would_be_read_as_a_pattern(data, tmp_path):
+    with pytest.raises(BadInputError, match=r"TFX would take '\[' for a file pattern"):
+        run(RunRequest(root=tmp_path / "root[1]"), progress=None, capture=None)
+    assert not (tmp_path / "root[1]").exists()

@@ -116,3 +116,9 @@ def test_headers_that_differ(tmp_path):
     two.write_text("b,a\n1,2\n")
     with pytest.raises(BadInputError, match="column 1 is 'b', not 'a'"):
         profile_csv([one, two])
+
+
+def test_names_are_trimmed_and_hold_no_comma_and_no_line_break(tmp_path):
+    assert list(profile(tmp_path, '"a", b ,c\n1,2,3\n').columns) == ["a", "b", "c"]
+    assert "the name 'b,c' of column 2 holds a comma" in fault(tmp_path, 'a,"b,c"\n1,2\n')
+    assert "column 1 holds a comma or a line break" in fault(tmp_path, '"a\nb",c\n1,2\n')

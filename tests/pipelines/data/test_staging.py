@@ -37,3 +37,31 @@ def test_a_selection_of_a_folder_is_gathered(tmp_path):
         "data-00000.csv",
         "data-00001.csv",
     ]
+
+
+def test_a_header_that_example_gen_would_misread_is_written_plainly(tmp_path):
+    # It splits the first line at commas as it stands: quotes would become part of the names.
+    file = tmp_path / "data.csv"
+    for text in ('"a","y"\n1,2\n', "\na,y\n1,2\n", "a, y \n1,2\n", "a,y\r1,2\r"):
+        file.write_text(text, newline="")
+        staged = stage(profile_csv([file]), "y", tmp_path / "copies")
+        assert staged.reasons == ("the header is written without quotes and white space",)
+        assert (staged.folder / "data-00000.csv").read_text() == "a,y\n1,2\n"
+
+
+def test_each_label_has_a_copy_of_its_own(tmp_path):
+    file = tmp_path / "data.csv"
+    file.write_text("a,b\n1,\n,2\n")
+    for label, rows in (("a", "1,\n"), ("b", ",2\n")):
+        staged = stage(profile_csv([file]), label, tmp_path / "copies")
+        assert (staged.folder / "data-00000.csv").read_text() == f"a,b\n{rows}"
+
+
+def test_a_folder_that_would_be_read_as_a_pattern(tmp_path):
+    folder = tmp_path / "data[1]"
+    folder.mkdir()
+    files = [folder / "a.csv", folder / "b.csv"]
+    for file in files:
+        file.write_text("x,y\n1,2\n")
+    for chosen in (files, files[:1]):
+        assert "pattern" in stage(profile_csv(chosen), "y", tmp_path / "copies").reasons[0]
