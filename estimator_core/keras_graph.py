@@ -123,7 +123,7 @@ def _watch_keras() -> None:
     def assign(self: Any, value: Any) -> Any:
         if not _active.stack or tf.executing_eagerly() or tf.inside_function():
             return assign_value(self, value)
-        with tf.control_dependencies(_active.stack[-1].inputs):
+        with tf.control_dependencies([*_active.stack[-1].inputs, *_uses_so_far(self)]):
             return assign_value(self, value)
 
     @functools.wraps(update_variables)
@@ -138,6 +138,21 @@ def _watch_keras() -> None:
     keras.Variable.__init__ = variable_init
     keras.Variable.assign = assign
     keras.optimizers.Optimizer.apply_gradients = apply_gradients
+
+
+def _uses_so_far(variable: Any) -> list[tf.Operation]:
+    """Returns the reads and updates of a Keras variable that a further update has to wait for.
+
+    A graph keeps no order between a read and an update that follows it in the program; a dropout
+    could draw with the random state of the step to come, and with the same one again in that step.
+    """
+    variable = _tf_variable(variable)
+    return [
+        operation
+        for operation in variable.handle.consumers()
+        if operation.type.startswith(("Read", *_UPDATE_PREFIXES))
+        and operation is not variable.initializer
+    ]
 
 
 def metric_ops(metric: Any, effects: SideEffects) -> tuple[Any, Any]:
