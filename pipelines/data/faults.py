@@ -131,7 +131,8 @@ def _describe_ragged_row(
         what = f"there is no value for column {header[len(row)]!r}"
     else:
         what = f"{row[len(header)]!r} follows the last column {header[-1]!r}"
+    fields = "1 field" if len(row) == 1 else f"{len(row)} fields"
     return (
-        f"{file}, line {line} (row {row_number} below the header): {len(row)} fields where the header "
+        f"{file}, line {line} (row {row_number} below the header): {fields} where the header "
         f"has {len(header)}; {what}. Put a field that contains a comma in double quotes."
     )
