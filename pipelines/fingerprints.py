@@ -27,12 +27,7 @@ def component_fingerprints(
       data_fingerprint: Of the CSV files. TFX looks at their size and time only.
       code: What Transform and Trainer call.
     """
-    from components.user_code import fingerprint
-
-    import_path = code.trainer_path or code.preprocessing_fn
-    user_code = fingerprint(
-        import_path=None if code.module_file else import_path, module_file=code.module_file
-    )
+    user_code = code_fingerprint(code)
     components_code, core_code = (
         _package_fingerprint("components"),
         _package_fingerprint("estimator_core"),
@@ -45,6 +40,16 @@ def component_fingerprints(
         "Evaluator": components_code,
         "Pusher": run_id,
     }
+
+
+def code_fingerprint(code: ModelCode) -> str:
+    """Returns a hash of what Transform and Trainer call; empty when its source is not here."""
+    from components.user_code import fingerprint
+
+    import_path = code.trainer_path or code.preprocessing_fn
+    return fingerprint(
+        import_path=None if code.module_file else import_path, module_file=code.module_file
+    )
 
 
 def _library_versions() -> str:

@@ -13,6 +13,7 @@ from pipelines.data.files import find_csv_files
 from pipelines.data.profile import CsvProfile, profile_csv
 from pipelines.data.staging import PATTERN_MARKS, stage
 from pipelines.errors import BadInputError, RunFailedError
+from pipelines.fingerprints import code_fingerprint, component_fingerprints
 from pipelines.model_code import ModelCode, choose_model_code
 from pipelines.progress import Progress
 from pipelines.report.html import write_report
@@ -89,7 +90,7 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
     code = choose_model_code(config, profile)
     progress.max_steps = code.train_steps
     if unfinished is not None:
-        _check_same_run(unfinished, config, profile)
+        _check_same_run(unfinished, config, profile, code)
     with locked(root):
         _mark_interrupted(records, except_for=unfinished)
         record = RunRecord(
@@ -100,6 +101,7 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
             config=config.model_dump(mode="json"),
             data_fingerprint=profile.fingerprint,
             log="",
+            code_fingerprint=code_fingerprint(code),
         )
         record = record.changed(log=str(root / "logs" / f"{record.run_id}.log"))
         capture.keep_in(Path(record.log))
@@ -186,7 +188,6 @@ def _local_runner(
 ) -> "LocalRunner":
     import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
     from pipelines.definitions.csv_to_serving import PipelinePlaces, csv_to_serving
-    from pipelines.fingerprints import component_fingerprints
     from pipelines.runners.local import LocalRunner
 
     data = stage(profile, code.required_label, root / "data")
@@ -282,7 +283,9 @@ def _unfinished_run(records: RunRecords) -> RunRecord | None:
     return newest if newest is not None and newest.status in UNFINISHED else None
 
 
-def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvProfile) -> None:
+def _check_same_run(
+    unfinished: RunRecord, config: PipelineConfig, profile: CsvProfile, code: ModelCode
+) -> None:
     """Checks that what is asked for is what the unfinished run was doing."""
     advice = "Start a new run without --resume; unchanged components are reused all the same."
     if profile.fingerprint != unfinished.data_fingerprint:
@@ -297,6 +300,13 @@ def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvP
                 f"--resume: run {unfinished.run_id} was started with {key} = {before.get(key)!r}; "
                 f"received {now.get(key)!r}. {advice}"
             )
+    if code_fingerprint(code) != unfinished.code_fingerprint:
+        module = config.module and (config.module.path or config.module.file)
+        raise BadInputError(
+            f"--resume: the code of {module or 'the generic model'} has changed since run "
+            f"{unfinished.run_id} started, whose finished components would keep what the old code "
+            f"made. {advice}"
+        )
 
 
 def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -43,6 +43,7 @@ class RunRecord:
       config: The configuration, as it was validated.
       data_fingerprint: Of the CSV files.
       log: Path of its log file.
+      code_fingerprint: Of the code that Transform and Trainer call; empty when it is not known.
       finished: UTC, ISO 8601; None while it runs.
       version: That was pushed.
       metrics: On the whole evaluation split.
@@ -61,6 +62,7 @@ class RunRecord:
     config: dict[str, Any]
     data_fingerprint: str
     log: str
+    code_fingerprint: str = ""
     finished: str | None = None
     version: str | None = None
     metrics: Metrics = field(default_factory=dict)

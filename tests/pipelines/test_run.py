@@ -27,6 +27,7 @@ def killed(data, tmp_path):
         config=load_config(data=str(data), label="y").model_dump(mode="json"),
         data_fingerprint=profile_csv([data]).fingerprint,
         log="run.log",
+        code_fingerprint="of other code",
     )
     RunRecords(tmp_path / "root").write(record)
     return record
@@ -59,6 +60,12 @@ def test_resume_refuses_other_settings(killed, data, tmp_path):
 def test_resume_refuses_other_data(killed, data, tmp_path):
     data.write_text(data.read_text().replace("1.5", "2.5"))
     with pytest.raises(BadInputError, match="have changed since run 20260102-030405 started"):
+        resume(data, tmp_path)
+
+
+def test_resume_refuses_other_code(killed, data, tmp_path):
+    # Transform of that run may have finished: it would keep what the old preprocessing_fn made.
+    with pytest.raises(BadInputError, match="code of the generic model has changed since run 2026"):
         resume(data, tmp_path)
 
 
