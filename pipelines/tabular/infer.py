@@ -5,7 +5,7 @@ import math
 import re
 
 from pipelines.config import DataConfig, PipelineConfig, ProblemType
-from pipelines.data.profile import MAX_DISTINCT, ColumnProfile, CsvProfile
+from pipelines.data.profile import MAX_DISTINCT, MISSING_TOKENS, ColumnProfile, CsvProfile
 from pipelines.errors import BadInputError
 from pipelines.tabular.plan import (
     CategoricalFeature,
@@ -129,13 +129,14 @@ def plan_label(profile: CsvProfile, column: ColumnProfile, data: DataConfig) -> 
     if column.num_values < MIN_LABELLED_ROWS:
         raise BadInputError(
             f"{where}: {column.num_values} rows have a label; at least {MIN_LABELLED_ROWS} are "
-            "needed to train and to evaluate."
+            f"needed to train and to evaluate.{_say_missing(column)}"
         )
     distinct = column.num_distinct
     if distinct == 1:
         value = next(iter(column.distinct_values or ()))
         raise BadInputError(
             f"{where}: every label is {value!r}; at least two different values are needed."
+            f"{_say_missing(column)}"
         )
     integral = column.is_numeric and all(
         math.isfinite(float(value)) and float(value).is_integer()
@@ -179,6 +180,17 @@ def plan_label(profile: CsvProfile, column: ColumnProfile, data: DataConfig) -> 
         values="number" if column.is_numeric else "text",
         classes=tuple(sorted(counts, key=int) if column.is_numeric else sorted(counts)),
         majority_share=max(counts.values()) / sum(counts.values()),
+    )
+
+
+def _say_missing(column: ColumnProfile) -> str:
+    """Returns a sentence on the cells that were taken for missing, where they say something."""
+    if not column.holds_missing_tokens:
+        return ""
+    tokens = ", ".join(repr(token) for token in MISSING_TOKENS if token)
+    return (
+        f" {column.num_missing} rows count as unlabelled: they are empty or one of {tokens}. If one "
+        "of these is a class, write another word for it."
     )
 
 

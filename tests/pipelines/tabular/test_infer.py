@@ -96,6 +96,7 @@ def test_majority_share_ignores_missing_labels(tmp_path):
     ("label", "message"),
     [
         (["p"] * 60, r"lines 2 to 61.*every label is 'p'"),
+        (["+", "-"] * 30, r"every label is '\+'.* 30 rows count as unlabelled: .*'-'\. If one of"),
         (["p", "q"] * 5 + [""] * 50, "10 rows have a label"),
     ],
 )
