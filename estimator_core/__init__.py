@@ -9,6 +9,9 @@ classifier.train(input_fn, max_steps=1000)
 from estimator_core import experimental, export, inputs
 from estimator_core.add_metrics import add_metrics
 from estimator_core.canned import (
+    BaselineClassifier,
+    BaselineEstimator,
+    BaselineRegressor,
     DNNClassifier,
     DNNEstimator,
     DNNLinearCombinedClassifier,
@@ -24,7 +27,16 @@ from estimator_core.estimator import Estimator
 from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.export.best_exporter import BestExporter
 from estimator_core.export.exporters import Exporter, FinalExporter, LatestExporter
-from estimator_core.heads import BinaryClassHead, Head, MultiClassHead, RegressionHead
+from estimator_core.heads import (
+    BinaryClassHead,
+    Head,
+    LogisticRegressionHead,
+    MultiClassHead,
+    MultiHead,
+    MultiLabelHead,
+    PoissonRegressionHead,
+    RegressionHead,
+)
 from estimator_core.hooks import (
     CheckpointSaverHook,
     CheckpointSaverListener,
@@ -54,6 +66,9 @@ from estimator_core.training.specs import EvalSpec, TrainSpec
 from estimator_core.training.train_and_evaluate import train_and_evaluate
 
 __all__ = [
+    "BaselineClassifier",
+    "BaselineEstimator",
+    "BaselineRegressor",
     "BestExporter",
     "BinaryClassHead",
     "CheckpointSaverHook",
@@ -78,10 +93,14 @@ __all__ = [
     "LinearEstimator",
     "LinearRegressor",
     "LoggingTensorHook",
+    "LogisticRegressionHead",
     "ModeKeys",
     "MultiClassHead",
+    "MultiHead",
+    "MultiLabelHead",
     "NanLossDuringTrainingError",
     "NanTensorHook",
+    "PoissonRegressionHead",
     "ProfilerHook",
     "RegressionHead",
     "RunConfig",

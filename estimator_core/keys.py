@@ -28,6 +28,7 @@ class MetricKeys:
     LABEL_MEAN = "label/mean"
     PRECISION = "precision"
     PREDICTION_MEAN = "prediction/mean"
+    PROBABILITY_MEAN = "probability_mean"
     RECALL = "recall"
 
     ACCURACY_AT_THRESHOLD = "accuracy/positive_threshold_{:g}"

@@ -9,6 +9,7 @@ embedding table updates the looked-up rows only.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -49,7 +50,7 @@ class NamedOptimizer(tf1.train.Optimizer):
         self._values: dict[str, Any] = {}
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
-        with tf1.variable_scope(_free_scope(f"training/{self.get_name()}")):
+        with tf1.variable_scope(_free_scope(f"{_training_scope()}/{self.get_name()}")):
             if self._iterations is None:
                 self._own_iterations = self._iterations = _untrained("iter", 0, tf.int64)
             for name, value in self._initial_hyperparameters.items():
@@ -83,6 +84,15 @@ class NamedOptimizer(tf1.train.Optimizer):
             with tf.control_dependencies(list(update_ops)):
                 update_ops = [*update_ops, self._own_iterations.assign_add(1, read_value=False)]
         return tf.group(*update_ops, name=name_scope)
+
+
+def _training_scope() -> str:
+    """Returns "training", or the name scope "training_<n>" of the n-th repetition in a graph.
+
+    As in tf.estimator, where the slots of a `MultiHead` of two heads are below "training_2".
+    """
+    scope = tf1.get_default_graph().get_name_scope()
+    return scope if re.fullmatch(r"training_\d+", scope) else "training"
 
 
 def _free_scope(scope: str) -> str:

@@ -1,5 +1,10 @@
 """Ready-made Estimators: a head, and logits with their optimizers."""
 
+from estimator_core.canned.baseline import (
+    BaselineClassifier,
+    BaselineEstimator,
+    BaselineRegressor,
+)
 from estimator_core.canned.compose import ModelPart, compose
 from estimator_core.canned.dnn import DNNClassifier, DNNEstimator, DNNRegressor
 from estimator_core.canned.dnn_linear_combined import (
@@ -10,6 +15,9 @@ from estimator_core.canned.dnn_linear_combined import (
 from estimator_core.canned.linear import LinearClassifier, LinearEstimator, LinearRegressor
 
 __all__ = [
+    "BaselineClassifier",
+    "BaselineEstimator",
+    "BaselineRegressor",
     "DNNClassifier",
     "DNNEstimator",
     "DNNLinearCombinedClassifier",

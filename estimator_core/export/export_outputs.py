@@ -120,10 +120,11 @@ class PredictOutput(ExportOutput):
     """Any named tensors.
 
     Args:
-        outputs: `Tensor`, served as "output", or dict of name to `Tensor`.
+        outputs: `Tensor`, served as "output", or dict of name to `Tensor`. A tuple of strings is
+            a name too, served with "/" in between.
 
     Raises:
-        ValueError: A key is no string, or a value no `Tensor`.
+        ValueError: A key is no name, or a value no `Tensor`.
 
     Source: `tf.estimator.export.PredictOutput`.
     """
@@ -168,7 +169,7 @@ class EvalOutput(ExportOutput):
             if tensors is None:
                 continue
             if isinstance(tensors, Mapping):
-                outputs |= {f"{group}/{name}": value for name, value in tensors.items()}
+                outputs |= {f"{group}/{_joined(name)}": value for name, value in tensors.items()}
             else:
                 outputs[group] = tensors
         for name, (value, update_op) in (metrics or {}).items():
@@ -202,6 +203,7 @@ def _one_tensor(value: Any) -> Any:
 def _named_tensors(tensors: Any, single_name: str) -> dict[str, Any]:
     if not isinstance(tensors, Mapping):
         tensors = {single_name: tensors}
+    tensors = {_joined(name): value for name, value in tensors.items()}
     for name, value in tensors.items():
         if not isinstance(name, str):
             raise ValueError(f"Prediction output key must be a string. Received: {name!r}")
@@ -209,4 +211,9 @@ def _named_tensors(tensors: Any, single_name: str) -> dict[str, Any]:
             raise ValueError(
                 f"Prediction output value must be a Tensor. Received: {name}={value!r}"
             )
-    return dict(tensors)
+    return tensors
+
+
+def _joined(name: Any) -> Any:
+    """Returns a tuple of strings, as several heads have for keys, as one string."""
+    return "/".join(map(_joined, name)) if isinstance(name, tuple) else name

@@ -51,6 +51,11 @@ class Head(abc.ABC):
         """Name of the head, appended to metric keys as "/<name>"; None appends nothing."""
 
     @property
+    def summary_name(self) -> str | None:
+        """What the tags of the loss summaries end in, as "/<summary_name>": the head's name."""
+        return self.name
+
+    @property
     @abc.abstractmethod
     def logits_dimension(self) -> int:
         """Size of the last dimension of the logits that the model must produce."""
@@ -224,13 +229,14 @@ class Head(abc.ABC):
 
     def _write_loss_summaries(self, loss: Any, regularization_losses: Sequence[Any] | None) -> None:
         # At the root of the name scopes: the tags are "loss" and "regularization_loss".
-        tf1.summary.scalar(self._with_name(MetricKeys.LOSS), loss)
+        suffix = f"/{self.summary_name}" if self.summary_name else ""
+        tf1.summary.scalar(f"{MetricKeys.LOSS}{suffix}", loss)
         if regularization_losses:
             total = tf.add_n(list(regularization_losses))
-            tf1.summary.scalar(self._with_name(MetricKeys.LOSS_REGULARIZATION), total)
+            tf1.summary.scalar(f"{MetricKeys.LOSS_REGULARIZATION}{suffix}", total)
 
     def _with_name(self, key: str) -> str:
-        """Returns a metric key or summary tag of this head."""
+        """Returns a metric key of this head."""
         return f"{key}/{self.name}" if self.name else key
 
 

@@ -1,7 +1,13 @@
 """Logit builders: from features to logits, whatever head comes after."""
 
 from estimator_core.logits.activation_summary import add_activation_summary
+from estimator_core.logits.baseline import baseline_logit_fn_builder
 from estimator_core.logits.dnn import dnn_logit_fn_builder
 from estimator_core.logits.linear import linear_logit_fn_builder
 
-__all__ = ["add_activation_summary", "dnn_logit_fn_builder", "linear_logit_fn_builder"]
+__all__ = [
+    "add_activation_summary",
+    "baseline_logit_fn_builder",
+    "dnn_logit_fn_builder",
+    "linear_logit_fn_builder",
+]

@@ -24,7 +24,7 @@ def losses_of(model_dir):
     losses = {}
     for event in events_of(model_dir):
         for value in event.summary.value:
-            if value.tag.split("/")[0] == "loss":
+            if value.tag == "loss":
                 losses[event.step] = float(value.simple_value)
     return [losses[step] for step in sorted(losses)]
 

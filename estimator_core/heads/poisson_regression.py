@@ -1,0 +1,60 @@
+"""PoissonRegressionHead: labels that are counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core.heads.loss_reduction import LossReduction
+from estimator_core.heads.regression import RegressionHead
+
+
+class PoissonRegressionHead(RegressionHead):
+    """Poisson regression: labels are counts, logits the logarithms of their expected values.
+
+    The loss of an example is `exp(logit) - label * logit`, the negative log likelihood but for a
+    term that no weight changes. Labels are at least 0 and have shape
+    `[batch_size, label_dimension]`, or `[batch_size]` for one number.
+
+    Example:
+        >>> PoissonRegressionHead(label_dimension=2).logits_dimension
+        2
+
+    Args:
+        label_dimension: How many numbers a label has.
+        weight_column: Feature name or `tf.feature_column.numeric_column` of example weights, shape
+            `[batch_size]`, `[batch_size, 1]` or `[batch_size, label_dimension]`; None weighs all the
+            same.
+        loss_reduction: "sum_over_batch_size" (mean over all label values of the batch) or "sum".
+        compute_full_loss: Whether the loss has the missing term, log(label!), in Stirling's
+            approximation for labels above 1.
+        name: Appended to metric keys and summary tags as "/<name>"; None appends nothing.
+
+    Raises:
+        ValueError: An argument has a value that can't work.
+
+    Source: `tf.estimator.PoissonRegressionHead`.
+    """
+
+    def __init__(
+        self,
+        label_dimension: int = 1,
+        weight_column: Any = None,
+        loss_reduction: str = LossReduction.SUM_OVER_BATCH_SIZE,
+        compute_full_loss: bool = True,
+        name: str | None = None,
+    ):
+        def loss_fn(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
+            return tf.nn.log_poisson_loss(
+                targets=labels, log_input=logits, compute_full_loss=compute_full_loss
+            )
+
+        super().__init__(
+            label_dimension=label_dimension,
+            weight_column=weight_column,
+            loss_reduction=loss_reduction,
+            loss_fn=loss_fn,
+            inverse_link_fn=tf.exp,
+            name=name,
+        )

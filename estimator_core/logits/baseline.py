@@ -1,0 +1,60 @@
+"""The logits of a model that looks at no feature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+
+
+def baseline_logit_fn_builder(units: int) -> Callable[..., tf.Tensor]:
+    """Returns `logit_fn(features, mode)`, which gives all examples the same logits.
+
+    The variable is `baseline/bias`, `[units]`, initially 0. Features only say how many examples
+    there are.
+
+    Args:
+        units: Number of outputs, the head's `logits_dimension`.
+
+    Source: the models of `tf.estimator.BaselineEstimator`.
+    """
+
+    def logit_fn(features: Mapping[str, Any], mode: str) -> tf.Tensor:
+        del mode  # the same in all modes
+        with tf1.variable_scope("baseline"):
+            bias = tf1.get_variable("bias", [units], initializer=tf1.initializers.zeros())
+        batch_size = _batch_size(features)
+        return tf.ones([batch_size, 1]) * tf.convert_to_tensor(bias)
+
+    return logit_fn
+
+
+def _batch_size(features: Mapping[str, Any]) -> tf.Tensor:
+    """Returns the number of examples, checked to be the same in all features when the graph runs.
+
+    Raises:
+        ValueError: There is no feature to count.
+    """
+    if not features:
+        raise ValueError(
+            "A Baseline model needs at least one feature, to know the number of examples. "
+            f"Received: features={features}"
+        )
+    sizes = tf.stack([_first_dimension(feature) for feature in features.values()])
+    message = f"All features must have the same batch size. Received, of {list(features)}:"
+    check = tf.raw_ops.Assert(
+        condition=tf.reduce_all(tf.equal(sizes, sizes[0])), data=[message, sizes], summarize=100
+    )
+    with tf.control_dependencies([check]):
+        return tf.identity(sizes[0])
+
+
+def _first_dimension(feature: Any) -> tf.Tensor:
+    if isinstance(feature, tf.SparseTensor):
+        return tf.cast(feature.dense_shape[0], tf.int32)
+    if isinstance(feature, tf.RaggedTensor):
+        return tf.cast(feature.nrows(), tf.int32)
+    return tf.shape(feature)[0]
