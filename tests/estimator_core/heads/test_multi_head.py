@@ -1,0 +1,193 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+from estimator_core import tf1
+
+# Price 1 and 0; probabilities 1/4 and 3/4 of being sold.
+LOG_3 = np.log(3.0)
+LOGITS = np.array([[1.0, -LOG_3], [0.0, LOG_3]], np.float32)
+LABELS = {"price": np.array([3.0, 2.0], np.float32), "sold": np.array([0, 0])}
+PRICE_LOSS = (4 + 4) / 2
+SOLD_LOSS = (0.287682 + 1.386294) / 2  # -log(3/4), -log(1/4)
+
+
+def make_head(head_weights=None):
+    return est.MultiHead(
+        [est.RegressionHead(name="price"), est.BinaryClassHead(name="sold")], head_weights
+    )
+
+
+def run(build):
+    with tf.Graph().as_default():
+        fetches = build()
+        with tf1.Session() as session:
+            session.run(tf1.local_variables_initializer())
+            return session.run(fetches)
+
+
+def by_head():
+    return {"price": tf.constant(LOGITS[:, :1]), "sold": tf.constant(LOGITS[:, 1:])}
+
+
+def test_name_dimension_and_reduction():
+    head = make_head()
+    assert head.name == "price_sold"
+    assert head.logits_dimension == 2
+    assert head.loss_reduction == "sum_over_batch_size"
+
+
+@pytest.mark.parametrize("make_logits", [lambda: tf.constant(LOGITS), by_head])
+def test_the_loss_is_a_weighted_sum(make_logits):
+    head = make_head([1.0, 10.0])
+    found = run(lambda: head.loss(LABELS, make_logits(), regularization_losses=[tf.constant(0.5)]))
+    assert found == pytest.approx(PRICE_LOSS + 10 * SOLD_LOSS + 0.5, rel=1e-5)
+
+
+def test_without_weights_the_losses_add_up():
+    found = run(lambda: make_head().loss(LABELS, tf.constant(LOGITS)))
+    assert found == pytest.approx(PRICE_LOSS + SOLD_LOSS, rel=1e-5)
+
+
+@pytest.mark.parametrize("make_logits", [lambda: tf.constant(LOGITS), by_head])
+def test_predictions_by_head(make_logits):
+    found = run(lambda: make_head().predictions(make_logits()))
+    np.testing.assert_array_equal(found["price", "predictions"], [[1.0], [0.0]])
+    np.testing.assert_allclose(found["sold", "logistic"], [[0.25], [0.75]], rtol=1e-6)
+    assert {name for name, _ in found} == {"price", "sold"}
+
+
+def test_some_predictions():
+    head = make_head()
+    wanted = [("sold", "class_ids")]
+    found = run(lambda: head.predictions(tf.constant(LOGITS), keys=wanted))
+    assert found["sold", "class_ids"].tolist() == [[0], [1]]
+    assert len(found) == 1
+    with pytest.raises(ValueError, match="keys must be among"):
+        run(lambda: head.predictions(tf.constant(LOGITS), keys=[("price", "logistic")]))
+
+
+def test_metrics_of_all_heads():
+    def metrics():
+        spec = make_head([1.0, 10.0]).create_estimator_spec(
+            {},
+            "eval",
+            tf.constant(LOGITS),
+            labels={name: tf.constant(value) for name, value in LABELS.items()},
+            regularization_losses=[tf.constant(0.5)],
+        )
+        # All metrics of one batch: what the update ops return.
+        return {key: update for key, (_, update) in spec.eval_metric_ops.items()}
+
+    found = run(metrics)
+    assert found["regularization_loss/price_sold"] == pytest.approx(0.5)
+    assert found["loss/price"] == pytest.approx(PRICE_LOSS)
+    assert found["average_loss/price"] == pytest.approx(PRICE_LOSS)
+    assert found["label/mean/price"] == pytest.approx(2.5)
+    assert found["loss/sold"] == pytest.approx(SOLD_LOSS, rel=1e-5)
+    assert found["accuracy/sold"] == pytest.approx(0.5)
+    assert found["prediction/mean/sold"] == pytest.approx(0.5)
+
+
+def test_summaries_and_the_training_step():
+    with tf.Graph().as_default():
+        bias = tf1.get_variable("bias", [1, 2], initializer=tf1.initializers.zeros())
+        spec = make_head().create_estimator_spec(
+            {},
+            "train",
+            tf.tile(bias, [2, 1]),
+            labels={name: tf.constant(value) for name, value in LABELS.items()},
+            optimizer="SGD",
+            regularization_losses=[tf.constant(0.5)],
+        )
+        tags = [tensor.op.name for tensor in tf1.get_collection(tf1.GraphKeys.SUMMARIES)]
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            session.run(spec.train_op)
+            # Slopes: 2 * (0 - 2.5) and sigmoid(0) - 0; the learning rate is 0.01.
+            np.testing.assert_allclose(session.run(bias), [[0.05, -0.005]], rtol=1e-5)
+    assert tags == ["loss/price", "loss/sold", "loss", "regularization_loss"]
+
+
+def test_export_outputs():
+    with tf.Graph().as_default():
+        spec = make_head().create_estimator_spec({}, "infer", tf.constant(LOGITS))
+    outputs = spec.export_outputs
+    assert set(outputs) == {
+        "serving_default",
+        "price",
+        "price/regression",
+        "price/predict",
+        "sold",
+        "sold/classification",
+        "sold/regression",
+        "sold/predict",
+        "predict",
+    }
+    assert outputs["serving_default"] is outputs["price"] is outputs["price/regression"]
+    assert {"price/predictions", "sold/logistic"} < set(outputs["predict"].outputs)
+
+
+def test_it_trains_predicts_and_exports_its_evaluation(tmp_path):
+    def input_fn():
+        features = {"size": [[1.0], [2.0]]}
+        return tf.data.Dataset.from_tensors((features, LABELS)).repeat(3)
+
+    size = tf.feature_column.numeric_column("size")
+    estimator = est.LinearEstimator(make_head(), [size], model_dir=str(tmp_path))
+    estimator.train(input_fn)
+    row = next(estimator.predict(input_fn, predict_keys=[("sold", "logistic")]))
+    assert set(row) == {("sold", "logistic")}
+
+    def eval_receiver_fn():
+        size = tf1.placeholder(tf.float32, [None, 1], name="size")
+        price = tf1.placeholder(tf.float32, [None], name="price")
+        sold = tf1.placeholder(tf.int64, [None], name="sold")
+        return est.export.EvalInputReceiver(
+            {"size": size},
+            {"size": size, "price": price, "sold": sold},
+            {"price": price, "sold": sold},
+        )
+
+    path = estimator.experimental_export_all_saved_models(
+        str(tmp_path / "export"), {est.ModeKeys.EVAL: eval_receiver_fn}
+    )
+    path = path.decode() if isinstance(path, bytes) else path
+    signature = tf.saved_model.load(path, tags="eval").signatures["eval"]
+    assert {"predictions/sold/logistic", "labels/price", "loss"} < set(signature.structured_outputs)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: est.MultiHead([]), "Must specify heads"),
+        (lambda: est.MultiHead([est.RegressionHead()]), "must have a name"),
+        (lambda: est.MultiHead([est.RegressionHead(name="a")] * 2), "must differ"),
+        (lambda: make_head([1.0]), "same size"),
+        (
+            lambda: est.MultiHead(
+                [
+                    est.RegressionHead(name="a", loss_reduction="sum"),
+                    est.RegressionHead(name="b"),
+                ]
+            ),
+            "loss_reduction must be the same",
+        ),
+    ],
+)
+def test_heads_that_can_not_work(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_labels_and_logits_that_can_not_work():
+    head = make_head()
+    with pytest.raises(ValueError, match="labels must be a dict"):
+        run(lambda: head.loss(LABELS["price"], tf.constant(LOGITS)))
+    with pytest.raises(ValueError, match=r"labels has missing values for head\(s\): \['sold'\]"):
+        run(lambda: head.loss({"price": LABELS["price"]}, tf.constant(LOGITS)))
+    with pytest.raises(ValueError, match=r"logits has missing values for head\(s\): \['price'\]"):
+        run(lambda: head.predictions({"sold": tf.constant(LOGITS[:, 1:])}))
+    with pytest.raises(ValueError, match="last dimension should be 2"):
+        run(lambda: head.predictions(tf.constant([[1.0, 2.0, 3.0]])))

@@ -1,0 +1,208 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+from estimator_core import tf1
+
+# Probabilities [3/4, 1/2, 1/4] and [1/2, 1/4, 3/4].
+LOG_3 = np.log(3.0)
+LOGITS = np.array([[LOG_3, 0.0, -LOG_3], [0.0, -LOG_3, LOG_3]], np.float32)
+LABELS = np.array([[1, 0, 1], [0, 0, 1]])
+# Cross entropies: -log of [3/4, 1/2, 1/4] and of [1/2, 3/4, 3/4], = log [4/3, 2, 4], [2, 4/3, 4/3].
+LOSSES = [(0.287682 + 0.693147 + 1.386294) / 3, (0.693147 + 2 * 0.287682) / 3]
+WORDS = ["a", "b", "c"]
+
+
+def run(build):
+    with tf.Graph().as_default():
+        fetches = build()
+        with tf1.Session() as session:
+            session.run(tf1.tables_initializer())
+            return session.run(fetches)
+
+
+def evaluate(head, features=None):
+    with tf.Graph().as_default():
+        spec = head.create_estimator_spec(
+            {key: tf.constant(value) for key, value in (features or {}).items()},
+            "eval",
+            tf.constant(LOGITS),
+            labels=tf.constant(LABELS),
+        )
+        with tf1.Session() as session:
+            session.run(tf1.local_variables_initializer())
+            session.run([update for _, update in spec.eval_metric_ops.values()])
+            return session.run({key: value for key, (value, _) in spec.eval_metric_ops.items()})
+
+
+def sparse(values):
+    """The classes of LABELS as lists: classes 0 and 2, class 2."""
+    return tf.SparseTensor([[0, 0], [0, 1], [1, 0]], values, [2, 2])
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "make_labels"),
+    [
+        (None, lambda: tf.constant(LABELS)),
+        (None, lambda: tf.constant(LABELS, tf.float32)),
+        (None, lambda: tf.constant(LABELS, tf.bool)),
+        (None, lambda: sparse(np.array([0, 2, 2], np.int64))),
+        (None, lambda: sparse(np.array([0, 2, 2], np.int32))),
+        (None, lambda: tf.ragged.constant([[0, 2], [2]])),
+        (WORDS, lambda: tf.constant(LABELS)),
+        (WORDS, lambda: sparse(["a", "c", "c"])),
+        (WORDS, lambda: tf.ragged.constant([["c", "a"], ["c"]])),
+    ],
+    ids=[
+        "dense",
+        "float",
+        "bool",
+        "sparse",
+        "sparse_int32",
+        "ragged",
+        "dense_with_words",
+        "sparse_words",
+        "ragged_words",
+    ],
+)
+def test_the_loss_is_the_mean_over_classes(vocabulary, make_labels):
+    head = est.MultiLabelHead(3, label_vocabulary=vocabulary)
+    found = run(lambda: head.loss(make_labels(), tf.constant(LOGITS)))
+    assert found == pytest.approx(sum(LOSSES) / 2, rel=1e-5)
+
+
+def test_an_example_without_a_class():
+    head = est.MultiLabelHead(2)
+    # Probabilities of 3/4 for both classes of an example without any: -log(1/4) = 1.386294; the
+    # other example has class 1 and probabilities 1/4 and 3/4: -log(3/4) = 0.287682.
+    logits = np.array([[LOG_3, LOG_3], [-LOG_3, LOG_3]], np.float32)
+
+    def loss():
+        return head.loss(tf.SparseTensor([[1, 0]], np.array([1], np.int64), [2, 1]), logits)
+
+    assert run(loss) == pytest.approx((1.386294 + 0.287682) / 2, rel=1e-5)
+
+
+def test_weights_and_sum():
+    head = est.MultiLabelHead(3, weight_column="w", loss_reduction="sum")
+    features = {"w": np.array([2.0, 3.0], np.float32)}
+    expected = 2 * LOSSES[0] + 3 * LOSSES[1]
+    assert run(lambda: head.loss(LABELS, LOGITS, features)) == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_loss_fn_of_ones_own():
+    def count_of_classes(labels, logits):
+        return tf.reduce_sum(labels, axis=1, keepdims=True)
+
+    head = est.MultiLabelHead(3, loss_fn=count_of_classes)
+    assert run(lambda: head.loss(LABELS, LOGITS)) == pytest.approx((2 + 1) / 2)
+
+
+def test_predictions():
+    head = est.MultiLabelHead(3, label_vocabulary=WORDS)
+    found = run(lambda: head.predictions(tf.constant(LOGITS)))
+    assert set(found) == {"logits", "probabilities", "classes"}
+    np.testing.assert_allclose(
+        found["probabilities"], [[0.75, 0.5, 0.25], [0.5, 0.25, 0.75]], rtol=1e-6
+    )
+    assert found["classes"].tolist() == [[b"a", b"b", b"c"]] * 2
+    with pytest.raises(ValueError, match="keys must be among"):
+        run(lambda: head.predictions(tf.constant(LOGITS), keys=["class_ids"]))
+
+
+def test_metrics():
+    found = evaluate(est.MultiLabelHead(3, thresholds=[0.6]))
+    # Above 0.6 are class 0 of the first and class 2 of the second, both right; one of three is
+    # missed. Positives have 3/4, 1/4, 3/4, negatives 1/2, 1/2, 1/4; of the 9 pairs 6 are in order,
+    # and one is a tie.
+    assert found == {
+        "average_loss": pytest.approx(sum(LOSSES) / 2, rel=1e-5),
+        "auc": pytest.approx(6.5 / 9, rel=1e-5),
+        "auc_precision_recall": pytest.approx(found["auc_precision_recall"]),
+        "accuracy/positive_threshold_0.6": pytest.approx(5 / 6),
+        "precision/positive_threshold_0.6": pytest.approx(1.0),
+        "recall/positive_threshold_0.6": pytest.approx(2 / 3),
+    }
+    assert 0.7 < found["auc_precision_recall"] < 1.0
+
+
+def test_metrics_are_weighted():
+    head = est.MultiLabelHead(3, weight_column="w", thresholds=[0.6])
+    found = evaluate(head, {"w": np.array([1.0, 3.0], np.float32)})
+    assert found["average_loss"] == pytest.approx((LOSSES[0] + 3 * LOSSES[1]) / 4, rel=1e-5)
+    # The classes weigh 3 * 1 + 3 * 3; the wrong one weighs 1.
+    assert found["accuracy/positive_threshold_0.6"] == pytest.approx(11 / 12)
+    # Found: 1 (class 0 of the first) and 3; missed: 1.
+    assert found["recall/positive_threshold_0.6"] == pytest.approx(4 / 5)
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "classes", "suffix"),
+    [(None, [0], "class0"), (WORDS, ["a"], "a"), (WORDS, [0], "a")],
+)
+def test_metrics_of_single_classes(vocabulary, classes, suffix):
+    head = est.MultiLabelHead(
+        3, label_vocabulary=vocabulary, classes_for_class_based_metrics=classes, name="n"
+    )
+    found = evaluate(head)
+    assert set(found) == {
+        "average_loss/n",
+        "auc/n",
+        "auc_precision_recall/n",
+        f"probability_mean/{suffix}/n",
+        f"auc/{suffix}/n",
+        f"auc_precision_recall/{suffix}/n",
+    }
+    assert found[f"probability_mean/{suffix}/n"] == pytest.approx((3 / 4 + 1 / 2) / 2)
+    assert found[f"auc/{suffix}/n"] == pytest.approx(1.0)  # 3/4 is positive, 1/2 negative
+
+
+def test_export_outputs():
+    with tf.Graph().as_default():
+        spec = est.MultiLabelHead(3).create_estimator_spec({}, "infer", tf.constant(LOGITS))
+        outputs = spec.export_outputs
+        assert set(outputs) == {"serving_default", "classification", "predict"}
+        assert outputs["serving_default"] is outputs["classification"]
+        with tf1.Session() as session:
+            names = session.run(outputs["classification"].classes)
+    assert names.tolist() == [[b"0", b"1", b"2"]] * 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_classes": 1}, "n_classes must be > 1"),
+        ({"n_classes": None}, "n_classes must be > 1"),
+        ({"n_classes": 3, "thresholds": [1.0]}, "thresholds must be in"),
+        ({"n_classes": 3, "label_vocabulary": ["a"]}, "label_vocabulary"),
+        ({"n_classes": 3, "classes_for_class_based_metrics": [3]}, r"in range \[0, 2\]"),
+        ({"n_classes": 3, "classes_for_class_based_metrics": ["a"]}, "label_vocabulary=None"),
+        (
+            {
+                "n_classes": 3,
+                "label_vocabulary": WORDS,
+                "classes_for_class_based_metrics": ["z"],
+            },
+            "Received: 'z'",
+        ),
+    ],
+)
+def test_arguments_that_can_not_work(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        est.MultiLabelHead(**arguments)
+
+
+def test_labels_that_can_not_work():
+    head = est.MultiLabelHead(3)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Dense labels must be 0 or 1"):
+        run(lambda: head.loss(LABELS * 2, LOGITS))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="n_classes - 1"):
+        run(lambda: head.loss(sparse(np.array([0, 2, 3], np.int64)), LOGITS))
+    with pytest.raises(ValueError, match="label_vocabulary"):
+        run(lambda: head.loss(sparse(["a", "c", "c"]), LOGITS))
+    with pytest.raises(ValueError, match="SparseTensor or a RaggedTensor"):
+        run(lambda: head.loss(np.array([["a", "b", "c"]] * 2), LOGITS))
+    words = est.MultiLabelHead(3, label_vocabulary=WORDS)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must be in label_vocabulary"):
+        run(lambda: words.loss(sparse(["a", "c", "z"]), LOGITS))

@@ -1,0 +1,46 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.logits import baseline_logit_fn_builder
+
+
+def logits_of(make_features, units=2, feed=None):
+    with tf.Graph().as_default():
+        logits = baseline_logit_fn_builder(units)(make_features(), "train")
+        (bias,) = tf1.trainable_variables()
+        assert (bias.op.name, bias.shape) == ("baseline/bias", (units,))
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            assert session.run(bias).tolist() == [0.0] * units
+            session.run(bias.assign(np.arange(1.0, units + 1)))
+            return session.run(logits, feed)
+
+
+@pytest.mark.parametrize(
+    "make_features",
+    [
+        lambda: {"x": tf.zeros([3]), "y": tf.zeros([3, 5])},
+        lambda: {"x": tf.SparseTensor([[0, 0]], ["a"], [3, 4])},
+        lambda: {"x": tf.ragged.constant([[1, 2], [], [3]])},
+    ],
+    ids=["dense", "sparse", "ragged"],
+)
+def test_the_bias_for_each_example(make_features):
+    assert logits_of(make_features).tolist() == [[1.0, 2.0]] * 3
+
+
+def test_a_batch_of_unknown_size():
+    found = logits_of(
+        lambda: {"x": tf1.placeholder(tf.float32, [None, 1], name="x")},
+        feed={"x:0": [[0.0]] * 4},
+    )
+    assert found.tolist() == [[1.0, 2.0]] * 4
+
+
+def test_features_that_can_not_work():
+    with pytest.raises(ValueError, match="at least one feature"):
+        logits_of(dict)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="same batch size"):
+        logits_of(lambda: {"x": tf.zeros([3]), "y": tf.zeros([2])})
