@@ -218,7 +218,7 @@ class _ColumnScan:
         profile = self._profile
         if not profile.num_values:
             profile.type = "empty"
-        elif self._could_be["integer"]:
+        elif self._could_be["integer"] and self._could_be["float"]:  # 0x1A is the former only
             profile.type = "integer"
         elif self._could_be["float"]:
             profile.type = "float"

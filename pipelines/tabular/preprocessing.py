@@ -14,6 +14,7 @@ VOCABULARY = "categories"
 
 MISSING_CATEGORY = "[missing]"
 MAX_ABS_Z_SCORE = 10.0  # outliers beyond say nothing more to the DNN
+_OUTER_WHITE_SPACE = r"^[\pZ\s\v]+|[\pZ\s\v]+$"  # Unicode's too, as where columns are profiled
 _NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
 
 
@@ -114,7 +115,7 @@ def _as_numbers(raw: Any) -> Any:
     """Returns the finite numbers of a sparse tensor as float64; everything else is missing."""
     values = raw.values
     if values.dtype == tf.string:
-        text = tf.strings.strip(values)
+        text = _trim(values)
         is_number = tf.strings.regex_full_match(text, _NUMBER)
         values = tf.strings.to_number(tf.where(is_number, text, "nan"), tf.float64)
     values = tf.cast(values, tf.float64)
@@ -124,8 +125,12 @@ def _as_numbers(raw: Any) -> Any:
 def _as_text(raw: Any) -> Any:
     """Returns the values of a sparse tensor as trimmed text."""
     values = raw.values
-    text = tf.strings.strip(values) if values.dtype == tf.string else tf.strings.as_string(values)
+    text = _trim(values) if values.dtype == tf.string else tf.strings.as_string(values)
     return tf.sparse.retain(_with_values(raw, text), tf.not_equal(text, ""))
+
+
+def _trim(text: Any) -> Any:
+    return tf.strings.regex_replace(text, _OUTER_WHITE_SPACE, "")
 
 
 def _with_values(sparse: Any, values: Any) -> Any:

@@ -122,3 +122,8 @@ def test_names_are_trimmed_and_hold_no_comma_and_no_line_break(tmp_path):
     assert list(profile(tmp_path, '"a", b ,c\n1,2,3\n').columns) == ["a", "b", "c"]
     assert "the name 'b,c' of column 2 holds a comma" in fault(tmp_path, 'a,"b,c"\n1,2\n')
     assert "column 1 holds a comma or a line break" in fault(tmp_path, '"a\nb",c\n1,2\n')
+
+
+def test_hexadecimal_codes_are_text(tmp_path):
+    # As for ExampleGen: to read them as numbers would make every one of them a missing value.
+    assert profile(tmp_path, "a\n0x1A\n0x2B\n").columns["a"].type == "string"

@@ -7,6 +7,7 @@ import tensorflow_transform.beam as tft_beam
 from tensorflow_transform.tf_metadata import dataset_metadata, schema_utils
 
 import components  # noqa: F401  - makes TFX's libraries importable
+from pipelines.tabular import preprocessing
 from pipelines.tabular.plan import (
     CategoricalFeature,
     FeaturePlan,
@@ -117,3 +118,10 @@ def test_labels_of_all_types(tmp_path, problem_type, dtype, values, expected):
     label = LabelPlan(column="y", problem_type=problem_type, values="number")
     rows = [{"y": value} for value in values]
     assert transform(tmp_path, make_plan(label), {"y": dtype}, rows)["label"].tolist() == expected
+
+
+def test_white_space_around_text_is_that_of_unicode():
+    # U+00A0 and U+3000 are no white space to tf.strings.strip.
+    texts = ["yes\u00a0", "\u3000 yes", "\tyes\n", "y e\u00a0s", "\u00a0", "é"]
+    trimmed = [text.decode() for text in preprocessing._trim(tf.constant(texts)).numpy()]
+    assert trimmed == [text.strip() for text in texts]
