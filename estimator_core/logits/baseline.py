@@ -19,7 +19,8 @@ def baseline_logit_fn_builder(units: int) -> Callable[..., tf.Tensor]:
     Args:
         units: Number of outputs, the head's `logits_dimension`.
 
-    Source: the models of `tf.estimator.BaselineEstimator`.
+    Source: the models of `tf.estimator.BaselineEstimator`. Ours also train on batches whose size is
+    not known before they are there, and on sparse features.
     """
 
     def logit_fn(features: Mapping[str, Any], mode: str) -> tf.Tensor:
