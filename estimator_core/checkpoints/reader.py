@@ -51,6 +51,29 @@ def variable_value(model_dir: str, name: str) -> Any:
     return reader.get_tensor(name)
 
 
+def check_shapes(checkpoint_path: str) -> None:
+    """Checks that the variables of the default graph have the shapes that the checkpoint holds.
+
+    Restoring alone would not tell: a variable takes the shape of whatever value it is given.
+
+    Raises:
+        ValueError: Some have others: the model_dir belongs to another architecture.
+    """
+    saved = tf.train.load_checkpoint(checkpoint_path).get_variable_to_shape_map()
+    differences = [
+        f"{name}: {saved[name]} in the checkpoint, {variable.shape.as_list()} in the model"
+        for variable in tf1.global_variables()
+        if (name := variable.op.name) in saved
+        and not variable.shape.is_compatible_with(saved[name])
+    ]
+    if differences:
+        raise ValueError(
+            f"The checkpoint {checkpoint_path} is of another architecture than the model: use the "
+            "model that wrote it, or another model_dir. Variables that differ in shape: "
+            + "; ".join(differences)
+        )
+
+
 def _newest(model_dir: str) -> str:
     path = tf.train.latest_checkpoint(model_dir)
     if path is None:

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from estimator_core import summaries, tf1
+from estimator_core.checkpoints import reader
 from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.execution.base import Execution, Inputs
 from estimator_core.logs import logger
@@ -44,6 +46,7 @@ def train(
     summaries.add_loss_summary(spec.loss)
     hooks = _train_hooks(execution, spec, inputs, config, hooks, saving_listeners)
     loss = None
+    _check_checkpoint(spec, tf.train.latest_checkpoint(config.model_dir))
     creator = execution.session_creator(spec.scaffold, checkpoint_dir=config.model_dir)
     with tf1.train.MonitoredSession(session_creator=creator, hooks=hooks) as session:
         while not session.should_stop():
@@ -53,6 +56,12 @@ def train(
             "Training with estimator made no steps. Perhaps input is empty or misspecified."
         )
     return loss
+
+
+def _check_checkpoint(spec: EstimatorSpec, checkpoint_path: str | None) -> None:
+    """Checks the shapes in the checkpoint, unless the user's own saver decides what is restored."""
+    if checkpoint_path and spec.scaffold.saver is None:
+        reader.check_shapes(checkpoint_path)
 
 
 def _train_hooks(
@@ -169,6 +178,7 @@ def evaluate(
     final = tf1.train.FinalOpsHook(final_ops=dict(values))
     progress = _EvaluationProgress(steps)
     every = [*inputs.hooks, *hooks, *spec.evaluation_hooks, progress, final]
+    _check_checkpoint(spec, checkpoint_path)
     creator = execution.session_creator(spec.scaffold, checkpoint_path=checkpoint_path)
     with tf1.train.MonitoredSession(session_creator=creator, hooks=every) as session:
         while not session.should_stop():
@@ -230,6 +240,7 @@ def predict(
         ValueError: Single examples are asked for, and the outputs differ in batch size.
     """
     every = [*inputs.hooks, *hooks, *spec.prediction_hooks]
+    _check_checkpoint(spec, checkpoint_path)
     creator = execution.session_creator(spec.scaffold, checkpoint_path=checkpoint_path)
     with tf1.train.MonitoredSession(session_creator=creator, hooks=every) as session:
         while not session.should_stop():

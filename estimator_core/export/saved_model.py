@@ -10,6 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.checkpoints import reader
 from estimator_core.estimator_spec import DEFAULT_SERVING_SIGNATURE, EstimatorSpec
 from estimator_core.export.export_outputs import (
     ClassificationOutput,
@@ -100,6 +101,8 @@ class SavedModelWriter:
                 local_init_op = scaffold.local_init_op
             else:
                 local_init_op = tf1.train.Scaffold.default_local_init_op()
+            if scaffold.saver is None:
+                reader.check_shapes(checkpoint_path)
             saver = scaffold.saver or tf1.train.Saver(sharded=True)
             try:
                 saver.restore(session, checkpoint_path)

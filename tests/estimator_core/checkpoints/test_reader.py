@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+
+_X = tf.feature_column.numeric_column("x")
+
+
+def _estimator(model_dir, hidden_units):
+    return est.DNNClassifier(hidden_units=hidden_units, feature_columns=[_X], model_dir=model_dir)
+
+
+def _input_fn():
+    return tf.data.Dataset.from_tensors(({"x": [1.0, 2.0]}, [0, 1])).repeat(3)
+
+
+@pytest.fixture
+def model_dir(tmp_path):
+    _estimator(tmp_path, [4]).train(_input_fn, steps=1)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda estimator: estimator.train(_input_fn, steps=1),
+        lambda estimator: estimator.evaluate(_input_fn),
+        lambda estimator: next(estimator.predict(_input_fn)),
+        lambda estimator: estimator.export_saved_model(
+            estimator.model_dir,
+            est.export.build_parsing_serving_input_receiver_fn(
+                tf.feature_column.make_parse_example_spec([_X])
+            ),
+        ),
+    ],
+    ids=["train", "evaluate", "predict", "export"],
+)
+def test_a_checkpoint_of_another_architecture_is_refused(model_dir, use):
+    message = r"hiddenlayer_0/kernel: \[1, 4\] in the checkpoint, \[1, 7\] in the model"
+    with pytest.raises(ValueError, match=message):
+        use(_estimator(model_dir, [7]))
+    use(_estimator(model_dir, [4]))
+
+
+def test_a_partitioned_variable_is_restored_as_ever(tmp_path):
+    tf1 = tf.compat.v1
+
+    def model_fn(features, labels, mode):
+        partitioner = tf1.fixed_size_partitioner(2)
+        table = tf1.get_variable(
+            "table", [4, 1], initializer=tf1.ones_initializer(), partitioner=partitioner
+        )
+        value = tf.nn.embedding_lookup(list(table), tf.cast(features["x"], tf.int64))
+        loss = tf.reduce_mean(value)
+        step = tf1.train.get_global_step()
+        train_op = tf1.train.GradientDescentOptimizer(0.1).minimize(loss, step)
+        return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    estimator = est.Estimator(model_fn, tmp_path)
+    estimator.train(_input_fn, steps=1)
+    estimator.train(_input_fn, steps=1)
+    # Each of the two examples moves its row by half the learning rate in a step.
+    np.testing.assert_allclose(
+        np.sort(estimator.get_variable_value("table").ravel()), [0.9, 0.9, 1, 1]
+    )
