@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import numbers
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -442,7 +443,11 @@ def _config_with_model_dir(config: RunConfig | None, model_dir: Any) -> RunConfi
 
 def _check_steps(**steps_by_name: int | None) -> None:
     for name, value in steps_by_name.items():
-        if value is not None and value <= 0:
+        if value is None:
+            continue
+        if not isinstance(value, numbers.Integral):
+            raise TypeError(f"{name} must be an integer. Received: {name}={value!r}")
+        if value <= 0:
             raise ValueError(f"Must specify {name} > 0. Received: {name}={value}")
 
 

@@ -19,30 +19,34 @@ class Metric:
     Attributes:
       class_name: In TFMA or Keras.
       higher_is_better: None when neither direction is better.
+      problem_types: The problems whose labels and predictions it can compare.
     """
 
     class_name: str
     higher_is_better: bool | None
+    problem_types: tuple[ProblemType, ...]
 
 
 METRICS = {
-    "auc": Metric("AUC", True),
-    "auc_precision_recall": Metric("AUCPrecisionRecall", True),
-    "binary_accuracy": Metric("BinaryAccuracy", True),
-    "precision": Metric("Precision", True),
-    "recall": Metric("Recall", True),
-    "f1_score": Metric("F1Score", True),
-    "binary_crossentropy": Metric("BinaryCrossEntropy", False),
-    "calibration": Metric("Calibration", None),
-    "sparse_categorical_accuracy": Metric("SparseCategoricalAccuracy", True),
-    "sparse_categorical_crossentropy": Metric("SparseCategoricalCrossentropy", False),
-    "mean_squared_error": Metric("MeanSquaredError", False),
-    "root_mean_squared_error": Metric("RootMeanSquaredError", False),
-    "mean_absolute_error": Metric("MeanAbsoluteError", False),
-    "squared_pearson_correlation": Metric("SquaredPearsonCorrelation", True),
-    "mean_label": Metric("MeanLabel", None),
-    "mean_prediction": Metric("MeanPrediction", None),
-    "example_count": Metric("ExampleCount", None),
+    "auc": Metric("AUC", True, ("binary",)),
+    "auc_precision_recall": Metric("AUCPrecisionRecall", True, ("binary",)),
+    "binary_accuracy": Metric("BinaryAccuracy", True, ("binary",)),
+    "precision": Metric("Precision", True, ("binary",)),
+    "recall": Metric("Recall", True, ("binary",)),
+    "f1_score": Metric("F1Score", True, ("binary",)),
+    "binary_crossentropy": Metric("BinaryCrossEntropy", False, ("binary",)),
+    "calibration": Metric("Calibration", None, ("binary", "regression")),
+    "sparse_categorical_accuracy": Metric("SparseCategoricalAccuracy", True, ("multi-class",)),
+    "sparse_categorical_crossentropy": Metric(
+        "SparseCategoricalCrossentropy", False, ("multi-class",)
+    ),
+    "mean_squared_error": Metric("MeanSquaredError", False, ("regression",)),
+    "root_mean_squared_error": Metric("RootMeanSquaredError", False, ("regression",)),
+    "mean_absolute_error": Metric("MeanAbsoluteError", False, ("regression",)),
+    "squared_pearson_correlation": Metric("SquaredPearsonCorrelation", True, ("regression",)),
+    "mean_label": Metric("MeanLabel", None, ("binary", "regression")),
+    "mean_prediction": Metric("MeanPrediction", None, ("binary", "regression")),
+    "example_count": Metric("ExampleCount", None, ("binary", "multi-class", "regression")),
 }
 
 _DEFAULT_METRICS: dict[ProblemType, tuple[str, ...]] = {
@@ -82,6 +86,22 @@ _MIN_AUC = 0.52  # a coin has 0.5
 _MAX_AUC_REGRESSION = 0.02
 _MAX_ACCURACY_REGRESSION = 0.02
 _MAX_RMSE_REGRESSION_STDDEVS = 0.05
+
+
+def check_metrics_fit(config: PipelineConfig, problem_type: ProblemType) -> None:
+    """Checks that the metrics in `[evaluator]` can be computed for the problem.
+
+    Raises:
+      BadInputError: One can not.
+    """
+    thresholds = config.evaluator.thresholds or ()
+    for name in (*(config.evaluator.metrics or ()), *(bound.metric for bound in thresholds)):
+        if problem_type not in METRICS[name].problem_types:
+            fitting = [other for other in METRICS if problem_type in METRICS[other].problem_types]
+            raise BadInputError(
+                f"evaluator: {name!r} is no metric for a {problem_type} problem, which the column "
+                f"{config.data.label!r} makes. Metrics for it: {', '.join(fitting)}."
+            )
 
 
 def default_thresholds(label: "LabelPlan") -> tuple[ThresholdConfig, ...]:

@@ -88,6 +88,8 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
     if config.module is not None:
         progress.display.activity(f"loading {config.module.path or config.module.file}")
     code = choose_model_code(config, profile)
+    if code.plan is not None:
+        evaluation.check_metrics_fit(config, code.plan.label.problem_type)
     progress.max_steps = code.train_steps
     if unfinished is not None:
         _check_same_run(unfinished, config, profile, code)

@@ -186,7 +186,8 @@ def _sentence(
     values = ""
     if name in candidate.get(slice_name, {}) and name in baseline.get(slice_name, {}):
         mine, other = candidate[slice_name][name], baseline[slice_name][name]
-        values = f" from the baseline's {other:.6g} to {mine:.6g}" if mine and other else ""
+        if mine is not None and other is not None:
+            values = f" from the baseline's {other:.6g} to {mine:.6g}"
     return (
         f"{name} changed by {value:+.6g}{values}, where {least} {' and '.join(allowed)} is asked "
         f"for {where}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -46,6 +46,10 @@ def dnn_logit_fn_builder(
 
     Source: `tf.estimator.experimental.dnn_logit_fn_builder` and the DNN models of 2.15.
     """
+    if not isinstance(hidden_units, Iterable) or isinstance(hidden_units, str):
+        raise ValueError(
+            f"hidden_units must be a list of layer sizes. Received: hidden_units={hidden_units!r}"
+        )
     for size in (units, *hidden_units):
         if not isinstance(size, int) or size < 1:
             raise ValueError(

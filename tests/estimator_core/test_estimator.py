@@ -128,6 +128,12 @@ def test_train_refuses_bad_steps(make_estimator, input_fn, arguments, message):
         make_estimator().train(input_fn, **arguments)
 
 
+def test_steps_are_whole_numbers(make_estimator, input_fn):
+    with pytest.raises(TypeError, match="steps must be an integer"):
+        make_estimator().train(input_fn, steps=2.5)
+    make_estimator().train(input_fn, steps=np.int64(1))
+
+
 def test_evaluate_weighs_examples_in_metrics_and_batches_in_the_loss(
     make_estimator, input_fn, eval_input_fn
 ):

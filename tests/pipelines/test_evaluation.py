@@ -1,5 +1,6 @@
 import pytest
 
+from pipelines import evaluation
 from pipelines.config import ThresholdConfig, load_config
 from pipelines.errors import BadInputError
 from pipelines.evaluation import (
@@ -57,6 +58,15 @@ def test_names_are_checked():
     ):
         with pytest.raises(BadInputError, match=message):
             check_evaluator_config(config(setting), ["a"])
+
+
+def test_metrics_must_fit_the_problem():
+    config = load_config(None, "a.csv", "kind", ('evaluator.metrics=["auc"]',))
+    evaluation.check_metrics_fit(config, "binary")
+    with pytest.raises(
+        BadInputError, match=r"'auc' is no metric for a multi-class problem.*'kind'"
+    ):
+        evaluation.check_metrics_fit(config, "multi-class")
 
 
 def test_eval_config():

@@ -96,6 +96,7 @@ def test_batch_normalization():
 @pytest.mark.parametrize(
     ("kwargs", "message"),
     [
+        ({"hidden_units": 5}, "list of layer sizes"),
         ({"hidden_units": [0]}, "positive"),
         ({"hidden_units": ["8"]}, "positive"),
         ({"units": 0}, "positive"),
