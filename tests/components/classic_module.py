@@ -8,7 +8,8 @@ from tensorflow_transform.tf_metadata import schema_utils
 from tfx_bsl.tfxio import dataset_options
 
 import estimator_core as estimator
-from estimator_core import tf1
+
+tf1 = tf.compat.v1
 
 NUMERIC, VOCABULARY, LABEL = "fare", "payment_type", "tips"
 

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from estimator_core import tf1
 from estimator_core.optimizers import OptimizedPart, get_optimizer, minimize, minimize_parts
+
+tf1 = tf.compat.v1
 
 
 def train(make_optimizer, steps=3, sparse=False):

@@ -9,8 +9,9 @@ import pytest
 import tensorflow as tf
 
 import estimator_core
-from estimator_core import tf1
 from tests.oracle import observe, programs
+
+tf1 = tf.compat.v1
 
 EXPECTED = pathlib.Path(__file__).parent / "expected"
 RELATIVE = 1e-5

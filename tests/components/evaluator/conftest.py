@@ -15,7 +15,8 @@ from tfx.utils import json_utils, proto_utils
 import estimator_core as estimator
 from components.evaluator import executor
 from components.evaluator.verdict import Verdict, load_verdict
-from estimator_core import tf1
+
+tf1 = tf.compat.v1
 
 BEAM_ARGS = ["--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"]
 

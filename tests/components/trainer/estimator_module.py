@@ -7,7 +7,8 @@ from typing import Any
 import tensorflow as tf
 
 import estimator_core as estimator
-from estimator_core import tf1
+
+tf1 = tf.compat.v1
 
 FEATURES = {"x": tf.io.FixedLenFeature([1], tf.float32)}
 LABEL = {"y": tf.io.FixedLenFeature([1], tf.float32)}

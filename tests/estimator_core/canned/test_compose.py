@@ -8,8 +8,9 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core import tf1
 from estimator_core.canned import compose
+
+tf1 = tf.compat.v1
 
 
 def logit_fn(name):

@@ -6,10 +6,11 @@ import numpy as np
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core import tf1
 from estimator_core.canned import compose
 from estimator_core.logits import dnn_logit_fn_builder, linear_logit_fn_builder
 from estimator_core.named_optimizers import NAMED_OPTIMIZERS
+
+tf1 = tf.compat.v1
 
 fc = tf.feature_column
 ID = fc.categorical_column_with_identity("id", 5)

@@ -1,8 +1,9 @@
 import pytest
 import tensorflow as tf
 
-from estimator_core import tf1
 from estimator_core.feature_columns import FeatureTransformationCache, StateManager
+
+tf1 = tf.compat.v1
 
 fc = tf.feature_column
 

@@ -2,8 +2,9 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core import tf1
 from estimator_core.heads.metrics import mean
+
+tf1 = tf.compat.v1
 
 
 class QuantileHead(est.Head):

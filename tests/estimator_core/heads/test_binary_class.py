@@ -5,8 +5,9 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core import tf1
 from estimator_core.export import ClassificationOutput, PredictOutput, RegressionOutput
+
+tf1 = tf.compat.v1
 
 LOGITS = np.array([[0.3], [-1.0], [2.0]], np.float32)
 LABELS = np.array([[1], [0], [0]])

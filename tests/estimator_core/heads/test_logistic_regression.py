@@ -3,7 +3,8 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core import tf1
+
+tf1 = tf.compat.v1
 
 LOGITS = np.array([[0.0], [np.log(3.0)]], np.float32)  # probabilities 1/2 and 3/4
 

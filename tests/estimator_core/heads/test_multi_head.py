@@ -3,7 +3,8 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core import tf1
+
+tf1 = tf.compat.v1
 
 # Price 1 and 0; probabilities 1/4 and 3/4 of being sold.
 LOG_3 = np.log(3.0)

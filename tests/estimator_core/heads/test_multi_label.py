@@ -3,7 +3,8 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core import tf1
+
+tf1 = tf.compat.v1
 
 # Probabilities [3/4, 1/2, 1/4] and [1/2, 1/4, 3/4].
 LOG_3 = np.log(3.0)

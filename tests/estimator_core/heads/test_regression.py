@@ -3,7 +3,8 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core import tf1
+
+tf1 = tf.compat.v1
 
 LOGITS = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]], np.float32)
 LABELS = np.array([[1.0, 2.0], [0.0, 1.0], [0.0, 4.0]], np.float32)

@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from estimator_core import tf1
 from estimator_core.logits import dnn_logit_fn_builder
 from estimator_core.logits.dnn import batch_normalization
+
+tf1 = tf.compat.v1
 
 fc = tf.feature_column
 PRICE = fc.numeric_column("price")

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from estimator_core import tf1
 from estimator_core.logits import linear_logit_fn_builder
+
+tf1 = tf.compat.v1
 
 fc = tf.feature_column
 
