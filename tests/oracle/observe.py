@@ -9,7 +9,7 @@ import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow.core.util import event_pb2
 
-from tests.oracle import programs
+from tests.oracle.programs.program import STEPS
 
 
 def events_of(directory):
@@ -92,30 +92,27 @@ def variables_of(checkpoint):
     }
 
 
-def observe(estimator_module, estimator, label):
+def signatures_after_export(e, estimator, serving_features):
+    """Returns the signatures of an export that parses examples; None when there is no spec."""
+    if serving_features is None:
+        return None
+    receiver_fn = e.export.build_parsing_serving_input_receiver_fn(serving_features)
+    base = os.path.join(estimator.model_dir, "export")
+    return signatures_of(os.fsdecode(estimator.export_saved_model(base, receiver_fn)))
+
+
+def observe(e, estimator, program):
     """Trains, evaluates, predicts and exports; returns what can be seen of it."""
-    estimator.train(programs.input_fn(label), steps=programs.STEPS)
-    metrics = estimator.evaluate(programs.input_fn(label, repeat=1))
-    rows = itertools.islice(estimator.predict(programs.input_fn(label, repeat=1)), 3)
+    estimator.train(program.inputs(), steps=STEPS)
+    metrics = estimator.evaluate(program.inputs(repeat=1))
+    rows = itertools.islice(estimator.predict(program.inputs(repeat=1)), 3)
     predictions = [{name_of(key): as_json(value) for key, value in row.items()} for row in rows]
-    spec = {
-        "size": tf.io.FixedLenFeature([1], tf.float32),
-        "place": tf.io.FixedLenFeature([2], tf.float32),
-        "kind": tf.io.FixedLenFeature([1], tf.string),
-        "floor": tf.io.FixedLenFeature([1], tf.int64),
-        "tags": tf.io.VarLenFeature(tf.string),
-        "tag_weights": tf.io.VarLenFeature(tf.float32),
-    }
-    receiver_fn = estimator_module.export.build_parsing_serving_input_receiver_fn(spec)
-    export_dir = estimator.export_saved_model(
-        os.path.join(estimator.model_dir, "export"), receiver_fn
-    )
     return {
         "losses": losses_of(estimator.model_dir),
         "tags": tags_of(estimator.model_dir),
         "metrics": {key: float(value) for key, value in metrics.items()},
         "predictions": predictions,
-        "signatures": signatures_of(os.fsdecode(export_dir)),
+        "signatures": signatures_after_export(e, estimator, program.serving_features),
         "final_norms": {
             name: float(f"{np.linalg.norm(estimator.get_variable_value(name)):.9g}")
             for name in sorted(estimator.get_variable_names())

@@ -1,5 +1,6 @@
 """estimator_core against what tf.estimator 2.15 showed for the same programs (see README.md)."""
 
+import importlib
 import json
 import os
 import pathlib
@@ -8,8 +9,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-import estimator_core
-from tests.oracle import observe, programs
+from tests.oracle import observe
+from tests.oracle.programs import PROGRAMS, SCENARIOS
+from tests.oracle.programs.program import STEPS
 
 tf1 = tf.compat.v1
 
@@ -38,26 +40,36 @@ def write_checkpoint(model_dir, variables):
     tf1.train.update_checkpoint_state(model_dir, prefix)
 
 
-@pytest.fixture(scope="module", params=sorted(programs.PROGRAMS))
+def expected_of(name):
+    with open(EXPECTED / f"{name}.json") as file:
+        return json.load(file)
+
+
+def names_for(program):
+    """Returns the module of ours that a program speaks to."""
+    return importlib.import_module("estimator_core.v1" if program.v1 else "estimator_core")
+
+
+@pytest.fixture(scope="module", params=sorted(PROGRAMS))
 def run(request, tmp_path_factory):
     """What the reference showed, and what we show from the same initial variables."""
-    label, make = programs.PROGRAMS[request.param]
-    with open(EXPECTED / f"{request.param}.json") as file:
-        expected = json.load(file)
+    program = PROGRAMS[request.param]
+    expected = expected_of(request.param)
     model_dir = str(tmp_path_factory.mktemp(request.param))
     write_checkpoint(model_dir, expected["initial_variables"])
-    config = estimator_core.RunConfig(model_dir=model_dir, save_summary_steps=1)
-    estimator = make(estimator_core, config=config)
-    return expected, observe.observe(estimator_core, estimator, label), estimator
+    e = names_for(program)
+    config = e.RunConfig(model_dir=model_dir, save_summary_steps=1)
+    estimator = program.make(e, config=config)
+    return expected, observe.observe(e, estimator, program), estimator
 
 
 def test_every_program_has_expectations():
-    assert {path.stem for path in EXPECTED.glob("*.json")} == set(programs.PROGRAMS)
+    assert {path.stem for path in EXPECTED.glob("*.json")} == {*PROGRAMS, *SCENARIOS}
 
 
 def test_losses_step_by_step(run):
     expected, seen, _ = run
-    assert len(expected["losses"]) == programs.STEPS
+    assert len(expected["losses"]) == STEPS
     np.testing.assert_allclose(seen["losses"], expected["losses"], rtol=RELATIVE)
 
 
@@ -104,3 +116,29 @@ def test_signatures(run):
 def test_summary_tags(run):
     expected, seen, _ = run
     assert seen["tags"] == expected["tags"]
+
+
+@pytest.mark.parametrize("name", sorted(SCENARIOS))
+def test_scenario(name, tmp_path):
+    seen = SCENARIOS[name].run(names_for(SCENARIOS[name]), str(tmp_path / "model"))
+    assert_same(seen, expected_of(name), name)
+
+
+def assert_same(seen, expected, where):
+    """Checks numbers with a fraction to 1e-5, and all else exactly; `where` is the path so far."""
+    if isinstance(expected, dict):
+        assert isinstance(seen, dict), where
+        assert set(seen) == set(expected), where
+        for key, value in expected.items():
+            assert_same(seen[key], value, f"{where}.{key}")
+    elif isinstance(expected, list):
+        assert isinstance(seen, list | tuple), where
+        if not any(isinstance(value, float | dict | list) for value in expected):
+            assert list(seen) == expected, where
+        assert len(seen) == len(expected), where
+        for index, value in enumerate(expected):
+            assert_same(seen[index], value, f"{where}[{index}]")
+    elif isinstance(expected, float):
+        assert seen == pytest.approx(expected, rel=RELATIVE, abs=1e-6), where
+    else:
+        assert seen == expected, where

@@ -1,0 +1,46 @@
+"""What a program is: code that runs unchanged on tf.estimator 2.15 and on estimator_core."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+STEPS = 100
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """An Estimator that is trained, evaluated, asked for predictions and exported.
+
+    Both sides start from the same initial variables: those that the reference drew.
+
+    Args:
+        inputs: `inputs(repeat=None)` returns an input_fn, over the same examples in the same order
+            each time; `repeat` says how often, None is for ever.
+        make: `make(e, config=...)` returns the Estimator; `e` is the module with the API's names.
+        serving_features: Spec of `tf.io.parse_example` for the export; None exports nothing.
+        v1: Whether `e` is `tf.compat.v1.estimator` and `estimator_core.v1`, not `tf.estimator` and
+            `estimator_core`.
+    """
+
+    inputs: Callable[..., Callable[[], Any]]
+    make: Callable[..., Any]
+    serving_features: dict[str, Any] | None = None
+    v1: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Scenario:
+    """Code that does what it likes with the API, and tells what it saw.
+
+    Nothing is handed over from the reference: let all variables start from constants.
+
+    Args:
+        run: `run(e, model_dir)` returns plain data: dicts with text keys, lists, numbers, text,
+            booleans, None. Numbers with a fraction are compared to 1e-5, all else exactly.
+        v1: As in `Program`.
+    """
+
+    run: Callable[[Any, str], Any]
+    v1: bool = False
