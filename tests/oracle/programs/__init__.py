@@ -1,9 +1,9 @@
 """All programs and scenarios by name; each module adds its own `PROGRAMS` and `SCENARIOS`."""
 
-from tests.oracle.programs import canned
+from tests.oracle.programs import canned, heads
 from tests.oracle.programs.program import Program, Scenario
 
-_MODULES = (canned,)
+_MODULES = (canned, heads)
 
 PROGRAMS: dict[str, Program] = {}
 SCENARIOS: dict[str, Scenario] = {}

@@ -37,6 +37,7 @@ def _data():
         "numbers": np.stack([score, size], axis=1).astype(np.float32),
     }
     labels["word"] = np.array(GRADES)[labels["grade"]]
+    labels["yes_or_no"] = np.array(["no", "yes"])[labels["binary"]]
     labels["share"] = (1.0 / (1.0 + np.exp(-score))).astype(np.float32)
     labels["count"] = np.floor(np.exp(0.3 * score)).astype(np.int64)
     labels["topics"] = np.stack([score > 0, size > 0, floor > 6], axis=1).astype(np.int64)
