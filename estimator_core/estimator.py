@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import numbers
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,15 +12,23 @@ import tensorflow as tf
 
 from estimator_core import model_fn as model_fn_lib
 from estimator_core import summaries, tf1
+from estimator_core.arguments import (
+    checked_hooks,
+    checked_steps,
+    config_with_model_dir,
+    selected_predictions,
+)
 from estimator_core.checkpoints import reader, warm_start
 from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.execution import loops
 from estimator_core.execution.base import Execution
+from estimator_core.execution.programs import KeptPrograms, Program, fingerprint_of
 from estimator_core.execution.select import select_execution
 from estimator_core.export.export_outputs import EvalOutput, ExportOutput
 from estimator_core.export.saved_model import SavedModelWriter
 from estimator_core.logs import logger
 from estimator_core.mode_keys import ModeKeys
+from estimator_core.predictor import Predictor
 from estimator_core.run_config import RunConfig
 
 _LOSS = "loss"
@@ -66,7 +72,8 @@ class Estimator:
         model_fn_lib.check_model_fn(model_fn, params)
         self._model_fn = model_fn
         self._params = copy.deepcopy(dict(params) if isinstance(params, Mapping) else params) or {}
-        self._config = _config_with_model_dir(config, model_dir)
+        self._config = config_with_model_dir(config, model_dir)
+        self._kept = KeptPrograms()
         self._warm_start_settings = warm_start.settings_from(warm_start_from)
         logger.info("Using config: %s", self._config)
 
@@ -121,13 +128,13 @@ class Estimator:
         Raises:
             ValueError: Both `steps` and `max_steps` are given, or one is not above 0.
         """
-        _check_steps(steps=steps, max_steps=max_steps)
+        checked_steps(steps=steps, max_steps=max_steps)
         if steps is not None and max_steps is not None:
             raise ValueError(
                 f"Can not provide both steps and max_steps. Received: steps={steps}, max_steps={max_steps}"
             )
-        hooks = _checked_hooks(hooks)
-        _check_listeners(saving_listeners)
+        hooks = checked_hooks(hooks)
+        listeners = checked_hooks(saving_listeners, tf1.train.CheckpointSaverListener)
         if max_steps is not None:
             if reader.saved_global_step(self.model_dir) >= max_steps:
                 logger.info("Skipping training since max_steps has already saved.")
@@ -136,6 +143,7 @@ class Estimator:
         elif steps is not None:
             hooks.append(tf1.train.StopAtStepHook(num_steps=steps))
 
+        self._kept.clear()
         execution = select_execution(self._config, ModeKeys.TRAIN)
         with self._graph(execution):
             inputs = execution.make_inputs(self._input_fn(input_fn, ModeKeys.TRAIN), ModeKeys.TRAIN)
@@ -144,8 +152,16 @@ class Estimator:
             )
             if self._warm_start_settings and not self.latest_checkpoint():
                 warm_start.warm_start(self._warm_start_settings)
-            loss = loops.train(execution, spec, inputs, self._config, hooks, saving_listeners or ())
-        logger.info("Loss for final step: %s.", loss)
+            trained = loops.train(execution, spec, inputs, self._config, hooks, listeners)
+        if trained.input_ended and (steps or max_steps):
+            logger.warning(
+                "The input ended at global step %s, before steps=%s, max_steps=%s. Let the dataset "
+                "repeat() to train on.",
+                trained.global_step,
+                steps,
+                max_steps,
+            )
+        logger.info("Loss for final step: %s.", trained.loss)
         return self
 
     # Evaluation
@@ -174,21 +190,18 @@ class Estimator:
         Raises:
             ValueError: `steps` is not above 0, the input is empty, or a metric is named "loss".
         """
-        _check_steps(steps=steps)
-        hooks = _checked_hooks(hooks)
+        checked_steps(steps=steps)
+        hooks = checked_hooks(hooks)
         checkpoint_path = self._checkpoint_to_restore(checkpoint_path, "evaluate")
-        execution = select_execution(self._config, ModeKeys.EVAL)
-        with self._graph(execution) as global_step:
-            inputs = execution.make_inputs(self._input_fn(input_fn, ModeKeys.EVAL), ModeKeys.EVAL)
-            spec = execution.call_model_fn(
-                self._bound_model_fn(ModeKeys.EVAL), inputs, ModeKeys.EVAL
-            )
-            if self._warm_start_settings and checkpoint_path is None:
-                warm_start.warm_start(self._warm_start_settings)
-            values, update_op = _evaluation_ops(spec, global_step)
-            results = loops.evaluate(
-                execution, spec, inputs, update_op, values, checkpoint_path, steps, hooks
-            )
+
+        def fetches(spec: EstimatorSpec) -> Any:
+            values = {name: value for name, (value, _) in spec.eval_metric_ops.items()}
+            values[tf1.GraphKeys.GLOBAL_STEP] = tf1.train.get_global_step()
+            return values, tf.group(*(update for _, update in spec.eval_metric_ops.values()))
+
+        program = self._program(ModeKeys.EVAL, input_fn, checkpoint_path, hooks, fetches)
+        with self._returned_after_use(ModeKeys.EVAL, program):
+            results = loops.evaluate(program, steps, hooks)
         step = int(results[tf1.GraphKeys.GLOBAL_STEP])
         eval_dir = self.eval_dir(name)
         summaries.write_evaluation(eval_dir, results, step)
@@ -227,31 +240,54 @@ class Estimator:
         Raises:
             ValueError: `predict_keys` names none of the predictions, or batch sizes differ.
         """
-        hooks = _checked_hooks(hooks)
+        hooks = checked_hooks(hooks)
         checkpoint_path = self._checkpoint_to_restore(checkpoint_path, "predict")
+
+        def fetches(spec: EstimatorSpec) -> Any:
+            return selected_predictions(spec.predictions, predict_keys)
+
+        program = self._program(ModeKeys.PREDICT, input_fn, checkpoint_path, hooks, fetches)
+        program.fetches = fetches(program.spec)
+        if program.inputs.is_endless:
+            logger.warning(
+                "Input graph does not use tf.data.Dataset or contain a QueueRunner. "
+                "That means predict yields forever. This is probably a mistake."
+            )
+        with self._returned_after_use(ModeKeys.PREDICT, program):
+            yield from loops.predict(program, yield_single_examples, hooks)
+
+    def predictor(
+        self, serving_input_receiver_fn: Callable[[], Any], checkpoint_path: str | None = None
+    ) -> Predictor:
+        """Returns a function from feature values to predictions, for many small predictions.
+
+        Its graph is built once; it follows the newest checkpoint.
+
+        Example:
+            >>> receiver_fn = export.build_raw_serving_input_receiver_fn(
+            ...     {"x": tf.TensorSpec([None], tf.float32)}
+            ... )
+            >>> with estimator.predictor(receiver_fn) as predict:  # doctest: +SKIP
+            ...     predict({"x": [1.0, 2.0]})
+
+        Args:
+            serving_input_receiver_fn: As in `export_saved_model`; says what values are taken.
+            checkpoint_path: Checkpoint to predict with; None takes the newest one at each call.
+
+        Raises:
+            ValueError: There is no checkpoint.
+        """
+        if not (checkpoint_path or self.latest_checkpoint()):
+            raise ValueError(f"Couldn't find trained model at {self.model_dir}.")
         execution = select_execution(self._config, ModeKeys.PREDICT)
         with self._graph(execution):
-            inputs = execution.make_inputs(
-                self._input_fn(input_fn, ModeKeys.PREDICT), ModeKeys.PREDICT
-            )
-            if inputs.is_endless:
-                logger.warning(
-                    "Input graph does not use tf.data.Dataset or contain a QueueRunner. "
-                    "That means predict yields forever. This is probably a mistake."
-                )
-            spec = execution.call_model_fn(
-                self._bound_model_fn(ModeKeys.PREDICT), inputs, ModeKeys.PREDICT
-            )
-            if self._warm_start_settings and checkpoint_path is None:
-                warm_start.warm_start(self._warm_start_settings)
-            yield from loops.predict(
+            receiver = serving_input_receiver_fn()
+            spec = self._bound_model_fn(ModeKeys.PREDICT)(receiver.features, None)
+            return Predictor(
                 execution,
                 spec,
-                inputs,
-                _selected(spec.predictions, predict_keys),
-                checkpoint_path,
-                yield_single_examples,
-                hooks,
+                receiver.receiver_tensors,
+                (lambda: checkpoint_path) if checkpoint_path else self.latest_checkpoint,
             )
 
     # Export
@@ -393,14 +429,63 @@ class Estimator:
 
     @contextlib.contextmanager
     def _graph(self, execution: Execution) -> Iterator[Any]:
-        """Makes a new graph the default one, with its seed and global step; yields the latter."""
+        """Makes a new graph the default one, with its seed and global step, and yields it."""
         with (
             tf.Graph().as_default() as graph,
             graph.device(self._config.device_fn),
             execution.scope(),
         ):
             tf1.set_random_seed(self._config.tf_random_seed)
-            yield tf1.train.create_global_step(graph)
+            tf1.train.create_global_step(graph)
+            yield graph
+
+    def _program(
+        self,
+        mode: str,
+        input_fn: Callable[..., Any],
+        checkpoint_path: str | None,
+        hooks: Sequence[Any],
+        fetches: Callable[[EstimatorSpec], Any],
+    ) -> Program:
+        """Returns the program of `mode` over `input_fn`: the kept one, if it has the same input.
+
+        `input_fn` is called each time, so what it builds is never stale. A program is kept for the
+        next time when it starts from a checkpoint and no hook may want to add to its graph.
+        """
+        execution = select_execution(self._config, mode)
+        with self._graph(execution) as graph:
+            inputs = execution.make_inputs(self._input_fn(input_fn, mode), mode)
+            fingerprint = None if hooks or checkpoint_path is None else fingerprint_of(graph)
+            program = self._kept.take(mode, fingerprint)
+            if program is None:
+                model_fn = self._bound_model_fn(mode)
+                if mode == ModeKeys.EVAL:
+                    model_fn = _with_loss_metric(model_fn)
+                spec = execution.call_model_fn(model_fn, inputs, mode)
+                if self._warm_start_settings and checkpoint_path is None:
+                    warm_start.warm_start(self._warm_start_settings)
+                if spec.evaluation_hooks or spec.prediction_hooks:
+                    fingerprint = None
+                program = Program(execution, graph, spec, inputs, fetches(spec), fingerprint)
+                # Random operations with a seed draw the same numbers in each new session only.
+                program.keeps_session = (
+                    fingerprint is not None and self._config.tf_random_seed is None
+                )
+        program.checkpoint_path = checkpoint_path
+        return program
+
+    @contextlib.contextmanager
+    def _returned_after_use(self, mode: str, program: Program) -> Iterator[None]:
+        """Keeps the program for the next call, unless it fails."""
+        try:
+            yield
+        except GeneratorExit:
+            self._kept.give_back(mode, program)
+            raise
+        except BaseException:
+            program.release()
+            raise
+        self._kept.give_back(mode, program)
 
     def _input_fn(self, input_fn: Callable[..., Any], mode: str) -> Callable[[], Any]:
         def call(input_context: Any = None) -> Any:
@@ -419,80 +504,19 @@ class Estimator:
         return call
 
 
-def _config_with_model_dir(config: RunConfig | None, model_dir: Any) -> RunConfig:
-    """Returns the one configuration that both arguments of an Estimator stand for."""
-    if config is None:
-        config = RunConfig()
-        logger.info("Using default config.")
-    elif not isinstance(config, RunConfig):
-        raise ValueError(f"config must be an instance of RunConfig. Received: config={config!r}")
-    if model_dir is not None:
-        model_dir = tf.compat.as_str_any(os.fspath(model_dir))
-        if config.model_dir is not None and config.model_dir != model_dir:
+def _with_loss_metric(
+    model_fn: Callable[[Any, Any], EstimatorSpec],
+) -> Callable[[Any, Any], EstimatorSpec]:
+    """Returns the model_fn with the metric "loss", the mean over batches, that evaluation reports."""
+
+    def call(features: Any, labels: Any) -> EstimatorSpec:
+        spec = model_fn(features, labels)
+        if _LOSS in spec.eval_metric_ops:
             raise ValueError(
-                "model_dir is set both in the constructor and in RunConfig, with different values. "
-                f"Received: model_dir={model_dir!r}, RunConfig's model_dir={config.model_dir!r}"
+                f"Metric with name {_LOSS!r} is not allowed, because Estimator already defines a "
+                "default metric with the same name."
             )
-        return config.replace(model_dir=model_dir)
-    if config.model_dir is None:
-        model_dir = tempfile.mkdtemp()
-        logger.warning("Using temporary folder as model directory: %s", model_dir)
-        return config.replace(model_dir=model_dir)
-    return config
+        loss = tf1.metrics.mean(spec.loss)
+        return spec._replace(eval_metric_ops={**spec.eval_metric_ops, _LOSS: loss})
 
-
-def _check_steps(**steps_by_name: int | None) -> None:
-    for name, value in steps_by_name.items():
-        if value is None:
-            continue
-        if not isinstance(value, numbers.Integral):
-            raise TypeError(f"{name} must be an integer. Received: {name}={value!r}")
-        if value <= 0:
-            raise ValueError(f"Must specify {name} > 0. Received: {name}={value}")
-
-
-def _checked_hooks(hooks: Sequence[Any] | None) -> list[Any]:
-    hooks = list(hooks or ())
-    for hook in hooks:
-        if not isinstance(hook, tf1.train.SessionRunHook):
-            raise TypeError(f"Hooks must be a SessionRunHook. Received: {hook!r}")
-    return hooks
-
-
-def _check_listeners(listeners: Sequence[Any] | None) -> None:
-    for listener in listeners or ():
-        if not isinstance(listener, tf1.train.CheckpointSaverListener):
-            raise TypeError(
-                f"saving_listeners must be a list of CheckpointSaverListener. Received: {listener!r}"
-            )
-
-
-def _selected(predictions: Any, keys: Any) -> Any:
-    """Returns the predictions that `keys` name."""
-    if keys is None:
-        return predictions
-    if not isinstance(predictions, Mapping):
-        raise ValueError(
-            f"predict_keys argument is not valid: predictions are no dict. Received: {keys}"
-        )
-    keys = [keys] if isinstance(keys, str) else list(keys)
-    selected = {name: value for name, value in predictions.items() if name in keys}
-    if not selected:
-        raise ValueError(
-            f"Expected to run at least one output from {sorted(predictions)}. Received: predict_keys={keys}"
-        )
-    return selected
-
-
-def _evaluation_ops(spec: EstimatorSpec, global_step: Any) -> tuple[dict[str, Any], Any]:
-    """Returns the values to read after an evaluation, and the operation that adds a batch to them."""
-    metrics = dict(spec.eval_metric_ops)
-    if _LOSS in metrics:
-        raise ValueError(
-            f"Metric with name {_LOSS!r} is not allowed, because Estimator already defines a default "
-            "metric with the same name."
-        )
-    metrics[_LOSS] = tf1.metrics.mean(spec.loss)
-    values = {name: value for name, (value, _) in metrics.items()}
-    values[tf1.GraphKeys.GLOBAL_STEP] = global_step
-    return values, tf.group(*(update for _, update in metrics.values()))
+    return call

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -131,7 +132,8 @@ def _compute_gradients(
         raise ValueError("The model has no trainable variables for its optimizer.")
     if isinstance(optimizer, tf1.train.Optimizer):
         # Wrappers, for clipping or loss scaling, have their own way to compute gradients.
-        pairs = optimizer.compute_gradients(loss, var_list=list(variables))
+        with _loss_as_it_is():
+            pairs = optimizer.compute_gradients(loss, var_list=list(variables))
     else:
         pairs = list(zip(tf.gradients(loss, list(variables)), variables, strict=True))
     pairs = [(grad, variable) for grad, variable in pairs if grad is not None]
@@ -139,6 +141,18 @@ def _compute_gradients(
         names = [variable.name for variable in variables]
         raise ValueError(f"The loss depends on none of the variables. Received: variables={names}")
     return pairs
+
+
+@contextlib.contextmanager
+def _loss_as_it_is() -> Iterator[None]:
+    """Lets `tf.compat.v1.train` optimizers take the loss as it is: heads divide it by the replicas."""
+    strategy = tf.distribute.get_strategy()
+    before = strategy._scale_loss_for_estimator
+    strategy._scale_loss_for_estimator = False
+    try:
+        yield
+    finally:
+        strategy._scale_loss_for_estimator = before
 
 
 def _apply_gradients(optimizer: Any, grads_and_vars: Sequence[tuple[Any, Any]]) -> tf.Operation:

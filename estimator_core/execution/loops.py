@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -13,8 +13,24 @@ from estimator_core import summaries, tf1
 from estimator_core.checkpoints import reader
 from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.execution.base import Execution, Inputs
+from estimator_core.execution.programs import Program
+from estimator_core.hooks.training_progress import NanLossHook, ProgressHook
 from estimator_core.logs import logger
 from estimator_core.run_config import RunConfig
+
+
+class Trained(NamedTuple):
+    """How a training run ended.
+
+    Args:
+        loss: That of the last step, a NumPy scalar; None when there was no step.
+        global_step: The global step at the end; None when there was no step.
+        input_ended: Whether the end of the input ended it.
+    """
+
+    loss: Any
+    global_step: int | None
+    input_ended: bool
 
 
 def train(
@@ -24,7 +40,7 @@ def train(
     config: RunConfig,
     hooks: Sequence[Any] = (),
     saving_listeners: Sequence[Any] = (),
-) -> Any:
+) -> Trained:
     """Runs `spec.train_op` until a hook or the end of the input stops it.
 
     Continues from the newest checkpoint of `config.model_dir`.
@@ -37,25 +53,38 @@ def train(
         hooks: The caller's `SessionRunHook`s.
         saving_listeners: `CheckpointSaverListener`s, called around each checkpoint.
 
-    Returns:
-        The loss of the last step, a NumPy scalar; None when there was no step.
-
     Raises:
         ValueError: There are listeners, but no checkpoints are saved.
     """
     summaries.add_loss_summary(spec.loss)
-    hooks = _train_hooks(execution, spec, inputs, config, hooks, saving_listeners)
+    progress = ProgressHook(spec.loss, config.log_step_count_steps)
+    hooks = _train_hooks(execution, spec, inputs, config, hooks, saving_listeners, progress)
     loss = None
+    input_ended = False
     _check_checkpoint(spec, tf.train.latest_checkpoint(config.model_dir))
     creator = execution.session_creator(spec.scaffold, checkpoint_dir=config.model_dir)
     with tf1.train.MonitoredSession(session_creator=creator, hooks=hooks) as session:
-        while not session.should_stop():
-            _, loss = session.run([spec.train_op, spec.loss])
+        try:
+            while not session.should_stop():
+                _, loss = session.run([spec.train_op, spec.loss])
+        except tf.errors.OutOfRangeError:
+            input_ended = True
+        except tf.errors.OpError as error:
+            _say_where(error, progress.step)
+            raise
     if loss is None:
         logger.warning(
             "Training with estimator made no steps. Perhaps input is empty or misspecified."
         )
-    return loss
+    return Trained(loss, progress.last_step, input_ended)
+
+
+def _say_where(error: tf.errors.OpError, step: int) -> None:
+    """Adds to an error of the graph at which step it came; the error itself names the operation."""
+    where = f"Training failed in the step after global step {step}."
+    logger.error("%s The last checkpoint is whole; training goes on from it.", where)
+    if hasattr(error, "add_note"):  # Python 3.11
+        error.add_note(where)
 
 
 def _check_checkpoint(spec: EstimatorSpec, checkpoint_path: str | None) -> None:
@@ -71,20 +100,14 @@ def _train_hooks(
     config: RunConfig,
     hooks: Sequence[Any],
     saving_listeners: Sequence[Any],
+    progress: ProgressHook,
 ) -> list[Any]:
     """Returns all hooks in the order in which they see a step.
 
     The loss is checked before the checkpoint is saved, so that a NaN never replaces the last good
     state of the model.
     """
-    global_step = tf1.train.get_global_step()
-    every = [*inputs.hooks, *hooks, *spec.training_hooks, tf1.train.NanTensorHook(spec.loss)]
-    if config.log_step_count_steps:
-        every.append(
-            tf1.train.LoggingTensorHook(
-                {"loss": spec.loss, "step": global_step}, every_n_iter=config.log_step_count_steps
-            )
-        )
+    every = [*inputs.hooks, *hooks, *spec.training_hooks, NanLossHook(spec.loss), progress]
     if not execution.is_chief:
         return every
 
@@ -146,24 +169,13 @@ def _ensure_saver(config: RunConfig) -> None:
 
 
 def evaluate(
-    execution: Execution,
-    spec: EstimatorSpec,
-    inputs: Inputs,
-    update_op: Any,
-    values: Mapping[str, Any],
-    checkpoint_path: str | None,
-    steps: int | None = None,
-    hooks: Sequence[Any] = (),
+    program: Program, steps: int | None = None, hooks: Sequence[Any] = ()
 ) -> dict[str, Any]:
-    """Runs `update_op` over the input, then reads `values` once.
+    """Runs the update of the metrics over the input, then reads their values once.
 
     Args:
-        execution: How the graph runs.
-        spec: What runs.
-        inputs: What feeds it.
-        update_op: Operation that adds one batch to the metrics.
-        values: Metric name to the `Tensor` to read at the end.
-        checkpoint_path: Checkpoint to restore; None evaluates the initial variables.
+        program: Its `fetches` are (values, update_op): dict of metric name to the `Tensor` to read at
+            the end, and the operation that adds one batch.
         steps: Batches to evaluate; None goes to the end of the input.
         hooks: The caller's `SessionRunHook`s.
 
@@ -175,14 +187,16 @@ def evaluate(
     """
     logger.info("Starting evaluation at %s", time.strftime("%Y-%m-%dT%H:%M:%S"))
     start = time.monotonic()
-    final = tf1.train.FinalOpsHook(final_ops=dict(values))
+    values, update_op = program.fetches
+    final = tf1.train.FinalOpsHook(final_ops=values)
     progress = _EvaluationProgress(steps)
-    every = [*inputs.hooks, *hooks, *spec.evaluation_hooks, progress, final]
-    _check_checkpoint(spec, checkpoint_path)
-    creator = execution.session_creator(spec.scaffold, checkpoint_path=checkpoint_path)
-    with tf1.train.MonitoredSession(session_creator=creator, hooks=every) as session:
-        while not session.should_stop():
-            session.run(update_op)
+    spec = program.spec
+    every = [*program.inputs.hooks, *hooks, *spec.evaluation_hooks, progress, final]
+    with program.graph.as_default():
+        _check_checkpoint(spec, program.checkpoint_path)
+        with tf1.train.MonitoredSession(session_creator=program, hooks=every) as session:
+            while not session.should_stop():
+                session.run(update_op)
     if not progress.done:
         raise ValueError(
             "Evaluation made no steps: input_fn gave no batch. Check that its files are not empty and "
@@ -214,41 +228,43 @@ class _EvaluationProgress(tf1.train.SessionRunHook):
 
 
 def predict(
-    execution: Execution,
-    spec: EstimatorSpec,
-    inputs: Inputs,
-    predictions: Any,
-    checkpoint_path: str | None,
-    yield_single_examples: bool = True,
-    hooks: Sequence[Any] = (),
+    program: Program, yield_single_examples: bool = True, hooks: Sequence[Any] = ()
 ) -> Iterator[Any]:
     """Yields predictions to the end of the input.
 
+    The graph is the current one only while it runs, not while the caller has the predictions.
+
     Args:
-        execution: How the graph runs.
-        spec: What runs.
-        inputs: What feeds it.
-        predictions: `Tensor` or dict of name to `Tensor` to yield.
-        checkpoint_path: Checkpoint to restore; None predicts with the initial variables.
+        program: Its `fetches` are the `Tensor`, or dict of name to `Tensor`, to yield.
         yield_single_examples: Whether examples are yielded one by one, or whole batches.
         hooks: The caller's `SessionRunHook`s.
 
     Yields:
-        NumPy values with the structure of `predictions`.
+        NumPy values with the structure of the fetches.
 
     Raises:
         ValueError: Single examples are asked for, and the outputs differ in batch size.
     """
-    every = [*inputs.hooks, *hooks, *spec.prediction_hooks]
-    _check_checkpoint(spec, checkpoint_path)
-    creator = execution.session_creator(spec.scaffold, checkpoint_path=checkpoint_path)
-    with tf1.train.MonitoredSession(session_creator=creator, hooks=every) as session:
-        while not session.should_stop():
-            batch = session.run(predictions)
+    every = [*program.inputs.hooks, *hooks, *program.spec.prediction_hooks]
+    with program.graph.as_default():
+        _check_checkpoint(program.spec, program.checkpoint_path)
+        session = tf1.train.MonitoredSession(session_creator=program, hooks=every)
+    try:
+        while True:
+            with program.graph.as_default():
+                if session.should_stop():
+                    return
+                try:
+                    batch = session.run(program.fetches)
+                except tf.errors.OutOfRangeError:
+                    return
             if yield_single_examples:
                 yield from _single_examples(batch)
             else:
                 yield batch
+    finally:
+        with program.graph.as_default():
+            session.close()
 
 
 def _single_examples(batch: Any) -> Iterator[Any]:

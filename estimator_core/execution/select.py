@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from estimator_core.execution.base import Execution
 from estimator_core.execution.single_device import SingleDevice
+from estimator_core.execution.strategy import ReplicasInSync
 from estimator_core.mode_keys import ModeKeys
 from estimator_core.run_config import RunConfig
 
@@ -14,17 +15,14 @@ def select_execution(config: RunConfig, mode: str) -> Execution:
     Raises:
         ValueError: The configuration asks for a way of running that there is not.
     """
-    strategies = {ModeKeys.TRAIN: "train_distribute", ModeKeys.EVAL: "eval_distribute"}
-    for name in (strategies.get(mode), "experimental_distribute"):
-        if name is not None and getattr(config, name) is not None:
-            raise ValueError(
-                f"RunConfig.{name} is set, and no tf.distribute.Strategy is supported yet: leave it out to "
-                f"run on a single device. Received: {name}={getattr(config, name)!r}"
-            )
     if mode == ModeKeys.TRAIN and config.cluster.is_distributed:
         raise ValueError(
             "TF_CONFIG describes a cluster of several tasks, and distributed training is not supported "
             "yet: unset TF_CONFIG to train in this process. Received: "
             f"cluster={config.cluster_spec.as_dict()}"
         )
+    strategies = {ModeKeys.TRAIN: config.train_distribute, ModeKeys.EVAL: config.eval_distribute}
+    strategy = strategies.get(mode)
+    if strategy is not None:
+        return ReplicasInSync(strategy, config.session_config)
     return SingleDevice(config.session_config)

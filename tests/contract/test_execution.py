@@ -8,13 +8,20 @@ import estimator_core as est
 from estimator_core.execution.base import Execution
 from estimator_core.execution.select import select_execution
 from estimator_core.execution.single_device import SingleDevice
+from estimator_core.execution.strategy import ReplicasInSync
 
 tf1 = tf.compat.v1
 
+EXECUTIONS = {
+    "single_device": SingleDevice,
+    "one_replica": lambda: ReplicasInSync(tf.distribute.OneDeviceStrategy("/cpu:1")),
+    "two_replicas": lambda: ReplicasInSync(tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])),
+}
 
-@pytest.fixture(params=[SingleDevice])
+
+@pytest.fixture(params=sorted(EXECUTIONS))
 def execution(request):
-    return request.param()
+    return EXECUTIONS[request.param]()
 
 
 def test_it_names_its_size_and_role(execution):
@@ -25,11 +32,11 @@ def test_it_names_its_size_and_role(execution):
 
 
 @pytest.mark.parametrize("with_labels", [True, False])
-def test_inputs_of_a_dataset_reach_the_model_fn(execution, with_labels):
-    def input_fn():
-        features = {"x": tf.range(3, dtype=tf.float32)}
+def test_each_batch_reaches_one_model_fn(execution, with_labels):
+    def input_fn(input_context=None):
+        features = {"x": tf.range(4, dtype=tf.float32)}
         elements = (features, features["x"] + 10) if with_labels else features
-        return tf.data.Dataset.from_tensor_slices(elements).batch(2)
+        return tf.data.Dataset.from_tensor_slices(elements).batch(1)
 
     def model_fn(features, labels):
         if not with_labels:
@@ -46,13 +53,62 @@ def test_inputs_of_a_dataset_reach_the_model_fn(execution, with_labels):
         with tf1.train.MonitoredSession(creator, hooks=inputs.hooks) as session:
             while not session.should_stop():
                 losses.append(session.run(spec.loss))
-    assert losses == [21.0, 12.0]
+    # Labels are 10, 11, 12, 13, one for each replica and step; the loss is the sum of the replicas'.
+    per_step = np.reshape([10.0, 11.0, 12.0, 13.0], [-1, execution.num_replicas])
+    assert losses == per_step.sum(axis=1).tolist()
+
+
+def test_a_step_takes_the_mean_gradient_of_all_replicas_and_counts_once(execution):
+    def input_fn(input_context=None):
+        return tf.data.Dataset.from_tensors({"x": [1.0]}).repeat(4)
+
+    def model_fn(features, labels):
+        weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+        loss = tf.reduce_mean(weight * features["x"])
+        optimizer = tf1.train.GradientDescentOptimizer(0.5)
+        train_op = optimizer.minimize(loss, tf1.train.get_global_step())
+        return est.EstimatorSpec("train", loss=loss, train_op=train_op)
+
+    with tf.Graph().as_default(), execution.scope():
+        step = tf1.train.create_global_step()
+        inputs = execution.make_inputs(input_fn, "train")
+        spec = execution.call_model_fn(model_fn, inputs, "train")
+        creator = execution.session_creator(spec.scaffold)
+        weight = tf1.global_variables("weight")[0]
+        steps = 4 // execution.num_replicas
+        with tf1.train.MonitoredSession(creator, hooks=inputs.hooks) as session:
+            for _ in range(steps):
+                session.run(spec.train_op)
+            # The gradient of every batch is 1, so each step takes 0.5 off the weight.
+            assert session.run(weight) == -0.5 * steps
+            assert session.run(step) == steps
+
+
+def test_metrics_add_up_over_all_batches(execution):
+    def input_fn(input_context=None):
+        return tf.data.Dataset.from_tensor_slices({"x": [1.0, 2.0, 3.0, 6.0]}).batch(1)
+
+    def model_fn(features, labels):
+        mean = tf1.metrics.mean(features["x"])
+        return est.EstimatorSpec("eval", loss=tf.constant(0.0), eval_metric_ops={"mean": mean})
+
+    with tf.Graph().as_default(), execution.scope():
+        tf1.train.create_global_step()
+        inputs = execution.make_inputs(input_fn, "eval")
+        spec = execution.call_model_fn(model_fn, inputs, "eval")
+        value, update = spec.eval_metric_ops["mean"]
+        final = tf1.train.FinalOpsHook(value)
+        creator = execution.session_creator(spec.scaffold)
+        with tf1.train.MonitoredSession(creator, hooks=[*inputs.hooks, final]) as session:
+            while not session.should_stop():
+                session.run(update)
+    assert final.final_ops_values == 3.0
 
 
 def test_prediction_leaves_labels_out(execution):
     with tf.Graph().as_default(), execution.scope():
         inputs = execution.make_inputs(
-            lambda: tf.data.Dataset.from_tensors(({"x": [1.0]}, [2.0])), "infer"
+            lambda input_context=None: tf.data.Dataset.from_tensors(({"x": [1.0]}, [2.0])), "infer"
         )
         assert inputs.labels is None
         assert set(inputs.features) == {"x"}
@@ -61,7 +117,7 @@ def test_prediction_leaves_labels_out(execution):
 @pytest.mark.parametrize("result", [None, (1, 2, 3)])
 def test_an_input_fn_that_gives_no_features_and_labels_is_refused(execution, result):
     with tf.Graph().as_default(), execution.scope(), pytest.raises(ValueError, match="input_fn"):
-        execution.make_inputs(lambda: result, "train")
+        execution.make_inputs(lambda input_context=None: result, "train")
 
 
 def test_sessions_restore_the_newest_checkpoint_or_the_one_asked_for(execution, tmp_path):

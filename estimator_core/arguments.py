@@ -1,0 +1,91 @@
+"""Checks of what a caller passes to an Estimator."""
+
+from __future__ import annotations
+
+import numbers
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.logs import logger
+from estimator_core.run_config import RunConfig
+
+
+def config_with_model_dir(config: RunConfig | None, model_dir: Any) -> RunConfig:
+    """Returns the one configuration that both arguments of an Estimator stand for.
+
+    Raises:
+        ValueError: They name two directories, or `config` is no `RunConfig`.
+    """
+    if config is None:
+        config = RunConfig()
+        logger.info("Using default config.")
+    elif not isinstance(config, RunConfig):
+        raise ValueError(f"config must be an instance of RunConfig. Received: config={config!r}")
+    if model_dir is not None:
+        model_dir = tf.compat.as_str_any(os.fspath(model_dir))
+        if config.model_dir is not None and config.model_dir != model_dir:
+            raise ValueError(
+                "model_dir is set both in the constructor and in RunConfig, with different values. "
+                f"Received: model_dir={model_dir!r}, RunConfig's model_dir={config.model_dir!r}"
+            )
+        return config.replace(model_dir=model_dir)
+    if config.model_dir is None:
+        model_dir = tempfile.mkdtemp()
+        logger.warning("Using temporary folder as model directory: %s", model_dir)
+        return config.replace(model_dir=model_dir)
+    return config
+
+
+def checked_steps(**steps_by_name: int | None) -> None:
+    """Checks that each number of steps is None or a whole number above 0.
+
+    Raises:
+        TypeError: It is no whole number.
+        ValueError: It is not above 0.
+    """
+    for name, value in steps_by_name.items():
+        if value is None:
+            continue
+        if not isinstance(value, numbers.Integral):
+            raise TypeError(f"{name} must be an integer. Received: {name}={value!r}")
+        if value <= 0:
+            raise ValueError(f"Must specify {name} > 0. Received: {name}={value}")
+
+
+def checked_hooks(hooks: Sequence[Any] | None, kind: type = tf1.train.SessionRunHook) -> list[Any]:
+    """Returns the hooks, or listeners, as a list of the caller's own.
+
+    Raises:
+        TypeError: One is not of this kind.
+    """
+    hooks = list(hooks or ())
+    for hook in hooks:
+        if not isinstance(hook, kind):
+            raise TypeError(f"Hooks must be a {kind.__name__}. Received: {hook!r}")
+    return hooks
+
+
+def selected_predictions(predictions: Any, keys: Any) -> Any:
+    """Returns the predictions that `keys` name.
+
+    Raises:
+        ValueError: They name none, or predictions have no names.
+    """
+    if keys is None:
+        return predictions
+    if not isinstance(predictions, Mapping):
+        raise ValueError(
+            f"predict_keys argument is not valid: predictions are no dict. Received: {keys}"
+        )
+    keys = [keys] if isinstance(keys, str) else list(keys)
+    selected = {name: value for name, value in predictions.items() if name in keys}
+    if not selected:
+        raise ValueError(
+            f"Expected to run at least one output from {sorted(predictions)}. Received: predict_keys={keys}"
+        )
+    return selected

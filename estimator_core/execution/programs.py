@@ -1,0 +1,149 @@
+"""Built graphs that evaluate and predict run again and again, with the session they run in."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import re
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.estimator_spec import EstimatorSpec
+from estimator_core.execution.base import Execution, Inputs
+
+
+@dataclasses.dataclass(eq=False)
+class Program:
+    """A model's graph in one mode, ready to run.
+
+    It is also the `SessionCreator` of its runs. When it keeps its session, a further run restores
+    variables only from another checkpoint than the last, and starts metrics and input anew.
+
+    Args:
+        execution: How the graph runs.
+        graph: The graph.
+        spec: What runs.
+        inputs: What feeds it.
+        fetches: What the mode reads from it.
+        fingerprint: That of the input pipeline, or None when the program can't be run again.
+        keeps_session: Whether the session stays open between two runs.
+    """
+
+    execution: Execution
+    graph: tf.Graph
+    spec: EstimatorSpec
+    inputs: Inputs
+    fetches: Any
+    fingerprint: bytes | None = None
+    keeps_session: bool = False
+    checkpoint_path: str | None = None
+    _session: Any = None
+    _restored: Any = None
+
+    def create_session(self) -> Any:
+        """Returns a session with the variables of `checkpoint_path`, initial ones when it is None."""
+        state = _state_of(self.checkpoint_path)
+        if self._session is None:
+            creator = self.execution.session_creator(
+                self.spec.scaffold, checkpoint_path=self.checkpoint_path
+            )
+            session = creator.create_session()
+            if not self.keeps_session:
+                return session
+            self._session, self._close = session, session.close
+            session.close = lambda: None  # whoever ran it closes it; here it goes on
+        else:
+            if state != self._restored:
+                self.spec.scaffold.saver.restore(self._session, self.checkpoint_path)
+            self._session.run(self.spec.scaffold.local_init_op)
+        self._restored = state
+        return self._session
+
+    def release(self) -> None:
+        """Closes the session."""
+        if self._session is not None:
+            self._close()
+            self._session = None
+
+
+class KeptPrograms:
+    """The last program of each mode, for as long as its input pipeline is asked for.
+
+    A program that is in use is not in here: two predictions at once have a program each.
+    """
+
+    def __init__(self) -> None:
+        self._programs: dict[str, Program] = {}
+
+    def take(self, mode: str, fingerprint: bytes | None) -> Program | None:
+        """Returns the kept program of `mode` if it has this input pipeline, and keeps it no longer."""
+        program = self._programs.pop(mode, None)
+        if program is not None and fingerprint is not None and program.fingerprint == fingerprint:
+            return program
+        if program is not None:
+            program.release()
+        return None
+
+    def give_back(self, mode: str, program: Program) -> None:
+        """Keeps a program that has run to its end, in place of the last one."""
+        before = self._programs.pop(mode, None)
+        if before is not None:
+            before.release()
+        if program.fingerprint is None:
+            program.release()
+        else:
+            self._programs[mode] = program
+
+    def clear(self) -> None:
+        """Closes all sessions."""
+        while self._programs:
+            self._programs.popitem()[1].release()
+
+
+def fingerprint_of(graph: tf.Graph) -> bytes | None:
+    """Returns what tells the graph of one input pipeline from that of another.
+
+    None when it can't be run twice: queues stay closed once a session has ended.
+    """
+    if tf1.get_collection(tf1.GraphKeys.QUEUE_RUNNERS):
+        return None
+    definition = graph.as_graph_def()
+    digest = hashlib.sha256()
+    for node in definition.node:
+        _number_free(node)
+        digest.update(node.SerializeToString(deterministic=True))
+    functions = []
+    for function in definition.library.function:
+        function.signature.name = _without_number(function.signature.name)
+        for node in function.node_def:
+            _number_free(node)
+        functions.append(function.SerializeToString(deterministic=True))
+    for function in sorted(functions):
+        digest.update(function)
+    return digest.digest()
+
+
+def _number_free(node: Any) -> None:
+    """Takes the numbers off the functions that a node names: TensorFlow counts them per process."""
+    node.op = _without_number(node.op)
+    for attribute in node.attr.values():
+        if attribute.HasField("func"):
+            attribute.func.name = _without_number(attribute.func.name)
+        for function in attribute.list.func:
+            function.name = _without_number(function.name)
+
+
+def _without_number(name: str) -> str:
+    return re.sub(r"^(__inference_.*)_\d+$", r"\1", name)
+
+
+def _state_of(checkpoint_path: str | None) -> Any:
+    """Returns what changes when other variables are at a checkpoint's path."""
+    if checkpoint_path is None:
+        return None
+    index = f"{checkpoint_path}.index"
+    if not tf.io.gfile.exists(index):
+        return checkpoint_path
+    return checkpoint_path, tf.io.gfile.stat(index).mtime_nsec

@@ -1,0 +1,172 @@
+"""Replicas by `tf.distribute`: one copy of the model on each device of this process, in step."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.estimator_spec import EstimatorSpec
+from estimator_core.execution.base import Execution, Inputs
+from estimator_core.execution.inputs import IteratorInitializerHook, features_and_labels
+from estimator_core.execution.single_device import SingleDevice
+from estimator_core.mode_keys import ModeKeys
+
+_SUPPORTED = (
+    tf.distribute.MirroredStrategy,
+    tf.distribute.OneDeviceStrategy,
+    tf1.distribute.MirroredStrategy,
+    tf1.distribute.OneDeviceStrategy,
+)
+
+
+class ReplicasInSync(Execution):
+    """Runs a copy of the model on each device of a `tf.distribute` strategy.
+
+    Each replica takes a batch of its own: the batch size that input_fn gives is that of one replica.
+    What is left at the end of the input and does not go around all replicas is dropped.
+
+    Args:
+        strategy: `tf.distribute.MirroredStrategy` or `OneDeviceStrategy`.
+        session_config: `ConfigProto` of the sessions.
+
+    Raises:
+        ValueError: The strategy is of another kind.
+
+    Source: `train_distribute` and `eval_distribute` of `tf.estimator.RunConfig`.
+    """
+
+    def __init__(self, strategy: Any, session_config: Any = None):
+        if not isinstance(strategy, _SUPPORTED):
+            raise ValueError(
+                "Only tf.distribute.MirroredStrategy and OneDeviceStrategy are supported yet; leave "
+                f"train_distribute and eval_distribute out to run on one device. Received: {strategy!r}"
+            )
+        self._strategy = strategy
+        self._in_process = SingleDevice(session_config)
+        self.num_replicas = strategy.num_replicas_in_sync
+
+    def scope(self) -> contextlib.AbstractContextManager[Any]:
+        """Returns the strategy's scope, in which `tf.compat.v1.train` optimizers average.
+
+        Without the second context they would take each replica's mean loss for a share of the whole.
+        TensorFlow keeps it for Estimators, under a private name.
+        """
+        contexts = contextlib.ExitStack()
+        contexts.enter_context(self._strategy.scope())
+        contexts.enter_context(self._strategy._scale_loss_for_estimator_enabled())
+        return contexts
+
+    def make_inputs(self, input_fn: Callable[..., Any], mode: str) -> Inputs:
+        """Returns inputs whose tensors have a value for each replica.
+
+        Raises:
+            ValueError: `input_fn` returns no `tf.data.Dataset`.
+        """
+
+        def make_dataset(input_context: Any) -> tf.data.Dataset:
+            dataset = input_fn(input_context)
+            if not isinstance(dataset, tf.data.Dataset):
+                raise ValueError(
+                    "Under a tf.distribute strategy, input_fn must return a tf.data.Dataset. "
+                    f"Received: {dataset!r}"
+                )
+            return dataset
+
+        iterator = self._strategy.make_input_fn_iterator(make_dataset)
+        features, labels = features_and_labels(iterator.get_next(), mode)
+        return Inputs(features, labels, (IteratorInitializerHook(iterator),))
+
+    def call_model_fn(
+        self, model_fn: Callable[[Any, Any], EstimatorSpec], inputs: Inputs, mode: str
+    ) -> EstimatorSpec:
+        """Returns the spec of all replicas together.
+
+        Hooks, predictions and the saver are those of the first replica.
+        """
+        specs: dict[int, EstimatorSpec] = {}
+
+        @tf.autograph.experimental.do_not_convert
+        def in_replica(features: Any, labels: Any) -> None:
+            replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+            specs[int(tf.get_static_value(replica))] = model_fn(features, labels)
+
+        self._strategy.extended.call_for_each_replica(
+            in_replica, args=(inputs.features, inputs.labels)
+        )
+        return _combined([specs[replica] for replica in sorted(specs)])
+
+    def session_creator(
+        self,
+        scaffold: Any,
+        *,
+        checkpoint_dir: str | None = None,
+        checkpoint_path: str | None = None,
+    ) -> Any:
+        """Returns the creator of a session in this process, which has all the devices."""
+        return self._in_process.session_creator(
+            scaffold, checkpoint_dir=checkpoint_dir, checkpoint_path=checkpoint_path
+        )
+
+
+def _combined(specs: Sequence[EstimatorSpec]) -> EstimatorSpec:
+    first = specs[0]
+    changes: dict[str, Any] = {"scaffold": _combined_scaffold([spec.scaffold for spec in specs])}
+    if first.loss is not None:
+        changes["loss"] = _reported_loss([spec.loss for spec in specs])
+    if first.mode == ModeKeys.TRAIN:
+        changes["train_op"] = tf.group(*(spec.train_op for spec in specs))
+    if first.eval_metric_ops:
+        # Reading the value of a metric adds up what the replicas have; each replica updates its own.
+        changes["eval_metric_ops"] = {
+            name: (value, tf.group(*(spec.eval_metric_ops[name][1] for spec in specs)))
+            for name, (value, _) in first.eval_metric_ops.items()
+        }
+    return first._replace(**changes)
+
+
+def _reported_loss(losses: Sequence[Any]) -> Any:
+    """Returns the one loss to log: the sum, or the mean when the optimizer divides by the replicas.
+
+    The optimizers of `tf.compat.v1.train` scale the loss down by the number of replicas, and note it
+    in the graph; with all others the loss is taken for the replica's share of the whole.
+    """
+    total = tf.add_n(list(losses))
+    if getattr(tf1.get_default_graph(), "_is_loss_scaled_by_optimizer", False):
+        return total / len(losses)
+    return total
+
+
+def _combined_scaffold(scaffolds: Sequence[Any]) -> Any:
+    """Returns a Scaffold that initializes what each replica asks for; it saves with the first's."""
+
+    def grouped(ops: Iterable[Any]) -> Any:
+        given = [op for op in ops if op is not None]
+        return tf.group(*given) if given else None
+
+    def concatenated(tensors: Iterable[Any]) -> Any:
+        given = [tensor for tensor in tensors if tensor is not None]
+        return tf.concat(given, axis=0) if given else None
+
+    init_fns = [scaffold.init_fn for scaffold in scaffolds if scaffold.init_fn is not None]
+
+    def init_fn(_: Any, session: Any) -> None:
+        for function in init_fns:
+            function(session)
+
+    feeds: dict[Any, Any] = {}
+    for scaffold in scaffolds:
+        feeds.update(scaffold.init_feed_dict or {})
+    return tf1.train.Scaffold(
+        init_op=grouped(scaffold.init_op for scaffold in scaffolds),
+        init_feed_dict=feeds or None,
+        init_fn=init_fn if init_fns else None,
+        ready_op=concatenated(scaffold.ready_op for scaffold in scaffolds),
+        ready_for_local_init_op=concatenated(s.ready_for_local_init_op for s in scaffolds),
+        local_init_op=grouped(scaffold.local_init_op for scaffold in scaffolds),
+        summary_op=scaffolds[0].summary_op,
+        saver=scaffolds[0].saver,
+    )

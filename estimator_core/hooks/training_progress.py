@@ -1,0 +1,121 @@
+"""What every training run watches: that the loss is a number, and how far it has come."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from estimator_core import tf1
+from estimator_core.logs import logger
+
+
+class NanLossHook(tf1.train.SessionRunHook):
+    """Ends training with an error when the loss is NaN.
+
+    Args:
+        loss: The scalar `Tensor` to watch.
+
+    Raises:
+        NanLossDuringTrainingError: From the training call. Its message names the tensor and the step.
+    """
+
+    def __init__(self, loss: Any):
+        self._loss = loss
+
+    def before_run(self, run_context: Any) -> Any:
+        """Asks for the loss."""
+        del run_context
+        return tf1.train.SessionRunArgs(self._loss)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Looks at it."""
+        if np.isnan(run_values.results).any():
+            step = run_context.session.run(tf1.train.get_global_step(run_context.session.graph))
+            logger.error("Model diverged with loss = NaN.")
+            raise NanLossAtStepError(self._loss.name, int(step))
+
+
+class NanLossAtStepError(tf1.train.NanLossDuringTrainingError):
+    """The loss became NaN: says which tensor and when.
+
+    Args:
+        tensor_name: Name of the loss in the graph.
+        global_step: The global step after the update that the loss belongs to.
+    """
+
+    def __init__(self, tensor_name: str, global_step: int):
+        super().__init__(tensor_name, global_step)
+        self.tensor_name = tensor_name
+        self.global_step = global_step
+
+    def __str__(self) -> str:
+        return (
+            f"NaN loss during training: tensor {self.tensor_name!r} at global step "
+            f"{self.global_step}. The checkpoints are those from before. Look for a learning rate that "
+            "is too high, a logarithm or a division of zero, or NaN in the input."
+        )
+
+
+class ProgressHook(tf1.train.SessionRunHook):
+    """Logs "loss = ..., step = ..." at intervals, and says in an error at which step it came.
+
+    The step is the one before the update that the loss belongs to, so the first is step 0.
+
+    Args:
+        loss: The scalar `Tensor` to log.
+        every_n_iter: Session runs between two lines; None or 0 logs nothing.
+
+    Attributes:
+        last_step: The global step at the end of training; None before.
+    """
+
+    def __init__(self, loss: Any, every_n_iter: int | None):
+        self._loss = loss
+        self._every_n_iter = every_n_iter
+        self._iteration = 0
+        self._step: int | None = None
+        self._last_time: float | None = None
+        self._first_step = 0
+        self.last_step: int | None = None
+
+    def begin(self) -> None:
+        """Starts to count."""
+        self._global_step = tf1.train.get_global_step()
+        self._iteration = 0
+        self._last_time = None
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Notes where training begins, or goes on after a recovery."""
+        del coord
+        self._first_step = int(session.run(self._global_step)) - self._iteration
+
+    @property
+    def step(self) -> int:
+        """The global step before the step that is running, if each counts one."""
+        return self._first_step + self._iteration
+
+    def before_run(self, run_context: Any) -> Any:
+        """Reads the step and asks for the loss when a line is due."""
+        due = bool(self._every_n_iter) and self._iteration % (self._every_n_iter or 1) == 0
+        self._step = int(run_context.session.run(self._global_step)) if due else None
+        return tf1.train.SessionRunArgs(self._loss) if due else None
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Logs the line that is due."""
+        del run_context
+        self._iteration += 1
+        if self._step is None:
+            return
+        now = time.monotonic()
+        if self._last_time is None:
+            logger.info("loss = %s, step = %s", run_values.results, self._step)
+        else:
+            seconds = now - self._last_time
+            logger.info("loss = %s, step = %s (%.3f sec)", run_values.results, self._step, seconds)
+        self._last_time = now
+
+    def end(self, session: Any) -> None:
+        """Notes where training ended."""
+        self.last_step = int(session.run(self._global_step))

@@ -1,0 +1,100 @@
+"""Predictor: a trained model as a function from feature values to predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any
+
+from estimator_core import tf1
+from estimator_core.estimator_spec import EstimatorSpec
+from estimator_core.execution.base import Execution, Inputs
+from estimator_core.execution.programs import Program
+
+
+class Predictor:
+    """Answers prediction after prediction with one graph and one session.
+
+    `Estimator.predictor` makes it. Close it when done, or use it as a context.
+
+    Args:
+        execution: How the graph runs.
+        spec: What runs, in the default graph.
+        receiver_tensors: Placeholders to feed, by name; a single one may stand by itself.
+        checkpoint_path: Function that returns the checkpoint to predict with. When its answer
+            changes, variables are restored anew.
+    """
+
+    def __init__(
+        self,
+        execution: Execution,
+        spec: EstimatorSpec,
+        receiver_tensors: Any,
+        checkpoint_path: Callable[[], str | None],
+    ):
+        self._placeholders = (
+            dict(receiver_tensors) if isinstance(receiver_tensors, Mapping) else receiver_tensors
+        )
+        self._checkpoint_path = checkpoint_path
+        self._program = Program(
+            execution,
+            tf1.get_default_graph(),
+            spec,
+            Inputs(None, None),
+            spec.predictions,
+            keeps_session=True,
+        )
+        self._session: Any = None
+
+    @property
+    def input_names(self) -> list[str]:
+        """Names of the values to give; empty when it is a single one without a name."""
+        return sorted(self._placeholders) if isinstance(self._placeholders, dict) else []
+
+    def __call__(self, values: Any) -> Any:
+        """Returns the predictions, NumPy arrays, for the values of a batch.
+
+        Args:
+            values: Array-like by input name, `[batch_size, ...]` each; or the only value itself.
+
+        Raises:
+            ValueError: A value is missing, or there is none of that name.
+        """
+        feeds = self._feeds(values)
+        path = self._checkpoint_path()
+        if self._session is None or path != self._program.checkpoint_path:
+            self._program.checkpoint_path = path
+            with self._program.graph.as_default():
+                self._session = self._program.create_session()
+        return self._session.run(self._program.fetches, feeds)
+
+    def close(self) -> None:
+        """Closes the session; a further call opens one."""
+        self._program.release()
+        self._session = None
+
+    def __enter__(self) -> Predictor:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _feeds(self, values: Any) -> dict[Any, Any]:
+        if not isinstance(self._placeholders, dict):
+            return {self._placeholders: values}
+        if not isinstance(values, Mapping):
+            if len(self._placeholders) == 1:
+                return {next(iter(self._placeholders.values())): values}
+            raise ValueError(
+                f"Give a dict with the values of {self.input_names}. Received: {values!r}"
+            )
+        if set(values) != set(self._placeholders):
+            raise ValueError(
+                f"The model takes the values {self.input_names}. Received: {sorted(values)}"
+            )
+        return {self._placeholders[name]: value for name, value in values.items()}
