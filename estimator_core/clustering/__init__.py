@@ -1,0 +1,1 @@
+"""The parts of k-means: distances, initial centers, updates of the centers."""

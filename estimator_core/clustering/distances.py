@@ -1,0 +1,65 @@
+"""Distances of points to cluster centers."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+SQUARED_EUCLIDEAN = "squared_euclidean"
+COSINE = "cosine"
+METRICS = (SQUARED_EUCLIDEAN, COSINE)
+
+
+class Assignment(NamedTuple):
+    """Which center each point belongs to, and how far it is from all of them.
+
+    Attributes:
+        points: float32 `[batch_size, dimensions]`, as the centers average them: of length 1 when
+            distances are cosines.
+        all_distances: float32 `[batch_size, num_clusters]`.
+        nearest_distance: float32 `[batch_size]`, the distance to the nearest center.
+        cluster_index: int64 `[batch_size]`, the nearest center.
+    """
+
+    points: tf.Tensor
+    all_distances: tf.Tensor
+    nearest_distance: tf.Tensor
+    cluster_index: tf.Tensor
+
+
+def normalized(points: Any, distance_metric: str) -> tf.Tensor:
+    """Returns the points as the metric sees them: for cosines only the direction counts.
+
+    Args:
+        points: float32 `[n, dimensions]`.
+        distance_metric: One of `METRICS`.
+    """
+    return tf.math.l2_normalize(points, axis=1) if distance_metric == COSINE else points
+
+
+def assign(points: tf.Tensor, centers: tf.Tensor, distance_metric: str) -> Assignment:
+    """Returns the nearest center of each point.
+
+    Args:
+        points: float32 `[batch_size, dimensions]`.
+        centers: float32 `[num_clusters, dimensions]`, normalized for the metric.
+        distance_metric: One of `METRICS`.
+    """
+    points = normalized(points, distance_metric)
+    products = tf.matmul(points, centers, transpose_b=True)
+    if distance_metric == COSINE:
+        all_distances = 1.0 - products
+        scale = 0.5  # the squared distance of vectors of length 1 is twice their cosine distance
+    else:
+        squared_points = tf.reduce_sum(tf.square(points), axis=1, keepdims=True)
+        squared_centers = tf.reduce_sum(tf.square(centers), axis=1, keepdims=True)
+        all_distances = squared_points - 2.0 * products + tf.transpose(squared_centers)
+        scale = 1.0
+    nearest = tf.raw_ops.NearestNeighbors(points=points, centers=centers, k=1)
+    return Assignment(
+        points,
+        all_distances,
+        scale * tf.squeeze(nearest.nearest_center_distances, axis=[-1]),
+        tf.squeeze(nearest.nearest_center_indices, axis=[-1]),
+    )

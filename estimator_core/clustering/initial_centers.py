@@ -1,0 +1,115 @@
+"""The first centers: drawn from the first points of the training input, or given."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.logs import logger
+
+RANDOM = "random"
+KMEANS_PLUS_PLUS = "kmeans_plus_plus"
+METHODS = (RANDOM, KMEANS_PLUS_PLUS)
+
+_POLL_SECS = 1.0
+
+
+def choose(
+    points: tf.Tensor,
+    num_wanted: tf.Tensor,
+    initial_clusters: Any,
+    seed: int | None,
+    num_retries: int,
+) -> tf.Tensor:
+    """Returns up to `num_wanted` centers, float32 `[n, dimensions]`.
+
+    Args:
+        points: The batch to draw from, `[batch_size, dimensions]`.
+        num_wanted: int32 scalar, the number of centers that are missing.
+        initial_clusters: "random" draws with replacement, and takes a batch that is not larger than
+            `num_wanted` as it is; "kmeans_plus_plus" draws far points with a higher probability, all
+            from one batch; a function of ([points], num_wanted) returns centers; an array is the
+            centers.
+        seed: Of the draw; None takes the graph's, or draws one when it has none.
+        num_retries: Additional candidates for each center of "kmeans_plus_plus".
+
+    Source: the initializations of `tf.compat.v1.estimator.experimental.KMeans`. There, all seeds have
+    the same effect.
+    """
+    if callable(initial_clusters):
+        return tf.cast(initial_clusters([points], num_wanted), tf.float32)
+    if not isinstance(initial_clusters, str):
+        return tf.convert_to_tensor(initial_clusters, tf.float32)
+    if seed is None:
+        seed = tf1.get_default_graph().seed
+    if initial_clusters == RANDOM:
+        return _random(points, num_wanted, seed)
+    return _kmeans_plus_plus(points, num_wanted, seed, num_retries)
+
+
+def _random(points: tf.Tensor, num_wanted: tf.Tensor, seed: int | None) -> tf.Tensor:
+    batch_size = tf.shape(points)[0]
+
+    def draw() -> tf.Tensor:
+        index = tf.random.uniform([num_wanted], 0, tf.cast(batch_size, tf.int64), tf.int64, seed)
+        return tf.gather(points, index)
+
+    return tf.cond(batch_size <= num_wanted, lambda: tf.identity(points), draw)
+
+
+def _kmeans_plus_plus(
+    points: tf.Tensor, num_wanted: tf.Tensor, seed: int | None, num_retries: int
+) -> tf.Tensor:
+    batch_size = tf.shape(points)[0]
+    message = (
+        "The first batch must have as many points as there are clusters for kmeans_plus_plus. "
+        "Received, batch size and clusters:"
+    )
+    check = tf.raw_ops.Assert(
+        condition=batch_size >= num_wanted, data=[message, batch_size, num_wanted]
+    )
+    any_seed = tf.random.uniform([], maxval=tf.int64.max, dtype=tf.int64) if seed is None else seed
+    with tf.control_dependencies([check]):
+        return tf.raw_ops.KmeansPlusPlusInitialization(
+            points=points,
+            num_to_sample=tf.cast(num_wanted, tf.int64),
+            seed=any_seed,
+            num_retries_per_sample=num_retries,
+        )
+
+
+class InitialCentersHook(tf1.train.SessionRunHook):
+    """Makes the centers before the first step, from as many batches as that takes.
+
+    Args:
+        initialize: Op that adds the centers that one batch gives.
+        is_initialized: Scalar boolean variable: whether all are there.
+        is_chief: Whether this process makes them; the others wait for it.
+        sleep: Called with the seconds to wait.
+    """
+
+    def __init__(
+        self,
+        initialize: Any,
+        is_initialized: Any,
+        is_chief: bool,
+        sleep: Callable[[float], None] = time.sleep,
+    ):
+        self._initialize = initialize
+        self._is_initialized = tf.convert_to_tensor(is_initialized)
+        self._is_chief = is_chief
+        self._sleep = sleep
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Runs the initialization until all centers are there."""
+        del coord
+        while not session.run(self._is_initialized):
+            if self._is_chief:
+                logger.info("Initializing cluster centers.")
+                session.run(self._initialize)
+            else:
+                self._sleep(_POLL_SECS)

@@ -1,0 +1,115 @@
+"""One training step of k-means: centers move to the mean of their points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.clustering.distances import Assignment, normalized
+
+_EPSILON = 1e-6  # keeps the division of a center without points finite: it becomes 0
+
+
+def full_batch_update(
+    assignment: Assignment, centers: Any, num_clusters: int, distance_metric: str
+) -> tf.Operation:
+    """Returns the op that sets each center to the mean of its points in this batch.
+
+    Args:
+        assignment: The batch, which should be the whole data set.
+        centers: Variable `[num_clusters, dimensions]`.
+        num_clusters: Number of centers.
+        distance_metric: One of `distances.METRICS`.
+
+    Source: Lloyd, "Least squares quantization in PCM", 1982.
+    """
+    points, index = assignment.points, assignment.cluster_index
+    sums = tf.math.unsorted_segment_sum(points, index, num_clusters)
+    counts = tf.math.unsorted_segment_sum(tf.ones_like(points[:, :1]), index, num_clusters)
+    means = normalized(sums / (counts + _EPSILON), distance_metric)
+    return centers.assign(means, read_value=False)
+
+
+def mini_batch_update(assignment: Assignment, centers: Any, counts: Any) -> tf.Operation:
+    """Returns the op that moves each center towards its points in this batch.
+
+    A center is the mean of all points that it was ever given, itself at first being one of them;
+    `counts` says how many they are.
+
+    Args:
+        assignment: A batch of points.
+        centers: Variable `[num_clusters, dimensions]`.
+        counts: int64 variable `[num_clusters]`.
+
+    Source: Sculley, "Web-scale k-means clustering", 2010. tf.estimator reads and writes `counts` in no
+    certain order, so that its centers differ from run to run.
+    """
+    cluster, position = tf.unique(assignment.cluster_index)
+    num_met = tf.size(cluster)
+    num_new = tf.math.unsorted_segment_sum(tf.ones_like(position, tf.int64), position, num_met)
+    sums = tf.math.unsorted_segment_sum(assignment.points, position, num_met)
+    num_all = tf.gather(counts, cluster) + num_new
+    moved = sums - tf.cast(num_new, tf.float32)[:, tf.newaxis] * tf.gather(centers, cluster)
+    steps = moved * tf.math.reciprocal(tf.cast(num_all, tf.float32))[:, tf.newaxis]
+    # Nothing is written before all of it is read.
+    with tf.control_dependencies([num_all, steps]):
+        return tf.group(
+            counts.scatter_add(tf.IndexedSlices(num_new, cluster)),
+            centers.scatter_add(tf.IndexedSlices(steps, cluster)),
+        )
+
+
+def mini_batch_update_in_steps(
+    assignment: Assignment,
+    centers: Any,
+    centers_updated: Any,
+    counts: Any,
+    update_in_steps: Any,
+    steps_per_iteration: int,
+) -> tf.Operation:
+    """Returns the op that gathers the batches of several steps before the centers move.
+
+    Args:
+        assignment: A batch of points.
+        centers: Variable `[num_clusters, dimensions]`, what points are assigned to.
+        centers_updated: Variable of that shape, which becomes `centers` after `steps_per_iteration`.
+        counts: int64 variable `[num_clusters]`: points of `centers_updated` in this iteration.
+        update_in_steps: int64 scalar variable that counts down to the move.
+        steps_per_iteration: Steps between two moves.
+    """
+
+    def move() -> tf.Tensor:
+        with tf.control_dependencies([update_in_steps.assign(steps_per_iteration - 1)]):
+            moved = centers.assign(centers_updated)
+        with (
+            tf.control_dependencies([moved]),
+            tf.control_dependencies([counts.assign(tf.zeros_like(counts))]),
+        ):
+            return tf.constant(True)
+
+    def wait() -> tf.Tensor:
+        with tf.control_dependencies([update_in_steps.assign_sub(1)]):
+            return tf.constant(False)
+
+    # Points are assigned to the centers as they were when the step began.
+    with tf.control_dependencies([assignment.cluster_index, assignment.all_distances]):
+        is_due = tf.less_equal(tf.identity(tf.convert_to_tensor(update_in_steps)), 0)
+    with tf.control_dependencies([tf.cond(is_due, move, wait)]):
+        ready = assignment._replace(cluster_index=tf.identity(assignment.cluster_index))
+        return mini_batch_update(ready, centers_updated, counts)
+
+
+def counter(num_clusters: int, initial_count: int) -> Any:
+    """Returns the variable that counts the points of each cluster.
+
+    It has no better name in checkpoints of tf.estimator.
+    """
+    return tf1.get_variable(
+        "Variable",
+        [num_clusters],
+        tf.int64,
+        tf1.initializers.constant(initial_count),
+        trainable=False,
+    )
