@@ -32,7 +32,7 @@ def write_evaluation(eval_dir: str, results: Mapping[str, Any], global_step: int
         results: Metric name to NumPy value.
         global_step: Step of the checkpoint that was evaluated.
     """
-    text = ", ".join(f"{name} = {value}" for name, value in sorted(results.items()))
+    text = ", ".join(f"{name} = {value!s}" for name, value in sorted(results.items()))
     logger.info("Saving dict for global step %d: %s", global_step, text)
     proto = tf1.Summary()
     for name, value in results.items():

@@ -21,6 +21,14 @@ from estimator_core.logs import logger
 from estimator_core.mode_keys import ModeKeys
 
 TAGS = {ModeKeys.TRAIN: "train", ModeKeys.EVAL: "eval", ModeKeys.PREDICT: "serve"}
+# The kinds of signatures, in the order of the log lines, by what the files call them.
+_METHOD_NAMES = {
+    "Classify": "tensorflow/serving/classify",
+    "Regress": "tensorflow/serving/regress",
+    "Predict": "tensorflow/serving/predict",
+    "Train": "tensorflow/supervised/training",
+    "Eval": "tensorflow/supervised/eval",
+}
 _RECEIVER_DEFAULT_NAME = "input"
 _MAX_DIRECTORY_ATTEMPTS = 10
 
@@ -154,14 +162,23 @@ def signature_defs(
                 if isinstance(output, (ClassificationOutput, RegressionOutput)):
                     continue
                 raise
-    logger.info("Signatures INCLUDED in export: %s", sorted(included))
-    if excluded:
-        logger.info("Signatures EXCLUDED from export because they cannot be served: %s", excluded)
+    _log_signatures(included, excluded)
     if not included:
         raise ValueError(f"No signature can be exported. Reasons: {excluded}")
     if DEFAULT_SERVING_SIGNATURE not in included and "eval" not in included:
         logger.warning("Export includes no default signature!")
     return included
+
+
+def _log_signatures(included: Mapping[str, Any], excluded: Mapping[str, str]) -> None:
+    """Logs the names of the signatures by kind, and why others are left out."""
+    for kind, method_name in _METHOD_NAMES.items():
+        names = [name for name, value in included.items() if value.method_name == method_name]
+        logger.info("Signatures INCLUDED in export for %s: %s", kind, names or None)
+    if excluded:
+        logger.info("Signatures EXCLUDED from export because they cannot be served:")
+    for name, reason in excluded.items():
+        logger.info("%r : %s", name, reason)
 
 
 def timestamped_directory(
