@@ -6,7 +6,7 @@ classifier = estimator.DNNClassifier(feature_columns=columns, hidden_units=[64, 
 classifier.train(input_fn, max_steps=1000)
 """
 
-from estimator_core import experimental, export, inputs
+from estimator_core import experimental, export, inputs, v1
 from estimator_core.add_metrics import add_metrics
 from estimator_core.canned import (
     BaselineClassifier,
@@ -56,6 +56,7 @@ from estimator_core.hooks import (
     StopAtStepHook,
     SummarySaverHook,
 )
+from estimator_core.install import install
 from estimator_core.mode_keys import ModeKeys
 from estimator_core.parse_example_spec import (
     classifier_parse_example_spec,
@@ -121,5 +122,7 @@ __all__ = [
     "export",
     "inputs",
     "regressor_parse_example_spec",
+    "install",
     "train_and_evaluate",
 ]
+    "v1",

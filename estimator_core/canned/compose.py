@@ -56,23 +56,40 @@ def compose(head: Head, parts: Sequence[tuple[Any, ...]]) -> Callable[..., Estim
                 "features should be a dictionary of `Tensor`s, by feature name. "
                 f"Received: features={features!r}"
             )
-        logits = []
-        optimized_parts: list[OptimizedPart] = []
-        for part in model_parts:
-            logits.append(part.logit_fn(features, mode))
-            taken = [id(v) for earlier in optimized_parts for v in earlier.variables]
-            free = [v for v in tf1.trainable_variables() if id(v) not in taken]
-            variables = _variables_behind(logits[-1], free)
-            optimized_parts.append(OptimizedPart(part.optimizer, variables, part.learning_rate))
+        logits, optimized_parts = sum_of_logits(model_parts, features, mode)
         return head.create_estimator_spec(
             features,
             mode,
-            logits=tf.add_n(logits) if len(logits) > 1 else logits[0],
+            logits=logits,
             labels=labels,
             train_op_fn=lambda loss: minimize_parts(loss, optimized_parts),
         )
 
     return model_fn
+
+
+def sum_of_logits(
+    parts: Sequence[ModelPart], features: Mapping[str, Any], mode: str
+) -> tuple[tf.Tensor, list[OptimizedPart]]:
+    """Builds the parts in the current graph; returns the sum of their logits, and what trains each.
+
+    Args:
+        parts: At least one.
+        features: Dict of feature name to `Tensor` or `SparseTensor`, `[batch_size, ...]`.
+        mode: One of `ModeKeys`.
+
+    Returns:
+        Logits `[batch_size, logits_dimension]`, and the parts for `minimize_parts`.
+    """
+    logits = []
+    optimized_parts: list[OptimizedPart] = []
+    for part in parts:
+        logits.append(part.logit_fn(features, mode))
+        taken = [id(v) for earlier in optimized_parts for v in earlier.variables]
+        free = [v for v in tf1.trainable_variables() if id(v) not in taken]
+        variables = _variables_behind(logits[-1], free)
+        optimized_parts.append(OptimizedPart(part.optimizer, variables, part.learning_rate))
+    return tf.add_n(logits) if len(logits) > 1 else logits[0], optimized_parts
 
 
 def _variables_behind(logits: tf.Tensor, candidates: Sequence[Any]) -> list[Any]:

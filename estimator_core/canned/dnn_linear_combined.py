@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -15,9 +15,9 @@ from estimator_core.heads import Head, RegressionHead
 from estimator_core.heads.binary_or_multi_class import binary_or_multi_class_head
 from estimator_core.heads.loss_reduction import LossReduction
 from estimator_core.logits import (
-    add_activation_summary,
     dnn_logit_fn_builder,
     linear_logit_fn_builder,
+    with_activation_summary,
 )
 
 _MAX_LINEAR_LEARNING_RATE = 0.005
@@ -97,7 +97,7 @@ class DNNLinearCombinedEstimator(Estimator):
             parts.append(ModelPart(dnn_logit_fn, dnn_optimizer))
         if linear_feature_columns:
             columns = sorted_columns(linear_feature_columns)
-            linear_logit_fn = _with_activation_summary(
+            linear_logit_fn = with_activation_summary(
                 linear_logit_fn_builder(head.logits_dimension, columns, linear_sparse_combiner),
                 "linear",
             )
@@ -114,15 +114,6 @@ class DNNLinearCombinedEstimator(Estimator):
             config=config,
             warm_start_from=warm_start_from,
         )
-
-
-def _with_activation_summary(logit_fn: Callable[..., Any], tag: str) -> Callable[..., Any]:
-    def logit_fn_with_summary(features: Mapping[str, Any], mode: str) -> Any:
-        logits = logit_fn(features, mode)
-        add_activation_summary(logits, tag)
-        return logits
-
-    return logit_fn_with_summary
 
 
 class DNNLinearCombinedClassifier(DNNLinearCombinedEstimator):

@@ -207,7 +207,7 @@ class Head(abc.ABC):
                 "Exactly one of optimizer and train_op_fn must be given in mode TRAIN. "
                 f"Received: optimizer={optimizer!r}, train_op_fn={train_op_fn!r}"
             )
-        if self.loss_reduction == LossReduction.SUM_OVER_BATCH_SIZE:
+        if self.loss_reduction in LossReduction.MEANS:
             # Gradients are summed over replicas; the loss is the mean of a replica's own batch.
             num_replicas = tf.distribute.get_strategy().num_replicas_in_sync
             if num_replicas > 1:

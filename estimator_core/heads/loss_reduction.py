@@ -8,15 +8,28 @@ import tensorflow as tf
 
 
 class LossReduction:
-    """Ways to reduce the losses of a batch; the values are those of `tf.losses.Reduction`.
+    """Ways to reduce the losses of a batch, with the values of `tf.losses.Reduction`.
 
-    Source: `tf.losses.Reduction` as tf.estimator takes it.
+    The `WEIGHTED_` ones are those of `tf.compat.v1.losses.Reduction`.
+
+    Source: the two Reductions as `tf.estimator` and `tf.compat.v1.estimator` take them.
     """
 
     SUM = "sum"
     SUM_OVER_BATCH_SIZE = "sum_over_batch_size"
+    WEIGHTED_SUM = "weighted_sum"
+    WEIGHTED_MEAN = "weighted_mean"
+    WEIGHTED_SUM_OVER_BATCH_SIZE = "weighted_sum_over_batch_size"
+    WEIGHTED_SUM_BY_NONZERO_WEIGHTS = "weighted_sum_by_nonzero_weights"
 
-    ALL = (SUM, SUM_OVER_BATCH_SIZE)
+    SUMS = (SUM, WEIGHTED_SUM)
+    MEANS = (
+        SUM_OVER_BATCH_SIZE,
+        WEIGHTED_MEAN,
+        WEIGHTED_SUM_OVER_BATCH_SIZE,
+        WEIGHTED_SUM_BY_NONZERO_WEIGHTS,
+    )
+    ALL = (*SUMS, *MEANS)
 
 
 def check_loss_reduction(loss_reduction: Any) -> str:
@@ -44,13 +57,27 @@ def reduce_loss(
     Args:
         unweighted_loss: float32 `[batch_size, any]`.
         weights: float32 `[batch_size, 1]`, or `[batch_size, any]`, or 1.0.
-        loss_reduction: "sum" adds the weighted losses; "sum_over_batch_size" divides that by the
-            number of losses, whatever their weights.
+        loss_reduction: "sum" and "weighted_sum" add the weighted losses; "sum_over_batch_size" and
+            "weighted_sum_over_batch_size" divide that by the number of losses, whatever their
+            weights, "weighted_mean" by the sum of weights, "weighted_sum_by_nonzero_weights" by the
+            number of losses whose weight is not 0.
         regularization_losses: Scalars to add, or None.
     """
     weighted = unweighted_loss * weights
-    reduce = tf.reduce_sum if loss_reduction == LossReduction.SUM else tf.reduce_mean
-    loss = reduce(weighted)
+    if loss_reduction in LossReduction.SUMS:
+        loss = tf.reduce_sum(weighted)
+    elif loss_reduction == LossReduction.WEIGHTED_MEAN:
+        loss = _mean_over(weighted, weights)
+    elif loss_reduction == LossReduction.WEIGHTED_SUM_BY_NONZERO_WEIGHTS:
+        loss = _mean_over(weighted, tf.not_equal(weights, 0.0))
+    else:
+        loss = tf.reduce_mean(weighted)
     if regularization_losses:
         loss = tf.add_n([loss, *regularization_losses])
     return loss
+
+
+def _mean_over(weighted: tf.Tensor, shares: Any) -> tf.Tensor:
+    """Returns sum / sum of shares, and 0 for a batch without any share."""
+    shares = tf.cast(shares, weighted.dtype) * tf.ones_like(weighted)
+    return tf.math.divide_no_nan(tf.reduce_sum(weighted), tf.reduce_sum(shares))

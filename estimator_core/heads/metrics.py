@@ -91,14 +91,17 @@ def recall(name: str) -> GraphMetric:
     )
 
 
-def auc(name: str, curve: str = "ROC") -> GraphMetric:
+def auc(name: str, curve: str = "ROC", summation_method: str | None = None) -> GraphMetric:
     """Returns the area under the ROC or precision-recall curve, over 200 thresholds.
 
     Args:
         name: Name of the metric.
-        curve: "ROC", summed by the trapezoidal rule, or "PR", interpolated.
+        curve: "ROC" or "PR".
+        summation_method: "trapezoidal" or "careful_interpolation"; None means the former for "ROC",
+            the latter for "PR".
     """
-    summation_method = "trapezoidal" if curve == "ROC" else "careful_interpolation"
+    if summation_method is None:
+        summation_method = "trapezoidal" if curve == "ROC" else "careful_interpolation"
     return GraphMetric(
         lambda labels, predictions, weights: tf1.metrics.auc(
             labels,

@@ -1,6 +1,6 @@
 """Logit builders: from features to logits, whatever head comes after."""
 
-from estimator_core.logits.activation_summary import add_activation_summary
+from estimator_core.logits.activation_summary import add_activation_summary, with_activation_summary
 from estimator_core.logits.baseline import baseline_logit_fn_builder
 from estimator_core.logits.dnn import dnn_logit_fn_builder
 from estimator_core.logits.linear import linear_logit_fn_builder
@@ -10,4 +10,5 @@ __all__ = [
     "baseline_logit_fn_builder",
     "dnn_logit_fn_builder",
     "linear_logit_fn_builder",
+    "with_activation_summary",
 ]

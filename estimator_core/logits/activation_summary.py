@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import tensorflow as tf
 
 from estimator_core import tf1
@@ -18,3 +21,19 @@ def add_activation_summary(value: tf.Tensor, tag: str) -> None:
     """
     tf1.summary.scalar(f"{tag}/fraction_of_zero_values", tf.math.zero_fraction(value))
     tf1.summary.histogram(f"{tag}/activation", value)
+
+
+def with_activation_summary(logit_fn: Callable[..., tf.Tensor], tag: str) -> Callable[..., Any]:
+    """Returns `logit_fn`, writing the summaries of its logits as well.
+
+    Args:
+        logit_fn: `logit_fn(features, mode)`.
+        tag: As in `add_activation_summary`.
+    """
+
+    def logit_fn_with_summary(features: Mapping[str, Any], mode: str) -> tf.Tensor:
+        logits = logit_fn(features, mode)
+        add_activation_summary(logits, tag)
+        return logits
+
+    return logit_fn_with_summary

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,8 @@ def dnn_logit_fn_builder(
     activation_fn: Callable[[Any], Any] | str | None = tf.nn.relu,
     dropout: float | None = None,
     batch_norm: bool = False,
+    scope: str | None = "dnn",
+    input_layer_partitioner: Callable[..., Any] | None = None,
 ) -> Callable[..., tf.Tensor]:
     """Returns `logit_fn(features, mode)`, which builds the network and returns its logits.
 
@@ -40,6 +43,9 @@ def dnn_logit_fn_builder(
             nothing.
         batch_norm: Whether hidden layers end in batch normalization. Its moving averages are updated
             by ops in the graph's `UPDATE_OPS` collection.
+        scope: Variable scope of the network; None builds it in the current one.
+        input_layer_partitioner: Function from shape and dtype to the number of partitions of each
+            axis, for the variables of the input layer; None takes the current scope's.
 
     Raises:
         ValueError: A size or a probability that can't be.
@@ -62,8 +68,10 @@ def dnn_logit_fn_builder(
 
     def logit_fn(features: Mapping[str, Any], mode: str) -> tf.Tensor:
         training = mode == ModeKeys.TRAIN
-        with tf1.variable_scope("dnn"):
-            with tf1.variable_scope("input_from_feature_columns"):
+        with tf1.variable_scope(scope) if scope else contextlib.nullcontext():
+            with tf1.variable_scope(
+                "input_from_feature_columns", partitioner=input_layer_partitioner
+            ):
                 net = input_layer(features, feature_columns)
             layers = []
             for index, size in enumerate(hidden_units):
@@ -149,10 +157,12 @@ def batch_normalization(value: tf.Tensor, training: bool) -> tf.Tensor:
             **replicated,
         )
 
-    gamma = variable("gamma", 1.0, trainable=True)
-    beta = variable("beta", 0.0, trainable=True)
-    moving_mean = variable("moving_mean", 0.0, trainable=False)
-    moving_variance = variable("moving_variance", 1.0, trainable=False)
+    gamma = tf.convert_to_tensor(variable("gamma", 1.0, trainable=True))
+    beta = tf.convert_to_tensor(variable("beta", 0.0, trainable=True))
+    with tf1.variable_scope(tf1.get_variable_scope()) as whole:
+        whole.set_partitioner(None)  # a partitioned variable could not be updated as one
+        moving_mean = variable("moving_mean", 0.0, trainable=False)
+        moving_variance = variable("moving_variance", 1.0, trainable=False)
     if not training:
         return tf.nn.batch_normalization(
             value, moving_mean, moving_variance, beta, gamma, _BATCH_NORM_EPSILON

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,7 +13,10 @@ from estimator_core.feature_columns.linear_model import linear_model
 
 
 def linear_logit_fn_builder(
-    units: int, feature_columns: Any, sparse_combiner: str = "sum"
+    units: int,
+    feature_columns: Any,
+    sparse_combiner: str = "sum",
+    scope: str | None = "linear",
 ) -> Callable[..., tf.Tensor]:
     """Returns `logit_fn(features, mode)`, which builds the linear model and returns its logits.
 
@@ -23,13 +27,14 @@ def linear_logit_fn_builder(
         feature_columns: Categorical and dense feature columns.
         sparse_combiner: How the weights of an example with several values in one categorical column
             combine: "sum", "mean" or "sqrtn".
+        scope: Variable scope of the model; None builds it in the current one.
 
     Source: `tf.estimator.experimental.linear_logit_fn_builder`.
     """
 
-    def logit_fn(features: Mapping[str, Any], mode: str) -> tf.Tensor:
+    def logit_fn(features: Mapping[str, Any], mode: str | None = None) -> tf.Tensor:
         del mode  # the same in all modes
-        with tf1.variable_scope("linear"):
+        with tf1.variable_scope(scope) if scope else contextlib.nullcontext():
             model = linear_model(features, feature_columns, units, sparse_combiner)
         if units > 1:
             tf1.summary.histogram("bias", tf.convert_to_tensor(model.bias))

@@ -1,0 +1,77 @@
+"""install: `tf.estimator` is back, for code that can't be changed."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import types
+from typing import Any
+
+import tensorflow as tf
+
+_OWNERS = {
+    "tensorflow": "estimator_core",
+    "tensorflow.compat.v1": "estimator_core.v1",
+    "tensorflow.compat.v1.compat.v1": "estimator_core.v1",
+    "tensorflow.compat.v1.compat.v2": "estimator_core",
+    "tensorflow.compat.v2": "estimator_core",
+    "tensorflow.compat.v2.compat.v1": "estimator_core.v1",
+    "tensorflow.compat.v2.compat.v2": "estimator_core",
+}
+_STANDALONE = "tensorflow_estimator"
+
+
+def install() -> None:
+    """Makes `tf.estimator` and `tf.compat.v1.estimator` resolve to this package.
+
+    Call it before the code that needs them is imported; a second call changes nothing. From then on
+    these work:
+
+    - `tf.estimator`, `import tensorflow.estimator`, `from tensorflow.estimator import export`
+    - `tf.compat.v1.estimator`, `from tensorflow.compat.v1 import estimator`, and the same of
+      `tf.compat.v2`
+    - `from tensorflow_estimator import estimator`, which is that of `tf.compat.v1`
+    - `tf.keras.estimator.model_to_estimator`
+
+    Example:
+        >>> import estimator_core
+        >>> estimator_core.install()
+        >>> tf.estimator.DNNClassifier is estimator_core.DNNClassifier
+        True
+
+    Raises:
+        RuntimeError: TensorFlow has a `tf.estimator` of its own, as it does before 2.16.
+    """
+    core = importlib.import_module("estimator_core")
+    # Asking for the attribute would load what is there; its dictionary tells without.
+    present = vars(tf).get("estimator")
+    if present is core:
+        return
+    if present is not None:
+        raise RuntimeError(
+            "This TensorFlow has a tf.estimator of its own, which install() does not replace: import "
+            "estimator_core under its own name, or use TensorFlow 2.16 or later. "
+            f"Received: TensorFlow {tf.__version__}"
+        )
+    for owner, package in _OWNERS.items():
+        _provide(owner, "estimator", importlib.import_module(package))
+    standalone = types.ModuleType(_STANDALONE, "The names of tf.compat.v1.estimator.")
+    standalone.__path__ = []  # a package, without what the original has inside
+    if sys.modules.setdefault(_STANDALONE, standalone) is standalone:
+        _provide(_STANDALONE, "estimator", importlib.import_module("estimator_core.v1"))
+    if hasattr(core, "model_to_estimator"):
+        keras_estimator = types.ModuleType("estimator", "Keras models as Estimators.")
+        keras_estimator.model_to_estimator = core.model_to_estimator  # type: ignore[attr-defined]
+        tf.keras.estimator = keras_estimator
+
+
+def _provide(owner: str, name: str, module: types.ModuleType) -> None:
+    """Makes `module` an attribute of `owner`, and importable from there with its public modules."""
+    owner_module: Any = importlib.import_module(owner)
+    setattr(owner_module, name, module)
+    full_name = f"{owner}.{name}"
+    sys.modules[full_name] = module
+    for public in module.__all__:
+        value = getattr(module, public)
+        if isinstance(value, types.ModuleType):
+            sys.modules[f"{full_name}.{public}"] = value

@@ -1,0 +1,101 @@
+"""Models that look at no feature, with the defaults of `tf.compat.v1.estimator`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from estimator_core.canned.compose import ModelPart
+from estimator_core.estimator_spec import EstimatorSpec
+from estimator_core.heads import Head
+from estimator_core.heads.loss_reduction import LossReduction
+from estimator_core.logits import baseline_logit_fn_builder
+from estimator_core.v1 import compose
+from estimator_core.v1.estimator import Estimator
+from estimator_core.v1.heads import classifier_head, regressor_head
+from estimator_core.v1.optimizers import optimizer_for
+
+_LEARNING_RATE = 0.3
+
+
+class BaselineEstimator(Estimator):
+    """The same prediction for all examples, with a head of your choice.
+
+    Example:
+        >>> estimator = BaselineEstimator(MultiLabelHead(n_classes=3))
+
+    Args: as `estimator_core.BaselineEstimator`, but for this one.
+        optimizer: "Ftrl" (the default), "Adagrad", "Adam", "RMSProp", "SGD": the optimizers of
+            `tf.compat.v1.train`, each with the learning rate 0.3; or any other optimizer.
+
+    Source: `tf.compat.v1.estimator.BaselineEstimator`.
+    """
+
+    def __init__(
+        self,
+        head: Head,
+        model_dir: Any = None,
+        optimizer: Any = "Ftrl",
+        config: Any = None,
+    ):
+        super().__init__(_model_fn(head, optimizer), model_dir=model_dir, config=config)
+
+
+class BaselineClassifier(Estimator):
+    """Predicts for all examples the share that each class has among the labels.
+
+    Example:
+        >>> classifier = BaselineClassifier(n_classes=3)
+        >>> classifier.train(input_fn, steps=1000)
+
+    Args: as `estimator_core.BaselineClassifier`, but for these.
+        optimizer: As in `BaselineEstimator`.
+        loss_reduction: One of `tf.compat.v1.losses.Reduction`; the default is the sum over the batch.
+
+    Source: `tf.compat.v1.estimator.BaselineClassifier`.
+    """
+
+    def __init__(
+        self,
+        model_dir: Any = None,
+        n_classes: int = 2,
+        weight_column: Any = None,
+        label_vocabulary: Sequence[str] | None = None,
+        optimizer: Any = "Ftrl",
+        config: Any = None,
+        loss_reduction: str = LossReduction.WEIGHTED_SUM,
+    ):
+        head = classifier_head(n_classes, weight_column, label_vocabulary, loss_reduction)
+        super().__init__(_model_fn(head, optimizer), model_dir=model_dir, config=config)
+
+
+class BaselineRegressor(Estimator):
+    """Predicts for all examples the mean of the labels.
+
+    Example:
+        >>> regressor = BaselineRegressor()
+        >>> regressor.train(input_fn, steps=1000)
+
+    Args: as `estimator_core.BaselineRegressor`, but for these.
+        optimizer: As in `BaselineEstimator`.
+        loss_reduction: One of `tf.compat.v1.losses.Reduction`; the default is the sum over the batch.
+
+    Source: `tf.compat.v1.estimator.BaselineRegressor`.
+    """
+
+    def __init__(
+        self,
+        model_dir: Any = None,
+        label_dimension: int = 1,
+        weight_column: Any = None,
+        optimizer: Any = "Ftrl",
+        config: Any = None,
+        loss_reduction: str = LossReduction.WEIGHTED_SUM,
+    ):
+        head = regressor_head(label_dimension, weight_column, loss_reduction)
+        super().__init__(_model_fn(head, optimizer), model_dir=model_dir, config=config)
+
+
+def _model_fn(head: Head | compose.CannedHead, optimizer: Any) -> Callable[..., EstimatorSpec]:
+    logit_fn = baseline_logit_fn_builder(head.logits_dimension)
+    return compose.compose(head, [ModelPart(logit_fn, optimizer_for(optimizer, _LEARNING_RATE))])

@@ -1,0 +1,200 @@
+"""Fully connected neural networks with the defaults of `tf.compat.v1.estimator`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core.canned.compose import ModelPart
+from estimator_core.estimator_spec import EstimatorSpec
+from estimator_core.heads import Head
+from estimator_core.heads.loss_reduction import LossReduction
+from estimator_core.logits import dnn_logit_fn_builder
+from estimator_core.v1 import compose
+from estimator_core.v1.estimator import Estimator
+from estimator_core.v1.heads import classifier_head, regressor_head
+from estimator_core.v1.optimizers import optimizer_for
+
+_SCOPE = "dnn"
+_LEARNING_RATE = 0.05
+
+
+class DNNEstimator(Estimator):
+    """A neural network with a head of your choice.
+
+    Example:
+        >>> price = tf.feature_column.numeric_column("price")
+        >>> estimator = DNNEstimator(MultiClassHead(3), hidden_units=[32, 16], feature_columns=[price])
+
+    Args: as `estimator_core.DNNEstimator`, but for these.
+        optimizer: "Adagrad" (the default), "Adam", "Ftrl", "RMSProp", "SGD": the optimizers of
+            `tf.compat.v1.train`, each with the learning rate 0.05; or any other optimizer.
+        input_layer_partitioner: Splits the variables of the input layer; None spreads them over
+            the parameter servers, in slices from 64 MiB on.
+
+    Source: `tf.compat.v1.estimator.DNNEstimator`. Ours takes the optimizers of `tf.compat.v1.train`
+    with every head; 2.15 refuses all optimizers with the heads that it has.
+    """
+
+    def __init__(
+        self,
+        head: Head,
+        hidden_units: Sequence[int],
+        feature_columns: Any,
+        model_dir: Any = None,
+        optimizer: Any = "Adagrad",
+        activation_fn: Callable[[Any], Any] | str | None = tf.nn.relu,
+        dropout: float | None = None,
+        input_layer_partitioner: Callable[..., Any] | None = None,
+        config: Any = None,
+        warm_start_from: Any = None,
+        batch_norm: bool = False,
+    ):
+        super().__init__(
+            _model_fn(
+                head,
+                hidden_units,
+                feature_columns,
+                optimizer,
+                activation_fn,
+                dropout,
+                input_layer_partitioner,
+                config,
+                batch_norm,
+            ),
+            model_dir=model_dir,
+            config=config,
+            warm_start_from=warm_start_from,
+        )
+
+
+class DNNClassifier(Estimator):
+    """A neural network that classifies.
+
+    Example:
+        >>> price = tf.feature_column.numeric_column("price")
+        >>> classifier = DNNClassifier(hidden_units=[32, 16], feature_columns=[price], n_classes=3)
+        >>> classifier.train(input_fn, steps=1000)
+
+    Args: as `estimator_core.DNNClassifier`, but for these.
+        optimizer: As in `DNNEstimator`.
+        input_layer_partitioner: As in `DNNEstimator`.
+        loss_reduction: One of `tf.compat.v1.losses.Reduction`; the default is the sum over the batch.
+
+    Source: `tf.compat.v1.estimator.DNNClassifier`.
+    """
+
+    def __init__(
+        self,
+        hidden_units: Sequence[int],
+        feature_columns: Any,
+        model_dir: Any = None,
+        n_classes: int = 2,
+        weight_column: Any = None,
+        label_vocabulary: Sequence[str] | None = None,
+        optimizer: Any = "Adagrad",
+        activation_fn: Callable[[Any], Any] | str | None = tf.nn.relu,
+        dropout: float | None = None,
+        input_layer_partitioner: Callable[..., Any] | None = None,
+        config: Any = None,
+        warm_start_from: Any = None,
+        loss_reduction: str = LossReduction.WEIGHTED_SUM,
+        batch_norm: bool = False,
+    ):
+        super().__init__(
+            _model_fn(
+                classifier_head(n_classes, weight_column, label_vocabulary, loss_reduction),
+                hidden_units,
+                feature_columns,
+                optimizer,
+                activation_fn,
+                dropout,
+                input_layer_partitioner,
+                config,
+                batch_norm,
+            ),
+            model_dir=model_dir,
+            config=config,
+            warm_start_from=warm_start_from,
+        )
+
+
+class DNNRegressor(Estimator):
+    """A neural network that predicts numbers.
+
+    Example:
+        >>> size = tf.feature_column.numeric_column("size")
+        >>> regressor = DNNRegressor(hidden_units=[32, 16], feature_columns=[size])
+        >>> regressor.train(input_fn, steps=1000)
+
+    Args: as `estimator_core.DNNRegressor`, but for these.
+        optimizer: As in `DNNEstimator`.
+        input_layer_partitioner: As in `DNNEstimator`.
+        loss_reduction: One of `tf.compat.v1.losses.Reduction`; the default is the sum over the batch.
+
+    Source: `tf.compat.v1.estimator.DNNRegressor`.
+    """
+
+    def __init__(
+        self,
+        hidden_units: Sequence[int],
+        feature_columns: Any,
+        model_dir: Any = None,
+        label_dimension: int = 1,
+        weight_column: Any = None,
+        optimizer: Any = "Adagrad",
+        activation_fn: Callable[[Any], Any] | str | None = tf.nn.relu,
+        dropout: float | None = None,
+        input_layer_partitioner: Callable[..., Any] | None = None,
+        config: Any = None,
+        warm_start_from: Any = None,
+        loss_reduction: str = LossReduction.WEIGHTED_SUM,
+        batch_norm: bool = False,
+    ):
+        super().__init__(
+            _model_fn(
+                regressor_head(label_dimension, weight_column, loss_reduction),
+                hidden_units,
+                feature_columns,
+                optimizer,
+                activation_fn,
+                dropout,
+                input_layer_partitioner,
+                config,
+                batch_norm,
+            ),
+            model_dir=model_dir,
+            config=config,
+            warm_start_from=warm_start_from,
+        )
+
+
+def _model_fn(
+    head: Head | compose.CannedHead,
+    hidden_units: Sequence[int],
+    feature_columns: Any,
+    optimizer: Any,
+    activation_fn: Any,
+    dropout: float | None,
+    input_layer_partitioner: Callable[..., Any] | None,
+    config: Any,
+    batch_norm: bool,
+) -> Callable[..., EstimatorSpec]:
+    logit_fn = dnn_logit_fn_builder(
+        head.logits_dimension,
+        hidden_units,
+        feature_columns,
+        activation_fn=activation_fn,
+        dropout=dropout,
+        batch_norm=batch_norm,
+        scope=None,
+        input_layer_partitioner=compose.input_layer_partitioner_or_default(
+            input_layer_partitioner, config
+        ),
+    )
+    part = ModelPart(
+        compose.in_name_scope(logit_fn, _SCOPE), optimizer_for(optimizer, _LEARNING_RATE)
+    )
+    return compose.compose(head, [part], _SCOPE, compose.hidden_layer_partitioner(config))

@@ -1,0 +1,154 @@
+"""Linear models with the defaults of `tf.compat.v1.estimator`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from estimator_core.canned.compose import ModelPart
+from estimator_core.estimator_spec import EstimatorSpec
+from estimator_core.feature_columns.column_kinds import sorted_columns
+from estimator_core.heads import Head
+from estimator_core.heads.loss_reduction import LossReduction
+from estimator_core.logits import linear_logit_fn_builder
+from estimator_core.v1 import compose
+from estimator_core.v1.estimator import Estimator
+from estimator_core.v1.heads import classifier_head, regressor_head
+from estimator_core.v1.optimizers import optimizer_for
+
+_SCOPE = "linear"
+_MAX_LEARNING_RATE = 0.2
+
+
+class LinearEstimator(Estimator):
+    """A linear model with a head of your choice.
+
+    Example:
+        >>> price = tf.feature_column.numeric_column("price")
+        >>> estimator = LinearEstimator(RegressionHead(label_dimension=2), feature_columns=[price])
+
+    Args: as `estimator_core.LinearEstimator`, but for these.
+        optimizer: "Ftrl" (the default), "Adagrad", "Adam", "RMSProp", "SGD": the optimizers of
+            `tf.compat.v1.train`, each with the learning rate min(0.2, 1 / sqrt(number of columns));
+            or any other optimizer.
+        partitioner: Splits the variables of the model; None spreads them over the parameter
+            servers, in slices from 64 MiB on.
+
+    Source: `tf.compat.v1.estimator.LinearEstimator`. Ours takes the optimizers of
+    `tf.compat.v1.train` with every head; 2.15 refuses all optimizers with the heads that it has.
+    """
+
+    def __init__(
+        self,
+        head: Head,
+        feature_columns: Any,
+        model_dir: Any = None,
+        optimizer: Any = "Ftrl",
+        config: Any = None,
+        partitioner: Callable[..., Any] | None = None,
+        sparse_combiner: str = "sum",
+        warm_start_from: Any = None,
+    ):
+        super().__init__(
+            _model_fn(head, feature_columns, optimizer, config, partitioner, sparse_combiner),
+            model_dir=model_dir,
+            config=config,
+            warm_start_from=warm_start_from,
+        )
+
+
+class LinearClassifier(Estimator):
+    """A linear model that classifies: logistic regression.
+
+    Example:
+        >>> price = tf.feature_column.numeric_column("price")
+        >>> classifier = LinearClassifier(feature_columns=[price])
+        >>> classifier.train(input_fn, steps=1000)
+
+    Args: as `estimator_core.LinearClassifier`, but for these.
+        optimizer: As in `LinearEstimator`.
+        partitioner: As in `LinearEstimator`.
+        loss_reduction: One of `tf.compat.v1.losses.Reduction`; the default is the sum over the batch.
+
+    Source: `tf.compat.v1.estimator.LinearClassifier`.
+    """
+
+    def __init__(
+        self,
+        feature_columns: Any,
+        model_dir: Any = None,
+        n_classes: int = 2,
+        weight_column: Any = None,
+        label_vocabulary: Sequence[str] | None = None,
+        optimizer: Any = "Ftrl",
+        config: Any = None,
+        partitioner: Callable[..., Any] | None = None,
+        warm_start_from: Any = None,
+        loss_reduction: str = LossReduction.WEIGHTED_SUM,
+        sparse_combiner: str = "sum",
+    ):
+        head = classifier_head(n_classes, weight_column, label_vocabulary, loss_reduction)
+        super().__init__(
+            _model_fn(head, feature_columns, optimizer, config, partitioner, sparse_combiner),
+            model_dir=model_dir,
+            config=config,
+            warm_start_from=warm_start_from,
+        )
+
+
+class LinearRegressor(Estimator):
+    """A linear model that predicts numbers: least squares.
+
+    Example:
+        >>> size = tf.feature_column.numeric_column("size")
+        >>> regressor = LinearRegressor(feature_columns=[size])
+        >>> regressor.train(input_fn, steps=1000)
+
+    Args: as `estimator_core.LinearRegressor`, but for these.
+        optimizer: As in `LinearEstimator`.
+        partitioner: As in `LinearEstimator`.
+        loss_reduction: One of `tf.compat.v1.losses.Reduction`; the default is the sum over the batch.
+
+    Source: `tf.compat.v1.estimator.LinearRegressor`.
+    """
+
+    def __init__(
+        self,
+        feature_columns: Any,
+        model_dir: Any = None,
+        label_dimension: int = 1,
+        weight_column: Any = None,
+        optimizer: Any = "Ftrl",
+        config: Any = None,
+        partitioner: Callable[..., Any] | None = None,
+        warm_start_from: Any = None,
+        loss_reduction: str = LossReduction.WEIGHTED_SUM,
+        sparse_combiner: str = "sum",
+    ):
+        head = regressor_head(label_dimension, weight_column, loss_reduction)
+        super().__init__(
+            _model_fn(head, feature_columns, optimizer, config, partitioner, sparse_combiner),
+            model_dir=model_dir,
+            config=config,
+            warm_start_from=warm_start_from,
+        )
+
+
+def _model_fn(
+    head: Head | compose.CannedHead,
+    feature_columns: Any,
+    optimizer: Any,
+    config: Any,
+    partitioner: Callable[..., Any] | None,
+    sparse_combiner: str,
+) -> Callable[..., EstimatorSpec]:
+    columns = sorted_columns(feature_columns)
+    logit_fn = linear_logit_fn_builder(head.logits_dimension, columns, sparse_combiner, scope=None)
+    learning_rate = min(_MAX_LEARNING_RATE, 1.0 / math.sqrt(len(columns)))
+    part = ModelPart(
+        compose.in_name_scope(logit_fn, _SCOPE), optimizer_for(optimizer, learning_rate)
+    )
+    return compose.compose(
+        head, [part], _SCOPE, compose.input_layer_partitioner_or_default(partitioner, config)
+    )
