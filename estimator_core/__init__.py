@@ -121,8 +121,8 @@ __all__ = [
     "experimental",
     "export",
     "inputs",
-    "regressor_parse_example_spec",
     "install",
+    "regressor_parse_example_spec",
     "train_and_evaluate",
-]
     "v1",
+]

@@ -1,7 +1,6 @@
 """`tf.estimator.experimental`."""
 
 from estimator_core.experimental.call_logit_fn import call_logit_fn
-from estimator_core.hooks.early_stopping import (
 from estimator_core.experimental.logit_fn_builders import (
     dnn_logit_fn_builder,
     linear_logit_fn_builder,
@@ -9,6 +8,7 @@ from estimator_core.experimental.logit_fn_builders import (
 from estimator_core.experimental.supervised_input_receiver import (
     build_raw_supervised_input_receiver_fn,
 )
+from estimator_core.hooks.early_stopping import (
     make_early_stopping_hook,
     stop_if_higher_hook,
     stop_if_lower_hook,
@@ -18,14 +18,14 @@ from estimator_core.experimental.supervised_input_receiver import (
 from estimator_core.hooks.stop_at_checkpoint_step import make_stop_at_checkpoint_step_hook
 
 __all__ = [
-    "call_logit_fn",
-    "make_early_stopping_hook",
     "build_raw_supervised_input_receiver_fn",
+    "call_logit_fn",
+    "dnn_logit_fn_builder",
+    "linear_logit_fn_builder",
+    "make_early_stopping_hook",
     "make_stop_at_checkpoint_step_hook",
     "stop_if_higher_hook",
     "stop_if_lower_hook",
     "stop_if_no_decrease_hook",
-    "dnn_logit_fn_builder",
-    "linear_logit_fn_builder",
     "stop_if_no_increase_hook",
 ]
