@@ -174,3 +174,13 @@ PROGRAMS = {
         lambda e, **kw: e.BaselineEstimator(e.BinaryClassHead(), **kw),
     ),
 }
+
+MODEL_DIRS = [
+    "linear_classifier",
+    "linear_sparse_mean",
+    "dnn_classifier_batch_norm",
+    "dnn_regressor_adam",
+    "combined_classifier",
+    "combined_classifier_adam",
+    "baseline_classifier",
+]
