@@ -13,6 +13,7 @@ from estimator_core.canned.dnn_linear_combined import (
     DNNLinearCombinedRegressor,
 )
 from estimator_core.canned.linear import LinearClassifier, LinearEstimator, LinearRegressor
+from estimator_core.canned.rnn import RNNClassifier, RNNEstimator
 
 __all__ = [
     "BaselineClassifier",
@@ -28,5 +29,7 @@ __all__ = [
     "LinearEstimator",
     "LinearRegressor",
     "ModelPart",
+    "RNNClassifier",
+    "RNNEstimator",
     "compose",
 ]

@@ -1,5 +1,6 @@
 """`tf.estimator.experimental`."""
 
+from estimator_core.canned.rnn import RNNClassifier, RNNEstimator
 from estimator_core.experimental.call_logit_fn import call_logit_fn
 from estimator_core.experimental.logit_fn_builders import (
     dnn_logit_fn_builder,
@@ -8,6 +9,7 @@ from estimator_core.experimental.logit_fn_builders import (
 from estimator_core.experimental.supervised_input_receiver import (
     build_raw_supervised_input_receiver_fn,
 )
+from estimator_core.heads.sequential import SequentialHeadWrapper
 from estimator_core.hooks.early_stopping import (
     make_early_stopping_hook,
     stop_if_higher_hook,
@@ -18,6 +20,9 @@ from estimator_core.hooks.early_stopping import (
 from estimator_core.hooks.stop_at_checkpoint_step import make_stop_at_checkpoint_step_hook
 
 __all__ = [
+    "RNNClassifier",
+    "RNNEstimator",
+    "SequentialHeadWrapper",
     "build_raw_supervised_input_receiver_fn",
     "call_logit_fn",
     "dnn_logit_fn_builder",

@@ -16,6 +16,15 @@ def is_dense(column: Any) -> bool:
     return hasattr(column, "get_dense_tensor") and hasattr(column, "variable_shape")
 
 
+def is_sequence(column: Any) -> bool:
+    """Returns whether the column can give numbers for each time step, `[batch_size, steps, ...]`.
+
+    An embedding or an indicator column can when it is over a `sequence_categorical_column_*`; if it
+    is not, its own `get_sequence_dense_tensor` says so.
+    """
+    return hasattr(column, "get_sequence_dense_tensor")
+
+
 def sorted_columns(feature_columns: Any) -> list[Any]:
     """Returns the columns by name, the order in which tf.estimator concatenates and adds them.
 
@@ -27,13 +36,12 @@ def sorted_columns(feature_columns: Any) -> list[Any]:
     """
     if feature_columns is None:
         raise ValueError("feature_columns must not be empty. Received: None")
-    is_one = is_dense(feature_columns) or is_categorical(feature_columns)
-    columns = [feature_columns] if is_one else _as_list(feature_columns)
+    columns = [feature_columns] if _is_column(feature_columns) else _as_list(feature_columns)
     if not columns:
         raise ValueError("feature_columns must not be empty.")
     by_name: dict[str, Any] = {}
     for column in columns:
-        if not (is_dense(column) or is_categorical(column)):
+        if not _is_column(column):
             raise ValueError(
                 "Items of feature_columns must be feature columns, made by the functions of "
                 f"tf.feature_column. Received: {column!r}"
@@ -46,6 +54,10 @@ def sorted_columns(feature_columns: Any) -> list[Any]:
             )
         by_name[column.name] = column
     return [by_name[name] for name in sorted(by_name)]
+
+
+def _is_column(column: Any) -> bool:
+    return is_dense(column) or is_categorical(column) or is_sequence(column)
 
 
 def _as_list(feature_columns: Any) -> list[Any]:

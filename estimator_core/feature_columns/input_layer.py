@@ -8,18 +8,21 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.feature_columns.column_kinds import is_dense, sorted_columns
+from estimator_core.feature_columns.column_kinds import is_categorical, is_dense, sorted_columns
 from estimator_core.feature_columns.state_manager import StateManager, create_state
 from estimator_core.feature_columns.transformation_cache import FeatureTransformationCache
 
 
 def input_layer(
-    features: Mapping[str, Any], feature_columns: Any, trainable: bool = True
+    features: Mapping[str, Any],
+    feature_columns: Any,
+    trainable: bool = True,
+    scope: str = "input_layer",
 ) -> tf.Tensor:
     """Returns the dense columns' values, float32 `[batch_size, sum of column sizes]`, by column name.
 
     Variables are created below the current variable scope as
-    `input_layer/<column>/embedding_weights`.
+    `<scope>/<column>/embedding_weights`.
 
     Example:
         >>> price = tf.feature_column.numeric_column("price")
@@ -31,6 +34,7 @@ def input_layer(
         features: Dict of feature name to `Tensor` or `SparseTensor`, `[batch_size, ...]`.
         feature_columns: Dense columns: numeric, bucketized, indicator, embedding, shared embedding.
         trainable: False creates embedding tables that are not trained.
+        scope: Name of the variable scope.
 
     Raises:
         ValueError: A column is not dense, or a feature is missing.
@@ -39,13 +43,8 @@ def input_layer(
     """
     columns = sorted_columns(feature_columns)
     for column in columns:
-        if not is_dense(column):
-            raise ValueError(
-                "A categorical column gives ids, not numbers: wrap it with "
-                "tf.feature_column.embedding_column or tf.feature_column.indicator_column. "
-                f"Received: {column!r}"
-            )
-    with tf1.variable_scope("input_layer"):
+        _check_dense(column)
+    with tf1.variable_scope(scope):
         cache = FeatureTransformationCache(features)
         state_manager = StateManager(trainable)
         create_state(columns, state_manager)
@@ -54,6 +53,21 @@ def input_layer(
             with tf.name_scope(column.name):
                 outputs.append(_flat_output(column, cache, state_manager))
         return tf.concat(outputs, axis=1) if len(outputs) > 1 else outputs[0]
+
+
+def _check_dense(column: Any) -> None:
+    if is_dense(column):
+        return
+    if is_categorical(column):
+        raise ValueError(
+            "A categorical column gives ids, not numbers: wrap it with "
+            "tf.feature_column.embedding_column or tf.feature_column.indicator_column. "
+            f"Received: {column!r}"
+        )
+    raise ValueError(
+        "A sequence column has a value for each time step, and here goes one for each example: use "
+        f"tf.feature_column.numeric_column, or an RNN model for sequences. Received: {column!r}"
+    )
 
 
 def _flat_output(

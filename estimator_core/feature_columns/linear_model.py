@@ -8,7 +8,11 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.feature_columns.column_kinds import is_categorical, sorted_columns
+from estimator_core.feature_columns.column_kinds import (
+    is_categorical,
+    is_dense,
+    sorted_columns,
+)
 from estimator_core.feature_columns.state_manager import StateManager, create_state
 from estimator_core.feature_columns.transformation_cache import FeatureTransformationCache
 
@@ -60,6 +64,12 @@ def linear_model(
             f"Received: sparse_combiner={sparse_combiner!r}"
         )
     columns = sorted_columns(feature_columns)
+    for column in columns:
+        if not (is_categorical(column) or is_dense(column)):
+            raise ValueError(
+                "A linear model takes categorical and dense columns; sequences are for RNN models. "
+                f"Received: {column!r}"
+            )
     with tf1.variable_scope("linear_model"):
         cache = FeatureTransformationCache(features)
         state_manager = StateManager(trainable)

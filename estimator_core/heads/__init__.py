@@ -8,6 +8,7 @@ from estimator_core.heads.multi_head import MultiHead
 from estimator_core.heads.multi_label import MultiLabelHead
 from estimator_core.heads.poisson_regression import PoissonRegressionHead
 from estimator_core.heads.regression import RegressionHead
+from estimator_core.heads.sequential import SequentialHeadWrapper
 
 __all__ = [
     "BinaryClassHead",
@@ -18,4 +19,5 @@ __all__ = [
     "MultiLabelHead",
     "PoissonRegressionHead",
     "RegressionHead",
+    "SequentialHeadWrapper",
 ]

@@ -1,0 +1,55 @@
+"""An optimizer that sees no gradient above a norm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+
+
+class ClippedOptimizer(tf1.train.Optimizer):
+    """Scales each variable's gradient down to a norm, and hands it to another optimizer.
+
+    The gradient of a replicated model is clipped after it has been summed over the replicas.
+
+    Args:
+        optimizer: What updates the variables; it is not to be used otherwise.
+        clipnorm: The largest L2 norm of the gradient of a variable, above 0.
+
+    Source: `clipnorm` of Keras optimizers.
+    """
+
+    def __init__(self, optimizer: Any, clipnorm: float):
+        super().__init__(use_locking=False, name=optimizer.get_name())
+        self._optimizer = optimizer
+        self._clipnorm = clipnorm
+
+    def get_slot(self, var: Any, name: str) -> Any:
+        """Returns the slot variable of the other optimizer."""
+        return self._optimizer.get_slot(var, name)
+
+    def get_slot_names(self) -> list[str]:
+        """Returns the names of its slots."""
+        return self._optimizer.get_slot_names()
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        self._optimizer._create_slots(var_list)
+
+    def _prepare(self) -> None:
+        self._optimizer._prepare()
+
+    def _resource_apply_dense(self, grad: tf.Tensor, handle: Any) -> Any:
+        return self._optimizer._resource_apply_dense(tf.clip_by_norm(grad, self._clipnorm), handle)
+
+    def _resource_apply_sparse_duplicate_indices(
+        self, grad: tf.Tensor, handle: Any, indices: tf.Tensor
+    ) -> Any:
+        # As Keras does: before the rows that occur several times are summed.
+        clipped = tf.clip_by_norm(grad, self._clipnorm)
+        return self._optimizer._resource_apply_sparse_duplicate_indices(clipped, handle, indices)
+
+    def _finish(self, update_ops: Sequence[Any], name_scope: str) -> Any:
+        return self._optimizer._finish(update_ops, name_scope)

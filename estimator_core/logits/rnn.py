@@ -1,0 +1,195 @@
+"""The logits of a recurrent network over sequence feature columns."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import keras
+import tensorflow as tf
+
+from estimator_core import keras_graph, tf1
+from estimator_core.feature_columns.input_layer import input_layer
+from estimator_core.feature_columns.sequence_input_layer import sequence_input_layer
+from estimator_core.logits.dnn import dense
+from estimator_core.logits.rnn_cells import CELLS, unroll
+from estimator_core.mode_keys import ModeKeys
+
+USE_DEFAULT: Any = object()
+"""The `cell_type` of who does not name one: "simple_rnn"."""
+
+
+_RANDOM_STATE = "seed_generator_state"  # as Keras 3 names it
+
+
+class SequenceLogits(NamedTuple):
+    """What a recurrent network makes of a batch.
+
+    Attributes:
+        logits: `[batch_size, units]`, or with `return_sequences` `[batch_size, max_length, units]`.
+        sequence_mask: bool `[batch_size, max_length]`, False where an example has ended.
+    """
+
+    logits: tf.Tensor
+    sequence_mask: tf.Tensor
+
+
+Layer = Callable[[tf.Tensor, tf.Tensor, bool], tf.Tensor]
+"""(inputs `[batch_size, max_length, size]`, mask, training) -> outputs."""
+
+
+def rnn_logit_fn_builder(
+    units: int,
+    sequence_feature_columns: Any,
+    context_feature_columns: Any = None,
+    rnn_units: int | Iterable[int] | None = None,
+    cell_type: Any = USE_DEFAULT,
+    rnn_cell_fn: Callable[[], Any] | None = None,
+    return_sequences: bool = False,
+) -> Callable[[Mapping[str, Any], str], SequenceLogits]:
+    """Returns `logit_fn(features, mode)`, which builds the network and returns `SequenceLogits`.
+
+    The variables are `rnn_model/rnn/<cell>/kernel`, `.../recurrent_kernel`, `.../bias` (with several
+    layers `rnn_model/rnn/stacked_rnn_cells/<cell>/...`), `rnn_model/logits/kernel`, `.../bias`, and
+    for embeddings `sequence_features/<column>/embedding_weights` and
+    `dense_features/<column>/embedding_weights`.
+
+    Args:
+        units: Size of the last layer, the head's `logits_dimension`.
+        sequence_feature_columns: As `sequence_input_layer` takes them.
+        context_feature_columns: Dense columns; their values go into each time step. None is none.
+        rnn_units: Size of each recurrent layer, from the input on. A number is one layer, which with a
+            named `cell_type` is called `rnn_model/<cell_type>/...`.
+        cell_type: "simple_rnn" (the default), "lstm", "gru", or a class of Keras cells, called with
+            `units`.
+        rnn_cell_fn: Instead of `rnn_units` and `cell_type`, a function that returns a cell, or a list
+            of cells, of Keras 3 or tf_keras; it is called for each graph.
+        return_sequences: Whether there are logits for each time step, or for the last one only.
+
+    Raises:
+        ValueError: Arguments that contradict each other, or can't be.
+
+    Source: the models of `tf.estimator.experimental.RNNEstimator`.
+    """
+    recurrent_layers = _recurrent_layers(rnn_units, cell_type, rnn_cell_fn, return_sequences)
+
+    def logit_fn(features: Mapping[str, Any], mode: str) -> SequenceLogits:
+        inputs, lengths = sequence_input_layer(features, sequence_feature_columns)
+        tf1.summary.histogram("rnn_model/sequence_input_layer/sequence_length", lengths)
+        if context_feature_columns:
+            context = input_layer(features, context_feature_columns, scope="dense_features")
+            inputs = _with_context(inputs, context)
+        mask = tf.sequence_mask(lengths, maxlen=tf.shape(inputs)[1])
+        with tf1.variable_scope("rnn_model"):
+            outputs = recurrent_layers(inputs, mask, mode == ModeKeys.TRAIN)
+            with tf1.variable_scope("logits"):
+                logits = dense(outputs, units)
+        return SequenceLogits(logits, mask)
+
+    return logit_fn
+
+
+def _with_context(inputs: tf.Tensor, context: tf.Tensor) -> tf.Tensor:
+    """Returns the sequences `[batch_size, max_length, size]` with the context after each step's values."""
+    max_length = tf.shape(inputs)[1]
+    return tf.concat([inputs, tf.repeat(context[:, tf.newaxis], max_length, axis=1)], axis=-1)
+
+
+def _recurrent_layers(
+    rnn_units: Any, cell_type: Any, rnn_cell_fn: Callable[[], Any] | None, return_sequences: bool
+) -> Layer:
+    """Returns what builds the recurrent layers in the current graph."""
+    if rnn_cell_fn is not None:
+        if rnn_units or cell_type is not USE_DEFAULT:
+            raise ValueError(
+                "units and cell_type must not be specified when using rnn_cell_fn. "
+                f"Received: units={rnn_units!r}, cell_type={cell_type!r}"
+            )
+        return _keras_layer(rnn_cell_fn, return_sequences)
+    is_one_layer = isinstance(rnn_units, int)
+    sizes = [rnn_units] if is_one_layer else list(rnn_units or [])
+    if not sizes or not all(isinstance(size, int) and size > 0 for size in sizes):
+        raise ValueError(
+            "units must be the size of a recurrent layer or a list of sizes, each at least 1, or "
+            f"rnn_cell_fn must make the cells. Received: units={rnn_units!r}"
+        )
+    if cell_type is USE_DEFAULT:
+        cell_type, is_one_layer = "simple_rnn", False
+    if cell_type in CELLS:
+        scope = cell_type if is_one_layer else "rnn"
+        return _named_layers(cell_type, sizes, scope, return_sequences)
+    if not callable(cell_type):
+        raise ValueError(
+            "`cell_type` should be a class producing a RNN cell, or a string specifying the cell "
+            f"type. Supported strings are: {sorted(CELLS)}. Received: cell_type={cell_type!r}"
+        )
+
+    def make_cells() -> Any:
+        cells = [cell_type(units=size) for size in sizes]
+        return cells[0] if len(cells) == 1 else cells
+
+    return _keras_layer(make_cells, return_sequences)
+
+
+def _named_layers(
+    cell_type: str, sizes: Sequence[int], scope: str, return_sequences: bool
+) -> Layer:
+    """Returns layers of one of `CELLS`, one after the other."""
+
+    def layers(inputs: tf.Tensor, mask: tf.Tensor, training: bool) -> tf.Tensor:
+        del training  # the same in all modes
+        for index, size in enumerate(sizes):
+            stack = "stacked_rnn_cells/" if len(sizes) > 1 else ""
+            number = f"_{index}" if index else ""
+            with tf1.variable_scope(f"{scope}/{stack}{cell_type}_cell{number}"):
+                cell = CELLS[cell_type](inputs.shape[-1], size)
+            is_last = index == len(sizes) - 1
+            inputs = unroll(cell, inputs, mask, return_sequences or not is_last)
+        return inputs
+
+    return layers
+
+
+def _keras_layer(make_cell: Callable[[], Any], return_sequences: bool) -> Layer:
+    """Returns a layer of the Keras that a cell, or list of cells, belongs to."""
+
+    def layer(inputs: tf.Tensor, mask: tf.Tensor, training: bool) -> tf.Tensor:
+        with keras_graph.collected_side_effects(inputs) as effects:
+            cell = make_cell()
+            rnn = _rnn_class(cell)(cell, return_sequences=return_sequences)
+            outputs = rnn(inputs, mask=mask, training=training)
+        _forget_unused_random_states(effects)
+        return outputs
+
+    return layer
+
+
+def _rnn_class(cell: Any) -> Any:
+    """Returns `keras.layers.RNN` or `tf_keras.layers.RNN`.
+
+    Raises:
+        ValueError: The cell, or one of a list, is none.
+    """
+    cells = cell if isinstance(cell, (list, tuple)) else [cell]
+    for each in cells:
+        if not hasattr(each, "call") or not hasattr(each, "state_size"):
+            raise ValueError(
+                "An RNN cell must have a `call` method and a `state_size`, as Keras cells do. "
+                f"Received: {each!r}"
+            )
+    tf_keras: Any = sys.modules.get("tf_keras")  # who has a cell of it has imported it
+    is_tf_keras = tf_keras is not None and isinstance(cells[0], tf_keras.layers.Layer)
+    return (tf_keras if is_tf_keras else keras).layers.RNN
+
+
+def _forget_unused_random_states(effects: keras_graph.SideEffects) -> None:
+    """Keeps the state of a dropout that nothing uses out of checkpoints.
+
+    A Keras 3 cell without dropout has one all the same. Checkpoints of tf.estimator do not.
+    """
+    for variable in effects.variables:
+        if variable.name == _RANDOM_STATE and not effects.updates([variable]):
+            for_checkpoints = tf1.get_collection_ref(tf1.GraphKeys.GLOBAL_VARIABLES)
+            for_checkpoints[:] = [v for v in for_checkpoints if v is not variable.value]
+            tf1.add_to_collection(tf1.GraphKeys.LOCAL_VARIABLES, variable.value)

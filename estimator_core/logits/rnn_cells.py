@@ -1,0 +1,180 @@
+"""The recurrent cells that have a name: simple_rnn, lstm and gru."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+
+
+class Cell(abc.ABC):
+    """One recurrent layer: what it does with one time step.
+
+    `project` looks at the input alone, so that one matrix product serves all time steps; `step` adds
+    what comes from the step before. An object serves one graph: making it creates its variables in
+    the current variable scope, named and initialized as in Keras: `kernel` (Glorot uniform),
+    `recurrent_kernel` (orthogonal) and `bias` (zeros).
+
+    Attributes:
+        name: As part of variable names, `<name>_cell`.
+        num_gates: How many blocks of `units` columns the kernels have.
+        num_states: How many tensors `[batch_size, units]` a step hands to the next; the first is also
+            the output.
+
+    Args:
+        input_size: Size of the last dimension of the input.
+        units: Size of the output.
+    """
+
+    name: str
+    num_gates: int
+    num_states = 1
+
+    def __init__(self, input_size: int, units: int):
+        self.units = units
+        columns = self.num_gates * units
+        self._kernel = _variable("kernel", [input_size, columns], tf1.initializers.glorot_uniform())
+        self._recurrent_kernel = _variable(
+            "recurrent_kernel", [units, columns], tf1.initializers.orthogonal()
+        )
+        self._bias = self._make_bias(columns)
+
+    def _make_bias(self, columns: int) -> tf.Tensor:
+        return _variable("bias", [columns], tf1.initializers.zeros())
+
+    def project(self, inputs: tf.Tensor) -> tf.Tensor:
+        """Returns the inputs' part of all gates, `[..., num_gates * units]`.
+
+        Args:
+            inputs: `[..., input_size]`.
+        """
+        return tf.nn.bias_add(tf.tensordot(inputs, self._kernel, axes=1), self._bias)
+
+    @abc.abstractmethod
+    def step(self, projected: tf.Tensor, states: list[tf.Tensor]) -> list[tf.Tensor]:
+        """Returns the states after a time step.
+
+        Args:
+            projected: Its part of `project`, `[batch_size, num_gates * units]`.
+            states: Those before, `[batch_size, units]` each.
+        """
+
+
+class SimpleRNNCell(Cell):
+    """h' = tanh(W x + U h + b)."""
+
+    name = "simple_rnn"
+    num_gates = 1
+
+    def step(self, projected: tf.Tensor, states: list[tf.Tensor]) -> list[tf.Tensor]:
+        """Returns the new output, as a list of one; see `Cell.step`."""
+        return [tf.tanh(projected + tf.matmul(states[0], self._recurrent_kernel))]
+
+
+class LSTMCell(Cell):
+    """Long short-term memory, whose forget gate starts with a bias of one.
+
+    The columns of the kernels are the input gate, the forget gate, the candidate, the output gate.
+
+    Source: Hochreiter and Schmidhuber 1997, Long Short-Term Memory.
+    """
+
+    name = "lstm"
+    num_gates = 4
+    num_states = 2
+
+    def _make_bias(self, columns: int) -> tf.Tensor:
+        def initial(shape: Any, dtype: Any = tf.float32, partition_info: Any = None) -> tf.Tensor:
+            del shape, partition_info
+            zeros, ones = tf.zeros([self.units], dtype), tf.ones([self.units], dtype)
+            return tf.concat([zeros, ones, zeros, zeros], axis=0)
+
+        return _variable("bias", [columns], initial)
+
+    def step(self, projected: tf.Tensor, states: list[tf.Tensor]) -> list[tf.Tensor]:
+        """Returns the new output and the new memory; see `Cell.step`."""
+        output, memory = states
+        gates = projected + tf.matmul(output, self._recurrent_kernel)
+        write, forget, candidate, read = tf.split(gates, 4, axis=-1)
+        memory = tf.sigmoid(forget) * memory + tf.sigmoid(write) * tf.tanh(candidate)
+        return [tf.sigmoid(read) * tf.tanh(memory), memory]
+
+
+class GRUCell(Cell):
+    """Gated recurrent unit, with the reset gate after the matrix product.
+
+    The columns of the kernels are the update gate, the reset gate, the candidate. `bias` has two rows:
+    for the input's part and for the recurrent one.
+
+    Source: Cho et al. 2014, Learning Phrase Representations using RNN Encoder-Decoder.
+    """
+
+    name = "gru"
+    num_gates = 3
+
+    def _make_bias(self, columns: int) -> tf.Tensor:
+        both = _variable("bias", [2, columns], tf1.initializers.zeros())
+        bias, self._recurrent_bias = tf.unstack(both)
+        return bias
+
+    def step(self, projected: tf.Tensor, states: list[tf.Tensor]) -> list[tf.Tensor]:
+        """Returns the new output, as a list of one; see `Cell.step`."""
+        output = states[0]
+        recurrent = tf.matmul(output, self._recurrent_kernel) + self._recurrent_bias
+        update, reset, candidate = tf.split(projected, 3, axis=-1)
+        recurrent_update, recurrent_reset, recurrent_candidate = tf.split(recurrent, 3, axis=-1)
+        keep = tf.sigmoid(update + recurrent_update)
+        new = tf.tanh(candidate + tf.sigmoid(reset + recurrent_reset) * recurrent_candidate)
+        return [keep * output + (1.0 - keep) * new]
+
+
+CELLS: dict[str, type[Cell]] = {cell.name: cell for cell in (SimpleRNNCell, LSTMCell, GRUCell)}
+
+
+def _variable(name: str, shape: list[int], initializer: Any) -> tf.Tensor:
+    variable = tf1.get_variable(name, shape, tf.float32, initializer=initializer, use_resource=True)
+    return tf.convert_to_tensor(variable)
+
+
+def unroll(cell: Cell, inputs: tf.Tensor, mask: tf.Tensor, return_sequences: bool) -> tf.Tensor:
+    """Returns the cell's outputs over time.
+
+    A step that the mask leaves out changes nothing: its output is that of the step before, and zeros
+    before the first.
+
+    Args:
+        cell: The layer.
+        inputs: float32 `[batch_size, max_length, input_size]`.
+        mask: bool `[batch_size, max_length]`, False for padding.
+        return_sequences: Whether to return `[batch_size, max_length, units]`, or the output of the
+            last step, `[batch_size, units]`.
+    """
+    projected = tf.transpose(cell.project(inputs), [1, 0, 2])
+    steps_first_mask = tf.transpose(mask)[..., tf.newaxis]
+    max_length, batch_size = tf.shape(projected)[0], tf.shape(projected)[1]
+    states = [tf.zeros([batch_size, cell.units]) for _ in range(cell.num_states)]
+    outputs = tf.TensorArray(
+        tf.float32, max_length if return_sequences else 0, element_shape=[None, cell.units]
+    )
+
+    def body(step: tf.Tensor, states: list[tf.Tensor], outputs: Any) -> tuple[Any, ...]:
+        is_valid = steps_first_mask[step]
+        new = cell.step(projected[step], states)
+        states = [
+            tf.ensure_shape(tf.where(is_valid, after, before), before.shape)
+            for after, before in zip(new, states, strict=True)
+        ]
+        if return_sequences:
+            outputs = outputs.write(step, states[0])
+        return step + 1, states, outputs
+
+    _, states, outputs = tf.while_loop(
+        lambda step, *_: step < max_length,
+        body,
+        (tf.constant(0), states, outputs),
+        maximum_iterations=max_length,
+    )
+    return tf.transpose(outputs.stack(), [1, 0, 2]) if return_sequences else states[0]
