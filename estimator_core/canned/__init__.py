@@ -12,6 +12,7 @@ from estimator_core.canned.dnn_linear_combined import (
     DNNLinearCombinedEstimator,
     DNNLinearCombinedRegressor,
 )
+from estimator_core.canned.kmeans import KMeans
 from estimator_core.canned.linear import LinearClassifier, LinearEstimator, LinearRegressor
 from estimator_core.canned.rnn import RNNClassifier, RNNEstimator
 
@@ -25,6 +26,7 @@ __all__ = [
     "DNNLinearCombinedEstimator",
     "DNNLinearCombinedRegressor",
     "DNNRegressor",
+    "KMeans",
     "LinearClassifier",
     "LinearEstimator",
     "LinearRegressor",

@@ -13,6 +13,8 @@ from estimator_core.heads import Head, RegressionHead
 from estimator_core.heads.binary_or_multi_class import binary_or_multi_class_head
 from estimator_core.heads.loss_reduction import LossReduction
 from estimator_core.logits import linear_logit_fn_builder
+from estimator_core.sdca import LinearSDCA
+from estimator_core.sdca.model_fn import sdca_model_fn
 
 _MAX_LEARNING_RATE = 0.2
 
@@ -31,7 +33,8 @@ class LinearEstimator(Estimator):
             directory.
         optimizer: "Ftrl" (the default), "Adagrad", "Adam", "RMSProp", "SGD", each with the learning
             rate min(0.2, 1 / sqrt(number of columns)); or a Keras optimizer, a
-            `tf.compat.v1.train.Optimizer`, or a function that returns one.
+            `tf.compat.v1.train.Optimizer`, or a function that returns one; or
+            `experimental.LinearSDCA`.
         config: `RunConfig`; None means a default one.
         sparse_combiner: How the weights of several values in one categorical column combine: "sum",
             "mean" or "sqrtn".
@@ -51,10 +54,14 @@ class LinearEstimator(Estimator):
         warm_start_from: Any = None,
     ):
         columns = sorted_columns(feature_columns)
-        logit_fn = linear_logit_fn_builder(head.logits_dimension, columns, sparse_combiner)
-        learning_rate = min(_MAX_LEARNING_RATE, 1.0 / math.sqrt(len(columns)))
+        if isinstance(optimizer, LinearSDCA):
+            model_fn = sdca_model_fn(head, columns, optimizer, sparse_combiner)
+        else:
+            logit_fn = linear_logit_fn_builder(head.logits_dimension, columns, sparse_combiner)
+            learning_rate = min(_MAX_LEARNING_RATE, 1.0 / math.sqrt(len(columns)))
+            model_fn = compose(head, [(logit_fn, optimizer, learning_rate)])
         super().__init__(
-            compose(head, [(logit_fn, optimizer, learning_rate)]),
+            model_fn,
             model_dir=model_dir,
             config=config,
             warm_start_from=warm_start_from,

@@ -1,5 +1,6 @@
 """`tf.estimator.experimental`."""
 
+from estimator_core.canned.kmeans import KMeans
 from estimator_core.canned.rnn import RNNClassifier, RNNEstimator
 from estimator_core.experimental.call_logit_fn import call_logit_fn
 from estimator_core.experimental.logit_fn_builders import (
@@ -18,8 +19,11 @@ from estimator_core.hooks.early_stopping import (
     stop_if_no_increase_hook,
 )
 from estimator_core.hooks.stop_at_checkpoint_step import make_stop_at_checkpoint_step_hook
+from estimator_core.sdca import LinearSDCA
 
 __all__ = [
+    "KMeans",
+    "LinearSDCA",
     "RNNClassifier",
     "RNNEstimator",
     "SequentialHeadWrapper",

@@ -1,0 +1,150 @@
+"""A batch of examples in the form that the SDCA kernel reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.feature_columns.column_kinds import is_categorical
+from estimator_core.feature_columns.state_manager import StateManager, create_state
+from estimator_core.feature_columns.transformation_cache import FeatureTransformationCache
+
+
+class SparseFeature(NamedTuple):
+    """A categorical column: the categories of each example.
+
+    Attributes:
+        example_index: int64 `[n]`, the example of each value.
+        category: int64 `[n]`; no example has one twice.
+        value: float32 `[n]`, 1 for a category that occurs once without a weight.
+        weights: Variable `[num_buckets, 1]`.
+    """
+
+    example_index: tf.Tensor
+    category: tf.Tensor
+    value: tf.Tensor
+    weights: Any
+
+
+class DenseFeature(NamedTuple):
+    """A column of numbers.
+
+    Attributes:
+        values: float32 `[batch_size, size]`.
+        weights: Variable `[size, 1]`; of the bias, `[1]`.
+    """
+
+    values: tf.Tensor
+    weights: Any
+
+
+class Examples(NamedTuple):
+    """A batch.
+
+    Attributes:
+        ids: string `[batch_size]`.
+        labels: float32 `[batch_size]`.
+        example_weights: float32 `[batch_size]`.
+        sparse: Categorical columns, by name.
+        dense: Columns of numbers, by name, and the bias.
+    """
+
+    ids: tf.Tensor
+    labels: tf.Tensor
+    example_weights: tf.Tensor
+    sparse: list[SparseFeature]
+    dense: list[DenseFeature]
+
+
+def features_with_weights(
+    features: Mapping[str, Any], feature_columns: Sequence[Any], batch_size: tf.Tensor
+) -> tuple[list[SparseFeature], list[DenseFeature]]:
+    """Returns the features beside the variables of the linear model that was built for them.
+
+    Args:
+        features: Dict of feature name to `Tensor` or `SparseTensor`, `[batch_size, ...]`.
+        feature_columns: Categorical and dense columns, by name.
+        batch_size: int32 scalar.
+
+    Raises:
+        ValueError: A column gives more than one row of numbers for an example.
+    """
+    sparse: list[SparseFeature] = []
+    dense: list[DenseFeature] = []
+    with tf1.variable_scope("linear/linear_model", reuse=True):
+        cache = FeatureTransformationCache(features)
+        state_manager = StateManager()
+        create_state(
+            [column for column in feature_columns if not is_categorical(column)], state_manager
+        )
+        for column in feature_columns:
+            with tf1.variable_scope(column.name):
+                weights = tf1.get_variable("weights")
+            if is_categorical(column):
+                ids, id_weights = column.get_sparse_tensors(cache, state_manager)
+                values = _unique_categories(ids, id_weights, column.num_buckets)
+                sparse.append(SparseFeature(*values, weights))
+                continue
+            if column.variable_shape.rank != 1:
+                raise ValueError(
+                    f"LinearSDCA takes columns of one dimension, and {column.name} has the shape "
+                    f"{column.variable_shape}: give the numbers of an example as one row, and a "
+                    "categorical column as it is, without an indicator_column around it. "
+                    f"Received: {column!r}"
+                )
+            dense.append(DenseFeature(column.get_dense_tensor(cache, state_manager), weights))
+        bias = tf1.get_variable("bias_weights")
+    dense.append(DenseFeature(tf.ones([batch_size, 1]), bias))
+    return sparse, dense
+
+
+def with_probabilities_as_weights(examples: Examples) -> Examples:
+    """Returns twice the examples: with label 1 and weighted by their labels, with label 0 by the rest.
+
+    Their logistic loss adds up to the cross entropy of a label that is a probability, and the kernel
+    only takes labels that are 0 or 1.
+
+    Args:
+        examples: Labels in [0, 1].
+    """
+    batch_size = tf.shape(examples.labels, out_type=tf.int64)[0]
+    labels, weights = examples.labels, examples.example_weights
+    return Examples(
+        ids=tf.concat([examples.ids + "/1", examples.ids + "/0"], axis=0),
+        labels=tf.concat([tf.ones_like(labels), tf.zeros_like(labels)], axis=0),
+        example_weights=tf.concat([labels * weights, (1.0 - labels) * weights], axis=0),
+        sparse=[
+            SparseFeature(
+                tf.concat([feature.example_index, feature.example_index + batch_size], axis=0),
+                tf.tile(feature.category, [2]),
+                tf.tile(feature.value, [2]),
+                feature.weights,
+            )
+            for feature in examples.sparse
+        ],
+        dense=[
+            DenseFeature(tf.tile(feature.values, [2, 1]), feature.weights)
+            for feature in examples.dense
+        ],
+    )
+
+
+def _unique_categories(
+    ids: tf.SparseTensor, id_weights: tf.SparseTensor | None, num_buckets: int
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Returns examples, categories and values, those of the same example and category added up.
+
+    Ids below 0, words out of the vocabulary, are left out.
+    """
+    example_index, category = ids.indices[:, 0], tf.cast(ids.values, tf.int64)
+    value = tf.ones_like(category, tf.float32) if id_weights is None else id_weights.values
+    known = category >= 0
+    example_index, category, value = (
+        tf.boolean_mask(tensor, known) for tensor in (example_index, category, value)
+    )
+    pair, position = tf.unique(example_index * num_buckets + category)
+    total = tf.math.unsorted_segment_sum(tf.cast(value, tf.float32), position, tf.size(pair))
+    return pair // num_buckets, pair % num_buckets, total

@@ -1,0 +1,114 @@
+"""One training step of SDCA."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.sdca.example_state import ExampleStates
+from estimator_core.sdca.examples import Examples
+from estimator_core.sdca.linear_sdca import LinearSDCA
+
+_PRIMAL_LOSS, _DUAL_LOSS, _WEIGHT = 1, 2, 3  # in the state of an example
+
+
+def minimize(
+    sdca: LinearSDCA, loss_type: str, examples: Examples, states: ExampleStates, loss: tf.Tensor
+) -> tf.Operation:
+    """Returns the op of one training step; it also increments the global step.
+
+    The ascent works on variables of its own, `<variable>_unshrunk`, from which L1 regularization
+    makes the variables of the model.
+
+    Args:
+        sdca: The settings.
+        loss_type: "logistic_loss", "squared_loss" or "poisson_loss".
+        examples: The batch.
+        states: What is remembered of examples.
+        loss: Loss of the batch, with the variables as they were before the step.
+    """
+    variables = [feature.weights for feature in examples.sparse]
+    variables += [feature.weights for feature in examples.dense]
+    unshrunk = {variable.ref(): _unshrunk(variable) for variable in variables}
+    sparse_unshrunk = [unshrunk[feature.weights.ref()] for feature in examples.sparse]
+    dense_unshrunk = [unshrunk[feature.weights.ref()] for feature in examples.dense]
+
+    keys = tf.raw_ops.SdcaFprint(input=examples.ids)
+    categories = [tf.unique(feature.category)[0] for feature in examples.sparse]
+    step = tf.raw_ops.SdcaOptimizerV2(
+        sparse_example_indices=[feature.example_index for feature in examples.sparse],
+        sparse_feature_indices=[feature.category for feature in examples.sparse],
+        sparse_feature_values=[feature.value for feature in examples.sparse],
+        dense_features=[feature.values for feature in examples.dense],
+        example_weights=examples.example_weights,
+        example_labels=examples.labels,
+        sparse_indices=categories,
+        sparse_weights=[
+            tf.gather(weights, category)
+            for weights, category in zip(sparse_unshrunk, categories, strict=True)
+        ],
+        dense_weights=[tf.convert_to_tensor(weights) for weights in dense_unshrunk],
+        example_state_data=states.lookup(keys),
+        loss_type=loss_type,
+        l1=sdca.symmetric_l1_regularization,
+        l2=sdca.symmetric_l2_regularization,
+        num_loss_partitions=sdca.num_loss_partitions,
+        num_inner_iterations=1,
+        adaptive=sdca.adaptive,
+    )
+    # All is read, the loss included, before anything is written.
+    with tf.control_dependencies(
+        [loss, *step.out_delta_sparse_weights, *step.out_delta_dense_weights]
+    ):
+        updates = [states.insert(keys, step.out_example_state_data)]
+        for weights, category, delta in zip(
+            sparse_unshrunk, categories, step.out_delta_sparse_weights, strict=True
+        ):
+            updates.append(weights.scatter_add(tf.IndexedSlices(delta, category)))
+        for weights, delta in zip(dense_unshrunk, step.out_delta_dense_weights, strict=True):
+            updates.append(weights.assign_add(delta, read_value=False))
+    threshold = sdca.symmetric_l1_regularization / sdca.symmetric_l2_regularization
+    with tf.control_dependencies(updates):
+        shrunk = [
+            variable.assign(_shrunk(unshrunk[variable.ref()], threshold), read_value=False)
+            for variable in variables
+        ]
+    with tf.control_dependencies(shrunk):
+        _write_summaries(sdca, variables, states)
+        return tf1.train.get_or_create_global_step().assign_add(1, read_value=False)
+
+
+def _unshrunk(variable: tf.Variable) -> tf.Variable:
+    with tf1.variable_scope(tf1.VariableScope(reuse=False, name=""), auxiliary_name_scope=False):
+        return tf1.get_variable(
+            f"{variable.op.name}_unshrunk",
+            variable.shape,
+            variable.dtype,
+            tf1.initializers.zeros(),
+            trainable=False,
+            use_resource=True,
+        )
+
+
+def _shrunk(variable: tf.Variable, threshold: float) -> tf.Tensor:
+    value = tf.convert_to_tensor(variable)
+    if not threshold:
+        return value
+    return tf.sign(value) * tf.maximum(0.0, tf.abs(value) - threshold)
+
+
+def _write_summaries(sdca: LinearSDCA, variables: list[tf.Variable], states: ExampleStates) -> None:
+    """Writes how far the examples seen are from the optimum, and how many they are."""
+    values = [tf.cast(tf.convert_to_tensor(variable), tf.float64) for variable in variables]
+    l1_loss = tf.add_n([tf.reduce_sum(tf.abs(value)) for value in values])
+    l2_loss = tf.add_n([tf.reduce_sum(tf.square(value)) for value in values]) / 2.0
+    totals = states.totals()
+    gap = (
+        totals[_PRIMAL_LOSS]
+        + totals[_DUAL_LOSS]
+        + sdca.symmetric_l1_regularization * l1_loss
+        + 2.0 * sdca.symmetric_l2_regularization * l2_loss
+    ) / totals[_WEIGHT]
+    with tf1.get_default_graph().name_scope(None):  # which would be part of the tags
+        tf1.summary.scalar("approximate_duality_gap", gap)
+        tf1.summary.scalar("examples_seen", states.size())

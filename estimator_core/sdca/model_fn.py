@@ -1,0 +1,143 @@
+"""The model_fn of a linear model that LinearSDCA trains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core.estimator_spec import EstimatorSpec
+from estimator_core.heads import (
+    BinaryClassHead,
+    Head,
+    LogisticRegressionHead,
+    MultiClassHead,
+    PoissonRegressionHead,
+    RegressionHead,
+)
+from estimator_core.heads.checks import checked_weights
+from estimator_core.logits import linear_logit_fn_builder
+from estimator_core.mode_keys import ModeKeys
+from estimator_core.sdca.example_state import ExampleStates
+from estimator_core.sdca.examples import (
+    Examples,
+    features_with_weights,
+    with_probabilities_as_weights,
+)
+from estimator_core.sdca.linear_sdca import LinearSDCA
+from estimator_core.sdca.minimize import minimize
+
+# The first that fits: the special regressions are regressions too.
+_LOSS_TYPES: tuple[tuple[type[Head], str], ...] = (
+    (BinaryClassHead, "logistic_loss"),
+    (LogisticRegressionHead, "logistic_loss"),
+    (PoissonRegressionHead, "poisson_loss"),
+    (RegressionHead, "squared_loss"),
+)
+
+
+def sdca_model_fn(
+    head: Any, feature_columns: Sequence[Any], sdca: LinearSDCA, sparse_combiner: str = "sum"
+) -> Callable[..., EstimatorSpec]:
+    """Returns the `model_fn` of a linear model that `sdca` trains.
+
+    Args:
+        head: A head with one logit: binary, logistic, Poisson or least squares.
+        feature_columns: Categorical and dense columns, by name.
+        sdca: The optimizer.
+        sparse_combiner: Must be "sum".
+
+    Raises:
+        ValueError: SDCA can't train such a model.
+    """
+    loss_type = _loss_type(head)
+    if sparse_combiner != "sum":
+        raise ValueError(
+            'sparse_combiner must be "sum" when optimizer is a LinearSDCA object. '
+            f"Received: sparse_combiner={sparse_combiner!r}"
+        )
+    logit_fn = linear_logit_fn_builder(head.logits_dimension, feature_columns)
+
+    def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
+        if not isinstance(features, Mapping):
+            raise ValueError(
+                "features should be a dictionary of `Tensor`s, by feature name. "
+                f"Received: features={features!r}"
+            )
+        logits = logit_fn(features, mode)
+        train_op_fn = None
+        if mode == ModeKeys.TRAIN:
+            _check_one_replica()
+            examples = _examples(head, features, labels, logits, feature_columns, sdca)
+            states = ExampleStates(sdca.num_table_shards or 1)
+
+            def train_op_fn(loss: tf.Tensor) -> tf.Operation:
+                return minimize(sdca, loss_type, examples, states, loss)
+
+        return head.create_estimator_spec(
+            features, mode, logits=logits, labels=labels, train_op_fn=train_op_fn
+        )
+
+    return model_fn
+
+
+def _loss_type(head: Any) -> str:
+    if isinstance(head, MultiClassHead):
+        raise ValueError(f"LinearSDCA cannot be used in a multi-class setting. Received: {head!r}")
+    loss_type = next((name for kind, name in _LOSS_TYPES if isinstance(head, kind)), None)
+    if loss_type is None:
+        kinds = [kind.__name__ for kind, _ in _LOSS_TYPES]
+        raise ValueError(
+            f"Unsupported head type for LinearSDCA: it must be one of {kinds}. Received: {head!r}"
+        )
+    if head.logits_dimension != 1:
+        raise ValueError(
+            "LinearSDCA can only be used with one-dimensional label. "
+            f"Received: label_dimension={head.logits_dimension}"
+        )
+    return loss_type
+
+
+def _check_one_replica() -> None:
+    num_replicas = tf.distribute.get_strategy().num_replicas_in_sync
+    if num_replicas > 1:
+        raise ValueError(
+            "LinearSDCA can't be split over the replicas of a tf.distribute.Strategy: train it on one "
+            f"device, or on parameter servers. Received: {num_replicas} replicas"
+        )
+
+
+def _examples(
+    head: Any,
+    features: Mapping[str, Any],
+    labels: Any,
+    logits: tf.Tensor,
+    feature_columns: Sequence[Any],
+    sdca: LinearSDCA,
+) -> Examples:
+    """Returns the batch, its labels and weights as the head reads them."""
+    if sdca.example_id_column not in features:
+        raise KeyError(
+            f"LinearSDCA needs the feature {sdca.example_id_column!r}, its example_id_column, in what "
+            f"input_fn gives. Received: {sorted(features)}"
+        )
+    ids = tf.convert_to_tensor(features[sdca.example_id_column])
+    if ids.dtype != tf.string:
+        raise TypeError(
+            f"The example_id_column {sdca.example_id_column!r} must hold strings; tf.as_string makes "
+            f"them of numbers. Received: {ids}"
+        )
+    labels = head._processed_labels(labels, logits)  # within the package: as the head's loss does
+    weights = checked_weights(features, head._weight_column, labels)
+    sparse, dense = features_with_weights(features, feature_columns, tf.shape(logits)[0])
+    examples = Examples(
+        ids=tf.reshape(ids, [-1]),
+        labels=tf.reshape(labels, [-1]),
+        example_weights=tf.reshape(tf.broadcast_to(weights, tf.shape(labels)), [-1]),
+        sparse=sparse,
+        dense=dense,
+    )
+    if isinstance(head, LogisticRegressionHead):
+        return with_probabilities_as_weights(examples)
+    return examples
