@@ -159,7 +159,7 @@ def _keras_layer(make_cell: Callable[[], Any], return_sequences: bool) -> Layer:
             cell = make_cell()
             rnn = _rnn_class(cell)(cell, return_sequences=return_sequences)
             outputs = rnn(inputs, mask=mask, training=training)
-        _forget_unused_random_states(effects)
+        _forget_random_states(effects)
         return outputs
 
     return layer
@@ -183,13 +183,13 @@ def _rnn_class(cell: Any) -> Any:
     return (tf_keras if is_tf_keras else keras).layers.RNN
 
 
-def _forget_unused_random_states(effects: keras_graph.SideEffects) -> None:
-    """Keeps the state of a dropout that nothing uses out of checkpoints.
+def _forget_random_states(effects: keras_graph.SideEffects) -> None:
+    """Keeps the random states of dropout out of checkpoints: those of tf.estimator have none.
 
-    A Keras 3 cell without dropout has one all the same. Checkpoints of tf.estimator do not.
+    A Keras 3 cell has one even without dropout. Each start of a program starts with a new state.
     """
     for variable in effects.variables:
-        if variable.name == _RANDOM_STATE and not effects.updates([variable]):
-            for_checkpoints = tf1.get_collection_ref(tf1.GraphKeys.GLOBAL_VARIABLES)
-            for_checkpoints[:] = [v for v in for_checkpoints if v is not variable.value]
+        if variable.name == _RANDOM_STATE:
+            in_checkpoints = tf1.get_collection_ref(tf1.GraphKeys.GLOBAL_VARIABLES)
+            in_checkpoints[:] = [other for other in in_checkpoints if other is not variable.value]
             tf1.add_to_collection(tf1.GraphKeys.LOCAL_VARIABLES, variable.value)

@@ -1,0 +1,234 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from estimator_core.feature_columns import input_layer, linear_model, sequence_input_layer
+
+tf1 = tf.compat.v1
+
+fc = tf.feature_column
+IDS = fc.sequence_categorical_column_with_identity("ids", 4)
+VALUES = fc.sequence_numeric_column("values")
+PAIRS = fc.sequence_numeric_column("pairs", shape=(2,))
+TABLE = np.arange(8, dtype=np.float32).reshape(4, 2)
+
+
+def run(make_features, columns, assign=None):
+    """Returns values and lengths of the sequences, with variables set by name."""
+    with tf.Graph().as_default():
+        output = sequence_input_layer(make_features(), columns)
+        with tf1.Session() as session:
+            session.run([tf1.global_variables_initializer(), tf1.tables_initializer()])
+            for variable in tf1.global_variables():
+                variable.load((assign or {})[variable.op.name], session)
+            return session.run(output)
+
+
+def ragged(*rows, dtype=None):
+    return tf.ragged.constant(rows, dtype=dtype, ragged_rank=1)
+
+
+def test_columns_are_joined_by_name_and_padded_with_zeros():
+    def features():
+        # The numbers of a sparse example are listed one after the other, two for each time step.
+        return {
+            "values": ragged([1.0, 2.0], [], [3.0]).to_sparse(),
+            "pairs": ragged([4.0, 5.0, 6.0, 7.0], [], [8.0, 9.0]).to_sparse(),
+        }
+
+    values, lengths = run(features, [VALUES, PAIRS])
+    assert lengths.tolist() == [2, 0, 1]
+    assert values.tolist() == [
+        [[4, 5, 1], [6, 7, 2]],
+        [[0, 0, 0], [0, 0, 0]],
+        [[8, 9, 3], [0, 0, 0]],
+    ]
+
+
+def test_embedding_of_each_time_step():
+    column = fc.embedding_column(IDS, 2)
+    values, lengths = run(
+        lambda: {"ids": ragged([3, 1], [0], dtype=tf.int64).to_sparse()},
+        column,
+        {"sequence_features/ids_embedding/embedding_weights": TABLE},
+    )
+    assert lengths.tolist() == [2, 1]
+    assert values.tolist() == [[[6, 7], [2, 3]], [[0, 1], [0, 0]]]
+
+
+def test_several_ids_in_a_time_step_are_combined():
+    column = fc.embedding_column(IDS, 2, combiner="sum")
+
+    def features():
+        # [batch_size, max_length, ids of a step]: ids 1 and 3; nothing, then id 2.
+        indices = [[0, 0, 0], [0, 0, 1], [1, 1, 0]]
+        return {"ids": tf.SparseTensor(indices, np.int64([1, 3, 2]), [2, 2, 2])}
+
+    name = "sequence_features/ids_embedding/embedding_weights"
+    values, lengths = run(features, [column], {name: TABLE})
+    assert lengths.tolist() == [1, 2]
+    assert values.tolist() == [[[8, 10], [0, 0]], [[0, 0], [4, 5]]]
+
+
+@pytest.mark.parametrize(
+    ("column", "words", "expected"),
+    [
+        (
+            fc.sequence_categorical_column_with_vocabulary_list("words", ["x", "y"], tf.string, 0),
+            [["y", "?"]],
+            [[0, 1], [1, 0]],
+        ),
+        (
+            fc.sequence_categorical_column_with_vocabulary_list(
+                "words", [10, 20], num_oov_buckets=1
+            ),
+            [[20, 5]],
+            [[0, 1, 0], [0, 0, 1]],
+        ),
+        (
+            fc.sequence_categorical_column_with_identity("words", 2, default_value=0),
+            [[1, 7]],
+            [[0, 1], [1, 0]],
+        ),
+        (fc.sequence_categorical_column_with_hash_bucket("words", 1), [["a", "b"]], [[1], [1]]),
+        (
+            fc.sequence_categorical_column_with_hash_bucket("words", 1, tf.int64),
+            [[5, 6]],
+            [[1], [1]],
+        ),
+    ],
+    ids=["list", "int_list", "identity", "hash", "int_hash"],
+)
+def test_indicators_of_each_categorical_column(column, words, expected):
+    values, lengths = run(lambda: {"words": ragged(*words)}, [fc.indicator_column(column)])
+    assert lengths.tolist() == [2]
+    assert values.tolist() == [expected]
+
+
+def test_vocabulary_file(tmp_path):
+    path = tmp_path / "words.txt"
+    path.write_text("x\ny\n")
+    column = fc.sequence_categorical_column_with_vocabulary_file(
+        "words", str(path), num_oov_buckets=1
+    )
+    values, _ = run(lambda: {"words": ragged(["y", "?"])}, [fc.indicator_column(column)])
+    assert values.tolist() == [[[0, 1, 0], [0, 0, 1]]]
+
+
+def test_shared_embeddings_of_two_sequences():
+    with tf.Graph().as_default():
+        columns = fc.shared_embeddings(
+            [fc.sequence_categorical_column_with_identity(key, 4) for key in ("seen", "bought")], 2
+        )
+        features = {
+            "seen": ragged([1, 2], dtype=tf.int64),
+            "bought": ragged([3, 0], dtype=tf.int64),
+        }
+        values, _ = sequence_input_layer(features, columns)
+        (table,) = tf1.trainable_variables()
+        assert table.op.name == "bought_seen_shared_embedding"
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            table.load(TABLE, session)
+            assert session.run(values).tolist() == [[[6, 7, 2, 3], [0, 1, 4, 5]]]
+
+
+def test_dense_features():
+    def features():
+        return {
+            "values": tf.constant([[0.0, 1.0], [2.0, 0.0]]),
+            "pairs": tf.constant([[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [0.0, 0.0]]]),
+        }
+
+    # Zeros are numbers, too: every time step counts.
+    values, lengths = run(features, [VALUES, PAIRS])
+    assert lengths.tolist() == [2, 2]
+    assert values.tolist() == [[[1, 2, 0], [3, 4, 1]], [[5, 6, 2], [0, 0, 0]]]
+
+
+def test_dense_ids_are_padded_with_minus_one():
+    values, lengths = run(
+        lambda: {"ids": tf.constant([[2, 1], [3, -1]])}, [fc.indicator_column(IDS)]
+    )
+    assert lengths.tolist() == [2, 1]
+    assert values.tolist() == [[[0, 0, 1, 0], [0, 1, 0, 0]], [[0, 0, 0, 1], [0, 0, 0, 0]]]
+
+
+def test_a_normalizer_and_a_value_for_the_padding():
+    column = fc.sequence_numeric_column(
+        "values",
+        default_value=-1.0,
+        normalizer_fn=lambda sparse: sparse.with_values(sparse.values / 2.0),
+    )
+    values, _ = run(lambda: {"values": ragged([2.0, 4.0], [6.0])}, [column])
+    assert values.tolist() == [[[1], [2]], [[3], [-1]]]
+
+
+def test_parsed_examples():
+    columns = [fc.indicator_column(IDS), PAIRS]
+    ids = tf.train.Feature(int64_list=tf.train.Int64List(value=[1, 0]))
+    pairs = tf.train.Feature(float_list=tf.train.FloatList(value=[1.0, 2.0, 3.0, 4.0]))
+    features = tf.train.Features(feature={"ids": ids, "pairs": pairs})
+    serialized = tf.train.Example(features=features).SerializeToString()
+    empty = tf.train.Example().SerializeToString()
+
+    def parsed():
+        return tf.io.parse_example([serialized, empty], fc.make_parse_example_spec(columns))
+
+    values, lengths = run(parsed, columns)
+    assert lengths.tolist() == [2, 0]
+    assert values[0].tolist() == [[0, 1, 0, 0, 1, 2], [1, 0, 0, 0, 3, 4]]
+
+
+def test_only_empty_sequences():
+    values, lengths = run(
+        lambda: {"ids": ragged([], [], dtype=tf.int64)}, [fc.indicator_column(IDS)]
+    )
+    assert values.shape == (2, 0, 4)
+    assert lengths.tolist() == [0, 0]
+
+
+def test_columns_of_different_length():
+    def features():
+        return {"values": ragged([1.0, 2.0], [3.0]), "ids": ragged([1, 2], [1, 0], dtype=tf.int64)}
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must have the same length"):
+        run(features, [VALUES, fc.indicator_column(IDS)])
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ([], "must not be empty"),
+        ([fc.numeric_column("values")], "must have numbers for each time step"),
+        ([IDS], "must have numbers for each time step"),
+        (
+            [fc.embedding_column(fc.categorical_column_with_identity("values", 3), 2)],
+            "must be of type SequenceCategoricalColumn",
+        ),
+        ([VALUES, VALUES], "Duplicate feature column name"),
+        ([PAIRS], "Feature pairs is not in features dictionary"),
+    ],
+)
+def test_what_can_not_work(columns, message):
+    with tf.Graph().as_default(), pytest.raises(ValueError, match=message):
+        sequence_input_layer({"values": tf.constant([[1, 2]], tf.int64)}, columns)
+
+
+def test_features_must_be_a_dict():
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="should be a dictionary"):
+        sequence_input_layer(tf.constant([[1.0]]), [VALUES])
+
+
+@pytest.mark.parametrize(
+    ("layer", "column", "message"),
+    [
+        (input_layer, VALUES, "A sequence column has a value for each time step"),
+        (input_layer, fc.embedding_column(IDS, 2), "must not be of type SequenceCategoricalColumn"),
+        (linear_model, VALUES, "sequences are for RNN models"),
+    ],
+)
+def test_other_models_take_no_sequences(layer, column, message):
+    features = {"values": tf.constant([[1.0]]), "ids": tf.constant([[1]])}
+    with tf.Graph().as_default(), pytest.raises(ValueError, match=message):
+        layer(features, [column])

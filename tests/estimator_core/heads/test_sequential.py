@@ -1,0 +1,231 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+from estimator_core.heads import SequentialHeadWrapper
+
+tf1 = tf.compat.v1
+
+MASK = np.array([[True, True], [True, False]])
+LOGITS = np.array([[[1.0], [3.0]], [[5.0], [99.0]]], np.float32)
+LABELS = np.array([[[0.0], [1.0]], [[2.0], [-99.0]]], np.float32)
+# Squared errors of the three steps that are no padding: 1, 4, 9.
+FEATURES = {"sequence_length_mask": MASK}
+
+
+def run(build):
+    with tf.Graph().as_default():
+        fetches = build()
+        with tf1.Session() as session:
+            session.run([tf1.local_variables_initializer(), tf1.tables_initializer()])
+            return session.run(fetches)
+
+
+def sparse(values, shape=(2, 2)):
+    """Returns three values, of the steps of `MASK`."""
+    return tf.SparseTensor([[0, 0], [0, 1], [1, 0]], values, shape)
+
+
+def test_the_loss_is_the_mean_over_steps_without_padding():
+    head = SequentialHeadWrapper(est.RegressionHead())
+    assert run(lambda: head.loss(LABELS, LOGITS, FEATURES)) == pytest.approx(14 / 3)
+
+
+@pytest.mark.parametrize(
+    "make_labels",
+    [
+        lambda: LABELS[..., 0],
+        lambda: sparse([0.0, 1.0, 2.0]),
+        # In another order: labels of steps, not of places in a list.
+        lambda: tf.SparseTensor([[1, 0], [0, 1], [0, 0]], [2.0, 1.0, 0.0], [2, 2]),
+        lambda: tf.ragged.constant([[0.0, 1.0], [2.0]]),
+        lambda: tf.ragged.constant([[[0.0], [1.0]], [[2.0]]], ragged_rank=1),
+    ],
+    ids=["dense", "sparse", "unordered", "ragged", "ragged_of_rank_3"],
+)
+def test_labels_may_have_any_form(make_labels):
+    head = SequentialHeadWrapper(est.RegressionHead(loss_reduction="sum"))
+    assert run(lambda: head.loss(make_labels(), LOGITS, FEATURES)) == pytest.approx(14.0)
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_weights_of_steps(form):
+    head = SequentialHeadWrapper(est.RegressionHead(weight_column="w"), "mask", feature_columns="w")
+
+    def loss():
+        weights = sparse([1.0, 2.0, 0.5]) if form == "sparse" else [[1.0, 2.0], [0.5, 77.0]]
+        return head.loss(LABELS, LOGITS, {"mask": MASK, "w": weights})
+
+    # (1 * 1 + 2 * 4 + 0.5 * 9) / 3
+    assert run(loss) == pytest.approx(13.5 / 3)
+
+
+def test_regularization_is_added_once():
+    head = SequentialHeadWrapper(est.RegressionHead())
+    loss = run(lambda: head.loss(LABELS, LOGITS, FEATURES, "train", [tf.constant(10.0)]))
+    assert loss == pytest.approx(14 / 3 + 10)
+
+
+def test_metrics_leave_out_the_padding():
+    head = SequentialHeadWrapper(est.RegressionHead(name="price"))
+
+    def update_ops():
+        features = {key: tf.constant(value) for key, value in FEATURES.items()}
+        metrics = head.update_metrics(head.metrics(), features, LOGITS, LABELS)
+        return {key: metric.as_pair()[1] for key, metric in metrics.items()}
+
+    assert run(update_ops) == {
+        "average_loss/price": pytest.approx(14 / 3),
+        "prediction/mean/price": pytest.approx((1 + 3 + 5) / 3),
+        "label/mean/price": pytest.approx((0 + 1 + 2) / 3),
+    }
+
+
+@pytest.mark.parametrize(
+    ("static_head", "labels", "logits", "expected"),
+    [
+        # log(1 + e^-x) for label 1 and log(1 + e^x) for label 0, at the logits 1, 3, 5.
+        (
+            lambda: est.BinaryClassHead(label_vocabulary=["no", "yes"]),
+            lambda: sparse(["no", "yes", "yes"]),
+            LOGITS,
+            (np.log1p(np.exp(1.0)) + np.log1p(np.exp(-3.0)) + np.log1p(np.exp(-5.0))) / 3,
+        ),
+        # The same logits for all classes.
+        (
+            lambda: est.MultiClassHead(4),
+            lambda: sparse(np.int64([0, 3, 2])),
+            np.ones([2, 2, 4], np.float32),
+            np.log(4.0),
+        ),
+        # Two classes with the logit 0 each: log 2, whatever the labels.
+        (
+            lambda: est.MultiLabelHead(2),
+            lambda: tf.constant([[[0, 1], [1, 1]], [[0, 0], [9, 9]]]),
+            np.zeros([2, 2, 2], np.float32),
+            np.log(2.0),
+        ),
+        # exp(x) - label x, at the logits 1, 3, 5.
+        (
+            lambda: est.PoissonRegressionHead(compute_full_loss=False),
+            lambda: LABELS,
+            LOGITS,
+            (np.exp(1.0) + np.exp(3.0) - 3.0 + np.exp(5.0) - 10.0) / 3,
+        ),
+    ],
+    ids=["binary", "multi_class", "multi_label", "poisson"],
+)
+def test_any_static_head(static_head, labels, logits, expected):
+    head = SequentialHeadWrapper(static_head())
+    assert run(lambda: head.loss(labels(), logits, FEATURES)) == pytest.approx(expected, rel=1e-5)
+
+
+def test_predictions_are_for_all_steps_with_the_mask_beside_them():
+    head = SequentialHeadWrapper(est.BinaryClassHead(), "mask")
+    with tf.Graph().as_default():
+        features = {"mask": tf.constant(MASK)}
+        spec = head.create_estimator_spec(features, "infer", tf.constant(LOGITS))
+        assert set(spec.export_outputs) == {
+            "serving_default",
+            "classification",
+            "regression",
+            "predict",
+        }
+        with tf1.Session() as session:
+            predictions = session.run(spec.predictions)
+    assert predictions["mask"].tolist() == MASK.tolist()
+    assert predictions["probabilities"].shape == (2, 2, 2)
+    np.testing.assert_allclose(predictions["logistic"][0], 1 / (1 + np.exp(-LOGITS[0])), rtol=1e-5)
+
+
+def test_training_changes_a_variable_by_the_steps_without_padding():
+    head = SequentialHeadWrapper(est.RegressionHead())
+    with tf.Graph().as_default():
+        step = tf1.train.get_or_create_global_step()
+        bias = tf1.get_variable("bias", [], initializer=tf1.zeros_initializer())
+        features = {key: tf.constant(value) for key, value in FEATURES.items()}
+        spec = head.create_estimator_spec(
+            features, "train", tf.constant(LOGITS) + bias, LABELS, optimizer="SGD"
+        )
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            session.run(spec.train_op)
+            # The gradient is 2 (1 + 2 + 3) / 3 = 4, the learning rate 0.01.
+            assert session.run(bias) == pytest.approx(-0.04)
+            assert session.run(step) == 1
+
+
+def test_what_it_takes_from_the_static_head():
+    head = SequentialHeadWrapper(est.RegressionHead(3, loss_reduction="sum", name="price"), "m")
+    assert head.name == "price_sequential"
+    assert head.logits_dimension == 3
+    assert head.loss_reduction == "sum"
+    assert head.input_sequence_mask_key == "m"
+    assert head.static_head.name == "price"
+    assert SequentialHeadWrapper(est.RegressionHead()).name is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"sequence_length_mask": 1}, TypeError, "must be a string"),
+        (
+            {"feature_columns": [tf.feature_column.numeric_column("w")]},
+            TypeError,
+            "must be a string or a list of strings",
+        ),
+        ({"feature_columns": 3}, TypeError, "must be a string or a list of strings"),
+        (
+            {"static_head": est.MultiHead([est.RegressionHead(name="price")])},
+            ValueError,
+            "`MultiHead` is not supported",
+        ),
+    ],
+)
+def test_arguments_that_can_not_work(arguments, error, message):
+    with pytest.raises(error, match=message):
+        SequentialHeadWrapper(**{"static_head": est.RegressionHead(), **arguments})
+
+
+@pytest.mark.parametrize(
+    ("features", "labels", "message"),
+    [
+        ({"x": MASK}, LABELS, r"'sequence_length_mask' is not in the features.*\['x'\]"),
+        (None, LABELS, "is not in the features"),
+        ({"sequence_length_mask": MASK[0]}, LABELS, "must have two dimensions"),
+        (FEATURES, None, "You must provide a labels Tensor"),
+        (FEATURES, LABELS[0, :, 0], "labels must have at least 2 dimensions"),
+    ],
+)
+def test_batches_that_can_not_work(features, labels, message):
+    head = SequentialHeadWrapper(est.RegressionHead())
+    with tf.Graph().as_default(), pytest.raises(ValueError, match=message):
+        head.loss(labels, LOGITS, features)
+
+
+def test_a_weight_that_is_not_there():
+    head = SequentialHeadWrapper(est.RegressionHead(), feature_columns=["w"])
+    with tf.Graph().as_default(), pytest.raises(ValueError, match=r"feature_columns \['w'\]"):
+        head.loss(LABELS, LOGITS, FEATURES)
+
+
+@pytest.mark.parametrize(
+    "make_labels",
+    [
+        lambda: tf.SparseTensor([[0, 0], [1, 0]], [0.0, 2.0], [2, 2]),
+        lambda: tf.constant([[0.0, 1.0, 0.0], [2.0, 0.0, 0.0]]),
+    ],
+    ids=["too_few", "too_long"],
+)
+def test_a_label_for_each_step(make_labels):
+    head = SequentialHeadWrapper(est.RegressionHead())
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must have a value for each time"):
+        # The shapes are only known when the graph runs.
+        run(lambda: head.loss(_of_unknown_size(make_labels()), LOGITS, FEATURES))
+
+
+def _of_unknown_size(value):
+    if isinstance(value, tf.SparseTensor):
+        return value
+    return tf1.placeholder_with_default(value, [None, None])
