@@ -57,6 +57,8 @@ from estimator_core.hooks import (
     SummarySaverHook,
 )
 from estimator_core.install import install
+from estimator_core.keras_models.model_to_estimator import model_to_estimator
+from estimator_core.keras_models.to_keras import to_keras
 from estimator_core.mode_keys import ModeKeys
 from estimator_core.parse_example_spec import (
     classifier_parse_example_spec,
@@ -122,7 +124,9 @@ __all__ = [
     "export",
     "inputs",
     "install",
+    "model_to_estimator",
     "regressor_parse_example_spec",
+    "to_keras",
     "train_and_evaluate",
     "v1",
 ]

@@ -18,6 +18,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 from keras.src.backend.common import global_state  # no public name gives these counts
+from keras.src.backend.common import name_scope as keras_name_scope  # nor the current path
+from keras.src.backend.common.stateless_scope import in_stateless_scope
 
 from estimator_core import keras_optimizers, tf1
 
@@ -115,20 +117,21 @@ def _watch_keras() -> None:
 
     @functools.wraps(make_variable)
     def variable_init(self: Any, *args: Any, **kwargs: Any) -> None:
-        make_variable(self, *args, **kwargs)
+        with _scope_of_the_path():
+            make_variable(self, *args, **kwargs)
         for effects in _active.stack:
             effects.variables.append(self)
 
     @functools.wraps(assign_value)
     def assign(self: Any, value: Any) -> Any:
-        if not _active.stack or tf.executing_eagerly() or tf.inside_function():
+        if not _in_plain_graph() or in_stateless_scope():
             return assign_value(self, value)
         with tf.control_dependencies([*_active.stack[-1].inputs, *_uses_so_far(self)]):
             return assign_value(self, value)
 
     @functools.wraps(update_variables)
     def apply_gradients(self: Any, grads_and_vars: Any, **kwargs: Any) -> Any:
-        if not _active.stack or tf.executing_eagerly() or tf.inside_function():
+        if not _in_plain_graph():
             return update_variables(self, grads_and_vars, **kwargs)
         update = keras_optimizers.apply_gradients(self, list(grads_and_vars))
         for effects in _active.stack:
@@ -138,6 +141,28 @@ def _watch_keras() -> None:
     keras.Variable.__init__ = variable_init
     keras.Variable.assign = assign
     keras.optimizers.Optimizer.apply_gradients = apply_gradients
+
+
+def _in_plain_graph() -> bool:
+    """Returns whether a collection is going on, in a graph whose operations nobody runs by themselves."""
+    return bool(_active.stack) and not tf.executing_eagerly() and not tf.inside_function()
+
+
+def _scope_of_the_path() -> contextlib.AbstractContextManager[Any]:
+    """Returns the name scope that a variable of the current Keras path belongs in.
+
+    Keras opens a layer's or an optimizer's scope again and again, and a graph numbers each time:
+    "adam", "adam_1", "adam_2". A variable's name should be its path: "adam/learning_rate".
+    """
+    if not _in_plain_graph():
+        return contextlib.nullcontext()
+    path = [part for part in keras_name_scope.current_path().split("/") if part]
+    scopes = [part for part in tf1.get_default_graph().get_name_scope().split("/") if part]
+    outside, numbered = scopes[: len(scopes) - len(path)], scopes[len(scopes) - len(path) :]
+    if len(scopes) < len(path) or not all(map(str.startswith, numbered, path)):
+        return contextlib.nullcontext()  # somebody's own scopes
+    scope = "/".join([*outside, *path])
+    return tf.name_scope(f"{scope}/") if scope else contextlib.nullcontext()
 
 
 def _uses_so_far(variable: Any) -> list[tf.Operation]:
@@ -174,13 +199,36 @@ def metric_ops(metric: Any, effects: SideEffects) -> tuple[Any, Any]:
             "A Keras metric in eval_metric_ops must be updated in model_fn: call its update_state(). "
             f"Received: {metric!r}"
         )
+    make_local(variables)
+    return tf.convert_to_tensor(metric.result()), tf.group(*updates)
+
+
+def make_local(variables: Iterable[Any]) -> None:
+    """Makes variables local ones: checkpoints do not hold them, and each session starts them anew.
+
+    Args:
+        variables: Keras or TensorFlow variables of the default graph.
+    """
     not_local = tf1.get_collection_ref(tf1.GraphKeys.GLOBAL_VARIABLES)
     local = tf1.get_collection_ref(tf1.GraphKeys.LOCAL_VARIABLES)
-    for variable in variables:
+    for variable in map(_tf_variable, variables):
         not_local[:] = [other for other in not_local if other is not variable]
         if not any(other is variable for other in local):
             local.append(variable)
-    return tf.convert_to_tensor(metric.result()), tf.group(*updates)
+
+
+def load_value(variable: Any, value: Any, session: Any) -> None:
+    """Sets a variable in a session; the graph may be finalized.
+
+    Args:
+        variable: `tf.Variable`, or one with a component for each replica.
+        value: NumPy array.
+        session: `tf.compat.v1.Session` of its graph.
+    """
+    replicated = isinstance(variable, tf.distribute.DistributedValues)
+    for component in variable.values if replicated else (variable,):
+        initializer = component.initializer
+        session.run(initializer, {initializer.inputs[1]: value})
 
 
 def _tf_variable(variable: Any) -> Any:

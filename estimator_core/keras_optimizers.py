@@ -34,7 +34,7 @@ def in_this_graph(optimizer: Any, iterations: Any = None) -> Any:
         if iterations is not None:
             copy.iterations = iterations
         return copy
-    variable = optimizer.iterations
+    variable = optimizer.variables[0]  # the step count; `iterations` may be calculated from it
     if not isinstance(variable, tf.Variable):
         variable = variable.value  # Keras 3 wraps the tf.Variable
     if tf.is_symbolic_tensor(variable.handle):

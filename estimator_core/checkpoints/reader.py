@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from estimator_core import tf1
+
+_OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 
 def saved_global_step(model_dir: str) -> int:
@@ -23,9 +26,21 @@ def global_step_of(checkpoint_path: str) -> int:
     """
     reader = tf.train.load_checkpoint(checkpoint_path)
     name = tf1.GraphKeys.GLOBAL_STEP
+    if reader.has_tensor(_OBJECT_GRAPH):
+        name = _keys_by_variable_name(reader.get_tensor(_OBJECT_GRAPH)).get(name, name)
     if not reader.has_tensor(name):
         raise ValueError(f"The checkpoint has no variable {name!r}. Received: {checkpoint_path}")
     return int(reader.get_tensor(name))
+
+
+def _keys_by_variable_name(object_graph: bytes) -> dict[str, str]:
+    """Returns the names of the variables in an object-based checkpoint, with the keys of their values."""
+    graph = trackable_object_graph_pb2.TrackableObjectGraph.FromString(object_graph)
+    return {
+        attribute.full_name: attribute.checkpoint_key
+        for node in graph.nodes
+        for attribute in node.attributes
+    }
 
 
 def variable_names(model_dir: str) -> list[str]:

@@ -1,0 +1,130 @@
+"""GraphModel: what an Estimator needs of a Keras model, of whichever Keras."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from estimator_core import tf1
+from estimator_core.estimator_spec import DEFAULT_SERVING_SIGNATURE, EstimatorSpec
+from estimator_core.export.export_outputs import ExportOutput
+
+OBJECT_BASED = "checkpoint"
+NAME_BASED = "saver"
+GLOBAL_STEP_ATTRIBUTE = "estimator_global_step"
+"""What the global step is called in object-based checkpoints, as tf.estimator 2.15 has it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Conversion:
+    """How a Keras model becomes an Estimator.
+
+    Args:
+        custom_objects: Classes and functions by the name that the model's configuration has.
+        checkpoint_format: "checkpoint" (object-based) or "saver" (name-based).
+        metric_names_map: Keras' names of the metrics to the names in evaluations; None keeps them.
+        export_outputs: Output name to subclass of `ExportOutput`; None exports all in one signature.
+    """
+
+    custom_objects: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    checkpoint_format: str = OBJECT_BASED
+    metric_names_map: Mapping[str, str] | None = None
+    export_outputs: Mapping[str, Callable[[Any], ExportOutput]] | None = None
+
+    def renamed_metrics(self, metrics: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the metrics by the names that they have in evaluations.
+
+        Raises:
+            ValueError: The map leaves a metric out.
+        """
+        if self.metric_names_map is None:
+            return dict(metrics)
+        missing = sorted(set(metrics) - set(self.metric_names_map))
+        if missing:
+            raise ValueError(
+                "metric_names_map must have all metrics of the Keras model; it lacks "
+                f"{missing}. Received: metric_names_map={dict(self.metric_names_map)}"
+            )
+        return {self.metric_names_map[name]: metric for name, metric in metrics.items()}
+
+    def signatures(self, predictions: Mapping[str, Any]) -> dict[str, ExportOutput] | None:
+        """Returns the `ExportOutput`s of the predictions; None leaves them to the Estimator.
+
+        Raises:
+            ValueError: `export_outputs` does not name the model's outputs.
+        """
+        if self.export_outputs is None:
+            return None
+        given = dict(self.export_outputs)
+        names = set(given) - {DEFAULT_SERVING_SIGNATURE}
+        if names != set(predictions):
+            raise ValueError(
+                f"The keys of export_outputs must be the names of the model's outputs, "
+                f"{sorted(predictions)}. Received: {sorted(given)}"
+            )
+        outputs = {name: given[name](predictions[name]) for name in predictions}
+        if len(outputs) > 1 and DEFAULT_SERVING_SIGNATURE not in outputs:
+            default = given.get(DEFAULT_SERVING_SIGNATURE)
+            outputs[DEFAULT_SERVING_SIGNATURE] = (
+                outputs[next(iter(outputs))] if default is None else default(predictions)
+            )
+        return outputs
+
+
+class GraphModel(abc.ABC):
+    """A Keras model that can be built anew in any graph; the model itself is left as it is.
+
+    Args:
+        model: The Keras model.
+        conversion: How it becomes an Estimator.
+    """
+
+    def __init__(self, model: Any, conversion: Conversion):
+        self.model = model
+        self.conversion = conversion
+
+    @abc.abstractmethod
+    def check_is_trainable(self) -> None:
+        """Checks that an Estimator can train the model.
+
+        Raises:
+            ValueError: It is not compiled, or trains in a way of its own.
+        """
+
+    @abc.abstractmethod
+    def model_fn(
+        self, features: Any, labels: Any, mode: str, params: Any, config: Any
+    ) -> EstimatorSpec:
+        """Returns the spec of a copy of the model in the current graph."""
+
+    @abc.abstractmethod
+    def save_initial(self, path: str) -> str:
+        """Writes the model as it is as a checkpoint of the Estimator, and returns its path."""
+
+    @abc.abstractmethod
+    def load(self, checkpoint_path: str) -> Any:
+        """Writes the weights of a checkpoint of the Estimator into the model, and returns it."""
+
+
+class KeepCheckpoints(tf1.train.SessionRunHook):
+    """Has an object-based saver keep as many checkpoints as the `RunConfig` says.
+
+    The scaffold makes that saver of a `tf.train.Checkpoint`, with numbers of its own.
+
+    Args:
+        scaffold: The scaffold with the saver.
+        config: The `RunConfig`.
+    """
+
+    def __init__(self, scaffold: Any, config: Any):
+        self._scaffold = scaffold
+        self._config = config
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Sets the numbers, once the saver is there."""
+        del session, coord
+        saver_def = self._scaffold.saver.saver_def
+        saver_def.max_to_keep = self._config.keep_checkpoint_max or 0
+        saver_def.keep_checkpoint_every_n_hours = self._config.keep_checkpoint_every_n_hours

@@ -1,0 +1,370 @@
+"""A Keras 3 model in the graphs of an Estimator."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from estimator_core import keras_graph, keras_optimizers, tf1
+from estimator_core.estimator_spec import EstimatorSpec
+from estimator_core.keras_models import keras3_step, model_inputs
+from estimator_core.keras_models.graph_model import (
+    GLOBAL_STEP_ATTRIBUTE,
+    OBJECT_BASED,
+    Conversion,
+    GraphModel,
+    KeepCheckpoints,
+)
+from estimator_core.mode_keys import ModeKeys
+
+
+class Keras3Model(GraphModel):
+    """A compiled Keras 3 model: functional, sequential, or a subclass with a configuration.
+
+    Each graph gets a copy made of the model's configuration. What Keras does as a side effect (the
+    moving statistics of a batch normalization, the state of random numbers) is computed in a
+    `keras.StatelessScope`, thus as tensors, and assigned in the train op: as in any graph, evaluating
+    the loss alone changes nothing.
+
+    Args:
+        model: The Keras model; its weights at this moment are the initial ones.
+        conversion: How it becomes an Estimator.
+
+    Raises:
+        ValueError: The model can't be copied, or it is not one that an Estimator can train.
+    """
+
+    def __init__(self, model: Any, conversion: Conversion):
+        super().__init__(model, conversion)
+        if keras.backend.backend() != "tensorflow":
+            raise ValueError(
+                "An Estimator runs Keras models on TensorFlow: set the environment variable KERAS_BACKEND to "
+                f"'tensorflow' before Keras is imported. Received: {keras.backend.backend()!r}"
+            )
+        self._custom_objects = {**_own_classes(model), **conversion.custom_objects}
+        try:
+            self._config = model.get_config()
+        except NotImplementedError as error:
+            raise ValueError(
+                "The Keras model has no configuration to copy it by: give its class a get_config() that "
+                f"returns the arguments of its constructor. Received: keras_model={model!r}"
+            ) from error
+        self._build_config = model.get_build_config() if model.built else None
+        self._initial_values = [variable.numpy() for variable in model.variables]
+
+    # GraphModel
+
+    def check_is_trainable(self) -> None:
+        """Checks that an Estimator can train the model."""
+        if not self.model.compiled:
+            raise ValueError(
+                "The given keras model has not been compiled yet: call its compile() before. "
+                f"Received: keras_model={self.model!r}"
+            )
+        for name in ("train_step", "test_step"):
+            if getattr(type(self.model), name) is not getattr(keras.Model, name):
+                raise ValueError(
+                    f"The Keras model overrides {name}(), which an Estimator does not call: override "
+                    f"compute_loss() and compute_metrics() instead. Received: keras_model={self.model!r}"
+                )
+
+    def model_fn(
+        self, features: Any, labels: Any, mode: str, params: Any, config: Any
+    ) -> EstimatorSpec:
+        """Returns the spec of a copy of the model in the current graph."""
+        del params
+        with keras_graph.collected_side_effects((features, labels)) as effects:
+            spec, kept = self._spec(features, labels, mode, config)
+        # What is left are the variables of metrics.
+        keras_graph.make_local(
+            variable for variable in effects.variables if not any(variable is k for k in kept)
+        )
+        return spec
+
+    def _spec(
+        self, features: Any, labels: Any, mode: str, config: Any
+    ) -> tuple[EstimatorSpec, list[Any]]:
+        """Returns the spec of a copy of the model, and the variables that belong in checkpoints."""
+        features, sample_weights = model_inputs.split_sample_weights(features)
+        inputs = self._inputs(features)
+        copy = self._copy(inputs)
+        if mode == ModeKeys.PREDICT:
+            with keras.StatelessScope():
+                outputs = keras3_step.call(copy, inputs, training=False)
+            predictions = model_inputs.named_outputs(_output_names(copy), outputs)
+            spec = EstimatorSpec(
+                mode,
+                predictions=predictions,
+                export_outputs=self.conversion.signatures(predictions),
+                scaffold=self._scaffold(copy),
+            )
+            return spec, copy.variables
+        optimizer = self._compile(copy, with_optimizer=mode == ModeKeys.TRAIN)
+        with tf.GradientTape() as tape, keras3_step.CallState(copy) as state:
+            outputs = keras3_step.call(copy, inputs, training=mode == ModeKeys.TRAIN)
+            targets = self._targets(outputs, labels, "labels")
+            sample_weights = self._targets(outputs, sample_weights, "sample weights")
+            loss = keras3_step.compute_loss(
+                copy, inputs, targets, outputs, sample_weights, mode == ModeKeys.TRAIN
+            )
+            scaled_loss = loss if optimizer is None else optimizer.scale_loss(loss)
+        predictions = model_inputs.named_outputs(_output_names(copy), outputs)
+        if mode == ModeKeys.EVAL:
+            metrics = keras3_step.metric_ops(copy, state, inputs, targets, outputs, sample_weights)
+            spec = EstimatorSpec(
+                mode,
+                predictions=predictions,
+                loss=loss,
+                eval_metric_ops=self.conversion.renamed_metrics(metrics),
+                scaffold=self._scaffold(copy),
+            )
+            return spec, copy.variables
+        trainable = copy.trainable_variables
+        gradients = tape.gradient(scaled_loss, [variable.value for variable in trainable])
+        train_op = keras3_step.train_op(
+            copy, optimizer, state, loss, list(zip(gradients, trainable, strict=True))
+        )
+        scaffold = self._scaffold(copy, optimizer, for_writing=True)
+        hooks = [KeepCheckpoints(scaffold, config)] if scaffold.saver is not None else []
+        spec = EstimatorSpec(
+            mode,
+            predictions=predictions,
+            loss=loss,
+            train_op=train_op,
+            scaffold=scaffold,
+            training_chief_hooks=hooks,
+        )
+        return spec, [*copy.variables, *optimizer.variables]
+
+    def save_initial(self, path: str) -> str:
+        """Writes the model as it is as a checkpoint of the Estimator, and returns its path."""
+        tf.io.gfile.makedirs(os.path.dirname(path))
+        with self._scratch_graph() as copy:
+            scaffold = self._scaffold(copy, for_writing=True)
+            scaffold.finalize()
+            with tf1.Session() as session:
+                session.run(scaffold.init_op)
+                scaffold.init_fn(session)
+                return scaffold.saver.save(session, path)
+
+    def load(self, checkpoint_path: str) -> Any:
+        """Writes the weights of a checkpoint of the Estimator into the model, and returns it."""
+        self._check_is_built("to_keras")
+        with self._scratch_graph() as copy:
+            keys = self._keys(copy)
+        if self.conversion.checkpoint_format == OBJECT_BASED:
+            keys = [_object_key(f"variables/{key}") for key in keys]
+        saved = tf.train.load_checkpoint(checkpoint_path)
+        missing = [key for key in keys if not saved.has_tensor(key)]
+        if missing:
+            raise ValueError(
+                f"The checkpoint {checkpoint_path} is not of this Keras model: it lacks {missing}. It "
+                f"has: {sorted(saved.get_variable_to_shape_map())}"
+            )
+        for key, variable in zip(keys, self.model.variables, strict=True):
+            variable.assign(saved.get_tensor(key))
+        return self.model
+
+    # The copy
+
+    @contextlib.contextmanager
+    def _scratch_graph(self) -> Iterator[Any]:
+        """Makes a graph of its own the default one, and yields a copy of the model in it."""
+        self._check_is_built("a checkpoint of the untrained model")
+        with tf.Graph().as_default() as graph, keras_graph.collected_side_effects():
+            tf1.train.create_global_step(graph)
+            yield self._copy(None)
+
+    def _check_is_built(self, purpose: str) -> None:
+        if not self.model.built:
+            raise ValueError(
+                f"The Keras model has no weights yet, which {purpose} needs: call the model once, or its "
+                f"build(). Received: keras_model={self.model!r}"
+            )
+
+    def _copy(self, inputs: Any) -> Any:
+        """Returns a copy in the current graph, with all its variables made.
+
+        Args:
+            inputs: What it will be called with; None when the model was built.
+        """
+        try:
+            with keras.utils.custom_object_scope(self._custom_objects):
+                copy = type(self.model).from_config(deepcopy(self._config))
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                "The Keras model can't be made anew from its configuration; functions and classes of your "
+                f"own that it names go into custom_objects. Received: keras_model={self.model!r}"
+            ) from error
+        if self._build_config and not copy.built:
+            copy.build_from_config(self._build_config)
+        if inputs is not None and not (copy.built and self._initial_values):
+            with keras.StatelessScope():
+                keras3_step.call(copy, inputs, training=False)
+        _copy_trainable_flags(self.model, copy)
+        self._check_shapes(copy)
+        return copy
+
+    def _check_shapes(self, copy: Any) -> None:
+        if not self._initial_values:
+            return
+        shapes = [variable.shape.as_list() for variable in copy.variables]
+        expected = [list(value.shape) for value in self._initial_values]
+        if shapes != expected:
+            raise ValueError(
+                "A copy of the Keras model by its configuration has other variables than the model "
+                f"itself; get_config() must tell all of it. Received: shapes {shapes} in place of {expected}"
+            )
+
+    def _compile(self, copy: Any, with_optimizer: bool) -> Any:
+        """Compiles the copy as the model was compiled, and returns its optimizer, if it is to have one."""
+        with keras.utils.custom_object_scope(self._custom_objects):
+            if type(self.model).compile is not keras.Model.compile and _is_subclass(self.model):
+                copy.compile_from_config(self.model.get_compile_config())
+            else:
+                settings = dict(
+                    self.model._compile_config.config
+                )  # no public name gives the objects
+                settings["optimizer"] = (
+                    keras_optimizers.in_this_graph(self.model.optimizer) if with_optimizer else None
+                )
+                for name in ("metrics", "weighted_metrics"):
+                    settings[name] = tf.nest.map_structure(_fresh_metric, settings[name])
+                copy.compile(**settings)
+        if not with_optimizer:
+            copy.optimizer = None
+        return copy.optimizer
+
+    def _scaffold(self, copy: Any, optimizer: Any = None, for_writing: bool = False) -> Any:
+        """Returns the scaffold that starts from the model's weights and saves in the format asked for."""
+        variables = [variable.value for variable in copy.variables]
+        values = self._initial_values
+
+        def init_fn(_: Any, session: Any) -> None:
+            for variable, value in zip(variables, values, strict=False):
+                keras_graph.load_value(variable, value, session)
+
+        return tf1.train.Scaffold(
+            saver=self._saver(copy, optimizer, for_writing), init_fn=init_fn if values else None
+        )
+
+    def _saver(self, copy: Any, optimizer: Any, for_writing: bool) -> Any:
+        """Returns the saver of object-based checkpoints; None leaves it to the Estimator."""
+        if self.conversion.checkpoint_format != OBJECT_BASED:
+            return None
+        global_step = tf1.train.get_global_step()
+        if for_writing:
+            tracked = {
+                "model": copy,
+                "variables": dict(zip(self._keys(copy), copy.variables, strict=True)),
+                GLOBAL_STEP_ATTRIBUTE: global_step,
+            }
+            return tf.train.Checkpoint(**tracked, **({"optimizer": optimizer} if optimizer else {}))
+        by_key = {_object_key(GLOBAL_STEP_ATTRIBUTE): global_step}
+        for key, variable in zip(self._keys(copy), copy.variables, strict=True):
+            by_key[_object_key(f"variables/{key}")] = variable.value
+        return tf1.train.Saver(by_key, sharded=True)
+
+    def _keys(self, copy: Any) -> list[str]:
+        """Returns what the variables are called in a checkpoint.
+
+        An object-based one does not depend on names that Keras makes up by counting ("dense_3"). A
+        saver writes each object where it is found first; without short paths of their own, variables
+        would be found in the optimizer, which is there in training only.
+        """
+        if self.conversion.checkpoint_format == OBJECT_BASED:
+            return [f"{index}_{variable.name}" for index, variable in enumerate(copy.variables)]
+        return [variable.value.name.partition(":")[0] for variable in copy.variables]
+
+    # Inputs and targets
+
+    def _inputs(self, features: Any) -> Any:
+        """Returns features as the model is called with them."""
+        if not self.model.built or _is_subclass(self.model):
+            return features
+        structure = self._input_structure()
+        if isinstance(structure, Mapping):
+            names = list(structure)
+            tensors = model_inputs.in_order_of(names, features, "features", {})
+            return dict(zip(names, tensors, strict=True))
+        names = [tensor.name for tensor in self.model.inputs]
+        tensors = model_inputs.in_order_of(names, features, "features", self._input_aliases(names))
+        return tensors if isinstance(structure, (list, tuple)) else tensors[0]
+
+    def _input_structure(self) -> Any:
+        if isinstance(self.model, keras.Sequential):
+            return None
+        return self.model.input
+
+    def _input_aliases(self, names: Sequence[str]) -> dict[str, str]:
+        """Returns the name that earlier Keras gave the input of a sequential model."""
+        if isinstance(self.model, keras.Sequential):
+            return {f"{self.model.layers[0].name}_input": names[0]}
+        return {}
+
+    def _targets(self, outputs: Any, given: Any, what: str) -> Any:
+        """Returns labels or sample weights with the structure of the outputs."""
+        names = _output_names(self.model)
+        if given is None or names is None or (len(names) == 1 and not isinstance(given, Mapping)):
+            return given
+        if isinstance(outputs, Mapping):
+            names = list(outputs)
+        if what == "sample weights" and not isinstance(given, (Mapping, list, tuple)):
+            return given  # the same weights for all outputs
+        tensors = model_inputs.in_order_of(names, given, what, {})
+        if isinstance(outputs, Mapping):
+            return dict(zip(names, tensors, strict=True))
+        return tensors if isinstance(outputs, (list, tuple)) else tensors[0]
+
+
+def _object_key(path: str) -> str:
+    """Returns the key of a variable in an object-based checkpoint."""
+    return f"{path}/.ATTRIBUTES/VARIABLE_VALUE"
+
+
+def _own_classes(model: Any) -> dict[str, type]:
+    """Returns the classes of the model's layers that are not Keras' own, by their names."""
+    classes = {type(layer) for layer in _layers(model)}
+    return {
+        own.__name__: own for own in classes if not own.__module__.startswith(("keras.", "keras_"))
+    }
+
+
+def _layers(model: Any) -> list[Any]:
+    """Returns the model with all layers within, each before those that it holds."""
+    return list(model._flatten_layers())  # no public name gives the nested ones
+
+
+def _copy_trainable_flags(model: Any, copy: Any) -> None:
+    """Freezes in the copy what is frozen in the model; setting a layer sets those within."""
+    layers, copies = _layers(model), _layers(copy)
+    flags = {layer.name: layer.trainable for layer in layers}
+    if len(layers) == len(copies):
+        flags_in_order = [layer.trainable for layer in layers]
+    else:
+        flags_in_order = [flags.get(layer.name, layer.trainable) for layer in copies]
+    for layer, flag in zip(copies, flags_in_order, strict=True):
+        if layer.trainable != flag:
+            layer.trainable = flag
+
+
+def _fresh_metric(metric: Any) -> Any:
+    """Returns a metric of the current graph; names and functions stand for themselves."""
+    if isinstance(metric, keras.metrics.Metric):
+        return type(metric).from_config(metric.get_config())
+    return metric
+
+
+def _is_subclass(model: Any) -> bool:
+    """Returns whether the model is of a class of the user's, with a call of its own."""
+    return getattr(model, "inputs", None) is None
+
+
+def _output_names(model: Any) -> list[str] | None:
+    return getattr(model, "output_names", None) or None

@@ -1,0 +1,60 @@
+"""From the features and labels of an input_fn to the inputs and targets of a Keras model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_FEATURES, _SAMPLE_WEIGHTS = "features", "sample_weights"
+
+
+def split_sample_weights(features: Any) -> tuple[Any, Any]:
+    """Returns (features, sample weights or None).
+
+    Weights come in a dict with exactly the keys "features" and "sample_weights".
+    """
+    if isinstance(features, Mapping) and set(features) == {_FEATURES, _SAMPLE_WEIGHTS}:
+        return features[_FEATURES], features[_SAMPLE_WEIGHTS]
+    return features, None
+
+
+def in_order_of(
+    names: Sequence[str], given: Any, what: str, aliases: Mapping[str, str]
+) -> list[Any]:
+    """Returns tensors in the order of the names.
+
+    Args:
+        names: Names of the model's inputs or outputs.
+        given: Dict by name, tuple or list in order, or a single tensor.
+        what: "features" or "labels", for errors.
+        aliases: Further names that a tensor may go by, to the name that is meant.
+
+    Raises:
+        KeyError: A dict lacks a name.
+        ValueError: There are more or fewer tensors than names.
+    """
+    if isinstance(given, Mapping):
+        by_name = {aliases.get(name, name): tensor for name, tensor in given.items()}
+        missing = [name for name in names if name not in by_name]
+        if missing:
+            raise KeyError(
+                f"The dict of {what} lacks {missing} of the Keras model's names {list(names)}. "
+                f"Received: {sorted(given)}"
+            )
+        return [by_name[name] for name in names]
+    tensors = list(given) if isinstance(given, (list, tuple)) else [given]
+    if len(tensors) != len(names):
+        raise ValueError(
+            f"The Keras model takes {len(names)} {what}, {list(names)}: give a dict by these names, or "
+            f"a tuple in their order. Received: {len(tensors)}"
+        )
+    return tensors
+
+
+def named_outputs(output_names: Sequence[str] | None, outputs: Any) -> dict[str, Any]:
+    """Returns a model's outputs by name: "output_1" and so on where the model gives no names."""
+    if isinstance(outputs, Mapping):
+        return dict(outputs)
+    flat = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
+    names = output_names or [f"output_{number}" for number in range(1, len(flat) + 1)]
+    return dict(zip(names, flat, strict=True))

@@ -1,0 +1,133 @@
+"""model_to_estimator: an Estimator from a compiled Keras model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from estimator_core.estimator import Estimator
+from estimator_core.keras_models.graph_model import NAME_BASED, OBJECT_BASED, Conversion, GraphModel
+
+_FORMATS = (OBJECT_BASED, NAME_BASED)
+
+
+class KerasEstimator(Estimator):
+    """The Estimator of a Keras model, as `model_to_estimator` makes it.
+
+    Args:
+        graph_model: The model, ready to be built in graphs.
+        model_dir: As in `Estimator`.
+        config: As in `Estimator`.
+    """
+
+    def __init__(self, graph_model: GraphModel, model_dir: Any, config: Any):
+        super().__init__(graph_model.model_fn, model_dir, config)
+        self._graph_model = graph_model
+
+    @property
+    def graph_model(self) -> GraphModel:
+        """The Keras model, with what it takes to build it in graphs."""
+        return self._graph_model
+
+    def experimental_export_all_saved_models(
+        self,
+        export_dir_base: str,
+        input_receiver_fn_map: Mapping[str, Callable[[], Any]],
+        assets_extra: Mapping[str, str] | None = None,
+        as_text: bool = False,
+        checkpoint_path: str | None = None,
+    ) -> bytes:
+        """Exports as any Estimator does; before any training, the Keras model as it was given."""
+        if not (checkpoint_path or self.latest_checkpoint()):
+            path = os.path.join(self.model_dir, "keras", "keras_model.ckpt")
+            checkpoint_path = self._graph_model.save_initial(path)
+        return super().experimental_export_all_saved_models(
+            export_dir_base, input_receiver_fn_map, assets_extra, as_text, checkpoint_path
+        )
+
+
+def model_to_estimator(
+    keras_model: Any = None,
+    keras_model_path: str | os.PathLike[str] | None = None,
+    custom_objects: Mapping[str, Any] | None = None,
+    model_dir: str | os.PathLike[str] | None = None,
+    config: Any = None,
+    checkpoint_format: str = OBJECT_BASED,
+    metric_names_map: Mapping[str, str] | None = None,
+    export_outputs: Mapping[str, Any] | None = None,
+) -> Estimator:
+    """Returns an Estimator that trains, evaluates, predicts with and exports a Keras model.
+
+    The model itself is left as it is: each graph builds a copy, which starts from the weights that
+    the model has now. `to_keras` brings trained weights back. The optimizer starts anew.
+
+    `input_fn` gives features as a dict by the names of the model's inputs, as a tuple in their order,
+    or as one tensor; labels likewise by its outputs. Sample weights go into the features:
+    `{"features": features, "sample_weights": weights}`.
+
+    Example:
+        >>> model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])  # doctest: +SKIP
+        >>> model.compile("adam", "mse", metrics=["mae"])  # doctest: +SKIP
+        >>> estimator = model_to_estimator(model, model_dir="model")  # doctest: +SKIP
+        >>> estimator.train(input_fn, steps=100)  # doctest: +SKIP
+        >>> estimator.evaluate(eval_input_fn)["mae"]  # doctest: +SKIP
+
+    Args:
+        keras_model: Compiled model of Keras 3 or tf_keras.
+        keras_model_path: Path of a saved, compiled model, instead of `keras_model`.
+        custom_objects: Classes and functions by the names that the model's configuration has.
+        model_dir: As in `Estimator`.
+        config: As in `Estimator`.
+        checkpoint_format: "checkpoint" writes object-based checkpoints, which `tf.train.Checkpoint`
+            restores into the Keras model; "saver" writes variables by name.
+        metric_names_map: Keras' names of all metrics to the names that evaluations give them.
+        export_outputs: Output name to a subclass of `export.ExportOutput`: one signature for each
+            output. None exports all outputs in one.
+
+    Raises:
+        ValueError: Both or neither of `keras_model` and `keras_model_path` are given, the model is
+            not compiled, or it can't be built in a graph.
+        TypeError: `keras_model` is no Keras model.
+
+    Source: `tf.keras.estimator.model_to_estimator`. Ours takes subclassed models in both formats.
+    """
+    if (keras_model is None) == (keras_model_path is None):
+        raise ValueError(
+            "Either keras_model or keras_model_path needs to be given, but not both. "
+            f"Received: keras_model={keras_model!r}, keras_model_path={keras_model_path!r}"
+        )
+    if checkpoint_format not in _FORMATS:
+        raise ValueError(
+            f"Checkpoint format must be one of {_FORMATS}. Received: checkpoint_format={checkpoint_format!r}"
+        )
+    if keras_model is None:
+        keras_model = _loaded(os.fspath(keras_model_path), custom_objects)  # type: ignore[arg-type]
+    conversion = Conversion(
+        dict(custom_objects or {}), checkpoint_format, metric_names_map, export_outputs
+    )
+    graph_model = graph_model_of(keras_model, conversion)
+    graph_model.check_is_trainable()
+    return KerasEstimator(graph_model, model_dir, config)
+
+
+def graph_model_of(model: Any, conversion: Conversion) -> GraphModel:
+    """Returns the model ready to be built in graphs, by the Keras that it is of.
+
+    Raises:
+        ValueError: It can't be built in a graph.
+        TypeError: It is no Keras model.
+    """
+    import keras
+
+    from estimator_core.keras_models.keras3_model import Keras3Model
+
+    if isinstance(model, keras.Model):
+        return Keras3Model(model, conversion)
+    raise TypeError(f"keras_model must be a Keras model. Received: keras_model={model!r}")
+
+
+def _loaded(path: str, custom_objects: Mapping[str, Any] | None) -> Any:
+    import keras
+
+    return keras.models.load_model(path, custom_objects=dict(custom_objects or {}))

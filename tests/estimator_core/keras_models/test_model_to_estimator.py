@@ -1,0 +1,356 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+
+tf1 = tf.compat.v1
+
+_RANDOM = np.random.RandomState(0)
+_X = _RANDOM.randn(48, 4).astype(np.float32)
+_Y = (_X.sum(axis=1, keepdims=True) > 0).astype(np.float32)
+_WEIGHTS = _RANDOM.uniform(0.1, 2.0, 48).astype(np.float32)
+
+
+class Tower(keras.Model):
+    """A subclassed model with a configuration."""
+
+    def __init__(self, units, **kwargs):
+        super().__init__(**kwargs)
+        self.units = units
+        self.hidden = keras.layers.Dense(units, activation="relu")
+        self.norm = keras.layers.BatchNormalization()
+        self.out = keras.layers.Dense(1)
+
+    def get_config(self):
+        return {**super().get_config(), "units": self.units}
+
+    def call(self, inputs, training=False):
+        return self.out(self.norm(self.hidden(inputs), training=training))
+
+
+def _functional(optimizer="adam", **compile_args):
+    inputs = keras.Input((4,), name="x")
+    hidden = keras.layers.Dense(6, "relu", name="hidden", kernel_regularizer="l2")(inputs)
+    hidden = keras.layers.BatchNormalization(name="norm")(hidden)
+    hidden = keras.layers.Dropout(0.4, seed=7)(hidden)
+    model = keras.Model(inputs, keras.layers.Dense(1, "sigmoid", name="out")(hidden))
+    model.compile(optimizer, "binary_crossentropy", **(compile_args or {"metrics": ["accuracy"]}))
+    return model
+
+
+def _sequential():
+    model = keras.Sequential(
+        [keras.layers.Dense(5, "tanh", name="a"), keras.layers.Dense(1, name="b")]
+    )
+    model.build((None, 4))
+    model.compile(keras.optimizers.SGD(0.1, momentum=0.9, nesterov=True), "mse", metrics=["mae"])
+    return model
+
+
+def _subclassed():
+    model = Tower(3)
+    model(_X[:1])
+    model.compile("adam", "mse", metrics=["mae", keras.metrics.R2Score()])
+    return model
+
+
+def _recurrent():
+    inputs = keras.Input((4,), name="x")
+    sequence = keras.layers.Reshape((2, 2))(inputs)
+    state = keras.layers.LSTM(3, dropout=0.3, recurrent_dropout=0.2, name="lstm")(sequence)
+    model = keras.Model(inputs, keras.layers.Dense(1, name="out")(state))
+    model.compile("rmsprop", "mse", metrics=["mae"])
+    return model
+
+
+def _frozen_inside():
+    inner = keras.Sequential(
+        [
+            keras.Input((4,)),
+            keras.layers.Dense(4, name="inner"),
+            keras.layers.BatchNormalization(name="inner_norm"),
+        ],
+        name="base",
+    )
+    inner.layers[1].trainable = False
+    inner.layers[0].trainable = False
+    inputs = keras.Input((4,), name="x")
+    model = keras.Model(inputs, keras.layers.Dense(1, name="out")(inner(inputs)))
+    model.compile("adam", "mse", metrics=["mae"])
+    return model
+
+
+def _own_functions():
+    """Objects that no configuration could hold: a function, a loss object, a metric object."""
+
+    def own(labels, predictions):
+        return tf.reduce_mean(tf.abs(labels - predictions) ** 1.5, axis=-1)
+
+    inputs = keras.Input((4,), name="x")
+    model = keras.Model(inputs, keras.layers.Dense(1, name="out")(inputs))
+    model.compile("adam", own, metrics=[keras.metrics.MeanAbsoluteError(name="error"), own])
+    return model
+
+
+_MODELS = {
+    "functional": _functional,
+    "sequential": _sequential,
+    "subclassed": _subclassed,
+    "recurrent": _recurrent,
+    "frozen inside": _frozen_inside,
+    "own functions": _own_functions,
+    "schedule": lambda: _functional(
+        keras.optimizers.Adam(keras.optimizers.schedules.ExponentialDecay(0.1, 2, 0.5))
+    ),
+    "clipnorm": lambda: _functional(keras.optimizers.SGD(0.5, clipnorm=0.01)),
+    "clipvalue": lambda: _functional(keras.optimizers.SGD(0.5, clipvalue=0.01)),
+    "global clipnorm": lambda: _functional(keras.optimizers.Adam(0.1, global_clipnorm=0.01)),
+    "accumulated": lambda: _functional(keras.optimizers.Adam(0.1, gradient_accumulation_steps=2)),
+    "moving average": lambda: _functional(
+        keras.optimizers.Adam(0.1, use_ema=True, ema_overwrite_frequency=3)
+    ),
+    "weight decay": lambda: _functional(keras.optimizers.SGD(0.1, weight_decay=0.1)),
+    **{
+        name: lambda name=name: _functional(name)
+        for name in ("adadelta", "adafactor", "adagrad", "adamax", "adamw", "ftrl", "lion", "nadam")
+    },
+}
+
+
+def _batches(x=_X, y=_Y):
+    return tf.data.Dataset.from_tensor_slices((x, y)).batch(8)
+
+
+def _assert_same_weights(model, expected, **tolerance):
+    for variable, other in zip(model.variables, expected.variables, strict=True):
+        np.testing.assert_allclose(
+            variable.numpy(), other.numpy(), err_msg=variable.path, rtol=1e-5, atol=1e-6
+        )
+
+
+def _assert_same_metrics(results, expected):
+    results = {name: value for name, value in results.items() if name != "global_step"}
+    assert results.keys() == expected.keys()
+    for name, value in expected.items():
+        assert results[name] == pytest.approx(value, rel=1e-5, abs=1e-6), name
+
+
+@pytest.mark.parametrize("name", _MODELS)
+def test_training_and_evaluation_are_those_of_keras(tmp_path, name):
+    model = _MODELS[name]()
+    untrained = model.evaluate(_batches(), verbose=0, return_dict=True)
+    estimator = est.model_to_estimator(model, model_dir=tmp_path)
+    before = [variable.numpy() for variable in model.variables]
+    _assert_same_metrics(estimator.evaluate(_batches), untrained)
+    estimator.train(_batches, steps=2)
+    estimator.train(lambda: _batches().skip(2))  # continues from the checkpoint
+    for variable, value in zip(model.variables, before, strict=True):
+        np.testing.assert_array_equal(variable.numpy(), value)
+    results = estimator.evaluate(_batches)
+    predictions = [next(iter(row.values())) for row in estimator.predict(lambda: _batches())]
+
+    model.fit(_batches(), verbose=0)
+    _assert_same_metrics(results, model.evaluate(_batches(), verbose=0, return_dict=True))
+    np.testing.assert_allclose(predictions, model.predict(_X, verbose=0), rtol=1e-5, atol=1e-6)
+    fitted = [variable.numpy() for variable in model.variables]
+    assert est.to_keras(estimator) is model
+    for variable, value in zip(model.variables, fitted, strict=True):
+        np.testing.assert_allclose(
+            variable.numpy(), value, err_msg=variable.path, rtol=1e-5, atol=1e-6
+        )
+
+
+def _two_by_two():
+    wide, deep = keras.Input((2,), name="wide"), keras.Input((2,), name="deep")
+    joined = keras.layers.Concatenate()([wide, deep])
+    value = keras.layers.Dense(1, name="value")(joined)
+    kind = keras.layers.Dense(2, "softmax", name="kind")(joined)
+    model = keras.Model([wide, deep], [value, kind])
+    model.compile(
+        "adam",
+        {"value": "mse", "kind": "sparse_categorical_crossentropy"},
+        loss_weights={"value": 0.3, "kind": 2.0},
+        metrics={"value": ["mae"], "kind": ["accuracy"]},
+        weighted_metrics={"value": ["mse"]},
+    )
+    return model
+
+
+_WIDE, _DEEP = _X[:, :2], _X[:, 2:]
+_TWO_FEATURES = {
+    "by name": {"deep": _DEEP, "wide": _WIDE},
+    "in order": (_WIDE, _DEEP),
+}
+_TWO_LABELS = {
+    "by name": {"kind": _Y, "value": _X[:, :1]},
+    "in order": (_X[:, :1], _Y),
+}
+_TWO_WEIGHTS = {
+    "none": None,
+    "one for all": _WEIGHTS,
+    "by name": {"kind": _WEIGHTS, "value": _WEIGHTS[::-1].copy()},
+}
+
+
+@pytest.mark.parametrize("weights", _TWO_WEIGHTS)
+@pytest.mark.parametrize("structure", _TWO_FEATURES)
+def test_two_inputs_and_outputs(tmp_path, structure, weights):
+    model = _two_by_two()
+    features, labels = _TWO_FEATURES[structure], _TWO_LABELS[structure]
+    if weights != "none":
+        features = {"features": features, "sample_weights": _TWO_WEIGHTS[weights]}
+    estimator = est.model_to_estimator(model, model_dir=tmp_path)
+    estimator.train(lambda: _batches(features, labels))
+    results = estimator.evaluate(lambda: _batches(features, labels))
+    predictions = list(estimator.predict(lambda: _batches(_TWO_FEATURES[structure], labels)))
+
+    for_keras = [_TWO_FEATURES["in order"], _TWO_LABELS["in order"]]
+    if weights == "by name":
+        for_keras.append((_TWO_WEIGHTS[weights]["value"], _TWO_WEIGHTS[weights]["kind"]))
+    elif weights != "none":
+        for_keras.append((_WEIGHTS, _WEIGHTS))
+    batches = tf.data.Dataset.from_tensor_slices(tuple(for_keras)).batch(8)
+    model.fit(batches, verbose=0)
+    expected = model.evaluate(batches, verbose=0, return_dict=True)
+    _assert_same_metrics(
+        results,
+        {name: expected[name] for name in expected if name not in ("value_loss", "kind_loss")},
+    )
+    assert set(predictions[0]) == {"value", "kind"}
+    for name, output in zip(
+        ("value", "kind"), model.predict([_WIDE, _DEEP], verbose=0), strict=True
+    ):
+        np.testing.assert_allclose([p[name] for p in predictions], output, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("checkpoint_format", ["checkpoint", "saver"])
+def test_an_untrained_model_is_exported_as_it_is(tmp_path, checkpoint_format):
+    model = _functional()
+    estimator = est.model_to_estimator(
+        model, model_dir=tmp_path / "model", checkpoint_format=checkpoint_format
+    )
+
+    def receiver_fn():
+        x = tf1.placeholder(tf.float32, [None, 4])
+        return est.export.ServingInputReceiver({"x": x}, {"x": x})
+
+    for _ in range(2):  # untrained, and trained
+        path = estimator.export_saved_model(str(tmp_path / "export"), receiver_fn)
+        serve = tf.saved_model.load(path.decode()).signatures["serving_default"]
+        expected = np.array([p["out"] for p in estimator.predict(_batches)])
+        np.testing.assert_allclose(serve(tf.constant(_X))["out"], expected, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(model.predict(_X, verbose=0), expected, rtol=1e-5, atol=1e-6)
+        estimator.train(_batches)
+        est.to_keras(estimator)
+
+
+def test_names_in_checkpoints_are_those_of_the_layers(tmp_path):
+    model = _functional()
+    estimator = est.model_to_estimator(model, model_dir=tmp_path, checkpoint_format="saver")
+    estimator.train(_batches, steps=1)
+    trained = ["hidden/kernel", "hidden/bias", "norm/gamma", "norm/beta", "out/kernel", "out/bias"]
+    slots = [
+        f"adam/{name.replace('/', '_')}_{slot}"
+        for name in trained
+        for slot in ("momentum", "velocity")
+    ]
+    assert set(estimator.get_variable_names()) == {
+        *trained,
+        *slots,
+        "norm/moving_mean",
+        "norm/moving_variance",
+        "seed_generator/seed_generator_state",
+        "adam/iteration",
+        "adam/learning_rate",
+        "global_step",
+    }
+
+
+def test_object_based_checkpoints_are_read_by_keras(tmp_path):
+    model = _functional()
+    config = est.RunConfig(save_checkpoints_steps=1, keep_checkpoint_max=2)
+    estimator = est.model_to_estimator(model, model_dir=str(tmp_path), config=config)
+    estimator.train(_batches, max_steps=4)
+    estimator.train(_batches, max_steps=4)  # has been reached
+    other, optimizer = _functional(), keras.optimizers.Adam()
+    optimizer.build(other.trainable_variables)
+    checkpoint = tf.train.Checkpoint(model=other, optimizer=optimizer)
+    checkpoint.restore(tf.train.latest_checkpoint(str(tmp_path))).expect_partial()
+    np.testing.assert_allclose(
+        other.predict(_X, verbose=0), est.to_keras(estimator).predict(_X, verbose=0)
+    )
+    assert optimizer.iterations.numpy() == 4
+    kept = tf.train.get_checkpoint_state(str(tmp_path)).all_model_checkpoint_paths
+    assert [path.rpartition("-")[2] for path in kept] == ["3", "4"]
+
+
+def test_a_model_is_loaded_from_a_path(tmp_path):
+    model = _functional()
+    path = str(tmp_path / "model.keras")
+    model.save(path)
+    estimator = est.model_to_estimator(keras_model_path=path, model_dir=str(tmp_path / "model"))
+    predictions = [p["out"] for p in estimator.predict(_batches)]
+    np.testing.assert_allclose(predictions, model.predict(_X, verbose=0), rtol=1e-5, atol=1e-6)
+
+
+def test_metrics_and_signatures_by_other_names(tmp_path):
+    names = {"value_mae": "error", "kind_accuracy": "hits", "value_mse": "mse"}
+    estimator = est.model_to_estimator(
+        _two_by_two(),
+        model_dir=tmp_path,
+        metric_names_map={**names, "value_mean_squared_error": "mse"},
+        export_outputs={
+            "value": est.export.RegressionOutput,
+            "kind": est.export.PredictOutput,
+        },
+    )
+    features, labels = _TWO_FEATURES["by name"], _TWO_LABELS["by name"]
+    results = estimator.evaluate(lambda: _batches(features, labels))
+    assert set(results) == {"error", "hits", "mse", "loss", "global_step"}
+    incomplete = est.model_to_estimator(_two_by_two(), metric_names_map={"value_mae": "error"})
+    with pytest.raises(ValueError, match=r"lacks.*kind_accuracy"):
+        incomplete.evaluate(lambda: _batches(features, labels))
+
+
+class OwnTraining(Tower):
+    def train_step(self, data):
+        return {}
+
+
+def _compiled(model):
+    model.compile("sgd", "mse")
+    return model
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (dict, ValueError, "Either keras_model or keras_model_path"),
+        (lambda: {"keras_model": _functional(), "keras_model_path": "x"}, ValueError, "not both"),
+        (lambda: {"keras_model": Tower(1)}, ValueError, "has not been compiled"),
+        (
+            lambda: {"keras_model": _functional(), "checkpoint_format": "h5"},
+            ValueError,
+            "checkpoint.*saver.*h5",
+        ),
+        (lambda: {"keras_model": "model.h5"}, TypeError, "must be a Keras model"),
+        (lambda: {"keras_model": _compiled(OwnTraining(1))}, ValueError, "overrides train_step"),
+    ],
+)
+def test_what_cannot_become_an_estimator_is_refused(arguments, error, message):
+    with pytest.raises(error, match=message):
+        est.model_to_estimator(**arguments())
+
+
+def test_unknown_names_of_inputs_list_those_of_the_model():
+    estimator = est.model_to_estimator(_two_by_two())
+    with pytest.raises(
+        KeyError, match=r"lacks \['deep'\].*'wide', 'deep'.*Received: \['wide', 'z'\]"
+    ):
+        list(estimator.predict(lambda: _batches({"wide": _WIDE, "z": _DEEP}, _Y)))
+    with pytest.raises(ValueError, match="takes 2 features"):
+        list(estimator.predict(lambda: _batches(_WIDE, _Y)))
+    with pytest.raises(KeyError, match=r"labels lacks \['kind'\]"):
+        estimator.train(lambda: _batches(_TWO_FEATURES["by name"], {"value": _Y}))
