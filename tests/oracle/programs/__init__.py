@@ -1,9 +1,9 @@
 """All programs and scenarios by name; each module adds its own dicts."""
 
-from tests.oracle.programs import canned, columns, heads, rnn, v1
+from tests.oracle.programs import canned, columns, heads, kmeans, rnn, sdca, v1
 from tests.oracle.programs.program import Program, Scenario
 
-_MODULES = (canned, columns, heads, rnn, v1)
+_MODULES = (canned, columns, heads, kmeans, rnn, sdca, v1)
 
 PROGRAMS: dict[str, Program] = {}
 SCENARIOS: dict[str, Scenario] = {}
