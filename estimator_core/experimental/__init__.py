@@ -3,6 +3,7 @@
 from estimator_core.canned.kmeans import KMeans
 from estimator_core.canned.rnn import RNNClassifier, RNNEstimator
 from estimator_core.experimental.call_logit_fn import call_logit_fn
+from estimator_core.experimental.in_memory_evaluator_hook import InMemoryEvaluatorHook
 from estimator_core.experimental.logit_fn_builders import (
     dnn_logit_fn_builder,
     linear_logit_fn_builder,
@@ -22,6 +23,7 @@ from estimator_core.hooks.stop_at_checkpoint_step import make_stop_at_checkpoint
 from estimator_core.sdca import LinearSDCA
 
 __all__ = [
+    "InMemoryEvaluatorHook",
     "KMeans",
     "LinearSDCA",
     "RNNClassifier",

@@ -1,0 +1,148 @@
+"""InMemoryEvaluatorHook: evaluates the model while it trains, without a checkpoint in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import summaries, tf1
+from estimator_core.arguments import checked_hooks, checked_steps
+from estimator_core.estimator import Estimator
+from estimator_core.estimator_spec import EstimatorSpec
+from estimator_core.execution import loops
+from estimator_core.mode_keys import ModeKeys
+
+
+class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
+    """Evaluates with the current variables of training: at its start, every n steps and at its end.
+
+    The evaluation has a graph and a session of its own, built once; the values of all variables are
+    handed over in memory. Local variables (those of metrics) and lookup tables start anew in each
+    evaluation. Its results go to the log and to `estimator.eval_dir(name)`.
+
+    Example:
+        >>> hook = InMemoryEvaluatorHook(estimator, eval_input_fn, every_n_iter=500)  # doctest: +SKIP
+        >>> estimator.train(input_fn, hooks=[hook], steps=2000)  # doctest: +SKIP
+
+    Args:
+        estimator: The Estimator that is trained with this hook.
+        input_fn: Input to evaluate on, as in `Estimator.evaluate`.
+        steps: Batches to evaluate; None goes to the end of the input.
+        hooks: `SessionRunHook`s called around each batch of an evaluation.
+        name: As in `Estimator.evaluate`: summaries go to `eval_<name>`.
+        every_n_iter: Training iterations between two evaluations.
+
+    Raises:
+        TypeError: `estimator` is none.
+        ValueError: `every_n_iter` or `steps` is not above 0, or the Estimator trains in a cluster of
+            several tasks. Once training begins: its graph lacks a variable that evaluation has.
+
+    Source: `tf.estimator.experimental.InMemoryEvaluatorHook`. Ours does not evaluate a second time at
+    the end when the last evaluation was at the last step.
+    """
+
+    def __init__(
+        self,
+        estimator: Estimator,
+        input_fn: Callable[..., Any],
+        steps: int | None = None,
+        hooks: Sequence[Any] | None = None,
+        name: str | None = None,
+        every_n_iter: int = 100,
+    ):
+        if not isinstance(estimator, Estimator):
+            raise TypeError(f"estimator must be an Estimator. Received: estimator={estimator!r}")
+        if every_n_iter is None or every_n_iter <= 0:
+            raise ValueError(f"every_n_iter must be above 0. Received: every_n_iter={every_n_iter}")
+        if estimator.config.num_ps_replicas > 0 or estimator.config.num_worker_replicas > 1:
+            raise ValueError(
+                "InMemoryEvaluatorHook supports only a single machine: in a cluster, let the evaluator "
+                "task of train_and_evaluate evaluate. Received: "
+                f"cluster={estimator.config.cluster_spec.as_dict()}"
+            )
+        checked_steps(steps=steps)
+        self._estimator = estimator
+        self._input_fn = input_fn
+        self._steps = steps
+        self._hooks = checked_hooks(hooks)
+        self._name = name
+        self._every_n_iter = every_n_iter
+        self._iterations = 0
+        self._evaluated_at: int | None = None
+
+    def begin(self) -> None:
+        """Builds the graph of evaluation, next to that of training."""
+        self._iterations = 0
+        self._evaluated_at = None
+        graph = tf1.get_default_graph()
+        # What reads a variable: for one with a copy on each device, that is new operations.
+        self._sources = {
+            variable.op.name: graph.as_graph_element(variable)
+            for variable in tf1.global_variables()
+        }
+        program = self._estimator._program(
+            ModeKeys.EVAL, self._input_fn, None, self._hooks, _evaluation_fetches
+        )
+        with program.graph.as_default(), program.execution.scope():
+            variables = {variable.op.name: variable for variable in tf1.global_variables()}
+            self._check_sources(variables)
+            self._values = {
+                name: tf1.placeholder(variable.dtype.base_dtype, variable.shape)
+                for name, variable in variables.items()
+            }
+            assigned = [variables[name].assign(value) for name, value in self._values.items()]
+            self._feed: dict[Any, Any] = {}
+            scaffold = program.spec.scaffold
+            program.spec = program.spec._replace(
+                scaffold=tf1.train.Scaffold(
+                    init_op=tf.group(*assigned),
+                    init_feed_dict=self._feed,
+                    ready_op=scaffold.ready_op,
+                    ready_for_local_init_op=scaffold.ready_for_local_init_op,
+                    local_init_op=scaffold.local_init_op,
+                    summary_op=scaffold.summary_op,
+                )
+            )
+        self._program = program
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Evaluates the model from which training starts."""
+        del coord
+        self._evaluate(session)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Evaluates when it is time."""
+        del run_values
+        self._iterations += 1
+        if self._iterations % self._every_n_iter == 0:
+            self._evaluate(run_context.session)
+
+    def end(self, session: Any) -> None:
+        """Evaluates the model that training ends with."""
+        if self._evaluated_at != self._iterations:
+            self._evaluate(session)
+
+    def _check_sources(self, names: Any) -> None:
+        missing = sorted(set(names) - set(self._sources))
+        if missing:
+            raise ValueError(
+                "Evaluation has variables that the graph of training lacks, so that they have no "
+                "values: create them in every mode of model_fn, or make them local variables. "
+                f"Received: {missing}"
+            )
+
+    def _evaluate(self, session: Any) -> None:
+        current = session.run({name: self._sources[name] for name in self._values})
+        self._feed.update({self._values[name]: value for name, value in current.items()})
+        results = loops.evaluate(self._program, self._steps, self._hooks)
+        step = int(results[tf1.GraphKeys.GLOBAL_STEP])
+        summaries.write_evaluation(self._estimator.eval_dir(self._name), results, step)
+        self._evaluated_at = self._iterations
+
+
+def _evaluation_fetches(spec: EstimatorSpec) -> tuple[dict[str, Any], Any]:
+    values = {name: value for name, (value, _) in spec.eval_metric_ops.items()}
+    values[tf1.GraphKeys.GLOBAL_STEP] = tf1.train.get_global_step()
+    return values, tf.group(*(update for _, update in spec.eval_metric_ops.values()))

@@ -1,0 +1,154 @@
+import os
+
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+from estimator_core.summaries import read_evaluations
+
+tf1 = tf.compat.v1
+
+
+def evaluations_of(estimator, name=None):
+    """Returns (loss, mae) by global step, as the hook has written them."""
+    return {
+        step: (values["loss"], values["mae"])
+        for step, values in read_evaluations(estimator.eval_dir(name)).items()
+    }
+
+
+def expected(step):
+    """The model of conftest has w = 2 - 2 / 2^step.
+
+    Batches x = [1, 2] and [3] with labels 0 have the losses 2.5 w^2 and 9 w^2, of mean 5.75 w^2; the
+    mean absolute error of the three examples is 2 w.
+    """
+    w = 2.0 - 2.0 / 2.0**step
+    return pytest.approx((5.75 * w * w, 2.0 * w))
+
+
+def test_evaluates_at_the_start_every_n_iterations_and_at_the_end(
+    make_estimator, input_fn, eval_input_fn
+):
+    estimator = make_estimator()
+    hook = est.experimental.InMemoryEvaluatorHook(
+        estimator, eval_input_fn, every_n_iter=3, name="mem"
+    )
+    estimator.train(input_fn, hooks=[hook], steps=8)
+    seen = evaluations_of(estimator, "mem")
+    assert list(seen) == [0, 3, 6, 8]
+    for step, values in seen.items():
+        assert values == expected(step), step
+
+
+def test_a_hook_serves_a_second_training(make_estimator, input_fn, eval_input_fn):
+    estimator = make_estimator()
+    hook = est.experimental.InMemoryEvaluatorHook(estimator, eval_input_fn, every_n_iter=2)
+    estimator.train(input_fn, hooks=[hook], steps=2)
+    estimator.train(input_fn, hooks=[hook], steps=1)
+    seen = evaluations_of(estimator)
+    assert list(seen) == [0, 2, 3]
+    assert seen[3] == expected(3)
+
+
+def test_needs_no_checkpoints_and_writes_none(make_estimator, input_fn, eval_input_fn):
+    estimator = make_estimator(save_checkpoints_secs=None)
+    hook = est.experimental.InMemoryEvaluatorHook(estimator, eval_input_fn)
+    estimator.train(input_fn, hooks=[hook], steps=1)
+    assert evaluations_of(estimator)[1] == expected(1)
+    assert estimator.latest_checkpoint() is None
+    assert not [name for name in os.listdir(estimator.eval_dir()) if "ckpt" in name]
+
+
+def test_steps_and_hooks(make_estimator, input_fn, eval_input_fn):
+    class CountBatches(est.SessionRunHook):
+        batches = 0
+
+        def after_run(self, run_context, run_values):
+            self.batches += 1
+
+    counter = CountBatches()
+    estimator = make_estimator()
+    hook = est.experimental.InMemoryEvaluatorHook(
+        estimator, eval_input_fn, steps=1, hooks=[counter]
+    )
+    estimator.train(input_fn, hooks=[hook], steps=1)
+    assert counter.batches == 2  # one at the start, one at the end
+    # After one step w = 1, and the first batch alone has the loss 2.5.
+    assert evaluations_of(estimator)[1] == pytest.approx((2.5, 1.5))
+
+
+def test_lookup_tables_batch_normalization_and_partitions(tmp_path):
+    """What evaluate says of the last checkpoint is what the hook said of the same variables."""
+    kind = tf.feature_column.categorical_column_with_vocabulary_list("kind", ["wood", "steel"])
+    columns = [
+        tf.feature_column.numeric_column("size"),
+        tf.feature_column.embedding_column(kind, 2),
+    ]
+
+    def input_fn():
+        features = {"size": [1.0, -1.0, 3.0], "kind": ["steel", "wood", "glass"]}
+        return tf.data.Dataset.from_tensors((features, [1, 0, 1])).repeat(4)
+
+    estimator = est.v1.DNNClassifier(
+        [4],
+        columns,
+        model_dir=str(tmp_path),
+        batch_norm=True,
+        input_layer_partitioner=tf1.fixed_size_partitioner(2),
+    )
+    hook = est.experimental.InMemoryEvaluatorHook(estimator, input_fn, name="mem")
+    estimator.train(input_fn, hooks=[hook])
+    results = estimator.evaluate(input_fn)
+    seen = read_evaluations(estimator.eval_dir("mem"))
+    assert list(seen) == [0, 4]
+    assert seen[0]["loss"] != pytest.approx(seen[4]["loss"])
+    for key, value in seen[4].items():
+        assert value == pytest.approx(results[key], rel=1e-6), key
+
+
+def test_training_on_two_devices(make_estimator, input_fn, eval_input_fn):
+    """Both replicas see the batch that one would, and the gradient is their mean."""
+    strategy = tf.distribute.MirroredStrategy(
+        ["/cpu:0", "/cpu:1"], cross_device_ops=tf.distribute.ReductionToOneDevice()
+    )
+    estimator = make_estimator(train_distribute=strategy)
+    hook = est.experimental.InMemoryEvaluatorHook(estimator, eval_input_fn, every_n_iter=2)
+    estimator.train(input_fn, hooks=[hook], steps=3)
+    seen = evaluations_of(estimator)
+    assert list(seen) == [0, 2, 3]
+    for step, values in seen.items():
+        assert values == expected(step), step
+
+
+def test_a_variable_of_evaluation_alone(tmp_path):
+    def model_fn(features, labels, mode):
+        weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+        if mode == est.ModeKeys.EVAL:
+            tf1.get_variable("offset", [], initializer=tf1.zeros_initializer())
+        loss = tf.reduce_mean(tf.square(weight * features["x"] - labels))
+        train_op = tf1.train.get_global_step().assign_add(1)
+        return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    def input_fn():
+        return tf.data.Dataset.from_tensors(({"x": [1.0]}, [2.0]))
+
+    estimator = est.Estimator(model_fn, model_dir=str(tmp_path))
+    hook = est.experimental.InMemoryEvaluatorHook(estimator, input_fn)
+    with pytest.raises(ValueError, match=r"that the graph of training lacks(.|\n)*\['offset'\]"):
+        estimator.train(input_fn, hooks=[hook])
+
+
+def test_refuses_what_cannot_work(make_estimator, input_fn, monkeypatch):
+    make_hook = est.experimental.InMemoryEvaluatorHook
+    with pytest.raises(TypeError, match="must be an Estimator"):
+        make_hook(None, input_fn)
+    with pytest.raises(ValueError, match="every_n_iter"):
+        make_hook(make_estimator(), input_fn, every_n_iter=0)
+    with pytest.raises(ValueError, match="steps > 0"):
+        make_hook(make_estimator(), input_fn, steps=0)
+    cluster = '{"chief": ["a:1"], "ps": ["b:1"], "worker": ["c:1"]}'
+    task = '{"type": "chief", "index": 0}'
+    monkeypatch.setenv("TF_CONFIG", f'{{"cluster": {cluster}, "task": {task}}}')
+    with pytest.raises(ValueError, match="only a single machine"):
+        make_hook(make_estimator(), input_fn)
