@@ -152,17 +152,23 @@ def unroll(cell: Cell, inputs: tf.Tensor, mask: tf.Tensor, return_sequences: boo
         return_sequences: Whether to return `[batch_size, max_length, units]`, or the output of the
             last step, `[batch_size, units]`.
     """
-    projected = tf.transpose(cell.project(inputs), [1, 0, 2])
-    steps_first_mask = tf.transpose(mask)[..., tf.newaxis]
-    max_length, batch_size = tf.shape(projected)[0], tf.shape(projected)[1]
-    states = [tf.zeros([batch_size, cell.units]) for _ in range(cell.num_states)]
-    outputs = tf.TensorArray(
-        tf.float32, max_length if return_sequences else 0, element_shape=[None, cell.units]
+    max_length = tf.shape(mask)[1]
+    # A batch of empty sequences gets a step of padding: arrays without elements can't be stacked.
+    padding = tf.cast(tf.equal(max_length, 0), tf.int32)
+    inputs = tf.pad(inputs, [[0, 0], [0, padding], [0, 0]])
+    steps_first_mask = tf.transpose(tf.pad(mask, [[0, 0], [0, padding]]))[..., tf.newaxis]
+    num_steps = max_length + padding
+
+    # Arrays, as the gradient of a slice would be as large as all steps together.
+    projected = tf.TensorArray(tf.float32, num_steps).unstack(
+        tf.transpose(cell.project(inputs), [1, 0, 2])
     )
+    outputs = tf.TensorArray(tf.float32, num_steps if return_sequences else 0)
+    states = [tf.zeros([tf.shape(mask)[0], cell.units]) for _ in range(cell.num_states)]
 
     def body(step: tf.Tensor, states: list[tf.Tensor], outputs: Any) -> tuple[Any, ...]:
         is_valid = steps_first_mask[step]
-        new = cell.step(projected[step], states)
+        new = cell.step(projected.read(step), states)
         states = [
             tf.ensure_shape(tf.where(is_valid, after, before), before.shape)
             for after, before in zip(new, states, strict=True)
@@ -172,9 +178,11 @@ def unroll(cell: Cell, inputs: tf.Tensor, mask: tf.Tensor, return_sequences: boo
         return step + 1, states, outputs
 
     _, states, outputs = tf.while_loop(
-        lambda step, *_: step < max_length,
+        lambda step, *_: step < num_steps,
         body,
         (tf.constant(0), states, outputs),
-        maximum_iterations=max_length,
+        maximum_iterations=num_steps,
     )
-    return tf.transpose(outputs.stack(), [1, 0, 2]) if return_sequences else states[0]
+    if not return_sequences:
+        return states[0]
+    return tf.transpose(outputs.stack(), [1, 0, 2])[:, :max_length]

@@ -112,15 +112,22 @@ def test_initial_values_are_those_of_keras(cell_type):
         assert not bias.any()
 
 
-def test_only_empty_sequences():
-    def nothing():
-        return {"value": tf.RaggedTensor.from_row_lengths(tf.constant([], tf.float32), [0, 0])}
-
-    logits, mask, _ = run(SIMPLE, rnn_units=[1], make_features=nothing)
-    assert logits.tolist() == [[1.0], [1.0]]
-    assert mask.shape == (2, 0)
-    logits, _, _ = run(SIMPLE, rnn_units=[1], make_features=nothing, return_sequences=True)
-    assert logits.shape == (2, 0, 1)
+@pytest.mark.parametrize("return_sequences", [False, True])
+def test_only_empty_sequences(return_sequences):
+    """As when a request holds a single example without a token: its size is known late."""
+    with tf.Graph().as_default():
+        values = tf.RaggedTensor.from_row_lengths(
+            tf.constant([], tf.float32), tf1.placeholder_with_default([0, 0], [None])
+        )
+        logit_fn = rnn_logit_fn_builder(
+            1, [VALUE], rnn_units=[2], return_sequences=return_sequences
+        )
+        logits = logit_fn({"value": values}, "train").logits
+        gradients = tf.gradients(tf.reduce_sum(logits), tf1.trainable_variables())
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            assert session.run(logits).tolist() == ([[], []] if return_sequences else [[0.0]] * 2)
+            assert not any(gradient.any() for gradient in session.run(gradients[:3]))
 
 
 def test_names_of_variables():
