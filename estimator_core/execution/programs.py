@@ -140,10 +140,14 @@ def _without_number(name: str) -> str:
 
 
 def _state_of(checkpoint_path: str | None) -> Any:
-    """Returns what changes when other variables are at a checkpoint's path."""
+    """Returns what changes when other variables are at a checkpoint's path.
+
+    The index file has the checksum of every tensor.
+    """
     if checkpoint_path is None:
         return None
     index = f"{checkpoint_path}.index"
     if not tf.io.gfile.exists(index):
         return checkpoint_path
-    return checkpoint_path, tf.io.gfile.stat(index).mtime_nsec
+    with tf.io.gfile.GFile(index, "rb") as file:
+        return checkpoint_path, hashlib.sha256(file.read()).digest()

@@ -46,7 +46,7 @@ class ReplicasInSync(Execution):
                 f"train_distribute and eval_distribute out to run on one device. Received: {strategy!r}"
             )
         self._strategy = strategy
-        self._in_process = SingleDevice(session_config)
+        self._in_process = SingleDevice(_with_all_cpus(session_config))
         self.num_replicas = strategy.num_replicas_in_sync
 
     def scope(self) -> contextlib.AbstractContextManager[Any]:
@@ -110,6 +110,22 @@ class ReplicasInSync(Execution):
         return self._in_process.session_creator(
             scaffold, checkpoint_dir=checkpoint_dir, checkpoint_path=checkpoint_path
         )
+
+
+def _with_all_cpus(session_config: Any) -> Any:
+    """Returns the configuration for sessions that see every logical CPU device.
+
+    By default a session sees one, and soft placement would put all replicas there; an all-reduce of
+    replicas on one device waits for ever.
+    """
+    config = tf1.ConfigProto()
+    if session_config is not None:
+        config.CopyFrom(session_config)
+    else:
+        config.allow_soft_placement = True
+    if "CPU" not in config.device_count:
+        config.device_count["CPU"] = len(tf.config.list_logical_devices("CPU"))
+    return config
 
 
 def _combined(specs: Sequence[EstimatorSpec]) -> EstimatorSpec:

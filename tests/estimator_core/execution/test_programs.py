@@ -1,0 +1,169 @@
+"""Evaluation and prediction build a graph once, and never answer from a stale one."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+
+tf1 = tf.compat.v1
+
+
+@pytest.fixture
+def calls():
+    """Modes in which model_fn was called."""
+    return []
+
+
+@pytest.fixture
+def estimator(tmp_path, calls):
+    """prediction = weight * x; the weight counts the training steps."""
+
+    def model_fn(features, mode):
+        calls.append(mode)
+        weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+        predictions = weight * features["x"]
+        step = tf1.train.get_global_step()
+        return est.EstimatorSpec(
+            mode,
+            predictions={"y": predictions},
+            loss=tf.reduce_sum(predictions),
+            train_op=tf.group(weight.assign_add(1.0), step.assign_add(1)),
+            eval_metric_ops={"mean": tf1.metrics.mean(predictions)},
+        )
+
+    estimator = est.Estimator(model_fn, str(tmp_path))
+    estimator.train(lambda: features([1.0]).repeat(), steps=1)
+    return estimator
+
+
+def features(values):
+    return tf.data.Dataset.from_tensor_slices({"x": values}).batch(2)
+
+
+def predicted(estimator, values):
+    return [row["y"] for row in estimator.predict(lambda: features(values))]
+
+
+def test_the_same_input_is_evaluated_with_one_graph(estimator, calls):
+    results = [estimator.evaluate(lambda: features([1.0, 2.0, 6.0])) for _ in range(3)]
+    assert [result["mean"] for result in results] == [3.0, 3.0, 3.0]
+    assert calls.count("eval") == 1
+
+
+def test_a_new_checkpoint_is_reloaded_into_the_kept_graph(estimator, calls):
+    assert predicted(estimator, [1.0, 2.0]) == [1.0, 2.0]
+    newer = est.Estimator(estimator.model_fn, estimator.model_dir)
+    newer.train(lambda: features([1.0]).repeat(), steps=1)
+    assert predicted(estimator, [1.0, 2.0]) == [2.0, 4.0]
+    assert calls.count("infer") == 1
+
+
+def test_a_checkpoint_written_anew_under_the_same_name_is_reloaded(estimator):
+    assert predicted(estimator, [1.0]) == [1.0]
+    path = estimator.latest_checkpoint()
+    reader = tf.train.load_checkpoint(path)
+    names = sorted(reader.get_variable_to_shape_map())
+    values = [reader.get_tensor(name) + (name == "weight") * np.float32(4.0) for name in names]
+    values = [
+        value.astype(reader.get_tensor(name).dtype)
+        for name, value in zip(names, values, strict=True)
+    ]
+    tf.raw_ops.SaveV2(
+        prefix=path, tensor_names=names, shape_and_slices=[""] * len(names), tensors=values
+    )
+    assert predicted(estimator, [1.0]) == [5.0]
+
+
+def test_other_input_is_never_answered_from_the_kept_graph(estimator, calls):
+    assert predicted(estimator, [1.0]) == [1.0]
+    assert predicted(estimator, [3.0]) == [3.0]
+    assert calls.count("infer") == 2
+
+
+def test_input_that_python_makes_is_asked_for_anew(estimator):
+    numbers = iter([1.0, 5.0])
+
+    def input_fn():
+        return tf.data.Dataset.from_generator(lambda: [next(numbers)], tf.float32).map(
+            lambda x: {"x": x[None]}
+        )
+
+    seen = [row["y"] for _ in range(2) for row in estimator.predict(input_fn)]
+    assert seen == [1.0, 5.0]
+
+
+def test_two_predictions_at_once_do_not_share_a_session(estimator):
+    def rows():
+        return estimator.predict(lambda: features([1.0, 2.0, 3.0]))
+
+    pairs = [(left["y"], right["y"]) for left, right in zip(rows(), rows(), strict=True)]
+    assert pairs == [(1.0, 1.0), (2.0, 2.0), (3.0, 3.0)]
+
+
+def test_a_prediction_left_halfway_leaves_the_next_one_whole(estimator, calls):
+    rows = estimator.predict(lambda: features([1.0, 2.0, 3.0]))
+    next(rows)
+    rows.close()
+    assert predicted(estimator, [1.0, 2.0, 3.0]) == [1.0, 2.0, 3.0]
+    assert calls.count("infer") == 1
+
+
+def test_code_between_two_predictions_is_eager(estimator):
+    for row in estimator.predict(lambda: features([1.0, 2.0])):
+        assert tf.executing_eagerly()
+        assert (tf.constant(1.0) + row["y"]).numpy() == row["y"] + 1.0
+
+
+def test_predict_keys_may_change_from_call_to_call(estimator):
+    assert predicted(estimator, [1.0]) == [1.0]
+    with pytest.raises(ValueError, match="at least one output"):
+        list(estimator.predict(lambda: features([1.0]), predict_keys="z"))
+    assert predicted(estimator, [1.0]) == [1.0]
+
+
+def test_hooks_always_get_a_graph_that_they_may_add_to(estimator, calls):
+    class AddsToTheGraph(est.SessionRunHook):
+        def begin(self):
+            self.two = tf.constant(2.0)
+
+        def before_run(self, run_context):
+            return est.SessionRunArgs(self.two)
+
+    for _ in range(2):
+        estimator.evaluate(lambda: features([1.0]), hooks=[AddsToTheGraph()])
+    assert calls.count("eval") == 2
+
+
+def test_lookup_tables_of_a_kept_graph_are_filled_again(tmp_path):
+    column = tf.feature_column.categorical_column_with_vocabulary_list("k", ["a", "b"])
+    indicator = tf.feature_column.indicator_column(column)
+    estimator = est.DNNClassifier([2], [indicator], model_dir=str(tmp_path))
+
+    def input_fn():
+        return tf.data.Dataset.from_tensors(({"k": [["a"], ["b"]]}, [[0], [1]]))
+
+    estimator.train(input_fn)
+    first, second = (estimator.evaluate(input_fn) for _ in range(2))
+    assert first == second
+
+
+def test_with_a_seed_each_evaluation_draws_the_same_numbers(tmp_path):
+    def model_fn(features, labels, mode):
+        noise = tf.random.uniform([])
+        step = tf1.train.get_global_step()
+        return est.EstimatorSpec(
+            mode,
+            loss=tf.reduce_sum(features["x"]),
+            train_op=step.assign_add(1),
+            eval_metric_ops={"noise": tf1.metrics.mean(noise)},
+        )
+
+    config = est.RunConfig(model_dir=str(tmp_path), tf_random_seed=3)
+    estimator = est.Estimator(model_fn, config=config)
+
+    def input_fn():
+        return tf.data.Dataset.from_tensors(({"x": [1.0]}, [1.0]))
+
+    estimator.train(input_fn)
+    assert estimator.evaluate(input_fn) == estimator.evaluate(input_fn)

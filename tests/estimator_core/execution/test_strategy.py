@@ -1,0 +1,202 @@
+"""Estimators on two devices. Each replica takes a batch of its own.
+
+The numbers of LinearRegressor and of the model_fn are what tf.estimator 2.15 gives for the same
+programs (MirroredStrategy over two logical CPU devices, ReductionToOneDevice).
+"""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+
+tf1 = tf.compat.v1
+
+
+@pytest.fixture
+def strategy():
+    return tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
+
+
+@pytest.fixture
+def config(strategy, tmp_path):
+    return est.RunConfig(
+        model_dir=str(tmp_path),
+        train_distribute=strategy,
+        eval_distribute=strategy,
+        log_step_count_steps=1,
+    )
+
+
+def input_fn():
+    """x = 1 .. 6, twice, labels 2 x: six batches of two."""
+    x = np.arange(1.0, 7.0, dtype=np.float32)[:, None]
+    return tf.data.Dataset.from_tensor_slices(({"x": x}, 2.0 * x)).repeat(2).batch(2)
+
+
+def weight_model_fn(features, labels, mode):
+    weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+    predictions = weight * features["x"]
+    if mode == est.ModeKeys.PREDICT:
+        return est.EstimatorSpec(mode, predictions=predictions)
+    loss = tf.reduce_mean(tf.square(predictions - labels))
+    optimizer = tf1.train.GradientDescentOptimizer(0.01)
+    return est.EstimatorSpec(
+        mode,
+        predictions=predictions,
+        loss=loss,
+        train_op=optimizer.minimize(loss, tf1.train.get_global_step()),
+        eval_metric_ops={"mae": tf1.metrics.mean_absolute_error(labels, predictions)},
+    )
+
+
+def test_a_model_fn_takes_the_mean_gradient_of_the_replicas(config, caplog):
+    estimator = est.Estimator(weight_model_fn, config=config)
+    with caplog.at_level("INFO", logger="tensorflow"):
+        estimator.train(input_fn)
+    assert estimator.get_variable_value("global_step") == 3
+    assert estimator.get_variable_value("weight") == pytest.approx(1.35077, rel=1e-5)
+    lines = [record.getMessage() for record in caplog.records]
+    losses = [line for line in lines if line.startswith("loss = ")]
+    assert losses[0] == "loss = 30.0, step = 0"
+    assert losses[1].startswith("loss = 47.68")
+    assert "step = 2" in losses[2]
+    metrics = estimator.evaluate(input_fn)
+    assert metrics["mae"] == pytest.approx(2.272305, rel=1e-5)
+    assert metrics["loss"] == pytest.approx(6.392744, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("loss_reduction", "weight", "bias", "eval_loss"),
+    [
+        ("sum_over_batch_size", 201.44002, 42.72, 664739.75),
+        ("sum", 21083.842, 4422.72, 14825936000.0),
+    ],
+)
+def test_a_canned_estimator(config, loss_reduction, weight, bias, eval_loss):
+    column = tf.feature_column.numeric_column("x")
+    estimator = est.LinearRegressor(
+        [column], optimizer="SGD", loss_reduction=loss_reduction, config=config
+    )
+    estimator.train(input_fn)
+    variables = {
+        name: estimator.get_variable_value(name) for name in estimator.get_variable_names()
+    }
+    np.testing.assert_allclose(variables["linear/linear_model/x/weights"], [[weight]], rtol=1e-5)
+    np.testing.assert_allclose(variables["linear/linear_model/bias_weights"], [bias], rtol=1e-5)
+    assert set(variables) == {
+        "global_step",
+        "linear/linear_model/x/weights",
+        "linear/linear_model/bias_weights",
+        "training/SGD/decay",
+        "training/SGD/learning_rate",
+        "training/SGD/momentum",
+    }
+    assert estimator.evaluate(input_fn)["loss"] == pytest.approx(eval_loss, rel=1e-5)
+
+
+def test_a_model_dir_goes_on_with_another_number_of_devices(config):
+    estimator = est.Estimator(weight_model_fn, config=config)
+    estimator.train(input_fn, steps=2)
+    on_one = est.Estimator(weight_model_fn, model_dir=estimator.model_dir)
+    on_one.train(input_fn, steps=1)
+    estimator.train(input_fn, steps=1)
+    assert estimator.get_variable_value("global_step") == 4
+    rows = list(estimator.predict(input_fn))
+    weight = estimator.get_variable_value("weight")
+    np.testing.assert_allclose(rows[:2], [[weight], [2 * weight]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("optimizer", ["Adagrad", "Adam", "Ftrl", "RMSProp"])
+def test_two_replicas_with_half_the_batch_learn_what_one_does(strategy, tmp_path, optimizer):
+    """The mean loss over 2 x 3 examples is that over one batch of 6."""
+    columns = [
+        tf.feature_column.numeric_column("x"),
+        tf.feature_column.embedding_column(
+            tf.feature_column.categorical_column_with_identity("i", 3),
+            2,
+            initializer=tf1.initializers.constant(0.5),
+        ),
+    ]
+
+    def examples(batch_size):
+        def make():
+            x = np.linspace(-1.0, 1.0, 12, dtype=np.float32)[:, None]
+            i = np.arange(12, dtype=np.int64)[:, None] % 3
+            return tf.data.Dataset.from_tensor_slices(({"x": x, "i": i}, 3 * x)).batch(batch_size)
+
+        return make
+
+    trained = []
+    for name, distribute, batch_size in (("one", None, 6), ("two", strategy, 3)):
+        config = est.RunConfig(
+            model_dir=str(tmp_path / name), train_distribute=distribute, tf_random_seed=1
+        )
+        head = est.RegressionHead()
+        estimator = est.DNNEstimator(
+            head, [], columns, optimizer=optimizer, config=config, activation_fn=None
+        )
+        # Both start from the same weights, which the random initializer would not give them.
+        if trained:
+            warm = est.WarmStartSettings(trained[0].model_dir + "-start")
+            estimator = est.DNNEstimator(
+                head, [], columns, optimizer=optimizer, config=config, warm_start_from=warm
+            )
+        else:
+            start = est.DNNEstimator(
+                head, [], columns, optimizer="SGD", model_dir=estimator.model_dir + "-start"
+            )
+            start.train(examples(6), steps=1)
+            estimator = est.DNNEstimator(
+                head,
+                [],
+                columns,
+                optimizer=optimizer,
+                config=config,
+                warm_start_from=start.model_dir,
+            )
+        trained.append(estimator.train(examples(batch_size)))
+    one, two = trained
+    assert one.get_variable_names() == two.get_variable_names()
+    for name in one.get_variable_names():
+        np.testing.assert_allclose(
+            two.get_variable_value(name),
+            one.get_variable_value(name),
+            rtol=1e-5,
+            atol=1e-7,
+            err_msg=name,
+        )
+
+
+def test_early_stopping_stops_all_replicas(config):
+    estimator = est.Estimator(weight_model_fn, config=config.replace(save_checkpoints_steps=1))
+    stop = est.experimental.make_early_stopping_hook(
+        estimator,
+        lambda: estimator.latest_checkpoint().endswith("-2"),
+        run_every_secs=None,
+        run_every_steps=1,
+    )
+    estimator.train(lambda: input_fn().repeat(), hooks=[stop], max_steps=20)
+    assert 2 <= estimator.get_variable_value("global_step") <= 4
+
+
+def test_train_and_evaluate_with_a_best_exporter(config):
+    estimator = est.LinearRegressor(
+        [tf.feature_column.numeric_column("x")], optimizer="Ftrl", config=config
+    )
+    receiver_fn = est.export.build_raw_serving_input_receiver_fn(
+        {"x": tf.TensorSpec([None, 1], tf.float32)}
+    )
+    metrics, exports = est.train_and_evaluate(
+        estimator,
+        est.TrainSpec(lambda: input_fn().repeat(), max_steps=5),
+        est.EvalSpec(input_fn, exporters=est.BestExporter(serving_input_receiver_fn=receiver_fn)),
+    )
+    assert metrics["global_step"] == 5
+    assert tf.saved_model.contains_saved_model(tf.compat.as_str(exports[0]))
+
+
+def test_input_that_is_no_dataset_is_refused(config):
+    estimator = est.Estimator(weight_model_fn, config=config)
+    with pytest.raises(ValueError, match=r"must return a tf.data.Dataset"):
+        estimator.train(lambda: ({"x": tf.ones([1, 1])}, tf.ones([1, 1])))

@@ -1,0 +1,60 @@
+import logging
+
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+
+tf1 = tf.compat.v1
+
+
+def model_fn(features, labels, mode):
+    """loss = log(x), which is NaN for a negative x."""
+    step = tf1.train.get_global_step()
+    loss = tf.reduce_sum(tf.math.log(features["x"]), name="log_of_x")
+    with tf.control_dependencies([loss]):
+        return est.EstimatorSpec(mode, loss=loss, train_op=step.assign_add(1))
+
+
+def input_fn(*values):
+    return lambda: tf.data.Dataset.from_tensor_slices(({"x": list(values)}, [0.0] * len(values)))
+
+
+def test_a_nan_loss_names_its_tensor_and_step_and_loses_nothing(tmp_path):
+    config = est.RunConfig(model_dir=str(tmp_path), save_checkpoints_steps=1)
+    estimator = est.Estimator(model_fn, config=config)
+    with pytest.raises(est.NanLossDuringTrainingError, match=r"'log_of_x:0' at global step 3"):
+        estimator.train(input_fn(1.0, 2.0, -1.0, 1.0))
+    assert estimator.get_variable_value("global_step") == 2
+
+
+def test_loss_and_step_before_the_update_are_logged_at_intervals(tmp_path, caplog):
+    config = est.RunConfig(model_dir=str(tmp_path), log_step_count_steps=2)
+    with caplog.at_level(logging.INFO, logger="tensorflow"):
+        est.Estimator(model_fn, config=config).train(input_fn(1.0, 2.0, 1.0, 2.0, 1.0))
+    lines = [record.getMessage() for record in caplog.records]
+    lines = [line.split(" (")[0] for line in lines if line.startswith("loss = ")]
+    assert lines == ["loss = 0.0, step = 0", "loss = 0.0, step = 2", "loss = 0.0, step = 4"]
+
+
+def test_input_that_ends_before_max_steps_is_said(tmp_path, caplog):
+    estimator = est.Estimator(model_fn, str(tmp_path))
+    estimator.train(input_fn(1.0, 2.0, 3.0), max_steps=10)
+    assert "The input ended at global step 3, before steps=None, max_steps=10." in caplog.text
+
+
+def test_the_end_of_the_input_is_no_warning_when_it_is_what_ends_training(tmp_path, caplog):
+    est.Estimator(model_fn, str(tmp_path)).train(input_fn(1.0, 2.0, 3.0))
+    assert "The input ended" not in caplog.text
+
+
+def test_an_error_of_the_graph_says_at_which_step(tmp_path, caplog):
+    def failing_model_fn(features, labels, mode):
+        x = tf.debugging.check_numerics(1.0 / features["x"], "1 / x", name="inverse_of_x")
+        step = tf1.train.get_global_step()
+        return est.EstimatorSpec(mode, loss=tf.reduce_sum(x), train_op=step.assign_add(1))
+
+    estimator = est.Estimator(failing_model_fn, str(tmp_path))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="inverse_of_x"):
+        estimator.train(input_fn(1.0, 2.0, 0.0))
+    assert "Training failed in the step after global step 2." in caplog.text
