@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from estimator_core import tf1
 from estimator_core.export.exporters import Exporter
+from estimator_core.run_config import RunConfig
 
 
 class _TrainFields(NamedTuple):
@@ -61,6 +62,7 @@ class _EvalFields(NamedTuple):
     exporters: tuple[Exporter, ...]
     start_delay_secs: float
     throttle_secs: float
+    every_n_steps: int | None
 
 
 class EvalSpec(_EvalFields):
@@ -73,13 +75,17 @@ class EvalSpec(_EvalFields):
         hooks: `SessionRunHook`s for evaluation.
         exporters: An `Exporter` or several, with different names.
         start_delay_secs: Seconds that a separate evaluator waits before its first evaluation.
-        throttle_secs: Least seconds between the starts of two evaluations.
+        throttle_secs: Least seconds between the starts of two evaluations; 0 evaluates at each
+            checkpoint.
+        every_n_steps: Evaluate at the checkpoints of every so many steps, however short the time
+            between them; a multiple of `RunConfig.save_checkpoints_steps`. None goes by
+            `throttle_secs`.
 
     Raises:
         TypeError: `input_fn` is not callable, or a hook or exporter has the wrong type.
         ValueError: A number is out of range, or two exporters share a name.
 
-    Source: `tf.estimator.EvalSpec`.
+    Source: `tf.estimator.EvalSpec`, to which we add `every_n_steps`.
     """
 
     __slots__ = ()
@@ -93,10 +99,12 @@ class EvalSpec(_EvalFields):
         exporters: Exporter | Sequence[Exporter] | None = None,
         start_delay_secs: float = 120,
         throttle_secs: float = 600,
+        every_n_steps: int | None = None,
     ) -> EvalSpec:
         """Returns the checked EvalSpec."""
         _check_input_fn(input_fn)
         _check_above_zero("steps", steps)
+        _check_above_zero("every_n_steps", every_n_steps)
         if start_delay_secs < 0 or throttle_secs < 0:
             raise ValueError(
                 "start_delay_secs and throttle_secs must not be negative. Received: "
@@ -117,6 +125,22 @@ class EvalSpec(_EvalFields):
             exporters,
             start_delay_secs,
             throttle_secs,
+            every_n_steps,
+        )
+
+
+def check_every_n_steps(eval_spec: EvalSpec, config: RunConfig) -> None:
+    """Checks that there is a checkpoint at each step that `eval_spec` wants evaluated.
+
+    Raises:
+        ValueError: `every_n_steps` is given, and is no multiple of the steps between checkpoints.
+    """
+    every, saved = eval_spec.every_n_steps, config.save_checkpoints_steps
+    if every is not None and (not saved or every % saved):
+        raise ValueError(
+            "EvalSpec.every_n_steps must be a multiple of RunConfig.save_checkpoints_steps, for "
+            f"checkpoints are what is evaluated: set save_checkpoints_steps={every}, or a divisor of "
+            f"it. Received: every_n_steps={every}, save_checkpoints_steps={saved}"
         )
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from estimator_core import tf1
+from estimator_core.cluster import EVALUATOR
 from estimator_core.estimator import Estimator
 from estimator_core.logs import logger
+from estimator_core.training.continuous_evaluation import evaluate_continuously
 from estimator_core.training.evaluator import Evaluator
-from estimator_core.training.specs import EvalSpec, TrainSpec
+from estimator_core.training.specs import EvalSpec, TrainSpec, check_every_n_steps
 
 
 def train_and_evaluate(
@@ -17,8 +19,12 @@ def train_and_evaluate(
     """Trains, evaluates after checkpoints, and evaluates and exports at the end.
 
     Evaluations come as often as checkpoints do (`RunConfig.save_checkpoints_steps` or `_secs`), but
-    not within `EvalSpec.throttle_secs` of each other. A run that was interrupted goes on from its
-    newest checkpoint; one that had finished is evaluated and exported again.
+    not within `EvalSpec.throttle_secs` of each other; or every `EvalSpec.every_n_steps`. The log says
+    when the next one comes. A run that was interrupted goes on from its newest checkpoint; one that
+    had finished is evaluated and exported again.
+
+    In a cluster, the task of type "evaluator" evaluates whatever checkpoints it finds in `model_dir`,
+    until that of `TrainSpec.max_steps`.
 
     Example:
         >>> train_spec = TrainSpec(train_input_fn, max_steps=1000)  # doctest: +SKIP
@@ -36,7 +42,8 @@ def train_and_evaluate(
 
     Raises:
         TypeError: An argument has the wrong type.
-        ValueError: TF_CONFIG describes a cluster, which is not supported yet.
+        ValueError: TF_CONFIG describes a cluster to train in, which is not supported yet, or the
+            evaluations asked for fall between checkpoints.
 
     Source: `tf.estimator.train_and_evaluate`. We differ in that the end of training always is the
     final export, also when it ends with the input or with an early stop.
@@ -49,7 +56,14 @@ def train_and_evaluate(
         if not isinstance(value, kind):
             raise TypeError(f"`{name}` must be a {kind.__name__}. Received: {name}={value!r}")
     config = estimator.config
+    check_every_n_steps(eval_spec, config)
+    if config.task_type == EVALUATOR:
+        return evaluate_continuously(estimator, eval_spec, train_spec.max_steps)
     if config.cluster.is_distributed:
+        logger.warning(
+            "No task of this cluster evaluates: the tasks that train do not. Start one more process "
+            'with the task type "evaluator" in its TF_CONFIG and the same model_dir.'
+        )
         raise ValueError(
             "TF_CONFIG describes a cluster of several tasks, and distributed training is not supported "
             f"yet: unset TF_CONFIG to train in this process. Received: {config.cluster_spec.as_dict()}"
@@ -63,7 +77,7 @@ def train_and_evaluate(
         config.save_checkpoints_secs,
     )
     evaluator = Evaluator(estimator, eval_spec)
-    listener = _EvaluateAtCheckpoints(evaluator, eval_spec.throttle_secs, train_spec.max_steps)
+    listener = _EvaluateAtCheckpoints(evaluator, eval_spec, train_spec.max_steps)
     estimator.train(
         train_spec.input_fn,
         hooks=train_spec.hooks,
@@ -77,13 +91,14 @@ def train_and_evaluate(
 
 
 class _EvaluateAtCheckpoints(tf1.train.CheckpointSaverListener):
-    """Evaluates after a checkpoint, unless the last evaluation began too short a time ago."""
+    """Evaluates after the checkpoints that `eval_spec` asks for."""
 
-    def __init__(self, evaluator: Evaluator, throttle_secs: float, max_steps: int | None):
+    def __init__(self, evaluator: Evaluator, eval_spec: EvalSpec, max_steps: int | None):
         self._evaluator = evaluator
-        self._throttle_secs = throttle_secs
+        self._throttle_secs = eval_spec.throttle_secs
+        self._every_n_steps = eval_spec.every_n_steps
         self._max_steps = max_steps
-        self._timer = tf1.train.SecondOrStepTimer(every_secs=throttle_secs or 1e-9)
+        self._timer = tf1.train.SecondOrStepTimer(every_secs=self._throttle_secs or 1e-9)
         self._is_first = True
 
     def begin(self) -> None:
@@ -94,16 +109,36 @@ class _EvaluateAtCheckpoints(tf1.train.CheckpointSaverListener):
     def after_save(self, session: Any, global_step_value: int) -> None:
         """Evaluates the checkpoint just saved; the one before the first step is left out."""
         del session
-        if self._is_first:
+        is_first, self._is_first = self._is_first, False
+        if is_first:
             self._timer.update_last_triggered_step(global_step_value)
-            self._is_first = False
+        elif self._is_due(global_step_value):
+            self._timer.update_last_triggered_step(global_step_value)
+            is_final = self._max_steps is not None and global_step_value >= self._max_steps
+            self._evaluator.evaluate_and_export(is_the_final_export=is_final)
+        self._log_next(global_step_value)
+
+    def _is_due(self, step: int) -> bool:
+        if self._every_n_steps is not None:
+            return step % self._every_n_steps == 0
+        if self._timer.should_trigger_for_step(step):
+            return True
+        logger.info(
+            "Skip the current checkpoint eval due to throttle secs (%s secs).", self._throttle_secs
+        )
+        return False
+
+    def _log_next(self, step: int) -> None:
+        last = float("inf") if self._max_steps is None else self._max_steps
+        if step >= last:
             return
-        if not self._timer.should_trigger_for_step(global_step_value):
-            logger.info(
-                "Skip the current checkpoint eval due to throttle secs (%s secs).",
-                self._throttle_secs,
+        if self._every_n_steps is not None:
+            following = (step // self._every_n_steps + 1) * self._every_n_steps
+            when = "at the end of training" if following > last else f"at step {following}"
+        elif self._throttle_secs:
+            when = (
+                f"at the first checkpoint {self._throttle_secs} s after the start of the last one"
             )
-            return
-        self._timer.update_last_triggered_step(global_step_value)
-        is_final = self._max_steps is not None and global_step_value >= self._max_steps
-        self._evaluator.evaluate_and_export(is_the_final_export=is_final)
+        else:
+            when = "at the next checkpoint"
+        logger.info("Next evaluation: %s.", when)

@@ -1,9 +1,11 @@
+import json
 import os
 
 import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from estimator_core.training.continuous_evaluation import evaluate_continuously
 
 _RECEIVER = est.export.build_parsing_serving_input_receiver_fn(
     {"x": tf.io.FixedLenFeature([], tf.float32)}
@@ -57,6 +59,82 @@ def test_throttling_leaves_the_end_to_be_evaluated(make_estimator, input_fn):
         _eval_spec(recorder, throttle_secs=3600),
     )
     assert [(step, final) for step, _, final in recorder.calls] == [(6, True)]
+
+
+def test_evaluation_every_n_steps_says_when_the_next_one_comes(make_estimator, input_fn, caplog):
+    recorder = _Recorder()
+    with caplog.at_level("INFO", logger="tensorflow"):
+        est.train_and_evaluate(
+            make_estimator(save_checkpoints_steps=2),
+            est.TrainSpec(input_fn, 10),
+            _eval_spec(recorder, throttle_secs=3600, every_n_steps=4),
+        )
+    assert [(step, final) for step, _, final in recorder.calls] == [
+        (4, False),
+        (8, False),
+        (10, True),
+    ]
+    lines = [record.getMessage() for record in caplog.records]
+    following = [line for line in lines if line.startswith("Next evaluation")]
+    assert following == [
+        *["Next evaluation: at step 4."] * 2,
+        *["Next evaluation: at step 8."] * 2,
+        "Next evaluation: at the end of training.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "config", [{"save_checkpoints_steps": 3}, {"save_checkpoints_secs": 60}, {}], ids=str
+)
+def test_evaluations_between_checkpoints_are_refused(make_estimator, input_fn, config):
+    spec = _eval_spec([], every_n_steps=4)
+    with pytest.raises(ValueError, match="set save_checkpoints_steps=4"):
+        est.train_and_evaluate(make_estimator(**config), est.TrainSpec(input_fn, 10), spec)
+
+
+def test_the_evaluator_task_evaluates_until_the_last_step(make_estimator, input_fn):
+    trainer = make_estimator()
+    recorder = _Recorder()
+    now = [0.0]
+    waits = []
+
+    def sleep(seconds):
+        """While the evaluator waits, another process trains: nothing at first, then two steps."""
+        waits.append(seconds)
+        now[0] += seconds
+        if len(waits) > 1:
+            trainer.train(input_fn, steps=2)
+
+    metrics, exports = evaluate_continuously(
+        make_estimator(),
+        _eval_spec(recorder, start_delay_secs=5, throttle_secs=7),
+        max_steps=4,
+        clock=lambda: now[0],
+        sleep=sleep,
+    )
+    assert waits == [5, 7, 7]
+    assert [(step, final) for step, _, final in recorder.calls] == [(2, False), (4, True)]
+    assert (metrics["global_step"], exports) == (4, [b"exported"])
+
+
+def test_the_evaluator_task_of_a_cluster_only_evaluates(make_estimator, input_fn, monkeypatch):
+    make_estimator().train(input_fn, steps=2)
+    cluster = {"chief": ["a:1"], "worker": ["b:1"], "ps": ["c:1"]}
+    task = {"type": "evaluator", "index": 0}
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
+    metrics, _ = est.train_and_evaluate(
+        make_estimator(), est.TrainSpec(input_fn, 2), _eval_spec([], start_delay_secs=0)
+    )
+    assert metrics["global_step"] == 2
+
+
+def test_a_cluster_without_an_evaluator_is_told_so(make_estimator, input_fn, monkeypatch, caplog):
+    cluster = {"chief": ["a:1"], "worker": ["b:1"], "ps": ["c:1"]}
+    task = {"type": "chief", "index": 0}
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
+    with pytest.raises(ValueError, match="not supported"):
+        est.train_and_evaluate(make_estimator(), est.TrainSpec(input_fn, 2), _eval_spec([]))
+    assert "No task of this cluster evaluates" in caplog.text
 
 
 def test_training_that_ends_with_its_input_has_a_final_export(make_estimator, eval_input_fn):

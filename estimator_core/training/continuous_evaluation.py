@@ -1,0 +1,56 @@
+"""The task of type "evaluator": evaluates the checkpoints that other tasks write."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from estimator_core.checkpoints import reader
+from estimator_core.estimator import Estimator
+from estimator_core.logs import logger
+from estimator_core.training.evaluator import Evaluator
+from estimator_core.training.specs import EvalSpec
+
+_LEAST_WAIT_SECS = 1.0  # without a throttle, model_dir is looked at this often
+
+
+def evaluate_continuously(
+    estimator: Estimator,
+    eval_spec: EvalSpec,
+    max_steps: int | None,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> tuple[dict[str, Any] | None, list[bytes | None]]:
+    """Evaluates and exports each newest checkpoint of `estimator.model_dir` as it appears.
+
+    Begins after `eval_spec.start_delay_secs`, and leaves `eval_spec.throttle_secs` between the starts
+    of two evaluations.
+
+    Args:
+        estimator: The Estimator whose `model_dir` the other tasks write to.
+        eval_spec: How to evaluate it.
+        max_steps: Global step at which training ends, and so does this; None goes on for ever.
+        clock: Returns seconds.
+        sleep: Waits for so many seconds.
+
+    Returns:
+        The metrics of the last evaluation, and the results of its exporters.
+
+    Source: `tf.estimator.train_and_evaluate`'s evaluator task.
+    """
+    logger.info("Waiting %f secs before starting eval.", eval_spec.start_delay_secs)
+    sleep(eval_spec.start_delay_secs)
+    evaluator = Evaluator(estimator, eval_spec)
+    while True:
+        start = clock()
+        path = estimator.latest_checkpoint()
+        step = None if path is None else reader.global_step_of(path)
+        is_final = max_steps is not None and step is not None and step >= max_steps
+        evaluation = evaluator.evaluate_and_export(is_the_final_export=is_final)
+        if is_final and evaluation is not None:
+            logger.info("Exiting evaluation: global step %s has reached %s.", step, max_steps)
+            return evaluation.metrics, evaluation.export_results
+        wait = max(eval_spec.throttle_secs - (clock() - start), _LEAST_WAIT_SECS)
+        logger.info("Waiting %f secs before starting next eval run.", wait)
+        sleep(wait)
