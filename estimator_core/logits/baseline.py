@@ -20,7 +20,8 @@ def baseline_logit_fn_builder(units: int) -> Callable[..., tf.Tensor]:
         units: Number of outputs, the head's `logits_dimension`.
 
     Source: the models of `tf.estimator.BaselineEstimator`. Ours also train on batches whose size is
-    not known before they are there, and on sparse features.
+    not known before they are there, and on sparse features, and predict to the end of batches of which
+    it is known.
     """
 
     def logit_fn(features: Mapping[str, Any], mode: str) -> tf.Tensor:
@@ -49,7 +50,9 @@ def _batch_size(features: Mapping[str, Any]) -> tf.Tensor:
     check = tf.raw_ops.Assert(
         condition=tf.reduce_all(tf.equal(sizes, sizes[0])), data=[message, sizes], summarize=100
     )
-    with tf.control_dependencies([check]):
+    # A batch size that the graph knows is read from no feature; predictions would never end.
+    inputs = tf.nest.flatten(list(features.values()), expand_composites=True)
+    with tf.control_dependencies([check, *inputs]):
         return tf.identity(sizes[0])
 
 

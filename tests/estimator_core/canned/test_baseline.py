@@ -1,4 +1,5 @@
 import inspect
+import itertools
 
 import numpy as np
 import pytest
@@ -77,3 +78,12 @@ def test_the_exported_model_answers(tmp_path):
     example = tf.train.Example(features=tf.train.Features(feature={"x": feature}))
     found = signature(examples=tf.constant([example.SerializeToString()] * 3))["predictions"]
     np.testing.assert_allclose(found, [[1.2]] * 3, rtol=1e-6)
+
+
+def test_predictions_end_with_an_input_of_known_batch_size(tmp_path):
+    """Then nothing of the logits but a control dependency needs the input."""
+    regressor = est.BaselineRegressor(model_dir=str(tmp_path))
+    regressor.train(input_fn(np.ones(8)), steps=1)
+    dataset = tf.data.Dataset.from_tensors
+    predictions = list(itertools.islice(regressor.predict(lambda: dataset(FEATURES)), 20))
+    assert len(predictions) == 8
