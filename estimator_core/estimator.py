@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,17 +20,14 @@ from estimator_core.arguments import (
 from estimator_core.checkpoints import reader, warm_start
 from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.execution import loops
-from estimator_core.execution.base import Execution
-from estimator_core.execution.programs import KeptPrograms, Program, fingerprint_of
 from estimator_core.execution.select import select_execution
 from estimator_core.export.export_outputs import EvalOutput, ExportOutput
 from estimator_core.export.saved_model import SavedModelWriter
 from estimator_core.logs import logger
 from estimator_core.mode_keys import ModeKeys
+from estimator_core.model_graphs import ModelGraphs
 from estimator_core.predictor import Predictor
 from estimator_core.run_config import RunConfig
-
-_LOSS = "loss"
 
 
 class Estimator:
@@ -73,8 +69,8 @@ class Estimator:
         self._model_fn = model_fn
         self._params = copy.deepcopy(dict(params) if isinstance(params, Mapping) else params) or {}
         self._config = config_with_model_dir(config, model_dir)
-        self._kept = KeptPrograms()
         self._warm_start_settings = warm_start.settings_from(warm_start_from)
+        self._graphs = ModelGraphs(model_fn, self._params, self._config, self._warm_start_settings)
         logger.info("Using config: %s", self._config)
 
     @property
@@ -143,15 +139,13 @@ class Estimator:
         elif steps is not None:
             hooks.append(tf1.train.StopAtStepHook(num_steps=steps))
 
-        self._kept.clear()
+        self._graphs.forget()
         execution = select_execution(self._config, ModeKeys.TRAIN)
-        with self._graph(execution):
-            inputs = execution.make_inputs(self._input_fn(input_fn, ModeKeys.TRAIN), ModeKeys.TRAIN)
-            spec = execution.call_model_fn(
-                self._bound_model_fn(ModeKeys.TRAIN), inputs, ModeKeys.TRAIN
-            )
-            if self._warm_start_settings and not self.latest_checkpoint():
-                warm_start.warm_start(self._warm_start_settings)
+        with self._graphs.new(execution):
+            inputs = self._graphs.inputs(execution, input_fn, ModeKeys.TRAIN)
+            spec = self._graphs.spec(execution, inputs, ModeKeys.TRAIN)
+            if not self.latest_checkpoint():
+                self._graphs.warm_start()
             trained = loops.train(execution, spec, inputs, self._config, hooks, listeners)
         if trained.input_ended and (steps or max_steps):
             logger.warning(
@@ -199,8 +193,8 @@ class Estimator:
             values[tf1.GraphKeys.GLOBAL_STEP] = tf1.train.get_global_step()
             return values, tf.group(*(update for _, update in spec.eval_metric_ops.values()))
 
-        program = self._program(ModeKeys.EVAL, input_fn, checkpoint_path, hooks, fetches)
-        with self._returned_after_use(ModeKeys.EVAL, program):
+        program = self._graphs.program(ModeKeys.EVAL, input_fn, checkpoint_path, hooks, fetches)
+        with self._graphs.kept_after_use(ModeKeys.EVAL, program):
             results = loops.evaluate(program, steps, hooks)
         step = int(results[tf1.GraphKeys.GLOBAL_STEP])
         eval_dir = self.eval_dir(name)
@@ -246,14 +240,14 @@ class Estimator:
         def fetches(spec: EstimatorSpec) -> Any:
             return selected_predictions(spec.predictions, predict_keys)
 
-        program = self._program(ModeKeys.PREDICT, input_fn, checkpoint_path, hooks, fetches)
+        program = self._graphs.program(ModeKeys.PREDICT, input_fn, checkpoint_path, hooks, fetches)
         program.fetches = fetches(program.spec)
         if program.inputs.is_endless:
             logger.warning(
                 "Input graph does not use tf.data.Dataset or contain a QueueRunner. "
                 "That means predict yields forever. This is probably a mistake."
             )
-        with self._returned_after_use(ModeKeys.PREDICT, program):
+        with self._graphs.kept_after_use(ModeKeys.PREDICT, program):
             yield from loops.predict(program, yield_single_examples, hooks)
 
     def predictor(
@@ -280,9 +274,9 @@ class Estimator:
         if not (checkpoint_path or self.latest_checkpoint()):
             raise ValueError(f"Couldn't find trained model at {self.model_dir}.")
         execution = select_execution(self._config, ModeKeys.PREDICT)
-        with self._graph(execution):
+        with self._graphs.new(execution):
             receiver = serving_input_receiver_fn()
-            spec = self._bound_model_fn(ModeKeys.PREDICT)(receiver.features, None)
+            spec = self._graphs.model_fn(ModeKeys.PREDICT)(receiver.features, None)
             return Predictor(
                 execution,
                 spec,
@@ -373,10 +367,10 @@ class Estimator:
         checkpoint_path: str,
     ) -> None:
         execution = select_execution(self._config, mode)
-        with self._graph(execution):
+        with self._graphs.new(execution):
             receiver = receiver_fn()
             labels = getattr(receiver, "labels", None)
-            spec = self._bound_model_fn(mode)(receiver.features, labels)
+            spec = self._graphs.model_fn(mode)(receiver.features, labels)
             outputs: dict[str, ExportOutput]
             if mode == ModeKeys.EVAL:
                 metrics = spec.eval_metric_ops
@@ -424,99 +418,3 @@ class Estimator:
                 purpose,
             )
         return checkpoint_path
-
-    # Building a graph
-
-    @contextlib.contextmanager
-    def _graph(self, execution: Execution) -> Iterator[Any]:
-        """Makes a new graph the default one, with its seed and global step, and yields it."""
-        with (
-            tf.Graph().as_default() as graph,
-            graph.device(self._config.device_fn),
-            execution.scope(),
-        ):
-            tf1.set_random_seed(self._config.tf_random_seed)
-            tf1.train.create_global_step(graph)
-            yield graph
-
-    def _program(
-        self,
-        mode: str,
-        input_fn: Callable[..., Any],
-        checkpoint_path: str | None,
-        hooks: Sequence[Any],
-        fetches: Callable[[EstimatorSpec], Any],
-    ) -> Program:
-        """Returns the program of `mode` over `input_fn`: the kept one, if it has the same input.
-
-        `input_fn` is called each time, so what it builds is never stale. A program is kept for the
-        next time when it starts from a checkpoint and no hook may want to add to its graph.
-        """
-        execution = select_execution(self._config, mode)
-        with self._graph(execution) as graph:
-            inputs = execution.make_inputs(self._input_fn(input_fn, mode), mode)
-            fingerprint = None if hooks or checkpoint_path is None else fingerprint_of(graph)
-            program = self._kept.take(mode, fingerprint)
-            if program is None:
-                model_fn = self._bound_model_fn(mode)
-                if mode == ModeKeys.EVAL:
-                    model_fn = _with_loss_metric(model_fn)
-                spec = execution.call_model_fn(model_fn, inputs, mode)
-                if self._warm_start_settings and checkpoint_path is None:
-                    warm_start.warm_start(self._warm_start_settings)
-                if spec.evaluation_hooks or spec.prediction_hooks:
-                    fingerprint = None
-                program = Program(execution, graph, spec, inputs, fetches(spec), fingerprint)
-                # Random operations with a seed draw the same numbers in each new session only.
-                program.keeps_session = (
-                    fingerprint is not None and self._config.tf_random_seed is None
-                )
-        program.checkpoint_path = checkpoint_path
-        return program
-
-    @contextlib.contextmanager
-    def _returned_after_use(self, mode: str, program: Program) -> Iterator[None]:
-        """Keeps the program for the next call, unless it fails."""
-        try:
-            yield
-        except GeneratorExit:
-            self._kept.give_back(mode, program)
-            raise
-        except BaseException:
-            program.release()
-            raise
-        self._kept.give_back(mode, program)
-
-    def _input_fn(self, input_fn: Callable[..., Any], mode: str) -> Callable[[], Any]:
-        def call(input_context: Any = None) -> Any:
-            return model_fn_lib.call_input_fn(
-                input_fn, mode, self.params, self._config, input_context
-            )
-
-        return call
-
-    def _bound_model_fn(self, mode: str) -> Callable[[Any, Any], EstimatorSpec]:
-        def call(features: Any, labels: Any) -> EstimatorSpec:
-            return model_fn_lib.call_model_fn(
-                self._model_fn, features, labels, mode, self.params, self._config
-            )
-
-        return call
-
-
-def _with_loss_metric(
-    model_fn: Callable[[Any, Any], EstimatorSpec],
-) -> Callable[[Any, Any], EstimatorSpec]:
-    """Returns the model_fn with the metric "loss", the mean over batches, that evaluation reports."""
-
-    def call(features: Any, labels: Any) -> EstimatorSpec:
-        spec = model_fn(features, labels)
-        if _LOSS in spec.eval_metric_ops:
-            raise ValueError(
-                f"Metric with name {_LOSS!r} is not allowed, because Estimator already defines a "
-                "default metric with the same name."
-            )
-        loss = tf1.metrics.mean(spec.loss)
-        return spec._replace(eval_metric_ops={**spec.eval_metric_ops, _LOSS: loss})
-
-    return call

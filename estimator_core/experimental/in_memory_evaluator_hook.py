@@ -82,7 +82,7 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
             variable.op.name: graph.as_graph_element(variable)
             for variable in tf1.global_variables()
         }
-        program = self._estimator._program(
+        program = self._estimator._graphs.program(
             ModeKeys.EVAL, self._input_fn, None, self._hooks, _evaluation_fetches
         )
         with program.graph.as_default(), program.execution.scope():

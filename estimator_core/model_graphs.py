@@ -1,0 +1,165 @@
+"""The graphs of a model: one for each mode, built from input_fn and model_fn."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import model_fn as model_fn_lib
+from estimator_core import tf1
+from estimator_core.checkpoints import warm_start
+from estimator_core.estimator_spec import EstimatorSpec
+from estimator_core.execution.base import Execution, Inputs
+from estimator_core.execution.programs import KeptPrograms, Program, fingerprint_of
+from estimator_core.execution.select import select_execution
+from estimator_core.mode_keys import ModeKeys
+from estimator_core.run_config import RunConfig
+
+_LOSS = "loss"
+
+
+class ModelGraphs:
+    """Builds graphs of a model, and keeps those that evaluation and prediction can run again.
+
+    Args:
+        model_fn: As for `Estimator`.
+        params: Hyperparameters; each call of a user's function gets a copy.
+        config: How the graphs run.
+        warm_start_settings: What variables start from while there is no checkpoint; or None.
+    """
+
+    def __init__(
+        self,
+        model_fn: Callable[..., EstimatorSpec],
+        params: Any,
+        config: RunConfig,
+        warm_start_settings: warm_start.WarmStartSettings | None,
+    ):
+        self._model_fn = model_fn
+        self._params = params
+        self._config = config
+        self._warm_start_settings = warm_start_settings
+        self._kept = KeptPrograms()
+
+    @contextlib.contextmanager
+    def new(self, execution: Execution) -> Iterator[tf.Graph]:
+        """Makes a new graph the default one, with its seed and global step, and yields it."""
+        with (
+            tf.Graph().as_default() as graph,
+            graph.device(self._config.device_fn),
+            execution.scope(),
+        ):
+            tf1.set_random_seed(self._config.tf_random_seed)
+            tf1.train.create_global_step(graph)
+            yield graph
+
+    def inputs(self, execution: Execution, input_fn: Callable[..., Any], mode: str) -> Inputs:
+        """Calls `input_fn` in the current graph and returns its tensors."""
+
+        def call(input_context: Any = None) -> Any:
+            params = copy.deepcopy(self._params)
+            return model_fn_lib.call_input_fn(input_fn, mode, params, self._config, input_context)
+
+        return execution.make_inputs(call, mode)
+
+    def spec(self, execution: Execution, inputs: Inputs, mode: str) -> EstimatorSpec:
+        """Calls `model_fn` in the current graph, on each replica, and returns the spec of them all.
+
+        The spec for evaluation has the metric "loss", the mean over batches.
+        """
+        model_fn = self.model_fn(mode)
+        if mode == ModeKeys.EVAL:
+            model_fn = _with_loss_metric(model_fn)
+        return execution.call_model_fn(model_fn, inputs, mode)
+
+    def model_fn(self, mode: str) -> Callable[[Any, Any], EstimatorSpec]:
+        """Returns `model_fn` as a function of (features, labels)."""
+
+        def call(features: Any, labels: Any) -> EstimatorSpec:
+            params = copy.deepcopy(self._params)
+            return model_fn_lib.call_model_fn(
+                self._model_fn, features, labels, mode, params, self._config
+            )
+
+        return call
+
+    def warm_start(self) -> None:
+        """Makes the variables of the current graph start as the settings, if any, say."""
+        if self._warm_start_settings:
+            warm_start.warm_start(self._warm_start_settings)
+
+    def program(
+        self,
+        mode: str,
+        input_fn: Callable[..., Any],
+        checkpoint_path: str | None,
+        hooks: Sequence[Any],
+        fetches: Callable[[EstimatorSpec], Any],
+    ) -> Program:
+        """Returns the program of `mode` over `input_fn`: the kept one, if it has the same input.
+
+        `input_fn` is called each time, so what it builds is never stale. A program is kept for the
+        next time when it starts from a checkpoint and no hook may want to add to its graph.
+
+        Args:
+            mode: EVAL or PREDICT.
+            input_fn: As for `Estimator.evaluate`.
+            checkpoint_path: What variables are restored from; None initializes them.
+            hooks: The caller's `SessionRunHook`s.
+            fetches: Function from the spec to what the mode reads from the graph.
+        """
+        execution = select_execution(self._config, mode)
+        with self.new(execution) as graph:
+            inputs = self.inputs(execution, input_fn, mode)
+            fingerprint = None if hooks or checkpoint_path is None else fingerprint_of(graph)
+            program = self._kept.take(mode, fingerprint)
+            if program is None:
+                spec = self.spec(execution, inputs, mode)
+                if checkpoint_path is None:
+                    self.warm_start()
+                if spec.evaluation_hooks or spec.prediction_hooks:
+                    fingerprint = None
+                program = Program(execution, graph, spec, inputs, fetches(spec), fingerprint)
+                # Random operations with a seed draw the same numbers in each new session only.
+                program.keeps_session = (
+                    fingerprint is not None and self._config.tf_random_seed is None
+                )
+        program.checkpoint_path = checkpoint_path
+        return program
+
+    @contextlib.contextmanager
+    def kept_after_use(self, mode: str, program: Program) -> Iterator[None]:
+        """Keeps the program for the next call, unless it fails."""
+        try:
+            yield
+        except GeneratorExit:
+            self._kept.give_back(mode, program)
+            raise
+        except BaseException:
+            program.release()
+            raise
+        self._kept.give_back(mode, program)
+
+    def forget(self) -> None:
+        """Closes the sessions that are kept, and frees what they hold on the devices."""
+        self._kept.clear()
+
+
+def _with_loss_metric(
+    model_fn: Callable[[Any, Any], EstimatorSpec],
+) -> Callable[[Any, Any], EstimatorSpec]:
+    def call(features: Any, labels: Any) -> EstimatorSpec:
+        spec = model_fn(features, labels)
+        if _LOSS in spec.eval_metric_ops:
+            raise ValueError(
+                f"Metric with name {_LOSS!r} is not allowed, because Estimator already defines a "
+                "default metric with the same name."
+            )
+        loss = tf1.metrics.mean(spec.loss)
+        return spec._replace(eval_metric_ops={**spec.eval_metric_ops, _LOSS: loss})
+
+    return call
