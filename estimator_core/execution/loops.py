@@ -70,7 +70,7 @@ def train(
         except tf.errors.OutOfRangeError:
             input_ended = True
         except tf.errors.OpError as error:
-            _say_where(error, progress.step)
+            _say_where(error, f"Training failed in the step after global step {progress.step}.")
             raise
     if loss is None:
         logger.warning(
@@ -79,10 +79,9 @@ def train(
     return Trained(loss, progress.last_step, input_ended)
 
 
-def _say_where(error: tf.errors.OpError, step: int) -> None:
-    """Adds to an error of the graph at which step it came; the error itself names the operation."""
-    where = f"Training failed in the step after global step {step}."
-    logger.error("%s The last checkpoint is whole; training goes on from it.", where)
+def _say_where(error: tf.errors.OpError, where: str) -> None:
+    """Adds to an error of the graph when it came; the error itself names the operation."""
+    logger.error(where)
     if hasattr(error, "add_note"):  # Python 3.11
         error.add_note(where)
 
@@ -195,8 +194,14 @@ def evaluate(
     with program.graph.as_default():
         _check_checkpoint(spec, program.checkpoint_path)
         with tf1.train.MonitoredSession(session_creator=program, hooks=every) as session:
-            while not session.should_stop():
-                session.run(update_op)
+            try:
+                while not session.should_stop():
+                    session.run(update_op)
+            except tf.errors.OutOfRangeError:
+                pass
+            except tf.errors.OpError as error:
+                _say_where(error, f"Evaluation failed after {progress.done} batches.")
+                raise
     if not progress.done:
         raise ValueError(
             "Evaluation made no steps: input_fn gave no batch. Check that its files are not empty and "

@@ -46,9 +46,17 @@ class PoissonRegressionHead(RegressionHead):
         name: str | None = None,
     ):
         def loss_fn(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
-            return tf.nn.log_poisson_loss(
-                targets=labels, log_input=logits, compute_full_loss=compute_full_loss
+            message = "Labels of a Poisson regression are counts, 0 or more. Received labels:"
+            # The raw op, as in checks.py: tf.debugging.assert_* would add a conditional.
+            check = tf.raw_ops.Assert(
+                condition=tf.reduce_all(labels >= 0.0), data=[message, labels], summarize=20
             )
+            with tf.control_dependencies([check]):
+                return tf.nn.log_poisson_loss(
+                    targets=tf.identity(labels),
+                    log_input=logits,
+                    compute_full_loss=compute_full_loss,
+                )
 
         super().__init__(
             label_dimension=label_dimension,

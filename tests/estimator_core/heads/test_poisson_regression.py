@@ -53,3 +53,8 @@ def test_label_dimension():
     assert est.PoissonRegressionHead(label_dimension=4).logits_dimension == 4
     with pytest.raises(ValueError, match="label_dimension"):
         est.PoissonRegressionHead(label_dimension=0)
+
+
+def test_negative_labels_are_refused():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="0 or more"):
+        run(lambda: est.PoissonRegressionHead().loss([[0.0], [-1.0]], LOGITS))

@@ -58,3 +58,19 @@ def test_an_error_of_the_graph_says_at_which_step(tmp_path, caplog):
     with pytest.raises(tf.errors.InvalidArgumentError, match="inverse_of_x"):
         estimator.train(input_fn(1.0, 2.0, 0.0))
     assert "Training failed in the step after global step 2." in caplog.text
+
+
+def test_an_error_of_evaluation_says_in_which_batch(tmp_path, caplog):
+    estimator = est.DNNClassifier(
+        [2], [tf.feature_column.numeric_column("x")], n_classes=3, model_dir=str(tmp_path)
+    )
+
+    def examples(*labels):
+        return lambda: tf.data.Dataset.from_tensor_slices(
+            ({"x": [1.0] * len(labels)}, list(labels))
+        ).batch(1)
+
+    estimator.train(examples(0, 1, 2))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Assert"):
+        estimator.evaluate(examples(0, 1, 7))
+    assert "Evaluation failed after 2 batches." in caplog.text
