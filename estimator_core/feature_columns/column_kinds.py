@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from estimator_core.feature_columns.v1_shared_embedding import adapted
+
 
 def is_categorical(column: Any) -> bool:
     """Returns whether the column gives ids, `[batch_size, any]`, below its `num_buckets`."""
@@ -14,6 +16,11 @@ def is_categorical(column: Any) -> bool:
 def is_dense(column: Any) -> bool:
     """Returns whether the column gives numbers, `[batch_size] + variable_shape`."""
     return hasattr(column, "get_dense_tensor") and hasattr(column, "variable_shape")
+
+
+def is_numeric(column: Any) -> bool:
+    """Returns whether the column is a `tf.feature_column.numeric_column`."""
+    return is_dense(column) and hasattr(column, "normalizer_fn") and hasattr(column, "key")
 
 
 def is_sequence(column: Any) -> bool:
@@ -36,7 +43,8 @@ def sorted_columns(feature_columns: Any) -> list[Any]:
     """
     if feature_columns is None:
         raise ValueError("feature_columns must not be empty. Received: None")
-    columns = [feature_columns] if _is_column(feature_columns) else _as_list(feature_columns)
+    is_one = _is_column(adapted(feature_columns))
+    columns = [adapted(c) for c in ([feature_columns] if is_one else _as_list(feature_columns))]
     if not columns:
         raise ValueError("feature_columns must not be empty.")
     by_name: dict[str, Any] = {}

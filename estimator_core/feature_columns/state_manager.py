@@ -73,6 +73,10 @@ class StateManager:
         """Notes an existing variable as one of a column's."""
         self._variables[feature_column, var.name] = var
 
+    def has_variable(self, feature_column: Any, name: str) -> bool:
+        """Returns whether the column has a variable of that name."""
+        return (feature_column, name) in self._variables
+
     def get_variable(self, feature_column: Any, name: str) -> Any:
         """Returns a variable that the column has created.
 

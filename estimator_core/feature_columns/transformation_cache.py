@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.feature_columns.column_kinds import is_numeric
 
 
 class FeatureTransformationCache:
@@ -63,6 +64,8 @@ class FeatureTransformationCache:
             raise TypeError(
                 f"key must be a feature name or a feature column. Received: key={key!r}"
             )
+        if is_numeric(key):
+            _check_numbers(key, self.get(key.key, state_manager, training))
         if "training" in inspect.signature(key.transform_feature).parameters:
             transformed = key.transform_feature(self, state_manager, training=training)
         else:
@@ -70,6 +73,31 @@ class FeatureTransformationCache:
         if transformed is None:
             raise ValueError(f"Column {key.name} is not supported: it transforms into nothing.")
         return transformed
+
+
+def _check_numbers(column: Any, feature: Any) -> None:
+    """Checks what a numeric column would only find when the graph runs, or call a failed reshape.
+
+    Raises:
+        ValueError: The feature is sparse, no number, or has another size than the column.
+    """
+    if isinstance(feature, tf.SparseTensor):
+        raise ValueError(
+            f"Feature {column.key} of a numeric column must be dense; parse it with "
+            f"tf.io.FixedLenFeature, or use tf.sparse.to_dense. Received: {feature}"
+        )
+    if feature.dtype == tf.string:
+        raise ValueError(
+            f"Feature {column.key} of a numeric column must hold numbers; text needs a "
+            f"categorical column, or tf.strings.to_number. Received: {feature}"
+        )
+    size = feature.shape[1:].num_elements()
+    wanted = tf.TensorShape(column.shape).num_elements()
+    if size is not None and size != wanted:
+        raise ValueError(
+            f"Feature {column.key} must have {wanted} numbers for each example, as the shape "
+            f"{tuple(column.shape)} of its numeric column says. Received: {size} numbers, {feature}"
+        )
 
 
 def _with_rank_of_two_or_more(key: Any, feature: Any) -> Any:

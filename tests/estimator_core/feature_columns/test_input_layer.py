@@ -2,11 +2,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from estimator_core.feature_columns import input_layer
+from estimator_core.feature_columns import input_layer, linear_model
 
 tf1 = tf.compat.v1
 
 fc = tf.feature_column
+
+
+PRICE_OF_ONE = fc.numeric_column("price", normalizer_fn=lambda price: tf.ones_like(price))
 
 
 def run(features, columns, assign=None):
@@ -14,7 +17,7 @@ def run(features, columns, assign=None):
     with tf.Graph().as_default():
         output = input_layer(
             {
-                key: value if isinstance(value, tf.SparseTensor) else tf.constant(value)
+                key: value if tf.is_tensor(value) else tf.constant(value)
                 for key, value in (features() if callable(features) else features).items()
             },
             columns,
@@ -88,6 +91,176 @@ def test_shared_embeddings_share_one_trainable_table():
             np.testing.assert_array_equal(session.run(output), [[6, 7, 2, 3]])
 
 
+@pytest.mark.parametrize("layer", [input_layer, linear_model])
+def test_shared_embeddings_of_tensorflow_1(layer):
+    with tf.Graph().as_default():
+        ids = [fc.categorical_column_with_identity(name, 4) for name in ("seen", "bought")]
+        columns = tf1.feature_column.shared_embedding_columns(
+            ids, 2, combiner="sum", initializer=tf1.initializers.constant(TABLE)
+        )
+        features = {
+            "seen": tf.constant([1]),
+            "bought": tf.constant([[3, 0]]),
+            "price": tf.constant([9.0]),
+        }
+        output = layer(features, [*columns, PRICE_OF_ONE])
+        (table,) = [v for v in tf1.trainable_variables() if v.op.name.endswith("embedding_weights")]
+        assert table.op.name == f"{layer.__name__}/bought_seen_shared_embedding/embedding_weights"
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            if layer is input_layer:
+                # Rows 3 and 0; the price; row 1.
+                np.testing.assert_array_equal(session.run(output), [[6, 8, 1, 2, 3]])
+            else:
+                assert [w.shape.as_list() for w in output.weights] == [[2, 1], [1, 1], [2, 1]]
+
+
+def test_shared_embeddings_of_tensorflow_1_from_a_checkpoint(tmp_path):
+    with tf.Graph().as_default(), tf1.Session() as session:
+        variable = tf1.get_variable("table", initializer=TABLE)
+        session.run(variable.initializer)
+        path = tf1.train.Saver().save(session, str(tmp_path / "model"))
+    with tf.Graph().as_default():
+        ids = fc.categorical_column_with_identity("ids", 4)
+        columns = tf1.feature_column.shared_embedding_columns(
+            [ids], 2, ckpt_to_load_from=path, tensor_name_in_ckpt="table", trainable=False
+        )
+        output = input_layer({"ids": tf.constant([2])}, columns)
+        assert not tf1.trainable_variables()
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            assert session.run(output).tolist() == [[4.0, 5.0]]
+
+
+def test_an_embedding_from_a_checkpoint(tmp_path):
+    with tf.Graph().as_default(), tf1.Session() as session:
+        variable = tf1.get_variable("old/table", initializer=TABLE)
+        session.run(variable.initializer)
+        path = tf1.train.Saver().save(session, str(tmp_path / "model"))
+    column = fc.embedding_column(
+        fc.categorical_column_with_identity("ids", 4),
+        2,
+        ckpt_to_load_from=path,
+        tensor_name_in_ckpt="old/table",
+        trainable=False,
+    )
+    with tf.Graph().as_default():
+        output = input_layer({"ids": tf.constant([1, 3])}, column)
+        assert not tf1.trainable_variables()
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            assert session.run(output).tolist() == [[2, 3], [6, 7]]
+
+
+@pytest.mark.parametrize(
+    ("combiner", "expected"),
+    # Rows 1 and 3: their sum, divided by 2, by the square root of 2.
+    [("sum", [8, 10]), ("mean", [4, 5]), ("sqrtn", [8 / np.sqrt(2), 10 / np.sqrt(2)])],
+)
+def test_combiners(combiner, expected):
+    ids = fc.categorical_column_with_identity("ids", 4)
+    output = run(
+        {"ids": [[1, 3]]},
+        [fc.embedding_column(ids, 2, combiner=combiner)],
+        {"input_layer/ids_embedding/embedding_weights": TABLE},
+    )
+    np.testing.assert_allclose(output, [expected], rtol=1e-6)
+
+
+def test_max_norm_scales_rows_down():
+    ids = fc.categorical_column_with_identity("ids", 4)
+    table = np.float32([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0], [0.0, 0.0]])
+    output = run(
+        {"ids": [0, 1]},
+        [fc.embedding_column(ids, 2, max_norm=1.0)],
+        {"input_layer/ids_embedding/embedding_weights": table},
+    )
+    # The first row has the norm 5, the second 0.5.
+    np.testing.assert_allclose(output, [[0.6, 0.8], [0.3, 0.4]], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("column", "feature", "expected"),
+    [
+        (fc.numeric_column("x", shape=(2, 2)), [[[1.0, 2.0], [3.0, 4.0]]], [[1, 2, 3, 4]]),
+        (fc.numeric_column("x", dtype=tf.int64), [1, 2], [[1], [2]]),
+        (fc.numeric_column("x", normalizer_fn=lambda x: x * 10.0), [1.0, 2.0], [[10], [20]]),
+        (
+            fc.bucketized_column(fc.numeric_column("x", shape=(2,)), [3.0]),
+            [[1.0, 5.0]],
+            [[1, 0, 0, 1]],
+        ),
+        # Words 20 and unknown; ids 1 and the default; hashes into one bucket.
+        (
+            fc.indicator_column(fc.categorical_column_with_vocabulary_list("x", [10, 20])),
+            [20, 5],
+            [[0, 1], [0, 0]],
+        ),
+        (
+            fc.indicator_column(
+                fc.categorical_column_with_vocabulary_list("x", ["a", "b"], default_value=0)
+            ),
+            ["b", "?"],
+            [[0, 1], [1, 0]],
+        ),
+        (
+            fc.indicator_column(fc.categorical_column_with_identity("x", 2, default_value=0)),
+            [1, 7],
+            [[0, 1], [1, 0]],
+        ),
+        (
+            fc.indicator_column(fc.categorical_column_with_hash_bucket("x", 1, tf.int64)),
+            [[5, 6], [7, -1]],
+            [[2], [1]],
+        ),
+        # Of dense words "" is none, of dense integers -1.
+        (
+            fc.indicator_column(fc.categorical_column_with_vocabulary_list("x", ["a", "b"])),
+            [["a", "b"], ["b", ""]],
+            [[1, 1], [0, 1]],
+        ),
+    ],
+)
+def test_values_of_dense_features(column, feature, expected):
+    np.testing.assert_array_equal(run({"x": feature}, [column]), expected)
+
+
+def test_a_cross_has_a_value_for_each_combination():
+    rooms = fc.categorical_column_with_identity("rooms", 9)
+    age = fc.bucketized_column(fc.numeric_column("age"), [30.0])
+    column = fc.indicator_column(fc.crossed_column(["tags", rooms, age], 1))
+    output = run({"tags": [["a", "b"], ["c", "d"]], "rooms": [1, -1], "age": [9.0, 40.0]}, [column])
+    # Two words with one number of rooms and one age; with no number of rooms.
+    np.testing.assert_array_equal(output, [[2], [0]])
+
+
+def test_dense_weights():
+    ids = fc.categorical_column_with_identity("ids", 4)
+    column = fc.indicator_column(fc.weighted_categorical_column(ids, "w"))
+    output = run({"ids": [[1, 2], [0, 3]], "w": [[0.5, 2.0], [1.0, 3.0]]}, [column])
+    np.testing.assert_array_equal(output, [[0, 0.5, 2, 0], [1, 0, 0, 3]])
+
+
+def test_parsed_examples():
+    kind = fc.categorical_column_with_vocabulary_list("kind", ["x", "y"])
+    price = fc.numeric_column("price", default_value=5.0)
+    columns = [fc.indicator_column(kind), price]
+
+    def example(**feature):
+        features = tf.train.Features(feature=feature)
+        return tf.train.Example(features=features).SerializeToString()
+
+    def features():
+        given = example(
+            kind=tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"y", b"x"])),
+            price=tf.train.Feature(float_list=tf.train.FloatList(value=[2.0])),
+        )
+        return tf.io.parse_example([given, example()], fc.make_parse_example_spec(columns))
+
+    # Both words; neither, and the default price.
+    np.testing.assert_array_equal(run(features, columns), [[1, 1, 2], [0, 0, 5]])
+
+
 def test_vocabulary_file(tmp_path):
     path = tmp_path / "words.txt"
     path.write_text("x\ny\n")
@@ -144,6 +317,17 @@ PRICE = fc.numeric_column("price")
         ({"price": [1.0]}, [PRICE, PRICE], "Duplicate feature column name"),
         ({"cost": [1.0]}, [PRICE], r"Feature price is not in features dictionary.*\['cost'\]"),
         ({"price": 1.0}, [PRICE], "cannot have rank 0"),
+        ({"price": ["1.0"]}, [PRICE], "Feature price of a numeric column must hold numbers"),
+        (
+            {"price": [[1.0, 2.0, 3.0]]},
+            [fc.bucketized_column(fc.numeric_column("price", shape=(2,)), [0.0])],
+            r"Feature price must have 2 numbers for each example.*\(2,\).*Received: 3 numbers",
+        ),
+        (
+            lambda: {"price": tf.SparseTensor([[0, 0]], [1.0], [2, 1])},
+            [PRICE],
+            "Feature price of a numeric column must be dense",
+        ),
         (
             {"ids": [1]},
             [fc.categorical_column_with_identity("ids", 4)],

@@ -77,6 +77,13 @@ CROSS = fc.crossed_column([PLACE_CLASS, "kind", FLOOR], 30)
 CROSS_OF_WORDS = fc.crossed_column(["tags", "kind"], 20, hash_key=5)
 
 
+def _shared_by_tags():
+    with tf.Graph().as_default():  # the function refuses to run eagerly
+        return tf.compat.v1.feature_column.shared_embedding_columns(
+            [TAG, MORE_TAG], 2, combiner="sqrtn", max_norm=1.5
+        )
+
+
 def _linear(columns, **arguments):
     return Program(
         _inputs("number"),
@@ -124,5 +131,16 @@ PROGRAMS = {
             ),
         ],
         optimizer="Adam",
+    ),
+    "columns_v1_shared_embeddings": Program(
+        _inputs("binary"),
+        lambda e, **kw: e.DNNClassifier(
+            [4],
+            [SIZE, *_shared_by_tags()],
+            loss_reduction=tf.compat.v1.losses.Reduction.SUM_OVER_BATCH_SIZE,
+            **kw,
+        ),
+        SERVING_FEATURES,
+        v1=True,
     ),
 }
