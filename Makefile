@@ -25,10 +25,10 @@ export UV_SYSTEM_CERTS ?= $(if $(wildcard $(CERTIFICATES)),true,false)
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint bench clean
+.PHONY: help setup demo test test-all test-matrix lint bench clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 13
 
 setup: $(STAMP)  ## install uv and every dependency into this folder
 	@:
@@ -42,6 +42,9 @@ test: $(STAMP)  ## every test but the slow ones
 
 test-all: $(STAMP)  ## every test
 	@$(BIN)/python -m pytest -q $(TESTS)
+
+test-matrix: $(filter .uv/bin/uv,$(UV))  ## the core on TensorFlow 2.16 and 2.21, without TFX, Beam or kfp
+	@scripts/test_matrix.sh $(UV) .venv-matrix $(TESTS)
 
 lint: $(STAMP)  ## format, lint, types, layers
 	@$(BIN)/ruff format --quiet --check || { echo "make lint: run .venv/bin/ruff format" >&2; exit 1; }

@@ -189,7 +189,8 @@ class Estimator:
         checkpoint_path = self._checkpoint_to_restore(checkpoint_path, "evaluate")
 
         def fetches(spec: EstimatorSpec) -> Any:
-            values = {name: value for name, (value, _) in spec.eval_metric_ops.items()}
+            metrics = sorted(spec.eval_metric_ops.items())
+            values = {name: value for name, (value, _) in metrics}
             values[tf1.GraphKeys.GLOBAL_STEP] = tf1.train.get_global_step()
             return values, tf.group(*(update for _, update in spec.eval_metric_ops.values()))
 

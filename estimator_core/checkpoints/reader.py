@@ -33,6 +33,19 @@ def global_step_of(checkpoint_path: str) -> int:
     return int(reader.get_tensor(name))
 
 
+def saved_shapes(checkpoint_path: str) -> dict[str, tuple[int, ...]]:
+    """Returns the shapes of the variables in a checkpoint, by name.
+
+    Those in an object-based checkpoint have the names that the variables had when it was written.
+    """
+    reader = tf.train.load_checkpoint(checkpoint_path)
+    shapes = {name: tuple(shape) for name, shape in reader.get_variable_to_shape_map().items()}
+    if reader.has_tensor(_OBJECT_GRAPH):
+        keys = _keys_by_variable_name(reader.get_tensor(_OBJECT_GRAPH))
+        shapes = {name: shapes[key] for name, key in keys.items() if key in shapes}
+    return shapes
+
+
 def _keys_by_variable_name(object_graph: bytes) -> dict[str, str]:
     """Returns the names of the variables in an object-based checkpoint, with the keys of their values."""
     graph = trackable_object_graph_pb2.TrackableObjectGraph.FromString(object_graph)
@@ -72,9 +85,16 @@ def check_shapes(checkpoint_path: str) -> None:
     Restoring alone would not tell: a variable takes the shape of whatever value it is given.
 
     Raises:
-        ValueError: Some have others: the model_dir belongs to another architecture.
+        ValueError: Some have others: the model_dir belongs to another architecture. Or there is no
+            such checkpoint.
     """
-    saved = tf.train.load_checkpoint(checkpoint_path).get_variable_to_shape_map()
+    try:
+        saved = tf.train.load_checkpoint(checkpoint_path).get_variable_to_shape_map()
+    except tf.errors.NotFoundError as error:
+        raise ValueError(
+            "The path is not a valid checkpoint: give it as in the file `checkpoint`, without "
+            f'".index" or ".data-...". Received: checkpoint_path={str(checkpoint_path)!r}'
+        ) from error
     differences = [
         f"{name}: {saved[name]} in the checkpoint, {variable.shape.as_list()} in the model"
         for variable in tf1.global_variables()

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.checkpoints import warm_start_report
 from estimator_core.logs import logger
 
 VocabInfo = tf1.train.VocabInfo
@@ -41,14 +42,14 @@ def settings_from(
     A directory that holds a SavedModel stands for the variables of that model.
 
     Raises:
-        TypeError: It is neither a path nor `WarmStartSettings`.
+        ValueError: It is neither a path nor `WarmStartSettings`.
     """
     if warm_start_from is None or isinstance(warm_start_from, WarmStartSettings):
         return warm_start_from
     if isinstance(warm_start_from, bytes):
         warm_start_from = warm_start_from.decode()
     if not isinstance(warm_start_from, (str, os.PathLike)):
-        raise TypeError(
+        raise ValueError(
             f"warm_start_from must be a path or WarmStartSettings. Received: {warm_start_from!r}"
         )
     path = os.fspath(warm_start_from)
@@ -60,8 +61,17 @@ def settings_from(
 
 
 def warm_start(settings: WarmStartSettings) -> None:
-    """Makes the variables of the default graph start as `settings` say."""
+    """Makes the variables of the default graph start as `settings` say.
+
+    Raises:
+        ValueError: There is no such checkpoint, a variable is missing in it or has another shape
+            there, or the settings name variables that the model has not.
+    """
     logger.info("Warm-starting with WarmStartSettings: %s", settings)
+    report = warm_start_report.report(settings)
+    report.check()
+    for warning in report.warnings:
+        logger.warning("%s", warning)
     tf1.train.warm_start(
         settings.ckpt_to_initialize_from,
         settings.vars_to_warm_start,

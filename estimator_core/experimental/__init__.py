@@ -11,6 +11,7 @@ from estimator_core.experimental.logit_fn_builders import (
 from estimator_core.experimental.supervised_input_receiver import (
     build_raw_supervised_input_receiver_fn,
 )
+from estimator_core.experimental.warm_start_report import warm_start_report
 from estimator_core.heads.sequential import SequentialHeadWrapper
 from estimator_core.hooks.early_stopping import (
     make_early_stopping_hook,
@@ -39,4 +40,5 @@ __all__ = [
     "stop_if_lower_hook",
     "stop_if_no_decrease_hook",
     "stop_if_no_increase_hook",
+    "warm_start_report",
 ]

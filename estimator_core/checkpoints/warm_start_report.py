@@ -1,0 +1,235 @@
+"""What a warm start would do: a table of the model's variables, without any training."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.checkpoints import reader
+
+if TYPE_CHECKING:
+    from estimator_core.checkpoints.warm_start import WarmStartSettings
+
+Start = Literal["loaded", "remapped", "fresh", "missing", "shape mismatch"]
+
+
+@dataclasses.dataclass(frozen=True)
+class VariableStart:
+    """How one variable starts.
+
+    Args:
+        name: Name of the variable in the model.
+        shape: Its shape there.
+        start: "loaded": with the value in the checkpoint. "remapped": row by row, from where the
+            checkpoint has the same word of the vocabulary. "fresh": with its initializer, since
+            the settings leave it out. "missing", "shape mismatch": not at all, training would fail.
+        source: Its name in the checkpoint; None for a fresh one.
+        source_shape: Its shape there; None when it has none.
+        note: What else there is to know, for people to read.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    start: Start
+    source: str | None = None
+    source_shape: tuple[int, ...] | None = None
+    note: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class WarmStartReport:
+    """How each variable of a model would start; as text, a table.
+
+    Args:
+        checkpoint_path: The checkpoint that is read.
+        variables: One entry for each variable of the model, by name.
+        warnings: Sentences on settings that have no effect.
+    """
+
+    checkpoint_path: str
+    variables: tuple[VariableStart, ...]
+    warnings: tuple[str, ...] = ()
+
+    def of(self, start: Start) -> list[str]:
+        """Returns the names of the variables that start in this way."""
+        return [variable.name for variable in self.variables if variable.start == start]
+
+    def check(self) -> None:
+        """Checks that training can start.
+
+        Raises:
+            ValueError: A variable is missing in the checkpoint, or has another shape there.
+        """
+        reasons = []
+        for variable in self.variables:
+            if variable.start == "missing":
+                reasons.append(f"{variable.name}: no {variable.source!r} in the checkpoint")
+            elif variable.start == "shape mismatch":
+                reasons.append(
+                    f"{variable.name}: {_text(variable.shape)} in the model, "
+                    f"{_text(variable.source_shape)} in the checkpoint"
+                )
+        if reasons:
+            raise ValueError(
+                f"Can't warm-start from {self.checkpoint_path}: leave these variables out through "
+                "WarmStartSettings' vars_to_warm_start, name their counterparts in "
+                "var_name_to_prev_var_name, or, when a vocabulary has changed, give a VocabInfo in "
+                f"var_name_to_vocab_info. {'; '.join(reasons)}"
+            )
+
+    def __str__(self) -> str:
+        rows = [("variable", "shape", "start", "in the checkpoint", "")]
+        for variable in self.variables:
+            source = variable.source or ""
+            if source == variable.name:
+                source = ""
+            shape = "" if variable.source_shape is None else _text(variable.source_shape)
+            found = f"{source} {shape}".strip()
+            rows.append(
+                (variable.name, _text(variable.shape), variable.start, found, variable.note)
+            )
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        starts: tuple[Start, ...] = ("loaded", "remapped", "fresh", "missing", "shape mismatch")
+        counts = ", ".join(f"{len(self.of(start))} {start}" for start in starts if self.of(start))
+        head = f"Warm start from {self.checkpoint_path}: {counts}"
+        return "\n".join([head, *lines, *self.warnings])
+
+
+def report(settings: WarmStartSettings) -> WarmStartReport:
+    """Returns how the variables of the default graph would start under `settings`.
+
+    Raises:
+        ValueError: There is no such checkpoint, or the settings name variables that the model does
+            not warm-start.
+    """
+    path = checkpoint_path(settings.ckpt_to_initialize_from)
+    saved = reader.saved_shapes(path)
+    shapes = _shapes(tf1.global_variables())
+    selected, warnings = _selected(settings.vars_to_warm_start)
+    vocabularies = dict(settings.var_name_to_vocab_info or {})
+    previous = dict(settings.var_name_to_prev_var_name or {})
+    selected |= set(vocabularies) & set(_shapes(tf1.trainable_variables()))
+    for argument, names in (
+        ("var_name_to_vocab_info", vocabularies),
+        ("var_name_to_prev_var_name", previous),
+    ):
+        unused = sorted(set(names) - selected)
+        if unused:
+            raise ValueError(
+                f"{argument} names variables that the model has not, or that vars_to_warm_start "
+                f"leaves out. Received: {unused}. Variables that start warm: {sorted(selected)}"
+            )
+    variables = []
+    for name, shape in sorted(shapes.items()):
+        if name not in selected:
+            variables.append(VariableStart(name, shape, "fresh"))
+            continue
+        source = previous.get(name, name)
+        variables.append(
+            _variable_start(name, shape, source, saved.get(source), vocabularies.get(name))
+        )
+    return WarmStartReport(path, tuple(variables), tuple(warnings))
+
+
+def checkpoint_path(path: str) -> str:
+    """Returns the checkpoint that `path`, a checkpoint or a directory of some, stands for.
+
+    Raises:
+        ValueError: There is none.
+    """
+    found = tf.train.latest_checkpoint(path) if tf.io.gfile.isdir(path) else path
+    if found is None or not tf.io.gfile.glob(f"{found}*"):
+        raise ValueError(
+            "There is no checkpoint to warm-start from: give the path of a checkpoint, without "
+            f".index, or a directory that holds some. Received: {path!r}"
+        )
+    return found
+
+
+def _shapes(variables: Iterable[Any]) -> dict[str, tuple[int, ...]]:
+    """Returns the shapes by name; those of the whole for variables that are partitioned."""
+    shapes = {}
+    for variable in variables:
+        name, shape = variable.op.name, variable.shape
+        part = variable._get_save_slice_info() if hasattr(variable, "_save_slice_info") else None
+        if part is not None:
+            name, shape = part.full_name, part.full_shape
+        shapes[name] = tuple(tf.TensorShape(shape).as_list())
+    return shapes
+
+
+def _selected(vars_to_warm_start: Any) -> tuple[set[str], list[str]]:
+    """Returns the names of the variables to start warm, and what to warn of.
+
+    As in `tf.estimator`, one expression is matched against the trainable variables and a list of
+    them against all variables, each from the beginning of the name.
+    """
+    if vars_to_warm_start is None:
+        return set(), []
+    if isinstance(vars_to_warm_start, str):
+        candidates, expressions = tf1.trainable_variables(), [vars_to_warm_start]
+    elif all(isinstance(each, str) for each in vars_to_warm_start):
+        candidates, expressions = tf1.global_variables(), list(vars_to_warm_start)
+    else:
+        return set(_shapes(vars_to_warm_start)), []
+    selected: set[str] = set()
+    warnings = []
+    for expression in expressions:
+        matching = [each for each in candidates if re.match(expression, each.op.name)]
+        if not matching:
+            warnings.append(
+                f"vars_to_warm_start={expression!r} matches no variable of the model: an expression "
+                f"is matched from the beginning of the name. There are: {sorted(_shapes(candidates))}"
+            )
+        selected |= set(_shapes(matching))
+    return selected, warnings
+
+
+def _variable_start(
+    name: str,
+    shape: tuple[int, ...],
+    source: str,
+    source_shape: tuple[int, ...] | None,
+    vocabulary: Any,
+) -> VariableStart:
+    start: Start = "loaded" if vocabulary is None else "remapped"
+    note = "" if source == name else "has another name there"
+    if source_shape is None:
+        start, note = "missing", ""
+    elif vocabulary is None:
+        if shape != source_shape:
+            start = "shape mismatch"
+    else:
+        axis = vocabulary.axis % len(shape)
+        known, total = _known_words(vocabulary)
+        note = f"{known} of {total} words are known"
+        if _without(shape, axis) != _without(source_shape, axis):
+            start = "shape mismatch"
+    return VariableStart(name, shape, start, source, source_shape, note)
+
+
+def _text(shape: Sequence[int] | None) -> str:
+    return str(list(shape or ()))
+
+
+def _without(shape: Sequence[int], axis: int) -> list[int]:
+    return [size for index, size in enumerate(shape) if index != axis]
+
+
+def _known_words(vocabulary: Any) -> tuple[int, int]:
+    """Returns how many of the new words are old ones too, and how many new words there are."""
+    new = _words(vocabulary.new_vocab, vocabulary.new_vocab_size)
+    old = set(_words(vocabulary.old_vocab, vocabulary.old_vocab_size))
+    return sum(word in old for word in new), len(new)
+
+
+def _words(path: str, size: int) -> list[bytes]:
+    with tf.io.gfile.GFile(path, "rb") as file:
+        words = file.read().splitlines()
+    return words if size < 0 else words[:size]

@@ -1,0 +1,64 @@
+"""warm_start_report: what `warm_start_from` will do to an Estimator, told before training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import model_fn, tf1
+from estimator_core.checkpoints import warm_start
+from estimator_core.checkpoints import warm_start_report as checkpoints_report
+from estimator_core.checkpoints.warm_start_report import WarmStartReport
+from estimator_core.estimator import Estimator
+from estimator_core.execution.select import select_execution
+from estimator_core.mode_keys import ModeKeys
+
+
+def warm_start_report(
+    estimator: Estimator, input_fn: Callable[..., Any], warm_start_from: Any = None
+) -> WarmStartReport:
+    """Returns how each variable of the model would start, without training it.
+
+    The graph of training is built in memory; nothing runs, and nothing is written.
+
+    Example:
+        >>> report = warm_start_report(classifier, train_input_fn)  # doctest: +SKIP
+        >>> print(report)  # doctest: +SKIP
+        Warm start from old/model.ckpt-100: 2 loaded, 1 remapped, 1 fresh
+        variable           shape   start     in the checkpoint
+        dnn/logits/bias    [3]     loaded    [3]
+        ...
+        >>> report.check()  # raises when training would  # doctest: +SKIP
+
+    Args:
+        estimator: The Estimator to be trained.
+        input_fn: As for `Estimator.train`.
+        warm_start_from: A checkpoint, a directory of checkpoints, a SavedModel or
+            `WarmStartSettings`; None takes what the Estimator was made with.
+
+    Raises:
+        ValueError: There is nothing to start from, or the settings name variables that the model
+            has not.
+    """
+    settings = warm_start.settings_from(warm_start_from) or estimator._warm_start_settings
+    if settings is None:
+        raise ValueError(
+            "There is nothing to report: give warm_start_from here or to the Estimator. "
+            f"Received: warm_start_from={warm_start_from!r}"
+        )
+    config, params = estimator.config, estimator.params
+    execution = select_execution(config, ModeKeys.TRAIN)
+
+    def call_input_fn(input_context: Any = None) -> Any:
+        return model_fn.call_input_fn(input_fn, ModeKeys.TRAIN, params, config, input_context)
+
+    def call_model_fn(features: Any, labels: Any) -> Any:
+        return estimator.model_fn(features, labels, ModeKeys.TRAIN, config)
+
+    with tf.Graph().as_default() as graph, execution.scope():
+        tf1.train.create_global_step(graph)
+        inputs = execution.make_inputs(call_input_fn, ModeKeys.TRAIN)
+        execution.call_model_fn(call_model_fn, inputs, ModeKeys.TRAIN)
+        return checkpoints_report.report(settings)

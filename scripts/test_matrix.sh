@@ -1,0 +1,47 @@
+#!/bin/sh
+# Tests estimator_core on the oldest and the newest TensorFlow, in environments of its own that hold
+# TensorFlow but neither TFX, Beam nor kfp; then, briefly, on the oldest and the newest Python.
+# Usage: test_matrix.sh UV TARGET_DIR [PYTEST_ARGUMENT ...]
+set -eu
+
+uv=$1 target=$2
+shift 2
+
+# What only tests use: pandas for pandas_input_fn, scikit-learn as a second opinion on numbers,
+# tf_keras for the optimizers and models of Keras 2.
+packages="pandas pytest==8.4.2 pytest-timeout==2.4.0 scikit-learn"
+
+# environment PYTHON TENSORFLOW: makes it once, and checks that what must be absent is.
+environment() {
+  folder=$target/python-$1-tensorflow-$2
+  if [ ! -e "$folder/.complete" ]; then
+    echo "test-matrix: installing TensorFlow $2 on Python $1 into $folder" >&2
+    # pyenv, where there is one, hides all Pythons but that of .python-version.
+    PYENV_VERSION=$(pyenv latest "$1" 2>/dev/null || true) \
+      "$uv" venv --quiet --clear --python "$1" "$folder"
+    # shellcheck disable=SC2086  # a list of words
+    "$uv" pip install --quiet --python "$folder/bin/python" \
+      "tensorflow==$2.*" "tf-keras==$2.*" $packages
+    touch "$folder/.complete"
+  fi
+  "$folder/bin/python" - <<'PYTHON'
+import importlib.metadata, importlib.util, sys
+present = [name for name in ("apache_beam", "kfp", "tfx") if importlib.util.find_spec(name)]
+if present:
+    sys.exit(f"test-matrix: {sys.prefix} must not hold {present}: delete it")
+versions = {name: importlib.metadata.version(name) for name in ("tensorflow", "keras", "numpy")}
+print("test-matrix: Python", sys.version.split()[0], *(" ".join(item) for item in versions.items()))
+PYTHON
+}
+
+for tensorflow in 2.16 2.21; do
+  environment 3.11 "$tensorflow"
+  "$folder/bin/python" -m pytest -q -m "not slow" \
+    tests/estimator_core tests/contract tests/oracle tests/guides "$@"
+done
+for versions in "3.10 2.16" "3.13 2.21"; do
+  # shellcheck disable=SC2086  # two words
+  environment $versions
+  "$folder/bin/python" -m pytest -q tests/estimator_core/test_import.py \
+    tests/estimator_core/test_estimator.py "$@"
+done
