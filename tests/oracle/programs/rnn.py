@@ -194,3 +194,5 @@ PROGRAMS = {
         dense_labels=True,
     ),
 }
+
+MODEL_DIRS = ["rnn_lstm_context", "rnn_cell_fn"]
