@@ -200,3 +200,50 @@ def test_input_that_is_no_dataset_is_refused(config):
     estimator = est.Estimator(weight_model_fn, config=config)
     with pytest.raises(ValueError, match=r"must return a tf.data.Dataset"):
         estimator.train(lambda: ({"x": tf.ones([1, 1])}, tf.ones([1, 1])))
+
+
+def test_what_the_scaffolds_of_all_replicas_ask_for_is_done(config):
+    initialized = []
+
+    def model_fn(features, labels, mode):
+        weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+        seen = tf1.get_local_variable("seen", [], initializer=tf1.zeros_initializer())
+        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+        name = f"replica {int(tf.get_static_value(replica))}"
+        loss = tf.reduce_sum(features["x"]) * weight
+        optimizer = tf1.train.GradientDescentOptimizer(0.0)
+        scaffold = tf1.train.Scaffold(
+            init_fn=lambda scaffold, session: initialized.append(name),
+            local_init_op=tf.group(tf1.local_variables_initializer(), seen.assign(7.0)),
+            saver=tf1.train.Saver(max_to_keep=2),
+        )
+        return est.EstimatorSpec(
+            mode,
+            loss=loss + 0.0 * seen,
+            train_op=optimizer.minimize(loss, tf1.train.get_global_step()),
+            scaffold=scaffold,
+        )
+
+    config = config.replace(save_checkpoints_steps=1)
+    estimator = est.Estimator(model_fn, config=config).train(input_fn)
+    assert initialized == ["replica 0", "replica 1"]
+    state = tf.train.get_checkpoint_state(estimator.model_dir)
+    assert [path.rsplit("-", 1)[1] for path in state.all_model_checkpoint_paths] == ["2", "3"]
+
+
+def test_warm_start_reaches_every_replica(config, tmp_path):
+    first = est.Estimator(weight_model_fn, str(tmp_path / "first"))
+    first.train(input_fn, steps=3)
+    start = first.get_variable_value("weight")
+    second = est.Estimator(
+        weight_model_fn,
+        config=config.replace(model_dir=str(tmp_path / "second"), save_checkpoints_steps=1),
+        warm_start_from=str(tmp_path / "first"),
+    )
+    second.train(input_fn, steps=1)
+    at_start = tf.train.load_variable(str(tmp_path / "second" / "model.ckpt-0"), "weight")
+    assert at_start == start
+    # Both replicas used it: x = 1, 2 on one, 3, 4 on the other; the gradient of the mean loss over
+    # all four is 2 (w - 2) mean(x^2) = 15 (w - 2), the learning rate 0.01.
+    expected = start - 0.15 * (start - 2.0)
+    assert second.get_variable_value("weight") == pytest.approx(expected, rel=1e-5)
