@@ -146,7 +146,7 @@ class EvalOutput(ExportOutput):
     """What evaluation computes: loss, predictions, metrics, and the labels when they are known.
 
     Args:
-        loss: scalar `Tensor`, or None.
+        loss: scalar `Tensor` or dict of name to such, or None.
         predictions: `Tensor` or dict of name to `Tensor`, or None.
         metrics: dict of name to `(value, update_op)`, or None.
         labels: `Tensor` or dict of name to `Tensor`, or None.
@@ -154,6 +154,12 @@ class EvalOutput(ExportOutput):
     Source: `tf.estimator.export.EvalOutput`. The labels are ours: a label may be derived from the
     raw example, and whoever computes metrics outside the process needs it.
     """
+
+    LOSS_NAME = "loss"
+    PREDICTIONS_NAME = "predictions"
+    METRICS_NAME = "metrics"
+    METRIC_VALUE_SUFFIX = "value"
+    METRIC_UPDATE_SUFFIX = "update_op"
 
     def __init__(
         self,
@@ -163,24 +169,41 @@ class EvalOutput(ExportOutput):
         labels: Any = None,
     ):
         outputs: dict[str, Any] = {}
-        if loss is not None:
-            outputs["loss"] = _one_tensor(loss)
-        for group, tensors in (("predictions", predictions), ("labels", labels)):
-            if tensors is None:
-                continue
+        groups = ((self.LOSS_NAME, loss), (self.PREDICTIONS_NAME, predictions), ("labels", labels))
+        for group, tensors in groups:
             if isinstance(tensors, Mapping):
                 outputs |= {f"{group}/{_joined(name)}": value for name, value in tensors.items()}
-            else:
-                outputs[group] = tensors
+            elif tensors is not None:
+                outputs[group] = _one_tensor(tensors) if group == self.LOSS_NAME else tensors
         for name, (value, update_op) in (metrics or {}).items():
-            outputs[f"metrics/{name}/value"] = _one_tensor(value)
-            outputs[f"metrics/{name}/update_op"] = _one_tensor(update_op)
+            metric = f"{self.METRICS_NAME}/{_joined(name)}"
+            outputs[f"{metric}/{self.METRIC_VALUE_SUFFIX}"] = _one_tensor(value)
+            outputs[f"{metric}/{self.METRIC_UPDATE_SUFFIX}"] = _one_tensor(update_op)
         self._outputs = _named_tensors(outputs, "output")
 
     @property
     def outputs(self) -> dict[str, Any]:
         """Every tensor by its name in the signature."""
         return self._outputs
+
+    @property
+    def loss(self) -> dict[str, Any] | None:
+        """The loss by its name in the signature; None when there is none."""
+        return self._group(self.LOSS_NAME)
+
+    @property
+    def predictions(self) -> dict[str, Any] | None:
+        """The predictions by their names in the signature; None when there are none."""
+        return self._group(self.PREDICTIONS_NAME)
+
+    @property
+    def metrics(self) -> dict[str, Any] | None:
+        """Values and update ops of the metrics by their names in the signature, or None."""
+        return self._group(self.METRICS_NAME)
+
+    def _group(self, name: str) -> dict[str, Any] | None:
+        start = f"{name}/"
+        return {k: v for k, v in self._outputs.items() if k == name or k.startswith(start)} or None
 
     def as_signature_def(self, receiver_tensors: Mapping[str, tf.Tensor]) -> Any:
         """Returns a signature of the method "tensorflow/supervised/eval"."""
