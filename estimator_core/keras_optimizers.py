@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator_core import tf1
+from estimator_core import eager_tracing, tf1
 
 
 def is_keras_optimizer(optimizer: Any) -> bool:
@@ -82,12 +82,15 @@ def apply_gradients(optimizer: Any, grads_and_vars: Sequence[tuple[Any, Any]]) -
     optimizer.build([variable for _, variable in grads_and_vars])
 
     # Keras returns no op to run. A function does: its call runs all side effects within, in order.
-    @tf.function(autograph=False)
-    def update() -> tf.Tensor:
-        optimizer.apply_gradients(grads_and_vars)
+    def update(gradients: Sequence[Any]) -> tf.Tensor:
+        variables = [variable for _, variable in grads_and_vars]
+        optimizer.apply_gradients(list(zip(gradients, variables, strict=True)))
         return tf.constant(0)
 
-    return update().op
+    gradients = [gradient for gradient, _ in grads_and_vars]
+    if tf.distribute.has_strategy():
+        return tf.function(update, autograph=False)(gradients).op
+    return eager_tracing.call_as_function(update, gradients).op
 
 
 def _is_legacy(optimizer: Any) -> bool:

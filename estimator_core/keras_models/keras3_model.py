@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
@@ -15,12 +14,11 @@ from estimator_core import keras_graph, keras_optimizers, tf1
 from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.keras_models import keras3_step, model_inputs
 from estimator_core.keras_models.graph_model import (
-    GLOBAL_STEP_ATTRIBUTE,
-    OBJECT_BASED,
     Conversion,
     GraphModel,
     KeepCheckpoints,
 )
+from estimator_core.keras_models.model_weights import ModelWeights
 from estimator_core.mode_keys import ModeKeys
 
 
@@ -56,7 +54,8 @@ class Keras3Model(GraphModel):
                 f"returns the arguments of its constructor. Received: keras_model={model!r}"
             ) from error
         self._build_config = model.get_build_config() if model.built else None
-        self._initial_values = [variable.numpy() for variable in model.variables]
+        values = [variable.numpy() for variable in model.variables]
+        self._weights = ModelWeights(values, conversion.checkpoint_format)
 
     # GraphModel
 
@@ -95,46 +94,35 @@ class Keras3Model(GraphModel):
         inputs = self._inputs(features)
         copy = self._copy(inputs)
         if mode == ModeKeys.PREDICT:
-            with keras.StatelessScope():
-                outputs = keras3_step.call(copy, inputs, training=False)
-            predictions = model_inputs.named_outputs(_output_names(copy), outputs)
+            predictions = self._named(keras3_step.predict(copy, inputs))
             spec = EstimatorSpec(
                 mode,
                 predictions=predictions,
                 export_outputs=self.conversion.signatures(predictions),
-                scaffold=self._scaffold(copy),
+                scaffold=self._weights.scaffold(copy, _tf_variables(copy)),
             )
             return spec, copy.variables
+        targets = self._targets(labels, "labels")
+        sample_weights = self._targets(sample_weights, "sample weights")
         optimizer = self._compile(copy, with_optimizer=mode == ModeKeys.TRAIN)
-        with tf.GradientTape() as tape, keras3_step.CallState(copy) as state:
-            outputs = keras3_step.call(copy, inputs, training=mode == ModeKeys.TRAIN)
-            targets = self._targets(outputs, labels, "labels")
-            sample_weights = self._targets(outputs, sample_weights, "sample weights")
-            loss = keras3_step.compute_loss(
-                copy, inputs, targets, outputs, sample_weights, mode == ModeKeys.TRAIN
-            )
-            scaled_loss = loss if optimizer is None else optimizer.scale_loss(loss)
-        predictions = model_inputs.named_outputs(_output_names(copy), outputs)
         if mode == ModeKeys.EVAL:
-            metrics = keras3_step.metric_ops(copy, state, inputs, targets, outputs, sample_weights)
+            outputs, loss, metrics = keras3_step.evaluate(copy, inputs, targets, sample_weights)
             spec = EstimatorSpec(
                 mode,
-                predictions=predictions,
+                predictions=self._named(outputs),
                 loss=loss,
                 eval_metric_ops=self.conversion.renamed_metrics(metrics),
-                scaffold=self._scaffold(copy),
+                scaffold=self._weights.scaffold(copy, _tf_variables(copy)),
             )
             return spec, copy.variables
-        trainable = copy.trainable_variables
-        gradients = tape.gradient(scaled_loss, [variable.value for variable in trainable])
-        train_op = keras3_step.train_op(
-            copy, optimizer, state, loss, list(zip(gradients, trainable, strict=True))
+        outputs, loss, train_op = keras3_step.train(
+            copy, optimizer, inputs, targets, sample_weights
         )
-        scaffold = self._scaffold(copy, optimizer, for_writing=True)
+        scaffold = self._weights.scaffold(copy, _tf_variables(copy), optimizer, for_writing=True)
         hooks = [KeepCheckpoints(scaffold, config)] if scaffold.saver is not None else []
         spec = EstimatorSpec(
             mode,
-            predictions=predictions,
+            predictions=self._named(outputs),
             loss=loss,
             train_op=train_op,
             scaffold=scaffold,
@@ -144,31 +132,15 @@ class Keras3Model(GraphModel):
 
     def save_initial(self, path: str) -> str:
         """Writes the model as it is as a checkpoint of the Estimator, and returns its path."""
-        tf.io.gfile.makedirs(os.path.dirname(path))
         with self._scratch_graph() as copy:
-            scaffold = self._scaffold(copy, for_writing=True)
-            scaffold.finalize()
-            with tf1.Session() as session:
-                session.run(scaffold.init_op)
-                scaffold.init_fn(session)
-                return scaffold.saver.save(session, path)
+            return self._weights.save(copy, _tf_variables(copy), path)
 
     def load(self, checkpoint_path: str) -> Any:
         """Writes the weights of a checkpoint of the Estimator into the model, and returns it."""
-        self._check_is_built("to_keras")
         with self._scratch_graph() as copy:
-            keys = self._keys(copy)
-        if self.conversion.checkpoint_format == OBJECT_BASED:
-            keys = [_object_key(f"variables/{key}") for key in keys]
-        saved = tf.train.load_checkpoint(checkpoint_path)
-        missing = [key for key in keys if not saved.has_tensor(key)]
-        if missing:
-            raise ValueError(
-                f"The checkpoint {checkpoint_path} is not of this Keras model: it lacks {missing}. It "
-                f"has: {sorted(saved.get_variable_to_shape_map())}"
-            )
-        for key, variable in zip(keys, self.model.variables, strict=True):
-            variable.assign(saved.get_tensor(key))
+            values = self._weights.read(_tf_variables(copy), checkpoint_path)
+        for variable, value in zip(self.model.variables, values, strict=True):
+            variable.assign(value)
         return self.model
 
     # The copy
@@ -176,16 +148,16 @@ class Keras3Model(GraphModel):
     @contextlib.contextmanager
     def _scratch_graph(self) -> Iterator[Any]:
         """Makes a graph of its own the default one, and yields a copy of the model in it."""
-        self._check_is_built("a checkpoint of the untrained model")
+        self._check_is_built()
         with tf.Graph().as_default() as graph, keras_graph.collected_side_effects():
             tf1.train.create_global_step(graph)
             yield self._copy(None)
 
-    def _check_is_built(self, purpose: str) -> None:
-        if not self.model.built:
+    def _check_is_built(self) -> None:
+        if not self._weights.values:
             raise ValueError(
-                f"The Keras model has no weights yet, which {purpose} needs: call the model once, or its "
-                f"build(). Received: keras_model={self.model!r}"
+                "The Keras model has no variables yet: call the model once, or its build(), before it is "
+                f"made an Estimator. Received: keras_model={self.model!r}"
             )
 
     def _copy(self, inputs: Any) -> Any:
@@ -204,7 +176,7 @@ class Keras3Model(GraphModel):
             ) from error
         if self._build_config and not copy.built:
             copy.build_from_config(self._build_config)
-        if inputs is not None and not (copy.built and self._initial_values):
+        if inputs is not None and not (copy.built and self._weights.values):
             with keras.StatelessScope():
                 keras3_step.call(copy, inputs, training=False)
         _copy_trainable_flags(self.model, copy)
@@ -212,10 +184,10 @@ class Keras3Model(GraphModel):
         return copy
 
     def _check_shapes(self, copy: Any) -> None:
-        if not self._initial_values:
+        if not self._weights.values:
             return
         shapes = [variable.shape.as_list() for variable in copy.variables]
-        expected = [list(value.shape) for value in self._initial_values]
+        expected = [list(value.shape) for value in self._weights.values]
         if shapes != expected:
             raise ValueError(
                 "A copy of the Keras model by its configuration has other variables than the model "
@@ -240,47 +212,6 @@ class Keras3Model(GraphModel):
         if not with_optimizer:
             copy.optimizer = None
         return copy.optimizer
-
-    def _scaffold(self, copy: Any, optimizer: Any = None, for_writing: bool = False) -> Any:
-        """Returns the scaffold that starts from the model's weights and saves in the format asked for."""
-        variables = [variable.value for variable in copy.variables]
-        values = self._initial_values
-
-        def init_fn(_: Any, session: Any) -> None:
-            for variable, value in zip(variables, values, strict=False):
-                keras_graph.load_value(variable, value, session)
-
-        return tf1.train.Scaffold(
-            saver=self._saver(copy, optimizer, for_writing), init_fn=init_fn if values else None
-        )
-
-    def _saver(self, copy: Any, optimizer: Any, for_writing: bool) -> Any:
-        """Returns the saver of object-based checkpoints; None leaves it to the Estimator."""
-        if self.conversion.checkpoint_format != OBJECT_BASED:
-            return None
-        global_step = tf1.train.get_global_step()
-        if for_writing:
-            tracked = {
-                "model": copy,
-                "variables": dict(zip(self._keys(copy), copy.variables, strict=True)),
-                GLOBAL_STEP_ATTRIBUTE: global_step,
-            }
-            return tf.train.Checkpoint(**tracked, **({"optimizer": optimizer} if optimizer else {}))
-        by_key = {_object_key(GLOBAL_STEP_ATTRIBUTE): global_step}
-        for key, variable in zip(self._keys(copy), copy.variables, strict=True):
-            by_key[_object_key(f"variables/{key}")] = variable.value
-        return tf1.train.Saver(by_key, sharded=True)
-
-    def _keys(self, copy: Any) -> list[str]:
-        """Returns what the variables are called in a checkpoint.
-
-        An object-based one does not depend on names that Keras makes up by counting ("dense_3"). A
-        saver writes each object where it is found first; without short paths of their own, variables
-        would be found in the optimizer, which is there in training only.
-        """
-        if self.conversion.checkpoint_format == OBJECT_BASED:
-            return [f"{index}_{variable.name}" for index, variable in enumerate(copy.variables)]
-        return [variable.value.name.partition(":")[0] for variable in copy.variables]
 
     # Inputs and targets
 
@@ -308,24 +239,30 @@ class Keras3Model(GraphModel):
             return {f"{self.model.layers[0].name}_input": names[0]}
         return {}
 
-    def _targets(self, outputs: Any, given: Any, what: str) -> Any:
-        """Returns labels or sample weights with the structure of the outputs."""
-        names = _output_names(self.model)
-        if given is None or names is None or (len(names) == 1 and not isinstance(given, Mapping)):
+    def _targets(self, given: Any, what: str) -> Any:
+        """Returns labels or sample weights with the structure of the model's outputs."""
+        names = self._output_names()
+        if given is None or names is None:
             return given
-        if isinstance(outputs, Mapping):
-            names = list(outputs)
         if what == "sample weights" and not isinstance(given, (Mapping, list, tuple)):
             return given  # the same weights for all outputs
+        structure = None if isinstance(self.model, keras.Sequential) else self.model.output
+        if isinstance(structure, Mapping):
+            names = list(structure)
         tensors = model_inputs.in_order_of(names, given, what, {})
-        if isinstance(outputs, Mapping):
+        if isinstance(structure, Mapping):
             return dict(zip(names, tensors, strict=True))
-        return tensors if isinstance(outputs, (list, tuple)) else tensors[0]
+        return tensors if isinstance(structure, (list, tuple)) else tensors[0]
+
+    def _output_names(self) -> list[str] | None:
+        return getattr(self.model, "output_names", None) or None
+
+    def _named(self, outputs: Any) -> dict[str, Any]:
+        return model_inputs.named_outputs(self._output_names(), outputs)
 
 
-def _object_key(path: str) -> str:
-    """Returns the key of a variable in an object-based checkpoint."""
-    return f"{path}/.ATTRIBUTES/VARIABLE_VALUE"
+def _tf_variables(model: Any) -> list[Any]:
+    return [variable.value for variable in model.variables]
 
 
 def _own_classes(model: Any) -> dict[str, type]:
@@ -364,7 +301,3 @@ def _fresh_metric(metric: Any) -> Any:
 def _is_subclass(model: Any) -> bool:
     """Returns whether the model is of a class of the user's, with a call of its own."""
     return getattr(model, "inputs", None) is None
-
-
-def _output_names(model: Any) -> list[str] | None:
-    return getattr(model, "output_names", None) or None

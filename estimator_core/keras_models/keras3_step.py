@@ -9,7 +9,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from estimator_core import keras_optimizers, tf1
+from estimator_core import eager_tracing, keras_optimizers, tf1
+
+_Pairs = list[tuple[Any, Any]]
 
 
 class CallState(keras.StatelessScope):
@@ -28,7 +30,7 @@ class CallState(keras.StatelessScope):
         )
         self._values_before = [self.get_current_value(variable) for variable in regularized]
 
-    def new_values(self, variables: Sequence[Any]) -> list[tuple[Any, Any]]:
+    def new_values(self, variables: Sequence[Any]) -> _Pairs:
         """Returns those of the variables that were updated, with their new values."""
         pairs = [(variable, self.get_current_value(variable)) for variable in variables]
         return [
@@ -45,7 +47,105 @@ def call(model: Any, inputs: Any, training: bool) -> Any:
     return model(inputs)
 
 
-def compute_loss(
+def predict(model: Any, inputs: Any) -> Any:
+    """Returns the outputs of the model for prediction, as tensors of the current graph."""
+
+    def outputs(inputs: Any) -> Any:
+        with keras.StatelessScope():
+            return call(model, inputs, training=False)
+
+    return eager_tracing.call_as_function(outputs, inputs)
+
+
+def train(
+    model: Any, optimizer: Any, inputs: Any, targets: Any, sample_weights: Any
+) -> tuple[Any, Any, Any]:
+    """Returns (outputs, loss, train_op); the latter also increments the global step.
+
+    Args:
+        model: The compiled Keras model.
+        optimizer: Its optimizer, in the same graph.
+        inputs: What the model is called with.
+        targets: The labels, structured as the outputs.
+        sample_weights: Structured likewise, or one for all outputs; None weighs all alike.
+
+    Raises:
+        ValueError: There is nothing to train.
+    """
+    trainable = model.trainable_variables
+    if not trainable:
+        raise ValueError(f"The Keras model has no trainable variables. Received: {model!r}")
+    optimizer.build(trainable)
+    _make_metrics(model, inputs, targets, sample_weights)
+    changed: list[Any] = []
+
+    def compute(inputs: Any, targets: Any, sample_weights: Any) -> Any:
+        with tf.GradientTape() as tape, CallState(model) as state:
+            outputs = call(model, inputs, training=True)
+            loss = _loss(model, inputs, targets, outputs, sample_weights, training=True)
+            scaled_loss = optimizer.scale_loss(loss)
+        gradients = tape.gradient(scaled_loss, [variable.value for variable in trainable])
+        changes = state.new_values(model.variables)
+        changed[:] = [variable for variable, _ in changes]
+        return outputs, loss, gradients, [value for _, value in changes]
+
+    outputs, loss, gradients, values = eager_tracing.call_as_function(
+        compute, inputs, targets, sample_weights
+    )
+    computed = [loss, *values, *(gradient for gradient in gradients if gradient is not None)]
+    with tf.control_dependencies(tf.nest.flatten(computed, expand_composites=True)):
+        updates = [
+            variable.value.assign(value) for variable, value in zip(changed, values, strict=True)
+        ]
+        updates.append(
+            keras_optimizers.apply_gradients(
+                optimizer, list(zip(gradients, trainable, strict=True))
+            )
+        )
+    with tf.control_dependencies([tf.group(*updates)]):
+        return outputs, loss, tf1.train.get_global_step().assign_add(1, read_value=False)
+
+
+def evaluate(
+    model: Any, inputs: Any, targets: Any, sample_weights: Any
+) -> tuple[Any, Any, dict[str, tuple[Any, Any]]]:
+    """Returns (outputs, loss, metrics): (value, update_op) of each metric by Keras' own name.
+
+    The means of losses, which Keras counts among the metrics, are left out: an Estimator has its own.
+
+    Args:
+        model: The compiled Keras model.
+        inputs: What the model is called with.
+        targets: The labels, structured as the outputs.
+        sample_weights: Structured likewise, or one for all outputs; None weighs all alike.
+    """
+    _make_metrics(model, inputs, targets, sample_weights)
+    variables = model.metrics_variables
+    changed: list[Any] = []
+
+    def compute(inputs: Any, targets: Any, sample_weights: Any) -> Any:
+        with CallState(model) as state:
+            outputs = call(model, inputs, training=False)
+            loss = _loss(model, inputs, targets, outputs, sample_weights, training=False)
+        with keras.StatelessScope(state.new_values(variables)) as after:
+            model.compute_metrics(inputs, targets, outputs, sample_weights)
+            changes = [(variable, after.get_current_value(variable)) for variable in variables]
+        changed[:] = [variable for variable, value in changes if value is not None]
+        return outputs, loss, [value for _, value in changes if value is not None]
+
+    outputs, loss, values = eager_tracing.call_as_function(compute, inputs, targets, sample_weights)
+    update = tf.group(
+        *(variable.value.assign(value) for variable, value in zip(changed, values, strict=True))
+    )
+    results: dict[str, Any] = {}
+    for metric in model.metrics:
+        if not any(metric is other for other in _loss_trackers(model)):
+            result = eager_tracing.call_as_function(metric.result)
+            results.update(result if isinstance(result, dict) else {metric.name: result})
+    return outputs, loss, {name: (value, update) for name, value in results.items()}
+
+
+def _loss(
     model: Any, inputs: Any, targets: Any, outputs: Any, sample_weights: Any, training: bool
 ) -> Any:
     """Returns the scalar loss, with regularization and added losses, by the model's own method."""
@@ -55,79 +155,18 @@ def compute_loss(
     return model.compute_loss(**arguments)
 
 
-def train_op(
-    model: Any,
-    optimizer: Any,
-    state: CallState,
-    loss: Any,
-    grads_and_vars: Sequence[tuple[Any, Any]],
-) -> Any:
-    """Returns the op that updates the model and increments the global step.
+def _make_metrics(model: Any, inputs: Any, targets: Any, sample_weights: Any) -> None:
+    """Has the model's metrics and loss trackers make their variables, in the current graph.
 
-    Args:
-        model: The Keras model.
-        optimizer: Its optimizer, in the same graph.
-        state: The scope of the call, which knows the new values of what is not trained by gradients.
-        loss: The loss; it and the gradients are there before anything changes.
-        grads_and_vars: Gradients with the trainable variables.
-
-    Raises:
-        ValueError: There is nothing to train.
+    They do so when they first see data. Keras can show it to them as shapes alone; what they want to
+    make then waits for the end of the outermost scope.
     """
-    if not grads_and_vars:
-        raise ValueError(f"The Keras model has no trainable variables. Received: {model!r}")
-    optimizer.build([variable for _, variable in grads_and_vars])
-    new_values = state.new_values(model.variables)
-    computed = [loss, *(value for _, value in new_values)]
-    computed += [gradient for gradient, _ in grads_and_vars if gradient is not None]
-    with tf.control_dependencies(tf.nest.flatten(computed, expand_composites=True)):
-        updates = [variable.value.assign(value) for variable, value in new_values]
-        updates.append(keras_optimizers.apply_gradients(optimizer, grads_and_vars))
-    with tf.control_dependencies([tf.group(*updates)]):
-        return tf1.train.get_global_step().assign_add(1, read_value=False)
-
-
-def metric_ops(
-    model: Any,
-    state: CallState,
-    inputs: Any,
-    targets: Any,
-    outputs: Any,
-    sample_weights: Any,
-) -> dict[str, tuple[Any, Any]]:
-    """Returns (value, update_op) of each metric by Keras' own name, without those of the losses.
-
-    Args:
-        model: The compiled Keras model.
-        state: The scope of the call, in which metrics of its layers may have been updated.
-        inputs: What the model was called with.
-        targets: The labels.
-        outputs: What the model returned.
-        sample_weights: The weights; None weighs all alike.
-    """
-
-    def compute() -> None:
-        model.compute_metrics(inputs, targets, outputs, sample_weights)
-
-    compute()  # metrics make their variables at first use; these updates are never run
-    variables = model.metrics_variables
-    with keras.StatelessScope(state.new_values(variables)) as after:
-        compute()
-    new_values = [(variable, after.get_current_value(variable)) for variable in variables]
-    update = tf.group(
-        *(variable.value.assign(value) for variable, value in new_values if value is not None)
-    )
-    losses = _loss_trackers(model)
-    values: dict[str, Any] = {}
-    for metric in model.metrics:
-        if not any(metric is other for other in losses):
-            result = metric.result()
-            values.update(result if isinstance(result, dict) else {metric.name: result})
-    return {name: (tf.convert_to_tensor(value), update) for name, value in values.items()}
+    with keras.StatelessScope(), eager_tracing.eager_unless_replicated():
+        model._symbolic_build(data_batch=(inputs, targets, sample_weights))  # no public name
 
 
 def _loss_trackers(model: Any) -> list[Any]:
-    """Returns the means of losses that Keras counts among the metrics; an Estimator has its own."""
+    """Returns the means of losses that Keras counts among the metrics."""
     names = ("_loss_tracker", "_compile_loss")  # no public name gives these
     tracker, losses = (getattr(model, name, None) for name in names)
     return [tracker, *(losses.metrics if losses is not None else [])]

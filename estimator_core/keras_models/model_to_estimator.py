@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -124,6 +125,11 @@ def graph_model_of(model: Any, conversion: Conversion) -> GraphModel:
 
     if isinstance(model, keras.Model):
         return Keras3Model(model, conversion)
+    tf_keras = sys.modules.get("tf_keras")  # who has such a model has imported it
+    if tf_keras is not None and isinstance(model, tf_keras.Model):
+        from estimator_core.keras_models.tf_keras_model import TfKerasModel
+
+        return TfKerasModel(model, conversion)
     raise TypeError(f"keras_model must be a Keras model. Received: keras_model={model!r}")
 
 

@@ -113,8 +113,7 @@ _MODELS = {
     ),
     "weight decay": lambda: _functional(keras.optimizers.SGD(0.1, weight_decay=0.1)),
     **{
-        name: lambda name=name: _functional(name)
-        for name in ("adadelta", "adafactor", "adagrad", "adamax", "adamw", "ftrl", "lion", "nadam")
+        name: lambda name=name: _functional(name) for name in ("adafactor", "ftrl", "lion", "nadam")
     },
 }
 

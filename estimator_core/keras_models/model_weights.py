@@ -1,0 +1,118 @@
+"""The weights of a Keras model in sessions and checkpoints of an Estimator."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import keras_graph, tf1
+from estimator_core.keras_models.graph_model import GLOBAL_STEP_ATTRIBUTE, OBJECT_BASED
+
+
+class ModelWeights:
+    """Initial values of a model's variables, and where checkpoints keep them.
+
+    Args:
+        values: NumPy arrays in the order of the model's variables; empty when it has none yet.
+        checkpoint_format: "checkpoint" (object-based) or "saver" (name-based).
+    """
+
+    def __init__(self, values: Sequence[Any], checkpoint_format: str):
+        self.values = list(values)
+        self._is_object_based = checkpoint_format == OBJECT_BASED
+
+    def scaffold(
+        self, copy: Any, variables: Sequence[Any], optimizer: Any = None, for_writing: bool = False
+    ) -> Any:
+        """Returns the scaffold that starts from the values and saves in the format.
+
+        Args:
+            copy: The model in the current graph.
+            variables: Its variables, as `tf.Variable`s.
+            optimizer: Its optimizer, if it goes into the checkpoint.
+            for_writing: Whether checkpoints are written, not only read.
+        """
+
+        def init_fn(_: Any, session: Any) -> None:
+            for variable, value in zip(variables, self.values, strict=True):
+                keras_graph.load_value(variable, value, session)
+
+        return tf1.train.Scaffold(
+            saver=self._saver(copy, variables, optimizer, for_writing),
+            init_fn=init_fn if self.values else None,
+        )
+
+    def _saver(self, copy: Any, variables: Sequence[Any], optimizer: Any, for_writing: bool) -> Any:
+        """Returns the saver of object-based checkpoints; None leaves it to the Estimator."""
+        if not self._is_object_based:
+            return None
+        global_step = tf1.train.get_global_step()
+        if for_writing:
+            # A saver writes each object where it is found first. Without short paths of their own,
+            # variables might be found in the optimizer, which is there in training only.
+            by_name = dict(zip(_numbered_names(variables), variables, strict=True))
+            tracked = {"model": copy, "variables": by_name, GLOBAL_STEP_ATTRIBUTE: global_step}
+            if optimizer is not None:
+                tracked["optimizer"] = optimizer
+            return tf.train.Checkpoint(**tracked)
+        by_key = dict(zip(self.keys(variables), variables, strict=True))
+        return tf1.train.Saver(
+            {_object_key(GLOBAL_STEP_ATTRIBUTE): global_step, **by_key}, sharded=True
+        )
+
+    def keys(self, variables: Sequence[Any]) -> list[str]:
+        """Returns what the variables are called in a checkpoint.
+
+        An object-based one does not depend on names that Keras makes up by counting ("dense_3").
+        """
+        if self._is_object_based:
+            return [_object_key(f"variables/{name}") for name in _numbered_names(variables)]
+        return [_name(variable) for variable in variables]
+
+    def save(self, copy: Any, variables: Sequence[Any], path: str) -> str:
+        """Writes the values as a checkpoint, and returns its path; finalizes the current graph."""
+        tf.io.gfile.makedirs(os.path.dirname(path))
+        scaffold = self.scaffold(copy, variables, for_writing=True)
+        scaffold.finalize()
+        with tf1.Session() as session:
+            session.run(scaffold.init_op)
+            scaffold.init_fn(session)
+            return scaffold.saver.save(session, path)
+
+    def read(self, variables: Sequence[Any], checkpoint_path: str) -> list[Any]:
+        """Returns the values that a checkpoint has, NumPy arrays in the order of the variables.
+
+        Raises:
+            ValueError: It lacks some, or has other shapes.
+        """
+        saved = tf.train.load_checkpoint(checkpoint_path)
+        shapes = saved.get_variable_to_shape_map()
+        keys = self.keys(variables)
+        wrong = [
+            key
+            for key, variable in zip(keys, variables, strict=True)
+            if shapes.get(key) != variable.shape.as_list()
+        ]
+        if wrong:
+            raise ValueError(
+                f"The checkpoint {checkpoint_path} is not of this Keras model: it lacks {wrong}, or has them "
+                f"in other shapes. It has: {dict(sorted(shapes.items()))}"
+            )
+        return [saved.get_tensor(key) for key in keys]
+
+
+def _object_key(path: str) -> str:
+    """Returns the key of a variable in an object-based checkpoint."""
+    return f"{path}/.ATTRIBUTES/VARIABLE_VALUE"
+
+
+def _name(variable: Any) -> str:
+    return variable.name.partition(":")[0]
+
+
+def _numbered_names(variables: Sequence[Any]) -> list[str]:
+    names = [_name(variable).rpartition("/")[2] for variable in variables]
+    return [f"{number}_{name}" for number, name in enumerate(names)]

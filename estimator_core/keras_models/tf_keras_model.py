@@ -1,0 +1,173 @@
+"""A model of tf_keras, the Keras of tf.estimator's time, in the graphs of an Estimator."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+import tf_keras
+
+from estimator_core import keras_optimizers, tf1
+from estimator_core.estimator_spec import EstimatorSpec
+from estimator_core.keras_models import model_inputs
+from estimator_core.keras_models.graph_model import Conversion, GraphModel, KeepCheckpoints
+from estimator_core.keras_models.model_weights import ModelWeights
+from estimator_core.mode_keys import ModeKeys
+
+
+class TfKerasModel(GraphModel):
+    """A compiled functional or sequential model of tf_keras.
+
+    In a graph tf_keras has layers, optimizers and metrics of its own for graphs, those that
+    tf.estimator 2.15 trained with; each graph gets a copy made of them.
+
+    Args:
+        model: The tf_keras model; its weights at this moment are the initial ones.
+        conversion: How it becomes an Estimator.
+
+    Raises:
+        ValueError: The model is a subclass with a call of its own, which tf_keras can't copy.
+    """
+
+    def __init__(self, model: Any, conversion: Conversion):
+        super().__init__(model, conversion)
+        if not model._is_graph_network:  # no public name tells
+            raise ValueError(
+                "A tf_keras model must be functional or sequential, with known inputs, to become an "
+                f"Estimator; a Keras 3 model may be a subclass. Received: keras_model={model!r}"
+            )
+        # No public name gives the objects; and while a copy is made, the model's class is another one.
+        self._settings = model._get_compile_args() if model.optimizer else {}
+        values = [weight.numpy() for weight in model.weights]
+        self._weights = ModelWeights(values, conversion.checkpoint_format)
+
+    def check_is_trainable(self) -> None:
+        """Checks that an Estimator can train the model."""
+        if not self.model.optimizer:
+            raise ValueError(
+                "The given keras model has not been compiled yet: call its compile() before. "
+                f"Received: keras_model={self.model!r}"
+            )
+
+    def model_fn(
+        self, features: Any, labels: Any, mode: str, params: Any, config: Any
+    ) -> EstimatorSpec:
+        """Returns the spec of a copy of the model in the current graph."""
+        del params
+        features, sample_weights = model_inputs.split_sample_weights(features)
+        inputs = model_inputs.in_order_of(self.model.input_names, features, "features", {})
+        targets = self._targets(labels, "labels")
+        is_training = mode == ModeKeys.TRAIN
+        with self._copy(inputs, targets, is_training, mode != ModeKeys.PREDICT) as copy:
+            predictions = dict(zip(copy.output_names, copy.outputs, strict=True))
+            if mode == ModeKeys.PREDICT:
+                return EstimatorSpec(
+                    mode,
+                    predictions=predictions,
+                    export_outputs=self.conversion.signatures(predictions),
+                    scaffold=self._weights.scaffold(copy, copy.weights),
+                )
+            if sample_weights is not None:
+                weights = self._targets(sample_weights, "sample weights")
+                copy._compile_weights_loss_and_weighted_metrics(weights)  # no public name
+            if not is_training:
+                metrics = {metric.name: metric for metric in copy.metrics}
+                return EstimatorSpec(
+                    mode,
+                    predictions=predictions,
+                    loss=copy.total_loss,
+                    eval_metric_ops=self.conversion.renamed_metrics(metrics),
+                    scaffold=self._weights.scaffold(copy, copy.weights),
+                )
+            optimizer, train_op = self._train_op(copy)
+            scaffold = self._weights.scaffold(copy, copy.weights, optimizer, for_writing=True)
+            hooks = [KeepCheckpoints(scaffold, config)] if scaffold.saver is not None else []
+            return EstimatorSpec(
+                mode,
+                predictions=predictions,
+                loss=copy.total_loss,
+                train_op=train_op,
+                scaffold=scaffold,
+                training_chief_hooks=hooks,
+            )
+
+    def save_initial(self, path: str) -> str:
+        """Writes the model as it is as a checkpoint of the Estimator, and returns its path."""
+        with tf.Graph().as_default() as graph:
+            tf1.train.create_global_step(graph)
+            with self._copy(None, None, False, False) as copy:
+                return self._weights.save(copy, copy.weights, path)
+
+    def load(self, checkpoint_path: str) -> Any:
+        """Writes the weights of a checkpoint of the Estimator into the model, and returns it."""
+        with tf.Graph().as_default(), self._copy(None, None, False, False) as copy:
+            values = self._weights.read(copy.weights, checkpoint_path)
+        self.model.set_weights(values)
+        return self.model
+
+    @contextlib.contextmanager
+    def _copy(
+        self, inputs: Any, targets: Any, is_training: bool, is_compiled: bool
+    ) -> Iterator[Any]:
+        """Makes a copy of the model in the current graph.
+
+        Making graph layers turns the classes of all such layers into those for graphs, also for the
+        layers of eager models. Afterwards they are turned back, or the user's model would be broken.
+        """
+        try:
+            tf_keras.backend.set_learning_phase(is_training)
+            copy = tf_keras.__internal__.models.clone_and_build_model(
+                self.model,
+                input_tensors=inputs,
+                custom_objects=dict(self.conversion.custom_objects),
+                compile_clone=False,
+            )
+            if is_compiled:
+                settings = dict(self._settings)
+                for name in ("metrics", "weighted_metrics"):
+                    settings[name] = tf.nest.map_structure(_fresh_metric, settings[name])
+                # The update is made apart, by the model's own optimizer.
+                settings["optimizer"] = tf_keras.optimizers.legacy.SGD()
+                copy.compile(**settings, target_tensors=targets)
+            yield copy
+        finally:
+            with tf.__internal__.eager_context.eager_mode():
+                for own in {type(layer) for layer in self.model._flatten_layers()}:
+                    own.__new__(own)
+                tf_keras.metrics.Metric.__new__(tf_keras.metrics.Mean)
+
+    def _train_op(self, copy: Any) -> tuple[Any, Any]:
+        """Returns the model's optimizer in the current graph, and the op of one training step."""
+        global_step = tf1.train.get_global_step()
+        optimizer = keras_optimizers.in_this_graph(self.model.optimizer, global_step)
+        variables = copy.trainable_weights
+        if not variables:
+            raise ValueError(
+                f"The Keras model has no trainable variables. Received: {self.model!r}"
+            )
+        if hasattr(optimizer, "build"):  # what it makes must not wait for the loss
+            optimizer.build(variables)
+        gradients = tf.gradients(copy.total_loss, variables)
+        with tf.control_dependencies([copy.total_loss]):
+            update = keras_optimizers.apply_gradients(
+                optimizer, list(zip(gradients, variables, strict=True))
+            )
+        updates = [update, *copy.updates]
+        if not keras_optimizers.counts_by(optimizer, global_step):
+            with tf.control_dependencies(updates):
+                updates = [global_step.assign_add(1, read_value=False)]
+        return optimizer, tf.group(*updates)
+
+    def _targets(self, given: Any, what: str) -> list[Any] | None:
+        if given is None:
+            return None
+        return model_inputs.in_order_of(self.model.output_names, given, what, {})
+
+
+def _fresh_metric(metric: Any) -> Any:
+    """Returns a metric of the current graph; names and functions stand for themselves."""
+    if isinstance(metric, tf_keras.metrics.Metric):
+        return type(metric).from_config(metric.get_config())
+    return metric

@@ -1,0 +1,121 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+
+keras = pytest.importorskip("tf_keras", reason="tf_keras is not installed")
+tf1 = tf.compat.v1
+
+_RANDOM = np.random.RandomState(0)
+_X = _RANDOM.randn(32, 4).astype(np.float32)
+_Y = _X.sum(axis=1, keepdims=True)
+
+# In a graph, tf_keras itself warns about the functions that it is to be controlled by.
+pytestmark = pytest.mark.filterwarnings("ignore:.*(set_learning_phase|updates).*:UserWarning")
+
+_OPTIMIZERS = {
+    "adam": lambda: "adam",
+    "schedule": lambda: keras.optimizers.SGD(
+        keras.optimizers.schedules.ExponentialDecay(0.1, 2, 0.5), momentum=0.9, clipnorm=0.5
+    ),
+    "legacy": lambda: keras.optimizers.legacy.RMSprop(0.01),
+}
+
+
+def _model(optimizer="adam"):
+    keras.utils.set_random_seed(3)
+    inputs = keras.Input((4,), name="x")
+    hidden = keras.layers.Dense(6, "relu", name="hidden", kernel_regularizer="l2")(inputs)
+    hidden = keras.layers.BatchNormalization(name="norm")(hidden)
+    model = keras.Model(inputs, keras.layers.Dense(1, name="out")(hidden))
+    model.compile(optimizer, "mse", metrics=["mae"])
+    return model
+
+
+def _batches(features=_X):
+    return tf.data.Dataset.from_tensor_slices((features, _Y)).batch(8)
+
+
+@pytest.mark.parametrize("checkpoint_format", ["checkpoint", "saver"])
+@pytest.mark.parametrize("name", _OPTIMIZERS)
+def test_training_and_evaluation_are_those_of_tf_keras(tmp_path, name, checkpoint_format):
+    model = _model(_OPTIMIZERS[name]())
+    initial = model.get_weights()
+    estimator = est.model_to_estimator(
+        model, model_dir=tmp_path, checkpoint_format=checkpoint_format
+    )
+    estimator.train(lambda: _batches({"x": _X}), steps=2)
+    estimator.train(lambda: _batches({"x": _X}).skip(2))  # continues from the checkpoint
+    results = estimator.evaluate(_batches)
+    predictions = [row["out"] for row in estimator.predict(_batches)]
+    for value, before in zip(model.get_weights(), initial, strict=True):
+        np.testing.assert_array_equal(value, before)
+
+    model.fit(_batches(), verbose=0)
+    expected = model.evaluate(_batches(), verbose=0, return_dict=True)
+    assert results.pop("global_step") == 4
+    assert results == pytest.approx(expected, rel=1e-5)
+    np.testing.assert_allclose(predictions, model.predict(_X, verbose=0), rtol=1e-5, atol=1e-6)
+    fitted = model.get_weights()
+    returned = est.to_keras(estimator)
+    for value, other in zip(returned.get_weights(), fitted, strict=True):
+        np.testing.assert_allclose(value, other, rtol=1e-5, atol=1e-6)
+
+
+def test_sample_weights(tmp_path):
+    weights = _RANDOM.uniform(0.1, 2.0, 32).astype(np.float32)
+    model = _model(keras.optimizers.SGD(0.1))
+    estimator = est.model_to_estimator(model, model_dir=tmp_path)
+    estimator.train(lambda: _batches({"features": {"x": _X}, "sample_weights": weights}))
+    predictions = [row["out"] for row in estimator.predict(_batches)]
+    model.fit(tf.data.Dataset.from_tensor_slices((_X, _Y, weights)).batch(8), verbose=0)
+    np.testing.assert_allclose(predictions, model.predict(_X, verbose=0), rtol=1e-5, atol=1e-6)
+
+
+def test_dropout_and_statistics_change_in_training_only(tmp_path):
+    model = keras.Sequential(
+        [
+            keras.layers.Dropout(0.5, seed=1, input_shape=(4,)),
+            keras.layers.BatchNormalization(momentum=0.5, name="norm"),
+            keras.layers.Dense(1, trainable=False, kernel_initializer="ones"),
+        ]
+    )
+    model.compile("sgd", "mse")
+    estimator = est.model_to_estimator(model, model_dir=tmp_path, checkpoint_format="saver")
+    estimator.train(_batches, steps=1)
+    mean = estimator.get_variable_value("norm/moving_mean")
+    # Dropout at 0.5 keeps an input as twice itself or drops it: half the sum over the batch of 8,
+    # divided by 8, for some of the 2^8 choices.
+    choices = np.array([[(n >> bit) & 1 for bit in range(8)] for n in range(256)])
+    for column in range(4):
+        means = choices @ (2 * _X[:8, column]) / 8 / 2
+        assert np.min(np.abs(means - mean[column])) < 1e-6
+    estimator.evaluate(_batches)
+    predictions = [row["dense"] for row in estimator.predict(_batches)]
+    returned = est.to_keras(estimator)
+    np.testing.assert_allclose(predictions, returned.predict(_X, verbose=0), rtol=1e-5, atol=1e-6)
+
+
+def test_an_untrained_model_is_exported_as_it_is(tmp_path):
+    model = _model()
+
+    def receiver_fn():
+        x = tf1.placeholder(tf.float32, [None, 4])
+        return est.export.ServingInputReceiver({"x": x}, {"x": x})
+
+    estimator = est.model_to_estimator(model, model_dir=tmp_path / "model")
+    path = estimator.export_saved_model(str(tmp_path / "export"), receiver_fn)
+    serve = tf.saved_model.load(path.decode()).signatures["serving_default"]
+    expected = model.predict(_X, verbose=0)
+    np.testing.assert_allclose(serve(tf.constant(_X))["out"], expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_subclass_is_refused():
+    class Own(keras.Model):
+        pass
+
+    model = Own()
+    model.compile("sgd", "mse")
+    with pytest.raises(ValueError, match="functional or sequential"):
+        est.model_to_estimator(model)
