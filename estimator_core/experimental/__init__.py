@@ -1,5 +1,6 @@
-"""`tf.estimator.experimental`."""
+"""`tf.estimator.experimental`, and what a premade Estimator of your own is made of."""
 
+from estimator_core.canned.compose import ModelPart, compose
 from estimator_core.canned.kmeans import KMeans
 from estimator_core.canned.rnn import RNNClassifier, RNNEstimator
 from estimator_core.experimental.call_logit_fn import call_logit_fn
@@ -12,6 +13,7 @@ from estimator_core.experimental.supervised_input_receiver import (
     build_raw_supervised_input_receiver_fn,
 )
 from estimator_core.experimental.warm_start_report import warm_start_report
+from estimator_core.feature_columns.input_layer import input_layer
 from estimator_core.heads.sequential import SequentialHeadWrapper
 from estimator_core.hooks.early_stopping import (
     make_early_stopping_hook,
@@ -27,12 +29,15 @@ __all__ = [
     "InMemoryEvaluatorHook",
     "KMeans",
     "LinearSDCA",
+    "ModelPart",
     "RNNClassifier",
     "RNNEstimator",
     "SequentialHeadWrapper",
     "build_raw_supervised_input_receiver_fn",
     "call_logit_fn",
+    "compose",
     "dnn_logit_fn_builder",
+    "input_layer",
     "linear_logit_fn_builder",
     "make_early_stopping_hook",
     "make_stop_at_checkpoint_step_hook",
