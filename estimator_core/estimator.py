@@ -21,7 +21,7 @@ from estimator_core.checkpoints import reader, warm_start
 from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.execution import loops
 from estimator_core.execution.select import select_execution
-from estimator_core.export.export_outputs import EvalOutput, ExportOutput
+from estimator_core.export.export_outputs import EvalOutput, ExportOutput, TrainOutput
 from estimator_core.export.saved_model import SavedModelWriter
 from estimator_core.logs import logger
 from estimator_core.mode_keys import ModeKeys
@@ -331,7 +331,8 @@ class Estimator:
         """Exports one SavedModel with a graph for each mode, and returns its directory.
 
         A graph of mode EVAL has the signature "eval", with loss, predictions and metrics, and with
-        the labels when its receiver gives them.
+        the labels when its receiver gives them; one of mode TRAIN has the signature "train", and
+        its train op.
 
         Args:
             export_dir_base: Directory that holds the exports.
@@ -346,13 +347,11 @@ class Estimator:
         checkpoint_path = checkpoint_path or self.latest_checkpoint()
         if not checkpoint_path:
             raise ValueError(f"Couldn't find trained model at {self.model_dir}.")
-        modes = [
-            mode for mode in (ModeKeys.PREDICT, ModeKeys.EVAL) if input_receiver_fn_map.get(mode)
-        ]
+        modes = [mode for mode in ModeKeys.ALL if input_receiver_fn_map.get(mode)]
         if not modes or set(input_receiver_fn_map) - set(modes):
             raise ValueError(
-                f"A model can be exported for the modes {ModeKeys.PREDICT!r} and {ModeKeys.EVAL!r}. "
-                f"Received: {sorted(input_receiver_fn_map)}"
+                f"A model can be exported for the modes {ModeKeys.ALL}, with a function for each. "
+                f"Received: {dict(input_receiver_fn_map)}"
             )
         base = tf.compat.as_str_any(export_dir_base)
         with SavedModelWriter(base, assets_extra, as_text) as writer:
@@ -367,17 +366,21 @@ class Estimator:
         receiver_fn: Callable[[], Any],
         checkpoint_path: str,
     ) -> None:
-        execution = select_execution(self._config, mode)
-        with self._graphs.new(execution):
+        # One copy of the model, as for prediction, whatever number of replicas trained it.
+        with self._graphs.new(select_execution(self._config, ModeKeys.PREDICT)):
             receiver = receiver_fn()
             labels = getattr(receiver, "labels", None)
             spec = self._graphs.model_fn(mode)(receiver.features, labels)
             outputs: dict[str, ExportOutput]
-            if mode == ModeKeys.EVAL:
-                metrics = spec.eval_metric_ops
-                outputs = {"eval": EvalOutput(spec.loss, spec.predictions or None, metrics, labels)}
-            else:
+            if mode == ModeKeys.PREDICT:
                 outputs = spec.export_outputs_or_default()
+            else:
+                predictions = spec.predictions or None
+                if mode == ModeKeys.EVAL:
+                    metrics = spec.eval_metric_ops
+                    outputs = {mode: EvalOutput(spec.loss, predictions, metrics, labels)}
+                else:
+                    outputs = {mode: TrainOutput(spec.loss, predictions, spec.eval_metric_ops)}
             writer.add(
                 mode,
                 spec,

@@ -21,8 +21,10 @@ def select_execution(config: RunConfig, mode: str) -> Execution:
             "yet: unset TF_CONFIG to train in this process. Received: "
             f"cluster={config.cluster_spec.as_dict()}"
         )
-    strategies = {ModeKeys.TRAIN: config.train_distribute, ModeKeys.EVAL: config.eval_distribute}
-    strategy = strategies.get(mode)
-    if strategy is not None:
+    name = {ModeKeys.TRAIN: "train_distribute", ModeKeys.EVAL: "eval_distribute"}.get(mode)
+    strategy = name and (
+        getattr(config, name) or getattr(config.experimental_distribute, name, None)
+    )
+    if strategy:
         return ReplicasInSync(strategy, config.session_config)
     return SingleDevice(config.session_config)

@@ -160,6 +160,7 @@ class EvalOutput(ExportOutput):
     METRICS_NAME = "metrics"
     METRIC_VALUE_SUFFIX = "value"
     METRIC_UPDATE_SUFFIX = "update_op"
+    _METHOD = "eval"
 
     def __init__(
         self,
@@ -206,13 +207,22 @@ class EvalOutput(ExportOutput):
         return {k: v for k, v in self._outputs.items() if k == name or k.startswith(start)} or None
 
     def as_signature_def(self, receiver_tensors: Mapping[str, tf.Tensor]) -> Any:
-        """Returns a signature of the method "tensorflow/supervised/eval"."""
+        """Returns a signature of the method "tensorflow/supervised/<mode>"."""
         build = tf1.saved_model.build_tensor_info
         return tf1.saved_model.build_signature_def(
             inputs={name: build(tensor) for name, tensor in receiver_tensors.items()},
             outputs={name: build(tensor) for name, tensor in self._outputs.items()},
-            method_name=_SUPERVISED_METHOD_NAME.format("eval"),
+            method_name=_SUPERVISED_METHOD_NAME.format(self._METHOD),
         )
+
+
+class TrainOutput(EvalOutput):
+    """What a training step computes, with the names that `EvalOutput` gives: loss, predictions.
+
+    Source: what `tf.estimator.Estimator` exports for the mode TRAIN.
+    """
+
+    _METHOD = "training"
 
 
 def _one_tensor(value: Any) -> Any:

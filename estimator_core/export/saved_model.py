@@ -30,6 +30,7 @@ _METHOD_NAMES = {
     "Eval": "tensorflow/supervised/eval",
 }
 _RECEIVER_DEFAULT_NAME = "input"
+_TRAIN_OP_COLLECTION = "saved_model_train_op"  # where loaders look for the operation of a step
 _MAX_DIRECTORY_ATTEMPTS = 10
 
 
@@ -125,6 +126,8 @@ class SavedModelWriter:
                 "saver": saver,
                 "strip_default_attrs": True,
             }
+            if mode == ModeKeys.TRAIN:
+                tf1.add_to_collection(_TRAIN_OP_COLLECTION, spec.train_op)
             tags = [TAGS[mode]]
             if self._has_variables:
                 self._builder.add_meta_graph(tags, **common)
@@ -165,7 +168,7 @@ def signature_defs(
     _log_signatures(included, excluded)
     if not included:
         raise ValueError(f"No signature can be exported. Reasons: {excluded}")
-    if DEFAULT_SERVING_SIGNATURE not in included and "eval" not in included:
+    if not included.keys() & {DEFAULT_SERVING_SIGNATURE, ModeKeys.EVAL, ModeKeys.TRAIN}:
         logger.warning("Export includes no default signature!")
     return included
 

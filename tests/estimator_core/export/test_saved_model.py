@@ -225,3 +225,36 @@ def test_a_bare_tensor_receiver_gives_model_fn_the_tensor(tmp_path):
     path = estimator.export_saved_model(str(tmp_path / "exports"), receiver_fn).decode()
     serve = tf.saved_model.load(path).signatures["serving_default"]
     np.testing.assert_array_equal(serve(input=tf.constant([3.0]))["double"], [6])
+
+
+def test_a_model_is_exported_with_the_graphs_of_all_modes(make_estimator, input_fn, tmp_path):
+    estimator = make_estimator()
+    estimator.train(input_fn, steps=1)  # w = 1
+
+    def supervised():
+        x = tf1.placeholder(tf.float32, [None], name="x")
+        labels = tf1.placeholder(tf.float32, [None], name="labels")
+        tensors = {"x": x, "labels": labels}
+        return est.export.EvalInputReceiver({"x": x}, tensors, labels)
+
+    path = estimator.experimental_export_all_saved_models(
+        str(tmp_path), {"train": supervised, "eval": supervised, "infer": _parsing()}
+    ).decode()
+    # Three steps by hand on one example, x = 1 and label 2: the gradient is 2 (w - 2) = -2, -1, -0.5
+    # and the learning rate 0.25, so w goes from 1 to 1.5, 1.75, 1.875.
+    with tf.Graph().as_default(), tf1.Session() as session:
+        meta_graph = tf1.saved_model.load(session, ["train"], path)
+        assert set(meta_graph.signature_def) == {"train"}
+        signature = meta_graph.signature_def["train"]
+        assert signature.method_name == "tensorflow/supervised/training"
+        feeds = {info.name: [1.0 if key == "x" else 2.0] for key, info in signature.inputs.items()}
+        (train_op,) = tf1.get_collection("saved_model_train_op")
+        losses = [
+            session.run([signature.outputs["loss"].name, train_op], feeds)[0] for _ in range(3)
+        ]
+        assert session.run(tf1.global_variables("weight")[0]) == 1.875
+    assert losses == [1.0, 0.25, 0.0625]
+    for tags, names in ((["eval"], {"eval"}), (["serve"], {"serving_default"})):
+        with tf.Graph().as_default(), tf1.Session() as session:
+            meta_graph = tf1.saved_model.load(session, tags, path)
+            assert set(meta_graph.signature_def) == names
