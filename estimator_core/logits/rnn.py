@@ -155,11 +155,12 @@ def _keras_layer(make_cell: Callable[[], Any], return_sequences: bool) -> Layer:
     """Returns a layer of the Keras that a cell, or list of cells, belongs to."""
 
     def layer(inputs: tf.Tensor, mask: tf.Tensor, training: bool) -> tf.Tensor:
-        with keras_graph.collected_side_effects(inputs) as effects:
+        before = tf1.global_variables()
+        with keras_graph.collected_side_effects(inputs):  # numbers the names of cells from 0
             cell = make_cell()
             rnn = _rnn_class(cell)(cell, return_sequences=return_sequences)
             outputs = rnn(inputs, mask=mask, training=training)
-        _forget_random_states(effects)
+        _forget_random_states(before)
         return outputs
 
     return layer
@@ -183,13 +184,17 @@ def _rnn_class(cell: Any) -> Any:
     return (tf_keras if is_tf_keras else keras).layers.RNN
 
 
-def _forget_random_states(effects: keras_graph.SideEffects) -> None:
+def _forget_random_states(before: Sequence[Any]) -> None:
     """Keeps the random states of dropout out of checkpoints: those of tf.estimator have none.
 
     A Keras 3 cell has one even without dropout. Each start of a program starts with a new state.
+
+    Args:
+        before: The global variables that there were before the cells.
     """
-    for variable in effects.variables:
-        if variable.name == _RANDOM_STATE:
-            in_checkpoints = tf1.get_collection_ref(tf1.GraphKeys.GLOBAL_VARIABLES)
-            in_checkpoints[:] = [other for other in in_checkpoints if other is not variable.value]
-            tf1.add_to_collection(tf1.GraphKeys.LOCAL_VARIABLES, variable.value)
+    known = {id(variable) for variable in before}
+    in_checkpoints = tf1.get_collection_ref(tf1.GraphKeys.GLOBAL_VARIABLES)
+    for variable in list(in_checkpoints):
+        if id(variable) not in known and _RANDOM_STATE in variable.op.name.split("/"):
+            in_checkpoints[:] = [other for other in in_checkpoints if other is not variable]
+            tf1.add_to_collection(tf1.GraphKeys.LOCAL_VARIABLES, variable)
