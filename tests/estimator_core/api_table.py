@@ -45,21 +45,25 @@ TESTS = {
     "DNNLinearCombinedRegressor": _oracle("combined_regressor"),
     "DNNRegressor": _oracle("dnn_regressor_adam"),
     "Estimator": f"{_CORE}test_estimator.py::test_train_calls_hooks_and_saving_listeners",
-    "EstimatorSpec": f"{_CORE}test_estimator_spec.py",
-    "EvalSpec": f"{_CORE}training/test_train_and_evaluate.py",
-    "Exporter": f"{_CORE}training/test_train_and_evaluate.py",
+    "EstimatorSpec": f"{_CORE}test_estimator_spec.py::test_each_mode_needs_its_arguments",
+    "EvalSpec": f"{_CORE}training/test_train_and_evaluate.py"
+    "::test_every_checkpoint_is_evaluated_and_exported_once",
+    "Exporter": f"{_CORE}training/test_train_and_evaluate.py"
+    "::test_exporters_write_where_they_should",
     "FeedFnHook": f"{_HOOKS}test_feed_fn_hook",
-    "FinalExporter": f"{_CORE}training/test_train_and_evaluate.py",
+    "FinalExporter": f"{_CORE}training/test_train_and_evaluate.py"
+    "::test_exporters_write_where_they_should",
     "FinalOpsHook": f"{_HOOKS}test_final_ops_hook",
     "GlobalStepWaiterHook": f"{_HOOKS}test_global_step_waiter_hook",
     "Head": f"{_CORE}heads/test_base.py::test_abstract_methods_are_named",
-    "LatestExporter": f"{_CORE}training/test_train_and_evaluate.py",
+    "LatestExporter": f"{_CORE}training/test_train_and_evaluate.py"
+    "::test_exporters_write_where_they_should",
     "LinearClassifier": _oracle("linear_classifier"),
     "LinearEstimator": _oracle("linear_logistic_regression"),
     "LinearRegressor": _oracle("linear_regressor_weighted"),
     "LoggingTensorHook": f"{_HOOKS}test_logging_tensor_hook",
     "LogisticRegressionHead": _oracle("linear_logistic_regression"),
-    "ModeKeys": f"{_CORE}test_keras_graph.py",
+    "ModeKeys": f"{_CORE}test_keras_graph.py::test_keras_metrics_are_evaluated_over_all_batches",
     "MultiClassHead": f"{_CORE}heads/test_multi_class.py::test_loss",
     "MultiHead": _oracle("linear_multi_head"),
     "MultiLabelHead": _oracle("dnn_multi_label"),
@@ -67,7 +71,7 @@ TESTS = {
     "NanTensorHook": f"{_HOOKS}test_nan_tensor_hook",
     "PoissonRegressionHead": _oracle("linear_poisson_regression"),
     "ProfilerHook": f"{_HOOKS}test_summary_saver_step_counter_and_profiler_hooks",
-    "RegressionHead": f"{_CORE}heads/test_regression.py",
+    "RegressionHead": f"{_CORE}heads/test_regression.py::test_loss_is_the_mean_over_all_numbers",
     "RunConfig": f"{_CORE}test_run_config.py::test_defaults_are_those_of_tf_estimator",
     "SecondOrStepTimer": f"{_HOOKS}test_second_or_step_timer",
     "SessionRunArgs": f"{_HOOKS}test_session_run_args_context_and_values",
@@ -77,14 +81,17 @@ TESTS = {
     "StepCounterHook": f"{_HOOKS}test_summary_saver_step_counter_and_profiler_hooks",
     "StopAtStepHook": f"{_HOOKS}test_stop_at_step_hook",
     "SummarySaverHook": f"{_HOOKS}test_summary_saver_step_counter_and_profiler_hooks",
-    "TrainSpec": f"{_CORE}training/test_train_and_evaluate.py",
-    "VocabInfo": f"{_CORE}checkpoints/test_warm_start_report.py",
-    "WarmStartSettings": f"{_CORE}checkpoints/test_warm_start_report.py",
+    "TrainSpec": f"{_CORE}training/test_train_and_evaluate.py"
+    "::test_every_checkpoint_is_evaluated_and_exported_once",
+    "VocabInfo": f"{_CORE}checkpoints/test_warm_start_report.py::test_each_way_of_starting_shows",
+    "WarmStartSettings": f"{_CORE}checkpoints/test_warm_start_report.py"
+    "::test_each_way_of_starting_shows",
     "add_metrics": f"{_CORE}test_add_metrics.py::test_metrics_are_added_and_replaced",
     "classifier_parse_example_spec": f"{_CORE}test_parse_example_spec.py::test_classifiers",
     "experimental.InMemoryEvaluatorHook": f"{_EXPERIMENTAL}test_in_memory_evaluator_hook.py"
     "::test_evaluates_at_the_start_every_n_iterations_and_at_the_end",
-    "experimental.KMeans": f"{_CORE}canned/test_kmeans.py",
+    "experimental.KMeans": f"{_CORE}canned/test_kmeans.py"
+    "::test_whole_batches_end_in_the_centers_of_scikit_learn",
     "experimental.LinearSDCA": f"{_CORE}sdca/test_linear_sdca.py::test_logistic_regression",
     "experimental.RNNClassifier": _oracle("rnn_simple"),
     "experimental.RNNEstimator": f"{_CORE}canned/test_rnn.py"
@@ -103,24 +110,27 @@ TESTS = {
     "test_stop_at_checkpoint_step.py::test_the_chief_stops_at_the_step",
     "experimental.stop_if_higher_hook": f"{_STOPPING}"
     "test_another_directory_can_hold_the_evaluations",
-    "experimental.stop_if_lower_hook": _STOPPING.rstrip(":"),
-    "experimental.stop_if_no_decrease_hook": _STOPPING.rstrip(":"),
-    "experimental.stop_if_no_increase_hook": _STOPPING.rstrip(":"),
+    "experimental.stop_if_lower_hook": f"{_STOPPING}test_hooks_read_the_evaluations",
+    "experimental.stop_if_no_decrease_hook": f"{_STOPPING}test_hooks_read_the_evaluations",
+    "experimental.stop_if_no_increase_hook": f"{_STOPPING}test_hooks_read_the_evaluations",
     "export.ClassificationOutput": f"{_EXPORT}test_export_outputs.py::test_all_are_export_outputs",
     "export.EvalOutput": f"{_EXPORT}test_export_outputs.py::test_what_an_eval_output_holds",
     "export.ExportOutput": f"{_EXPORT}test_export_outputs.py::test_all_are_export_outputs",
     "export.PredictOutput": f"{_CORE}heads/test_binary_class.py::test_export_outputs",
     "export.RegressionOutput": f"{_CORE}heads/test_binary_class.py::test_export_outputs",
-    "export.ServingInputReceiver": f"{_EXPORT}test_saved_model.py",
+    "export.ServingInputReceiver": f"{_EXPORT}test_saved_model.py"
+    "::test_wrong_outputs_and_receivers_are_refused",
     "export.TensorServingInputReceiver": f"{_EXPORT}test_saved_model.py"
     "::test_a_bare_tensor_receiver_gives_model_fn_the_tensor",
     "export.build_parsing_serving_input_receiver_fn": f"{_CORE}canned/test_canned.py"
     "::test_the_exported_model_answers_as_predict_does",
     "export.build_raw_serving_input_receiver_fn": f"{_EXPORT}test_saved_model.py"
     "::test_the_exported_model_answers_raw_tensors",
-    "inputs.numpy_input_fn": f"{_CORE}inputs/test_in_memory.py",
-    "inputs.pandas_input_fn": f"{_CORE}inputs/test_in_memory.py",
-    "model_to_estimator": f"{_CORE}keras_models/test_model_to_estimator.py",
+    "inputs.numpy_input_fn": f"{_CORE}inputs/test_in_memory.py::test_batches_run_across_epochs",
+    "inputs.pandas_input_fn": f"{_CORE}inputs/test_in_memory.py"
+    "::test_data_frames_become_features_by_column",
+    "model_to_estimator": f"{_CORE}keras_models/test_model_to_estimator.py"
+    "::test_training_and_evaluation_are_those_of_keras",
     "regressor_parse_example_spec": f"{_CORE}test_parse_example_spec.py::test_regressors",
     "train_and_evaluate": f"{_CORE}training/test_train_and_evaluate.py"
     "::test_every_checkpoint_is_evaluated_and_exported_once",

@@ -106,6 +106,24 @@ def test_the_default_loss_is_the_sum(make):
     assert default == tf1.losses.Reduction.SUM
 
 
+def test_linear_sdca(tmp_path):
+    """The loss that v1 reports is the sum over a batch, here of four examples."""
+
+    def examples():
+        features = {"size": [[-2.0], [-1.0], [1.0], [2.0]], "id": [["a"], ["b"], ["c"], ["d"]]}
+        return tf.data.Dataset.from_tensors((features, [[0.0], [0.0], [1.0], [1.0]])).repeat(20)
+
+    classifier = v1.LinearClassifier(
+        [SIZE],
+        model_dir=str(tmp_path),
+        optimizer=v1.experimental.LinearSDCA("id", symmetric_l2_regularization=0.01),
+    )
+    classifier.train(examples)
+    metrics = classifier.evaluate(examples)
+    assert metrics["accuracy"] == 1.0
+    assert metrics["loss"] == pytest.approx(4.0 * metrics["average_loss"])
+
+
 def test_unknown_names_are_refused():
     with pytest.raises(ValueError, match=r"Unsupported optimizer name.*\['Adagrad'"):
         v1.LinearRegressor([SIZE], optimizer="Adagard")

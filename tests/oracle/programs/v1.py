@@ -174,3 +174,10 @@ def _slots_of_several_parts(e, model_dir):
 
 
 SCENARIOS = {"v1_slots_of_several_parts": Scenario(_slots_of_several_parts, v1=True)}
+
+MODEL_DIRS = [
+    "v1_linear_classifier",
+    "v1_dnn_classifier",
+    "v1_combined_regressor_partitioned",
+    "v1_baseline_classifier",
+]
