@@ -37,10 +37,12 @@ def check_model_fn(model_fn: Callable[..., Any], params: Any) -> None:
     """Raises when `model_fn` can't be called as an Estimator calls it.
 
     Raises:
-        ValueError: It lacks `features`, has arguments nobody passes, or lacks `params` when there
-            are some.
+        ValueError: It is None, lacks `features`, has arguments nobody passes, or lacks `params` when
+            there are some.
         TypeError: It is not callable.
     """
+    if model_fn is None:
+        raise ValueError("model_fn must be provided to Estimator. Received: model_fn=None")
     if not callable(model_fn):
         raise TypeError(f"model_fn must be callable. Received: model_fn={model_fn!r}")
     names = arg_names(model_fn)

@@ -95,7 +95,7 @@ class RunConfig:
         if self.session_config is None:
             self._set("session_config", _default_session_config(cluster))
         elif not isinstance(self.session_config, tf1.ConfigProto):
-            raise TypeError(
+            raise ValueError(
                 f"session_config must be a ConfigProto. Received: {self.session_config!r}"
             )
         for name in (
@@ -115,9 +115,11 @@ class RunConfig:
                 f"Received: {self.keep_checkpoint_every_n_hours}, {self.session_creation_timeout_secs}"
             )
         if self.tf_random_seed is not None and not isinstance(self.tf_random_seed, int):
-            raise TypeError(f"tf_random_seed must be an integer. Received: {self.tf_random_seed!r}")
+            raise ValueError(
+                f"tf_random_seed must be an integer. Received: {self.tf_random_seed!r}"
+            )
         if self.device_fn is not None and not callable(self.device_fn):
-            raise TypeError(
+            raise ValueError(
                 f"device_fn must be callable with one argument. Received: {self.device_fn!r}"
             )
 
@@ -161,6 +163,11 @@ class RunConfig:
     def cluster(self) -> cluster_lib.Cluster:
         """Where this process stands, as TF_CONFIG said when this object was made."""
         return self._cluster
+
+    @property
+    def is_distributed(self) -> bool:
+        """Whether several processes train together."""
+        return self._cluster.is_distributed
 
     @property
     def cluster_spec(self) -> tf.train.ClusterSpec:

@@ -12,8 +12,9 @@ import numpy as np
 import tensorflow as tf
 
 from estimator_core import summaries
-from estimator_core.export.exporters import LatestExporter
+from estimator_core.export.exporters import LatestExporter, export_directories
 from estimator_core.logs import logger
+from estimator_core.model_fn import arg_names
 
 if TYPE_CHECKING:
     from estimator_core.estimator import Estimator
@@ -66,10 +67,11 @@ class BestExporter(LatestExporter):
         exports_to_keep: Number of exports to keep; None keeps all.
 
     Raises:
-        ValueError: `compare_fn` is not callable or lacks one of the two arguments, or
+        ValueError: `compare_fn` is not callable or has other arguments than the two, or
             `exports_to_keep` is not above 0.
 
-    Source: `tf.estimator.BestExporter`, whose memory is the event files alone.
+    Source: `tf.estimator.BestExporter`, which exports once in each process whatever the result, and
+    whose memory is the event files alone.
     """
 
     def __init__(
@@ -88,6 +90,12 @@ class BestExporter(LatestExporter):
         compare_fn = loss_smaller if compare_fn is None else compare_fn
         if not callable(compare_fn):
             raise ValueError(f"compare_fn must be callable. Received: compare_fn={compare_fn!r}")
+        names = arg_names(compare_fn)
+        if set(names) != {"best_eval_result", "current_eval_result"}:
+            raise ValueError(
+                "compare_fn must take the arguments best_eval_result and current_eval_result, by which "
+                f"it is called, and no others. Received: compare_fn={compare_fn!r} with {names}"
+            )
         self._compare_fn = compare_fn
         self._event_file_pattern = event_file_pattern
         self._best: dict[str, Any] | None = None
@@ -129,7 +137,8 @@ class BestExporter(LatestExporter):
         if tf.io.gfile.exists(path):
             with tf.io.gfile.GFile(path) as file:
                 return json.loads(file.read())
-        if not self._event_file_pattern:
+        # Evaluations that nothing was exported for must not keep the first export from being made.
+        if not self._event_file_pattern or not export_directories(export_path):
             return None
         best: dict[str, Any] | None = None
         evaluations = summaries.read_evaluations(estimator.model_dir, self._event_file_pattern)

@@ -55,3 +55,8 @@ def test_labels_for_a_model_fn_without_labels_are_refused():
 def test_a_model_fn_must_return_a_spec():
     with pytest.raises(ValueError, match=r"should return an EstimatorSpec.*7"):
         model_fn_lib.call_model_fn(lambda features: 7, 1, None, "train", {}, None)
+
+
+def test_no_model_fn_is_refused():
+    with pytest.raises(ValueError, match="model_fn must be provided"):
+        _accepts(None)

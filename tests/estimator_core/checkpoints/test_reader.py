@@ -64,3 +64,9 @@ def test_a_partitioned_variable_is_restored_as_ever(tmp_path):
     np.testing.assert_allclose(
         np.sort(estimator.get_variable_value("table").ravel()), [0.9, 0.9, 1, 1]
     )
+
+
+def test_a_checkpoint_that_is_not_there_is_named(model_dir):
+    estimator = _estimator(model_dir, [4])
+    with pytest.raises(ValueError, match=r"not a valid checkpoint.*model.ckpt-7"):
+        estimator.evaluate(_input_fn, checkpoint_path=str(model_dir / "model.ckpt-7"))

@@ -54,8 +54,12 @@ def test_earlier_evaluations_in_the_event_files_count(trained, input_fn):
     trained.evaluate(_eval_input_fn)  # w = 1 after one step: loss 1
     trained.train(input_fn, steps=1)
     result = trained.evaluate(_eval_input_fn)  # w = 1.5: loss 2.25
-    assert _export(est.BestExporter("best", _RECEIVER), trained, result) is None
-    assert _export(est.BestExporter("other", _RECEIVER), trained, {"loss": 0.9}) is not None
+    exporter = est.BestExporter("best", _RECEIVER)
+    os.makedirs(os.path.join(trained.model_dir, "export", "best", "1700000000"))  # tf.estimator's
+    assert _export(exporter, trained, result) is None
+    assert _export(exporter, trained, {"loss": 0.9}) is not None
+    other = est.BestExporter("other", _RECEIVER)  # has exported nothing that could be better
+    assert _export(other, trained, result) is not None
     ignorant = est.BestExporter("ignorant", _RECEIVER, event_file_pattern=None)
     assert _export(ignorant, trained, result) is not None
 
@@ -78,6 +82,7 @@ def test_the_comparison_and_the_number_of_exports_are_the_users(trained):
     [
         ({"serving_input_receiver_fn": None}, "serving_input_receiver_fn"),
         ({"compare_fn": 1}, "compare_fn"),
+        ({"compare_fn": lambda best, current: True}, "best_eval_result and current_eval_result"),
         ({"exports_to_keep": 0}, "exports_to_keep"),
     ],
 )

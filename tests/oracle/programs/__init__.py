@@ -1,9 +1,37 @@
 """All programs and scenarios by name; each module adds its own dicts."""
 
-from tests.oracle.programs import canned, columns, heads, kmeans, rnn, sdca, v1
+from tests.oracle.programs import (
+    canned,
+    columns,
+    custom,
+    heads,
+    hooks,
+    kmeans,
+    log_lines,
+    predict_and_export,
+    rnn,
+    sdca,
+    train_and_evaluate,
+    v1,
+    warm_start,
+)
 from tests.oracle.programs.program import Program, Scenario
 
-_MODULES = (canned, columns, heads, kmeans, rnn, sdca, v1)
+_MODULES = (
+    canned,
+    columns,
+    custom,
+    heads,
+    hooks,
+    kmeans,
+    log_lines,
+    predict_and_export,
+    rnn,
+    sdca,
+    train_and_evaluate,
+    v1,
+    warm_start,
+)
 
 PROGRAMS: dict[str, Program] = {}
 SCENARIOS: dict[str, Scenario] = {}
