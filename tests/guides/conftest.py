@@ -19,9 +19,13 @@ COLUMNS = [
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
 
 
-@pytest.fixture
-def run_program(monkeypatch, tmp_path, caplog):
-    """Returns a function that runs a program in the test's directory and returns its names."""
+@pytest.fixture(params=["import changed", "installed"])
+def run_program(request, monkeypatch, tmp_path, caplog):
+    """Returns a function that runs a program in the test's directory and returns its names.
+
+    It runs with the one import changed by which a user gets at our names, and as it is after
+    `estimator_core.install()`.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setitem(sys.modules, "tensorflow_datasets", _tensorflow_datasets())
@@ -29,19 +33,18 @@ def run_program(monkeypatch, tmp_path, caplog):
     caplog.set_level(logging.INFO)
 
     def run(name):
-        return _run(PROGRAMS / f"{name}.py")
+        source = (PROGRAMS / f"{name}.py").read_text(encoding="utf-8")
+        if request.param == "installed":
+            source = "import estimator_core; estimator_core.install(); " + source
+        else:
+            for old in ("tf.keras.estimator", "tf.estimator"):
+                source = source.replace(old, "tf_estimator")
+            source = "import estimator_core as tf_estimator; " + source
+        names = {"__name__": "__main__"}
+        exec(compile(source, PROGRAMS / f"{name}.py", "exec"), names)
+        return names
 
     return run
-
-
-def _run(path):
-    """Runs the program with the one import changed that a user changes."""
-    source = path.read_text(encoding="utf-8")
-    for name in ("tf.keras.estimator", "tf.estimator"):
-        source = source.replace(name, "tf_estimator")
-    names = {"__name__": "__main__"}
-    exec(compile("import estimator_core as tf_estimator; " + source, path, "exec"), names)
-    return names
 
 
 def _get_file(fname, origin):

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 def test_a_premade_estimator(run_program, capsys, caplog):
     names = run_program("premade")
-    assert sorted(names["result"]) == sorted(
+    assert list(names["result"]) == (
         [
             "accuracy",
             "accuracy_baseline",
