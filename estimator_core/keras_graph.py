@@ -119,6 +119,8 @@ def _watch_keras() -> None:
     def variable_init(self: Any, *args: Any, **kwargs: Any) -> None:
         with _scope_of_the_path():
             make_variable(self, *args, **kwargs)
+        if _in_plain_graph() and not in_stateless_scope():
+            _keep_replicas_together(self.value)
         for effects in _active.stack:
             effects.variables.append(self)
 
@@ -146,6 +148,17 @@ def _watch_keras() -> None:
 def _in_plain_graph() -> bool:
     """Returns whether a collection is going on, in a graph whose operations nobody runs by themselves."""
     return bool(_active.stack) and not tf.executing_eagerly() and not tf.inside_function()
+
+
+def _keep_replicas_together(variable: Any) -> None:
+    """Leaves a variable of several replicas in the graph's collections, and takes its parts out.
+
+    A checkpoint holds it once. Those that TensorFlow makes for `tf.compat.v1` are collected in this way.
+    """
+    if isinstance(variable, tf.distribute.DistributedValues):
+        for name in (tf1.GraphKeys.GLOBAL_VARIABLES, tf1.GraphKeys.TRAINABLE_VARIABLES):
+            collected = tf1.get_collection_ref(name)
+            collected[:] = [v for v in collected if not any(v is part for part in variable.values)]
 
 
 def _scope_of_the_path() -> contextlib.AbstractContextManager[Any]:

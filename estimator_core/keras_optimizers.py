@@ -80,6 +80,8 @@ def apply_gradients(optimizer: Any, grads_and_vars: Sequence[tuple[Any, Any]]) -
     if _is_legacy(optimizer):
         return tf.group(optimizer.apply_gradients(grads_and_vars))
     optimizer.build([variable for _, variable in grads_and_vars])
+    if tf.distribute.has_strategy() and not tf.distribute.in_cross_replica_context():
+        return _apply_on_replicas(optimizer, grads_and_vars)
 
     # Keras returns no op to run. A function does: its call runs all side effects within, in order.
     def update(gradients: Sequence[Any]) -> tf.Tensor:
@@ -91,6 +93,78 @@ def apply_gradients(optimizer: Any, grads_and_vars: Sequence[tuple[Any, Any]]) -
     if tf.distribute.has_strategy():
         return tf.function(update, autograph=False)(gradients).op
     return eager_tracing.call_as_function(update, gradients).op
+
+
+def _apply_on_replicas(optimizer: Any, grads_and_vars: Sequence[tuple[Any, Any]]) -> tf.Operation:
+    """Returns the op of one update by the sum of the gradients of all replicas.
+
+    Keras has the replicas meet in the midst of its update, which no function of a graph can. Here they
+    meet first, and each variable is then updated in a function of its own.
+
+    Raises:
+        ValueError: The optimizer does more than one variable at a time would show.
+
+    Source: the order is that of Keras 3: clip the gradients of each replica, sum them up, decay the
+    weights, update, apply constraints.
+    """
+    for name in ("use_ema", "gradient_accumulation_steps", "loss_scale_factor", "inner_optimizer"):
+        if getattr(optimizer, name, None):
+            raise ValueError(
+                f"A Keras optimizer with {name} can't be used in the replicas of a tf.distribute strategy. "
+                f"Received: optimizer={optimizer!r}"
+            )
+    if not hasattr(optimizer, "_clip_gradients"):
+        raise ValueError(
+            "In the replicas of a tf.distribute strategy, optimizers of tf_keras must be those of "
+            f"tf_keras.optimizers.legacy. Received: optimizer={optimizer!r}"
+        )
+    pairs = [(gradient, variable) for gradient, variable in grads_and_vars if gradient is not None]
+    if not pairs:
+        raise ValueError("No gradients provided for any variable.")
+    variables = [variable for _, variable in pairs]
+    gradients = optimizer._clip_gradients([gradient for gradient, _ in pairs])  # no public name
+
+    def meet(strategy: Any, gradients: Sequence[Any]) -> tf.Operation:
+        targets = [_tf_variable(variable) for variable in variables]
+        total = strategy.extended.batch_reduce_to(
+            tf.distribute.ReduceOp.SUM, list(zip(gradients, targets, strict=True))
+        )
+        updates = [
+            strategy.extended.update(
+                target,
+                _update_of_one(optimizer, getattr(variable, "constraint", None)),
+                (gradient,),
+            )
+            for gradient, target, variable in zip(total, targets, variables, strict=True)
+        ]
+        with tf.control_dependencies(updates):
+            count = _tf_variable(optimizer.variables[0])
+            return tf.group(strategy.extended.update(count, lambda c: c.assign_add(1)))
+
+    return tf.distribute.get_replica_context().merge_call(meet, args=(gradients,))
+
+
+def _update_of_one(optimizer: Any, constraint: Any) -> Callable[[Any, Any], tf.Operation]:
+    """Returns the function that updates a variable, or its component on one device, by a gradient."""
+
+    def update(variable: Any, gradient: Any) -> tf.Operation:
+        def step(gradient: Any) -> tf.Tensor:
+            rate = tf.cast(optimizer.learning_rate, variable.dtype)
+            if optimizer.weight_decay is not None and optimizer._use_weight_decay(variable):
+                variable.assign_sub(variable * optimizer.weight_decay * rate)
+            optimizer.update_step(gradient, variable, rate)
+            if constraint is not None:
+                variable.assign(constraint(variable))
+            return tf.constant(0)
+
+        return tf.function(step, autograph=False)(gradient).op
+
+    return update
+
+
+def _tf_variable(variable: Any) -> Any:
+    """Returns the `tf.Variable` of a Keras 3 variable, or `variable` when it is one."""
+    return variable.value if hasattr(variable, "path") else variable
 
 
 def _is_legacy(optimizer: Any) -> bool:

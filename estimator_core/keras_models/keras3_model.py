@@ -255,6 +255,8 @@ class Keras3Model(GraphModel):
         return tensors if isinstance(structure, (list, tuple)) else tensors[0]
 
     def _output_names(self) -> list[str] | None:
+        if isinstance(self.model, keras.Sequential):
+            return [self.model.layers[-1].name]
         return getattr(self.model, "output_names", None) or None
 
     def _named(self, outputs: Any) -> dict[str, Any]:

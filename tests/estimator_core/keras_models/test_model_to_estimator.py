@@ -148,12 +148,14 @@ def test_training_and_evaluation_are_those_of_keras(tmp_path, name):
     for variable, value in zip(model.variables, before, strict=True):
         np.testing.assert_array_equal(variable.numpy(), value)
     results = estimator.evaluate(_batches)
-    predictions = [next(iter(row.values())) for row in estimator.predict(lambda: _batches())]
+    rows = list(estimator.predict(_batches))
+    assert len(rows[0]) == 1
+    predictions = [next(iter(row.values())) for row in rows]
 
     model.fit(_batches(), verbose=0)
+    fitted = [variable.numpy() for variable in model.variables]
     _assert_same_metrics(results, model.evaluate(_batches(), verbose=0, return_dict=True))
     np.testing.assert_allclose(predictions, model.predict(_X, verbose=0), rtol=1e-5, atol=1e-6)
-    fitted = [variable.numpy() for variable in model.variables]
     assert est.to_keras(estimator) is model
     for variable, value in zip(model.variables, fitted, strict=True):
         np.testing.assert_allclose(
@@ -265,6 +267,13 @@ def test_names_in_checkpoints_are_those_of_the_layers(tmp_path):
         "adam/learning_rate",
         "global_step",
     }
+
+
+def test_predictions_go_by_the_names_of_outputs():
+    rows = est.model_to_estimator(_sequential()).predict(_batches)
+    assert list(next(rows)) == ["b"]
+    rows = est.model_to_estimator(_subclassed()).predict(_batches)
+    assert list(next(rows)) == ["output_1"]
 
 
 def test_object_based_checkpoints_are_read_by_keras(tmp_path):
