@@ -82,9 +82,12 @@ def rnn_logit_fn_builder(
             inputs = _with_context(inputs, context)
         mask = tf.sequence_mask(lengths, maxlen=tf.shape(inputs)[1])
         with tf1.variable_scope("rnn_model"):
-            outputs = recurrent_layers(inputs, mask, mode == ModeKeys.TRAIN)
+            training = mode == ModeKeys.TRAIN
+            outputs = recurrent_layers(*_with_a_step(inputs, mask), training)
             with tf1.variable_scope("logits"):
                 logits = dense(outputs, units)
+        if return_sequences:
+            logits = logits[:, : tf.shape(mask)[1]]
         return SequenceLogits(logits, mask)
 
     return logit_fn
@@ -94,6 +97,18 @@ def _with_context(inputs: tf.Tensor, context: tf.Tensor) -> tf.Tensor:
     """Returns the sequences `[batch_size, max_length, size]` with the context after each step's values."""
     max_length = tf.shape(inputs)[1]
     return tf.concat([inputs, tf.repeat(context[:, tf.newaxis], max_length, axis=1)], axis=-1)
+
+
+def _with_a_step(inputs: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns inputs and mask with a step of padding when all sequences of the batch are empty.
+
+    A loop without any turn has no outputs to stack.
+    """
+    padding = tf.cast(tf.equal(tf.shape(mask)[1], 0), tf.int32)
+    return (
+        tf.pad(inputs, [[0, 0], [0, padding], [0, 0]]),
+        tf.pad(mask, [[0, 0], [0, padding]]),
+    )
 
 
 def _recurrent_layers(

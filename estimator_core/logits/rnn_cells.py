@@ -147,18 +147,13 @@ def unroll(cell: Cell, inputs: tf.Tensor, mask: tf.Tensor, return_sequences: boo
 
     Args:
         cell: The layer.
-        inputs: float32 `[batch_size, max_length, input_size]`.
+        inputs: float32 `[batch_size, max_length, input_size]`, of one step at least.
         mask: bool `[batch_size, max_length]`, False for padding.
         return_sequences: Whether to return `[batch_size, max_length, units]`, or the output of the
             last step, `[batch_size, units]`.
     """
-    max_length = tf.shape(mask)[1]
-    # A batch of empty sequences gets a step of padding: arrays without elements can't be stacked.
-    padding = tf.cast(tf.equal(max_length, 0), tf.int32)
-    inputs = tf.pad(inputs, [[0, 0], [0, padding], [0, 0]])
-    steps_first_mask = tf.transpose(tf.pad(mask, [[0, 0], [0, padding]]))[..., tf.newaxis]
-    num_steps = max_length + padding
-
+    num_steps = tf.shape(mask)[1]
+    steps_first_mask = tf.transpose(mask)[..., tf.newaxis]
     # Arrays, as the gradient of a slice would be as large as all steps together.
     projected = tf.TensorArray(tf.float32, num_steps).unstack(
         tf.transpose(cell.project(inputs), [1, 0, 2])
@@ -185,4 +180,4 @@ def unroll(cell: Cell, inputs: tf.Tensor, mask: tf.Tensor, return_sequences: boo
     )
     if not return_sequences:
         return states[0]
-    return tf.transpose(outputs.stack(), [1, 0, 2])[:, :max_length]
+    return tf.transpose(outputs.stack(), [1, 0, 2])

@@ -104,10 +104,18 @@ def test_it_learns_a_label_for_each_step(tmp_path):
     assert rows[0]["class_ids"][:, 0].tolist() == [1, 0, 0, 0]
 
 
-@pytest.mark.parametrize("return_sequences", [False, True])
-def test_the_exported_model_answers_as_predict_does(tmp_path, return_sequences):
+@pytest.mark.parametrize(
+    ("return_sequences", "arguments"),
+    [
+        (False, {"units": 4}),
+        (True, {"units": 4}),
+        (False, {"rnn_cell_fn": lambda: tf.keras.layers.GRUCell(4, dropout=0.2)}),
+    ],
+    ids=["sequence", "steps", "keras_cell"],
+)
+def test_the_exported_model_answers_as_predict_does(tmp_path, return_sequences, arguments):
     classifier = RNNClassifier(
-        TOKENS, units=4, return_sequences=return_sequences, config=config(tmp_path)
+        TOKENS, return_sequences=return_sequences, config=config(tmp_path), **arguments
     )
     classifier.train(step_input_fn if return_sequences else input_fn, steps=2)
     spec = fc.make_parse_example_spec(TOKENS)
