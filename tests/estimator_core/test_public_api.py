@@ -23,6 +23,7 @@ DIFFERENT = {
             "RegressionHead",
         )
     },
+    "tpu.RunConfig.tpu_config": "an attribute of its objects, not of the class",
     "experimental.LinearSDCA.get_train_step": "takes its place behind LinearEstimator by itself",
     "experimental.RNNEstimator.export_savedmodel": "deprecated in 2.15; export_saved_model is there",
 }
@@ -56,10 +57,9 @@ def accepts(function, wanted, where):
 
 @pytest.mark.parametrize(("module", "name"), SYMBOLS, ids=lambda value: value)
 def test_symbol(module, name):
-    if name in api_table.ABSENT:
-        assert api_table.ours(module, name) is None, f"{name} is here: take it off ABSENT"
-        return
     ours = api_table.ours(module, name)
+    if ours is None and api_table.may_be_absent(name):
+        return
     assert ours is not None, f"{module}.{name} is missing"
     reference = api_table.SYMBOLS[module][name]
     accepts(ours, reference["arguments"], name)
@@ -73,7 +73,7 @@ def test_symbol(module, name):
 
 @pytest.mark.parametrize(("module", "name"), SYMBOLS, ids=lambda value: value)
 def test_the_test_of_a_symbol_is_there(module, name):
-    if name in api_table.ABSENT:
+    if api_table.ours(module, name) is None:
         return
     node = api_table.node_of(module, name)
     text = api_table.source_of(node)
