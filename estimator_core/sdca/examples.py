@@ -62,7 +62,7 @@ class Examples(NamedTuple):
 def features_with_weights(
     features: Mapping[str, Any], feature_columns: Sequence[Any], batch_size: tf.Tensor
 ) -> tuple[list[SparseFeature], list[DenseFeature]]:
-    """Returns the features beside the variables of the linear model that was built for them.
+    """Returns the features beside the variables of the linear model in the current variable scope.
 
     Args:
         features: Dict of feature name to `Tensor` or `SparseTensor`, `[batch_size, ...]`.
@@ -70,20 +70,23 @@ def features_with_weights(
         batch_size: int32 scalar.
 
     Raises:
-        ValueError: A column gives more than one row of numbers for an example.
+        ValueError: A column gives more than one row of numbers for an example, or a variable is in
+            several parts.
     """
     sparse: list[SparseFeature] = []
     dense: list[DenseFeature] = []
-    with tf1.variable_scope("linear/linear_model", reuse=True):
+    with tf1.variable_scope("linear_model", reuse=True):
         cache = FeatureTransformationCache(features)
         state_manager = StateManager()
         create_state(
             [column for column in feature_columns if not is_categorical(column)], state_manager
         )
         for column in feature_columns:
+            categorical = is_categorical(column)
+            size = column.num_buckets if categorical else column.variable_shape.num_elements()
             with tf1.variable_scope(column.name):
-                weights = tf1.get_variable("weights")
-            if is_categorical(column):
+                weights = _variable("weights", [size, 1])
+            if categorical:
                 ids, id_weights = column.get_sparse_tensors(cache, state_manager)
                 values = _unique_categories(ids, id_weights, column.num_buckets)
                 sparse.append(SparseFeature(*values, weights))
@@ -96,9 +99,27 @@ def features_with_weights(
                     f"Received: {column!r}"
                 )
             dense.append(DenseFeature(column.get_dense_tensor(cache, state_manager), weights))
-        bias = tf1.get_variable("bias_weights")
+        bias = _variable("bias_weights", [1])
     dense.append(DenseFeature(tf.ones([batch_size, 1]), bias))
     return sparse, dense
+
+
+def _variable(name: str, shape: list[int]) -> Any:
+    """Returns a variable of the model, which a partitioner may have left in one part.
+
+    Raises:
+        ValueError: It is in several parts.
+    """
+    variable = tf1.get_variable(name, shape)
+    if isinstance(variable, tf.Variable):
+        return variable
+    parts = list(variable)
+    if len(parts) > 1:
+        raise ValueError(
+            "LinearSDCA takes variables that are whole: leave out the partitioner of the linear model. "
+            f"Received: {variable.name} in {len(parts)} parts"
+        )
+    return parts[0]
 
 
 def with_probabilities_as_weights(examples: Examples) -> Examples:

@@ -13,12 +13,17 @@ _PRIMAL_LOSS, _DUAL_LOSS, _WEIGHT = 1, 2, 3  # in the state of an example
 
 
 def minimize(
-    sdca: LinearSDCA, loss_type: str, examples: Examples, states: ExampleStates, loss: tf.Tensor
+    sdca: LinearSDCA,
+    loss_type: str,
+    examples: Examples,
+    states: ExampleStates,
+    loss: tf.Tensor,
+    summary_scope: str | None = None,
 ) -> tf.Operation:
     """Returns the op of one training step; it also increments the global step.
 
-    The ascent works on variables of its own, `<variable>_unshrunk`, from which L1 regularization
-    makes the variables of the model.
+    The ascent works on variables of its own, `<variable>_unshrunk` below the current variable scope,
+    from which L1 regularization makes the variables of the model.
 
     Args:
         sdca: The settings.
@@ -26,6 +31,7 @@ def minimize(
         examples: The batch.
         states: What is remembered of examples.
         loss: Loss of the batch, with the variables as they were before the step.
+        summary_scope: What the tags of summaries begin with; None is nothing.
     """
     variables = [feature.weights for feature in examples.sparse]
     variables += [feature.weights for feature in examples.dense]
@@ -74,12 +80,13 @@ def minimize(
             for variable in variables
         ]
     with tf.control_dependencies(shrunk):
-        _write_summaries(sdca, variables, states)
+        _write_summaries(sdca, variables, states, summary_scope)
         return tf1.train.get_or_create_global_step().assign_add(1, read_value=False)
 
 
 def _unshrunk(variable: tf.Variable) -> tf.Variable:
-    with tf1.variable_scope(tf1.VariableScope(reuse=False, name=""), auxiliary_name_scope=False):
+    scope = tf1.VariableScope(reuse=False, name=tf1.get_variable_scope().name)  # no partitioner
+    with tf1.variable_scope(scope, auxiliary_name_scope=False):
         return tf1.get_variable(
             f"{variable.op.name}_unshrunk",
             variable.shape,
@@ -97,7 +104,9 @@ def _shrunk(variable: tf.Variable, threshold: float) -> tf.Tensor:
     return tf.sign(value) * tf.maximum(0.0, tf.abs(value) - threshold)
 
 
-def _write_summaries(sdca: LinearSDCA, variables: list[tf.Variable], states: ExampleStates) -> None:
+def _write_summaries(
+    sdca: LinearSDCA, variables: list[tf.Variable], states: ExampleStates, scope: str | None
+) -> None:
     """Writes how far the examples seen are from the optimum, and how many they are."""
     values = [tf.cast(tf.convert_to_tensor(variable), tf.float64) for variable in variables]
     l1_loss = tf.add_n([tf.reduce_sum(tf.abs(value)) for value in values])
@@ -109,6 +118,7 @@ def _write_summaries(sdca: LinearSDCA, variables: list[tf.Variable], states: Exa
         + sdca.symmetric_l1_regularization * l1_loss
         + 2.0 * sdca.symmetric_l2_regularization * l2_loss
     ) / totals[_WEIGHT]
-    with tf1.get_default_graph().name_scope(None):  # which would be part of the tags
+    # The tags begin with the name scope; one that ends in a slash is taken as it is.
+    with tf1.get_default_graph().name_scope(f"{scope}/" if scope else None):
         tf1.summary.scalar("approximate_duality_gap", gap)
         tf1.summary.scalar("examples_seen", states.size())

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
+from estimator_core import tf1
 from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.heads import (
     BinaryClassHead,
@@ -38,7 +40,7 @@ _LOSS_TYPES: tuple[tuple[type[Head], str], ...] = (
 
 
 def sdca_model_fn(
-    head: Any, feature_columns: Sequence[Any], sdca: LinearSDCA, sparse_combiner: str = "sum"
+    head: Head, feature_columns: Sequence[Any], sdca: LinearSDCA, sparse_combiner: str = "sum"
 ) -> Callable[..., EstimatorSpec]:
     """Returns the `model_fn` of a linear model that `sdca` trains.
 
@@ -51,12 +53,7 @@ def sdca_model_fn(
     Raises:
         ValueError: SDCA can't train such a model.
     """
-    loss_type = _loss_type(head)
-    if sparse_combiner != "sum":
-        raise ValueError(
-            'sparse_combiner must be "sum" when optimizer is a LinearSDCA object. '
-            f"Received: sparse_combiner={sparse_combiner!r}"
-        )
+    check_trainable(head, sparse_combiner)
     logit_fn = linear_logit_fn_builder(head.logits_dimension, feature_columns)
 
     def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
@@ -68,18 +65,67 @@ def sdca_model_fn(
         logits = logit_fn(features, mode)
         train_op_fn = None
         if mode == ModeKeys.TRAIN:
-            _check_one_replica()
-            examples = _examples(head, features, labels, logits, feature_columns, sdca)
-            states = ExampleStates(sdca.num_table_shards or 1)
-
-            def train_op_fn(loss: tf.Tensor) -> tf.Operation:
-                return minimize(sdca, loss_type, examples, states, loss)
-
+            train_op_fn = sdca_train_op_fn(
+                sdca, feature_columns, head, features, labels, logits, model_scope="linear"
+            )
         return head.create_estimator_spec(
             features, mode, logits=logits, labels=labels, train_op_fn=train_op_fn
         )
 
     return model_fn
+
+
+def check_trainable(head: Head, sparse_combiner: str) -> None:
+    """Checks that SDCA can train the linear model of such a head.
+
+    Raises:
+        ValueError: It can't.
+    """
+    _loss_type(head)
+    if sparse_combiner != "sum":
+        raise ValueError(
+            'sparse_combiner must be "sum" when optimizer is a LinearSDCA object. '
+            f"Received: sparse_combiner={sparse_combiner!r}"
+        )
+
+
+def sdca_train_op_fn(
+    sdca: LinearSDCA,
+    feature_columns: Sequence[Any],
+    head: Head,
+    features: Mapping[str, Any],
+    labels: Any,
+    logits: tf.Tensor,
+    model_scope: str | None = None,
+    summary_scope: str | None = None,
+) -> Callable[[tf.Tensor], tf.Operation]:
+    """Returns the function from the loss to the op of one training step.
+
+    Args:
+        sdca: The optimizer.
+        feature_columns: Categorical and dense columns, by name.
+        head: The head of the model.
+        features: Dict of feature name to `Tensor` or `SparseTensor`, `[batch_size, ...]`.
+        labels: Labels of the batch.
+        logits: `[batch_size, 1]`.
+        model_scope: Variable scope, below the current one, in which the linear model was built; None
+            means the current one.
+        summary_scope: What the tags of summaries begin with; None is nothing.
+
+    Raises:
+        ValueError: The model is split over replicas, or a column can't be trained.
+        KeyError: There is no feature of example ids.
+        TypeError: The example ids are no strings.
+    """
+    _check_one_replica()
+    with tf1.variable_scope(model_scope) if model_scope else contextlib.nullcontext():
+        examples = _examples(head, features, labels, logits, feature_columns, sdca)
+    states = ExampleStates(sdca.num_table_shards or 1)
+
+    def train_op_fn(loss: tf.Tensor) -> tf.Operation:
+        return minimize(sdca, _loss_type(head), examples, states, loss, summary_scope)
+
+    return train_op_fn
 
 
 def _loss_type(head: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -42,6 +43,7 @@ def compose(
     parts: Sequence[ModelPart],
     scope: str | None = None,
     partitioner: Callable[..., Any] | None = None,
+    make_train_op_fn: Callable[..., Callable[[Any], Any]] | None = None,
 ) -> Callable[..., EstimatorSpec]:
     """Returns a `model_fn` whose logits are the sum of the parts' logits.
 
@@ -50,6 +52,8 @@ def compose(
         parts: What makes logits, and what trains it.
         scope: Variable scope of the whole model, optimizer slots included; None is the root.
         partitioner: Splits the variables of `scope`.
+        make_train_op_fn: Function of (head, features, labels, logits), called within `scope`, that
+            returns a function from the loss to the train op; None trains with the parts' optimizers.
 
     Source: the models of `tf.compat.v1.estimator`: slots are made within the scope of the model (so
     their names in a checkpoint end in "part_0/Ftrl" or "t_0/Adagrad"), and with a sum for the loss
@@ -64,21 +68,19 @@ def compose(
             )
         with _variable_scope(scope, partitioner):
             logits, optimized_parts = sum_of_logits(parts, features, mode)
-            if not isinstance(head, CannedHead):
-                return head.create_estimator_spec(
-                    features,
-                    mode,
-                    logits=logits,
-                    labels=labels,
-                    train_op_fn=lambda loss: minimize_parts(loss, optimized_parts),
-                )
-            spec = head.make(head.loss_reduction).create_estimator_spec(
-                features,
-                mode,
-                logits=logits,
-                labels=labels,
-                train_op_fn=lambda loss: _minimize_in_head_scope(loss, optimized_parts),
+            if isinstance(head, CannedHead):
+                any_head, minimize = head.make(head.loss_reduction), _minimize_in_head_scope
+            else:
+                any_head, minimize = head, minimize_parts
+            if make_train_op_fn is not None and mode == ModeKeys.TRAIN:
+                train_op_fn = make_train_op_fn(any_head, features, labels, logits)
+            else:
+                train_op_fn = functools.partial(minimize, parts=optimized_parts)
+            spec = any_head.create_estimator_spec(
+                features, mode, logits=logits, labels=labels, train_op_fn=train_op_fn
             )
+        if not isinstance(head, CannedHead):
+            return spec
         if mode == ModeKeys.TRAIN and head.loss_reduction in LossReduction.SUMS:
             mean_head = head.make(LossReduction.WEIGHTED_MEAN)
             mean = mean_head.loss(labels=labels, logits=logits, features=features, mode=mode)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,7 +14,7 @@ from estimator_core.heads import Head
 from estimator_core.heads.loss_reduction import LossReduction
 from estimator_core.logits import linear_logit_fn_builder
 from estimator_core.sdca import LinearSDCA
-from estimator_core.sdca.model_fn import sdca_model_fn
+from estimator_core.sdca.model_fn import check_trainable, sdca_train_op_fn
 from estimator_core.v1 import compose
 from estimator_core.v1.estimator import Estimator
 from estimator_core.v1.heads import classifier_head, regressor_head
@@ -33,7 +34,7 @@ class LinearEstimator(Estimator):
     Args: as `estimator_core.LinearEstimator`, but for these.
         optimizer: "Ftrl" (the default), "Adagrad", "Adam", "RMSProp", "SGD": the optimizers of
             `tf.compat.v1.train`, each with the learning rate min(0.2, 1 / sqrt(number of columns));
-            or any other optimizer.
+            any other optimizer; or `experimental.LinearSDCA`, for variables that are whole.
         partitioner: Splits the variables of the model; None spreads them over the parameter
             servers, in slices from 64 MiB on.
 
@@ -146,14 +147,22 @@ def _model_fn(
     sparse_combiner: str,
 ) -> Callable[..., EstimatorSpec]:
     columns = sorted_columns(feature_columns)
+    make_train_op_fn = None
     if isinstance(optimizer, LinearSDCA):
         made = head.make(head.loss_reduction) if isinstance(head, compose.CannedHead) else head
-        return sdca_model_fn(made, columns, optimizer, sparse_combiner)
+        check_trainable(made, sparse_combiner)
+        make_train_op_fn = functools.partial(
+            sdca_train_op_fn, optimizer, columns, summary_scope=_SCOPE
+        )
     logit_fn = linear_logit_fn_builder(head.logits_dimension, columns, sparse_combiner, scope=None)
     learning_rate = min(_MAX_LEARNING_RATE, 1.0 / math.sqrt(len(columns)))
     part = ModelPart(
         compose.in_name_scope(logit_fn, _SCOPE), optimizer_for(optimizer, learning_rate)
     )
     return compose.compose(
-        head, [part], _SCOPE, compose.input_layer_partitioner_or_default(partitioner, config)
+        head,
+        [part],
+        _SCOPE,
+        compose.input_layer_partitioner_or_default(partitioner, config),
+        make_train_op_fn,
     )

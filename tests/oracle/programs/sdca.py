@@ -53,14 +53,16 @@ def _inputs(label):
     return inputs
 
 
-def _weights_hook(e, norms):
+def _weights_hook(norms):
     """Returns a hook that adds to `norms` the length of each variable after each step."""
 
-    class WeightsHook(e.SessionRunHook):
+    class WeightsHook(tf1.train.SessionRunHook):
         def begin(self):
             variables = sorted(tf1.global_variables(), key=lambda variable: variable.op.name)
             self.norms = {
-                v.op.name: tf.norm(v.read_value()) for v in variables if v.dtype == tf.float32
+                v.op.name: tf.norm(v.read_value())
+                for v in variables
+                if v.dtype.base_dtype == tf.float32
             }
 
         def after_run(self, run_context, run_values):
@@ -71,11 +73,11 @@ def _weights_hook(e, norms):
     return WeightsHook()
 
 
-def _scenario(label, make):
+def _scenario(label, make, v1=False):
     def run(e, model_dir):
         model = make(e, config=e.RunConfig(model_dir=model_dir, save_summary_steps=1))
         inputs, norms = _inputs(label), {}
-        model.train(inputs(), steps=STEPS, hooks=[_weights_hook(e, norms)])
+        model.train(inputs(), steps=STEPS, hooks=[_weights_hook(norms)])
         variables = observe.variables_of(model.latest_checkpoint())
         rows = itertools.islice(model.predict(inputs(repeat=1)), 3)
         return {
@@ -90,7 +92,7 @@ def _scenario(label, make):
             "signatures": observe.signatures_after_export(e, model, SERVING_FEATURES),
         }
 
-    return Scenario(run)
+    return Scenario(run, v1=v1)
 
 
 SCENARIOS = {
@@ -131,5 +133,24 @@ SCENARIOS = {
             optimizer=e.experimental.LinearSDCA("id"),
             **kw,
         ),
+    ),
+    "sdca_v1_classifier": _scenario(
+        "binary",
+        lambda e, **kw: e.LinearClassifier(
+            [SIZE, KIND, TAG],
+            optimizer=e.experimental.LinearSDCA("id", symmetric_l1_regularization=0.1),
+            **kw,
+        ),
+        v1=True,
+    ),
+    "sdca_v1_regressor": _scenario(
+        "number",
+        lambda e, **kw: e.LinearRegressor(
+            [SIZE, PLACE],
+            weight_column="weight",
+            optimizer=e.experimental.LinearSDCA("id"),
+            **kw,
+        ),
+        v1=True,
     ),
 }
