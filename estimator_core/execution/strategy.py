@@ -74,7 +74,11 @@ class ReplicasInSync(Execution):
                     "Under a tf.distribute strategy, input_fn must return a tf.data.Dataset. "
                     f"Received: {dataset!r}"
                 )
-            return dataset
+            # The iterator that feeds several devices now and then waits for ever for the thread that
+            # tunes its dataset (seen on TensorFlow 2.21, when it is deleted).
+            options = tf.data.Options()
+            options.autotune.enabled = False
+            return dataset.with_options(options)
 
         iterator = self._strategy.make_input_fn_iterator(make_dataset)
         features, labels = features_and_labels(iterator.get_next(), mode)
