@@ -134,7 +134,8 @@ class TfKerasModel(GraphModel):
             yield copy
         finally:
             with tf.__internal__.eager_context.eager_mode():
-                for own in {type(layer) for layer in self.model._flatten_layers()}:
+                classes: set[Any] = {type(layer) for layer in self.model._flatten_layers()}
+                for own in classes:
                     own.__new__(own)
                 tf_keras.metrics.Metric.__new__(tf_keras.metrics.Mean)
 

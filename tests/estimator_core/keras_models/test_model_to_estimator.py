@@ -152,7 +152,7 @@ def test_training_and_evaluation_are_those_of_keras(tmp_path, name):
     assert len(rows[0]) == 1
     predictions = [next(iter(row.values())) for row in rows]
 
-    model.fit(_batches(), verbose=0)
+    model.fit(_batches(), verbose=0, shuffle=False)
     fitted = [variable.numpy() for variable in model.variables]
     _assert_same_metrics(results, model.evaluate(_batches(), verbose=0, return_dict=True))
     np.testing.assert_allclose(predictions, model.predict(_X, verbose=0), rtol=1e-5, atol=1e-6)
@@ -213,7 +213,7 @@ def test_two_inputs_and_outputs(tmp_path, structure, weights):
     elif weights != "none":
         for_keras.append((_WEIGHTS, _WEIGHTS))
     batches = tf.data.Dataset.from_tensor_slices(tuple(for_keras)).batch(8)
-    model.fit(batches, verbose=0)
+    model.fit(batches, verbose=0, shuffle=False)
     expected = model.evaluate(batches, verbose=0, return_dict=True)
     _assert_same_metrics(
         results,

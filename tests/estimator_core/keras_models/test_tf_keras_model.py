@@ -52,7 +52,7 @@ def test_training_and_evaluation_are_those_of_tf_keras(tmp_path, name, checkpoin
     for value, before in zip(model.get_weights(), initial, strict=True):
         np.testing.assert_array_equal(value, before)
 
-    model.fit(_batches(), verbose=0)
+    model.fit(_batches(), verbose=0, shuffle=False)
     expected = model.evaluate(_batches(), verbose=0, return_dict=True)
     assert results.pop("global_step") == 4
     assert results == pytest.approx(expected, rel=1e-5)
@@ -69,7 +69,9 @@ def test_sample_weights(tmp_path):
     estimator = est.model_to_estimator(model, model_dir=tmp_path)
     estimator.train(lambda: _batches({"features": {"x": _X}, "sample_weights": weights}))
     predictions = [row["out"] for row in estimator.predict(_batches)]
-    model.fit(tf.data.Dataset.from_tensor_slices((_X, _Y, weights)).batch(8), verbose=0)
+    model.fit(
+        tf.data.Dataset.from_tensor_slices((_X, _Y, weights)).batch(8), verbose=0, shuffle=False
+    )
     np.testing.assert_allclose(predictions, model.predict(_X, verbose=0), rtol=1e-5, atol=1e-6)
 
 
