@@ -56,7 +56,12 @@ def names_for(program):
     return importlib.import_module("estimator_core.v1" if program.v1 else "estimator_core")
 
 
-@pytest.fixture(scope="module", params=sorted(PROGRAMS))
+def program_params():
+    for name in sorted(PROGRAMS):
+        yield pytest.param(name, marks=pytest.mark.slow if PROGRAMS[name].slow else ())
+
+
+@pytest.fixture(scope="module", params=program_params())
 def run(request, tmp_path_factory):
     """What the reference showed, and what we show from the same initial variables."""
     program = PROGRAMS[request.param]

@@ -98,6 +98,7 @@ PROGRAMS = {
         dense(HEADS[head][0]),
         functools.partial(_make, family, head, OPTIMIZERS[(i + j) % len(OPTIMIZERS)]),
         SERVING_FEATURES,
+        slow=family in ("combined", "baseline"),  # the heads are the same; the others show them
     )
     for i, family in enumerate(FAMILIES)
     for j, head in enumerate(HEADS)

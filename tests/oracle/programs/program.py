@@ -22,12 +22,14 @@ class Program:
         serving_features: Spec of `tf.io.parse_example` for the export; None exports nothing.
         v1: Whether `e` is `tf.compat.v1.estimator` and `estimator_core.v1`, not `tf.estimator` and
             `estimator_core`.
+        slow: Whether only `make test-all` runs it.
     """
 
     inputs: Callable[..., Callable[[], Any]]
     make: Callable[..., Any]
     serving_features: dict[str, Any] | None = None
     v1: bool = False
+    slow: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
