@@ -360,6 +360,9 @@ def _peer_score(comparison: Comparison) -> float:
         warnings.simplefilter(
             "ignore", sklearn.exceptions.ConvergenceWarning
         )  # as many epochs as ours
+        warnings.filterwarnings(
+            "ignore", "scipy.optimize", DeprecationWarning
+        )  # old settings there
         peer = comparison.peer.fit(*data.train)
     if data.score_name == "AUC":
         return _score(data, peer.predict_proba(data.test[0])[:, 1])

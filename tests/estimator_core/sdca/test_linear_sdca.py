@@ -13,6 +13,9 @@ import tensorflow as tf
 import estimator_core as est
 from estimator_core.experimental import LinearSDCA
 
+# Old settings of scipy's, in scikit-learn's logistic regression.
+pytestmark = pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")
+
 fc = tf.feature_column
 RNG = np.random.RandomState(5)
 N = 40
