@@ -6,7 +6,7 @@ classifier = estimator.DNNClassifier(feature_columns=columns, hidden_units=[64, 
 classifier.train(input_fn, max_steps=1000)
 """
 
-from estimator_core import experimental, export, inputs, v1
+from estimator_core import experimental, export, inputs, tpu, v1
 from estimator_core.add_metrics import add_metrics
 from estimator_core.canned import (
     BaselineClassifier,
@@ -127,6 +127,7 @@ __all__ = [
     "model_to_estimator",
     "regressor_parse_example_spec",
     "to_keras",
+    "tpu",
     "train_and_evaluate",
     "v1",
 ]

@@ -15,7 +15,7 @@ def select_execution(config: RunConfig, mode: str) -> Execution:
     Raises:
         ValueError: The configuration asks for a way of running that there is not.
     """
-    if mode == ModeKeys.TRAIN and config.cluster.is_distributed:
+    if mode == ModeKeys.TRAIN and config.is_distributed:
         raise ValueError(
             "TF_CONFIG describes a cluster of several tasks, and distributed training is not supported "
             "yet: unset TF_CONFIG to train in this process. Received: "

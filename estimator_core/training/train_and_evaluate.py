@@ -59,7 +59,7 @@ def train_and_evaluate(
     check_every_n_steps(eval_spec, config)
     if config.task_type == EVALUATOR:
         return evaluate_continuously(estimator, eval_spec, train_spec.max_steps)
-    if config.cluster.is_distributed:
+    if config.is_distributed:
         logger.warning(
             "No task of this cluster evaluates: the tasks that train do not. Start one more process "
             'with the task type "evaluator" in its TF_CONFIG and the same model_dir.'

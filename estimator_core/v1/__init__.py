@@ -9,7 +9,7 @@ from estimator_core import v1 as estimator
 classifier = estimator.DNNClassifier(feature_columns=columns, hidden_units=[64, 32])
 """
 
-from estimator_core import experimental, export, inputs
+from estimator_core import experimental, export, inputs, tpu
 from estimator_core.add_metrics import add_metrics
 from estimator_core.checkpoints.warm_start import VocabInfo, WarmStartSettings
 from estimator_core.estimator_spec import EstimatorSpec
@@ -122,5 +122,6 @@ __all__ = [
     "export",
     "inputs",
     "regressor_parse_example_spec",
+    "tpu",
     "train_and_evaluate",
 ]

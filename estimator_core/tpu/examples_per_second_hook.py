@@ -1,0 +1,52 @@
+"""How fast a TPUEstimator trains, in steps and in examples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimator_core import tf1
+from estimator_core.logs import logger
+
+
+class ExamplesPerSecondHook(tf1.train.SessionRunHook):
+    """Logs steps and examples per second, and writes both as summaries.
+
+    Args:
+        batch_size: Examples of one step, on all cores together; None logs steps alone.
+        every_n_steps: Steps between two log lines.
+        output_dir: Directory of the event file.
+    """
+
+    def __init__(self, batch_size: int | None, every_n_steps: int, output_dir: str):
+        self._batch_size = batch_size
+        self._timer = tf1.train.SecondOrStepTimer(every_steps=every_n_steps)
+        self._output_dir = output_dir
+
+    def begin(self) -> None:
+        """Opens the event file and finds the global step."""
+        self._writer = tf1.summary.FileWriterCache.get(self._output_dir)
+        self._global_step = tf1.train.get_global_step()
+
+    def before_run(self, run_context: Any) -> Any:
+        """Asks for the global step."""
+        del run_context
+        return tf1.train.SessionRunArgs(self._global_step)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Logs, when it is time; the first step only starts the clock."""
+        # What was fetched may be from before the step or after it; the timer is asked about both.
+        if not self._timer.should_trigger_for_step(run_values.results + 1):
+            return
+        global_step = int(run_context.session.run(self._global_step))
+        if not self._timer.should_trigger_for_step(global_step):
+            return
+        secs, steps = self._timer.update_last_triggered_step(global_step)
+        if not secs:
+            return
+        rates = {"global_step/sec": steps / secs}
+        if self._batch_size:
+            rates["examples/sec"] = self._batch_size * steps / secs
+        for tag, rate in rates.items():
+            logger.info("%s: %g", tag, rate)
+            summary = tf1.Summary(value=[tf1.Summary.Value(tag=tag, simple_value=rate)])
+            self._writer.add_summary(summary, global_step)

@@ -1,0 +1,149 @@
+"""EmbeddingConfigSpec: embedding tables in the memory of a TPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from estimator_core import tf1
+
+_PARTITION_STRATEGIES = ("mod", "div")
+
+
+class _Fields(NamedTuple):
+    feature_columns: Sequence[Any] | None
+    tensor_core_feature_columns: Sequence[Any] | None
+    optimization_parameters: Any
+    clipping_limit: float | None
+    pipeline_execution_with_tensor_core: bool
+    experimental_gradient_multiplier_fn: Callable[[Any], Any] | None
+    feature_to_config_dict: Mapping[str, Any] | None
+    table_to_config_dict: Mapping[str, Any] | None
+    partition_strategy: str
+    profile_data_directory: str | None
+
+
+class EmbeddingConfigSpec(_Fields):
+    """Which embedding tables a TPU holds and how it updates them. Immutable.
+
+    It is checked, and taken by `TPUEstimator(embedding_config_spec=...)`; the tables themselves need
+    a TPU, so with `use_tpu=False` the model_fn builds its own, with the same feature columns.
+
+    Args:
+        feature_columns: Numeric and embedding columns, those of `tf.compat.v1.tpu.experimental`
+            among them. Either these or the two dicts below are given.
+        optimization_parameters: How tables are updated: an optimizer of
+            `tf.tpu.experimental.embedding`. Needed with `feature_columns`.
+        clipping_limit: Largest absolute value of a gradient; None does not clip.
+        pipeline_execution_with_tensor_core: Whether looking up the next batch overlaps with a step.
+        experimental_gradient_multiplier_fn: Function from the global step to what gradients are
+            multiplied with; None multiplies with 1.
+        feature_to_config_dict: Feature name to its `FeatureConfig`.
+        table_to_config_dict: Table name to its `TableConfig`.
+        partition_strategy: How rows are spread over hosts: "mod" or "div".
+        profile_data_directory: Directory for measurements of the tables; or None.
+
+    Raises:
+        ValueError: Not exactly one of columns and dicts is given, or a value is not valid.
+        TypeError: A column or a dict's value is of another kind.
+
+    Source: `tf.compat.v1.estimator.tpu.experimental.EmbeddingConfigSpec`.
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        feature_columns: Sequence[Any] | None = None,
+        optimization_parameters: Any = None,
+        clipping_limit: float | None = None,
+        pipeline_execution_with_tensor_core: bool = False,
+        experimental_gradient_multiplier_fn: Callable[[Any], Any] | None = None,
+        feature_to_config_dict: Mapping[str, Any] | None = None,
+        table_to_config_dict: Mapping[str, Any] | None = None,
+        partition_strategy: str = "div",
+        profile_data_directory: str | None = None,
+    ) -> EmbeddingConfigSpec:
+        """Returns the checked EmbeddingConfigSpec."""
+        dicts = (feature_to_config_dict, table_to_config_dict)
+        if any(dicts) != all(dicts) or bool(feature_columns) == all(dicts):
+            raise ValueError(
+                "Exactly one of feature_columns, and the pair of feature_to_config_dict and "
+                f"table_to_config_dict, must be specified. Received: feature_columns="
+                f"{feature_columns!r}, feature_to_config_dict={feature_to_config_dict!r}, "
+                f"table_to_config_dict={table_to_config_dict!r}"
+            )
+        if partition_strategy not in _PARTITION_STRATEGIES:
+            raise ValueError(
+                f"partition_strategy must be one of {_PARTITION_STRATEGIES}. "
+                f"Received: partition_strategy={partition_strategy!r}"
+            )
+        on_tensor_core: list[Any] | None = None
+        if feature_columns:
+            _check_columns(feature_columns)
+            _check_optimization_parameters(optimization_parameters)
+            on_tensor_core = [column for column in feature_columns if _is_on_tensor_core(column)]
+            feature_columns = [
+                column for column in feature_columns if not _is_on_tensor_core(column)
+            ]
+        else:
+            _check_configs(feature_to_config_dict, "feature", "FeatureConfig", "table_id")
+            _check_configs(table_to_config_dict, "table", "TableConfig", "vocabulary_size")
+        return super().__new__(
+            cls,
+            feature_columns,
+            on_tensor_core,
+            optimization_parameters,
+            clipping_limit,
+            pipeline_execution_with_tensor_core,
+            experimental_gradient_multiplier_fn,
+            feature_to_config_dict,
+            table_to_config_dict,
+            partition_strategy,
+            profile_data_directory,
+        )
+
+
+def _is_on_tensor_core(column: Any) -> bool:
+    """Whether a column was made with an `embedding_lookup_device`, not for the TPU's own tables."""
+    return getattr(column, "_embedding_lookup_device", None) is not None
+
+
+def _check_columns(columns: Sequence[Any]) -> None:
+    # TensorFlow has no public names for the classes of its columns: examples of each give them.
+    identity = tf.feature_column.categorical_column_with_identity("example", 2)
+    allowed = tuple(
+        type(column)
+        for column in (
+            tf.feature_column.numeric_column("example"),
+            tf.feature_column.embedding_column(identity, 1),
+            tf1.tpu.experimental.embedding_column(identity, 1),
+            *tf1.tpu.experimental.shared_embedding_columns([identity], 1),
+        )
+    )
+    for column in columns:
+        if not isinstance(column, allowed):
+            raise TypeError(
+                "feature_columns must be numeric or embedding columns: "
+                f"{sorted(kind.__name__ for kind in allowed)}. Received: {column!r}"
+            )
+
+
+def _check_optimization_parameters(parameters: Any) -> None:
+    # All optimizers of TPU tables have these, those of TensorFlow 1 included, which have no public
+    # name any more; other optimizers don't.
+    if not (hasattr(parameters, "learning_rate") and hasattr(parameters, "clip_weight_min")):
+        raise ValueError(
+            "optimization_parameters must be an optimizer of tf.tpu.experimental.embedding, such as "
+            f"Adam(). Received: optimization_parameters={parameters!r}"
+        )
+
+
+def _check_configs(configs: Mapping[str, Any] | None, what: str, kind: str, attribute: str) -> None:
+    for name, config in (configs or {}).items():
+        if not hasattr(config, attribute):
+            raise TypeError(
+                f"Config for {what} {name} must be of type {kind}. Received: {config!r}"
+            )

@@ -1,0 +1,114 @@
+"""RunConfig of a TPUEstimator."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import run_config, tf1
+from estimator_core.tpu.tpu_config import TPUConfig
+
+
+@dataclasses.dataclass(frozen=True, init=False)
+class RunConfig(run_config.RunConfig):
+    """A `RunConfig` with TPU settings. Immutable; `replace` returns a changed copy.
+
+    Example:
+        >>> config = RunConfig(TPUConfig(iterations_per_loop=100), model_dir="model")
+        >>> config.tpu_config.iterations_per_loop
+        100
+
+    Args:
+        tpu_config: `TPUConfig`; None takes the defaults.
+        evaluation_master: Address of the session that evaluation opens; None takes `master`.
+        master: Address of the session that training opens; None takes that of `cluster` or of
+            TF_CONFIG, or else this process.
+        cluster: `tf.distribute.cluster_resolver.ClusterResolver` that knows the TPU; or None.
+        **kwargs: The settings of `estimator_core.RunConfig`.
+
+    Raises:
+        ValueError: Both `master` and `cluster` are given, or a setting is out of range.
+
+    Source: `tf.compat.v1.estimator.tpu.RunConfig`.
+    """
+
+    tpu_config: TPUConfig = dataclasses.field(init=False)
+    _resolver: Any = dataclasses.field(init=False, repr=False)
+    _given_master: str | None = dataclasses.field(init=False, repr=False)
+    _given_evaluation_master: str | None = dataclasses.field(init=False, repr=False)
+
+    def __init__(
+        self,
+        tpu_config: TPUConfig | None = None,
+        evaluation_master: str | None = None,
+        master: str | None = None,
+        cluster: Any = None,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        if cluster is not None and master is not None:
+            raise ValueError(
+                f"Both master and cluster are set; leave one out. Received: master={master!r}, "
+                f"cluster={cluster!r}"
+            )
+        self._set("tpu_config", tpu_config or TPUConfig())
+        self._set("_resolver", cluster)
+        self._set("_given_master", master)
+        self._set("_given_evaluation_master", evaluation_master)
+        if cluster is not None and kwargs.get("session_config") is None:
+            cluster_spec = cluster.cluster_spec()
+            if cluster_spec:
+                self._set("session_config", _session_config_for(cluster_spec))
+
+    @property
+    def cluster(self) -> Any:
+        """The cluster resolver, or None."""
+        return self._resolver
+
+    @property
+    def cluster_spec(self) -> tf.train.ClusterSpec:
+        """The cluster as the resolver, or else TF_CONFIG, describes it."""
+        return super().cluster_spec if self._resolver is None else self._resolver.cluster_spec()
+
+    @property
+    def master(self) -> str:
+        """Address of the session that training opens; "" is in this process."""
+        if self._given_master is not None:
+            return self._given_master
+        return super().master if self._resolver is None else self._resolver.master()
+
+    @property
+    def evaluation_master(self) -> str:
+        """Address of the session that evaluation opens; "" is in this process."""
+        if self._given_evaluation_master is not None:
+            return self._given_evaluation_master
+        if self._given_master is not None or self._resolver is not None:
+            return self.master
+        return super().evaluation_master
+
+    def replace(self, **changes: Any) -> RunConfig:
+        """Returns a copy with `changes`, of `tpu_config` or the settings of `estimator_core.RunConfig`.
+
+        Raises:
+            ValueError: An unknown setting, or a bad value.
+        """
+        tpu_config = changes.pop("tpu_config", self.tpu_config)
+        changed = super().replace(**changes)
+        settings = {
+            field.name: getattr(changed, field.name)
+            for field in dataclasses.fields(changed)
+            if field.init
+        }
+        masters = self._given_evaluation_master, self._given_master
+        return RunConfig(tpu_config, *masters, self._resolver, **settings)
+
+
+def _session_config_for(cluster_spec: tf.train.ClusterSpec) -> Any:
+    """Returns the configuration of sessions that see the whole cluster."""
+    return tf1.ConfigProto(
+        allow_soft_placement=True,
+        cluster_def=cluster_spec.as_cluster_def(),
+        isolate_session_state=True,
+    )

@@ -1,0 +1,324 @@
+"""TPUEstimator: an Estimator whose batches are given for all cores together."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from estimator_core import model_fn as model_fn_lib
+from estimator_core.estimator_spec import EstimatorSpec
+from estimator_core.logs import logger
+from estimator_core.mode_keys import ModeKeys
+from estimator_core.tpu import one_replica
+from estimator_core.tpu.examples_per_second_hook import ExamplesPerSecondHook
+from estimator_core.tpu.experimental.embedding_config_spec import EmbeddingConfigSpec
+from estimator_core.tpu.run_config import RunConfig
+from estimator_core.tpu.tpu_config import InputPipelineConfig, check_positive_int
+from estimator_core.tpu.tpu_estimator_spec import TPUEstimatorSpec
+from estimator_core.tpu.user_functions import (
+    RESERVED_PARAMS,
+    input_fn_with_batch_size,
+    model_fn_on_host,
+)
+from estimator_core.v1.estimator import Estimator
+
+
+class TPUEstimator(Estimator):
+    """An Estimator for a model_fn that is written for TPUs; with `use_tpu=False` it runs here.
+
+    input_fn and model_fn find the batch size of the mode in `params["batch_size"]`, and model_fn
+    finds in `params["use_tpu"]` where it runs. `CrossShardOptimizer` may stay in place.
+
+    Example:
+        >>> estimator = TPUEstimator(  # doctest: +SKIP
+        ...     model_fn,
+        ...     config=RunConfig(model_dir="model"),
+        ...     use_tpu=False,
+        ...     train_batch_size=128,
+        ...     eval_batch_size=128,
+        ... )
+        >>> estimator.train(input_fn, max_steps=1000)  # doctest: +SKIP
+
+    Args:
+        model_fn: As for `Estimator`, with `params`; returns a `TPUEstimatorSpec` or, where it never
+            runs on a TPU, an `EstimatorSpec`.
+        model_dir: Directory of checkpoints, summaries and exports. None takes `config.model_dir`,
+            or a new temporary directory.
+        config: `tpu.RunConfig`; needed.
+        params: Dict of hyperparameters, without the reserved keys "batch_size" and "context".
+        use_tpu: Whether to train, evaluate and predict on a TPU. Only False runs yet.
+        train_batch_size: Examples of one training step on all cores together; needed on a TPU.
+        eval_batch_size: The same for evaluation; None leaves "batch_size" out of `params`.
+        predict_batch_size: The same for prediction.
+        batch_axis: For features and labels, the dimension along which a batch is split; a TPU's.
+        eval_on_tpu: False evaluates on this machine even with `use_tpu=True`.
+        export_to_tpu: Whether exports have a graph with the tags "serve" and "tpu"; not yet: the log
+            says that it is left out.
+        export_to_cpu: Whether exports have a graph with the tag "serve".
+        warm_start_from: Checkpoint, SavedModel or `WarmStartSettings` to start from when
+            `model_dir` has no checkpoint yet.
+        embedding_config_spec: `EmbeddingConfigSpec` of tables that a TPU holds; or None.
+        export_saved_model_api_version: How the graph for TPUs is made: 1 or 2.
+
+    Raises:
+        ValueError: An argument is missing, out of range or contradicts another.
+        TypeError: An argument has the wrong type.
+
+    Source: `tf.compat.v1.estimator.tpu.TPUEstimator`. Where we differ: a `CrossShardOptimizer` works
+    with `use_tpu=False` too, and without a `train_batch_size` the log has no examples/sec.
+    """
+
+    def __init__(
+        self,
+        model_fn: Callable[..., TPUEstimatorSpec | EstimatorSpec] | None = None,
+        model_dir: str | os.PathLike[str] | None = None,
+        config: RunConfig | None = None,
+        params: Any = None,
+        use_tpu: bool = True,
+        train_batch_size: int | None = None,
+        eval_batch_size: int | None = None,
+        predict_batch_size: int | None = None,
+        batch_axis: Sequence[int] | None = None,
+        eval_on_tpu: bool = True,
+        export_to_tpu: bool = True,
+        export_to_cpu: bool = True,
+        warm_start_from: Any = None,
+        embedding_config_spec: EmbeddingConfigSpec | None = None,
+        export_saved_model_api_version: int = 1,
+    ):
+        if not isinstance(config, RunConfig):
+            raise ValueError(f"config must be given, a tpu.RunConfig. Received: config={config!r}")
+        if params is not None and any(key in params for key in RESERVED_PARAMS):
+            raise ValueError(
+                f"{RESERVED_PARAMS} are reserved keys: TPUEstimator sets them. Received: "
+                f"params={params}"
+            )
+        if model_fn is None:
+            raise TypeError("model_fn must be callable. Received: model_fn=None")
+        if export_saved_model_api_version not in (1, 2):
+            raise ValueError(
+                "export_saved_model_api_version should be 1 or 2. Received: "
+                f"export_saved_model_api_version={export_saved_model_api_version!r}"
+            )
+        if embedding_config_spec is not None and not isinstance(
+            embedding_config_spec, EmbeddingConfigSpec
+        ):
+            raise TypeError(
+                "embedding_config_spec must be a tpu.experimental.EmbeddingConfigSpec. "
+                f"Received: embedding_config_spec={embedding_config_spec!r}"
+            )
+        self._batch_sizes = {
+            ModeKeys.TRAIN: train_batch_size,
+            ModeKeys.EVAL: eval_batch_size,
+            ModeKeys.PREDICT: predict_batch_size,
+        }
+        if use_tpu:
+            _check_for_tpu(config, self._batch_sizes)
+        model_fn_lib.check_model_fn(model_fn, params)
+        self._user_model_fn = model_fn
+        self._use_tpu = use_tpu
+        self._eval_on_tpu = eval_on_tpu
+        self._export_to_tpu = export_to_tpu
+        self._export_to_cpu = export_to_cpu
+        self._export_version = int(export_saved_model_api_version)
+        # Speed is logged by a hook of our own, which counts examples as well.
+        self._log_every_n_steps = _log_every_n_steps(config)
+        super().__init__(
+            model_fn_on_host(model_fn, self._batch_sizes),
+            model_dir,
+            config.replace(
+                log_step_count_steps=None,
+                session_config=one_replica.session_config(config.session_config),
+            ),
+            params,
+            warm_start_from,
+        )
+        if not use_tpu and eval_on_tpu:
+            logger.warning("eval_on_tpu ignored because use_tpu is False.")
+
+    def train(
+        self,
+        input_fn: Callable[..., Any],
+        hooks: Sequence[Any] | None = None,
+        steps: int | None = None,
+        max_steps: int | None = None,
+        saving_listeners: Sequence[Any] | None = None,
+    ) -> TPUEstimator:
+        """Trains the model and returns this TPUEstimator.
+
+        Args:
+            input_fn: As for `Estimator.train`; it takes `params`, with "batch_size".
+            hooks: `SessionRunHook`s called around each step.
+            steps: Steps to train from where the model is; None trains to the end of the input.
+            max_steps: Global step at which training ends; nothing happens when it was reached.
+            saving_listeners: `CheckpointSaverListener`s called around each checkpoint.
+
+        Raises:
+            ValueError: Both `steps` and `max_steps` are given, or `input_fn` takes no `params`.
+            RuntimeError: `use_tpu` is True.
+        """
+        self._check_runs_here(ModeKeys.TRAIN)
+        hooks = list(hooks or ())
+        batch_size = self._batch_sizes[ModeKeys.TRAIN]
+        if self._log_every_n_steps:
+            hooks.append(ExamplesPerSecondHook(batch_size, self._log_every_n_steps, self.model_dir))
+        with_batch_size = input_fn_with_batch_size(input_fn, batch_size)
+        super().train(with_batch_size, hooks, steps, max_steps, saving_listeners)
+        logger.info("training_loop marked as finished")
+        return self
+
+    def evaluate(
+        self,
+        input_fn: Callable[..., Any],
+        steps: int | None = None,
+        hooks: Sequence[Any] | None = None,
+        checkpoint_path: str | None = None,
+        name: str | None = None,
+    ) -> dict[str, Any]:
+        """Returns the metrics of the model over `input_fn`; see `Estimator.evaluate`.
+
+        Args:
+            input_fn: As for `Estimator.evaluate`; it takes `params`, with "batch_size".
+            steps: Batches to evaluate; None goes to the end of the input.
+            hooks: `SessionRunHook`s called around each batch.
+            checkpoint_path: Checkpoint to evaluate; None takes the newest one.
+            name: Distinguishes several evaluations: summaries go to `eval_<name>`.
+
+        Raises:
+            ValueError: The input is empty, or `input_fn` takes no `params`.
+            RuntimeError: It would run on a TPU.
+        """
+        self._check_runs_here(ModeKeys.EVAL)
+        with_batch_size = input_fn_with_batch_size(input_fn, self._batch_sizes[ModeKeys.EVAL])
+        results = super().evaluate(with_batch_size, steps, hooks, checkpoint_path, name)
+        logger.info("evaluation_loop marked as finished")
+        return results
+
+    def predict(
+        self,
+        input_fn: Callable[..., Any],
+        predict_keys: Any = None,
+        hooks: Sequence[Any] | None = None,
+        checkpoint_path: str | None = None,
+        yield_single_examples: bool = True,
+    ) -> Iterator[Any]:
+        """Yields the predictions for `input_fn`, example by example; see `Estimator.predict`.
+
+        Args:
+            input_fn: As for `Estimator.predict`; it takes `params`, with "batch_size".
+            predict_keys: Names of the predictions to yield; None yields all.
+            hooks: `SessionRunHook`s called around each batch.
+            checkpoint_path: Checkpoint to predict with; None takes the newest one.
+            yield_single_examples: False yields whole batches.
+
+        Yields:
+            Dict of name to NumPy value, or a NumPy value when predictions are a `Tensor`.
+
+        Raises:
+            ValueError: `input_fn` takes no `params`, or batch sizes differ.
+            RuntimeError: `use_tpu` is True.
+        """
+        self._check_runs_here(ModeKeys.PREDICT)
+        with_batch_size = input_fn_with_batch_size(input_fn, self._batch_sizes[ModeKeys.PREDICT])
+        yield from super().predict(
+            with_batch_size, predict_keys, hooks, checkpoint_path, yield_single_examples
+        )
+        logger.info("prediction_loop marked as finished")
+
+    def experimental_export_all_saved_models(
+        self,
+        export_dir_base: str,
+        input_receiver_fn_map: Mapping[str, Callable[[], Any]],
+        assets_extra: Mapping[str, str] | None = None,
+        as_text: bool = False,
+        checkpoint_path: str | None = None,
+    ) -> bytes:
+        """Exports one SavedModel with a graph for each mode, and returns its directory.
+
+        The graphs are for CPUs and GPUs; one for TPUs is not supported yet, and the log says so when
+        `export_to_tpu` asks for it. `params` has no "batch_size" here: clients decide on it.
+
+        Args:
+            export_dir_base: Directory that holds the exports.
+            input_receiver_fn_map: Mode to the function that returns its receiver.
+            assets_extra: Paths below `assets.extra/` to the files to copy there.
+            as_text: Whether the graph is written as text.
+            checkpoint_path: Checkpoint to export; None takes the newest one.
+
+        Raises:
+            ValueError: Neither `export_to_cpu` nor `export_to_tpu` is True, there is no checkpoint,
+                or a mode can't be exported.
+            RuntimeError: `export_to_cpu` is False, so that no graph is left to export.
+        """
+        if not (self._export_to_cpu or self._export_to_tpu):
+            raise ValueError(
+                "One of export_to_cpu and export_to_tpu must be true. Received: export_to_cpu=False, "
+                "export_to_tpu=False"
+            )
+        if not self._export_to_cpu:
+            raise RuntimeError(
+                "A graph for TPUs alone can't be exported yet: export with export_to_cpu=True. "
+                "Received: export_to_cpu=False"
+            )
+        if self._export_to_tpu:
+            logger.warning(
+                "Exporting the graph with the tag 'serve'. One with the tags 'serve' and 'tpu' is not "
+                "supported yet; export_to_tpu=False says that none is wanted."
+            )
+        exporter = Estimator(
+            model_fn_on_host(self._user_model_fn, {}), config=self.config, params=self.params
+        )
+        return exporter.experimental_export_all_saved_models(
+            export_dir_base, input_receiver_fn_map, assets_extra, as_text, checkpoint_path
+        )
+
+    def _check_runs_here(self, mode: str) -> None:
+        on_tpu = self._use_tpu and not (mode == ModeKeys.EVAL and not self._eval_on_tpu)
+        if on_tpu:
+            raise RuntimeError(
+                f"Mode {mode!r} would run on a TPU, and that is not supported yet. Make the "
+                "TPUEstimator with use_tpu=False: the same input_fn and model_fn then run on this "
+                "machine, with the same batch sizes. Received: use_tpu=True"
+            )
+        master = self.config.evaluation_master if mode == ModeKeys.EVAL else self.config.master
+        if master and not self._use_tpu:
+            raise RuntimeError(
+                "With use_tpu=False everything runs in this process: leave master, evaluation_master "
+                f"and cluster out of tpu.RunConfig. Received: master={master!r}"
+            )
+
+
+def _check_for_tpu(config: RunConfig, batch_sizes: Mapping[str, int | None]) -> None:
+    if batch_sizes[ModeKeys.TRAIN] is None:
+        raise ValueError(
+            "train_batch_size is needed with use_tpu=True. Received: train_batch_size=None"
+        )
+    names = {ModeKeys.TRAIN: "train", ModeKeys.EVAL: "eval", ModeKeys.PREDICT: "predict"}
+    for mode, batch_size in batch_sizes.items():
+        if batch_size is not None:
+            check_positive_int(batch_size, f"{names[mode]}_batch_size")
+    tpu_config = config.tpu_config
+    if (
+        tpu_config.num_cores_per_replica
+        and tpu_config.per_host_input_for_training == InputPipelineConfig.PER_SHARD_V1
+    ):
+        raise ValueError(
+            "A model that spans several cores (num_cores_per_replica) only supports per host input: "
+            "set TPUConfig's per_host_input_for_training. Received: PER_SHARD_V1"
+        )
+
+
+def _log_every_n_steps(config: RunConfig) -> int | None:
+    """Returns the steps between two log lines: as many as `iterations_per_loop` makes of them.
+
+    Source: tf.estimator 2.15 divides by `iterations_per_loop` with `use_tpu=False` as well. A time is
+    not divided by.
+    """
+    if not config.log_step_count_steps:
+        return None
+    iterations = config.tpu_config.iterations_per_loop
+    if isinstance(iterations, str) and not iterations.isdigit():
+        return config.log_step_count_steps
+    return math.ceil(config.log_step_count_steps / int(iterations))

@@ -1,0 +1,188 @@
+"""TPUEstimatorSpec: what a model_fn of a TPUEstimator returns."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.estimator_spec import EstimatorSpec
+from estimator_core.export.export_outputs import ExportOutput
+
+
+class _Fields(NamedTuple):
+    mode: str
+    predictions: Any
+    loss: Any
+    train_op: Any
+    eval_metrics: tuple[Callable[..., Any], Any] | None
+    export_outputs: Mapping[str, ExportOutput] | None
+    scaffold_fn: Callable[[], Any] | None
+    host_call: tuple[Callable[..., Any], Any] | None
+    training_hooks: tuple[Any, ...]
+    evaluation_hooks: tuple[Any, ...]
+    prediction_hooks: tuple[Any, ...]
+
+
+class TPUEstimatorSpec(_Fields):
+    """The ops and tensors of one mode, told apart by what runs on the TPU and what on its host.
+
+    Metrics, the host call and the scaffold are functions, because a host calls them: with the values
+    that the TPU sends, or, with `use_tpu=False`, with the tensors themselves.
+
+    Example:
+        >>> def metric_fn(labels, logits):
+        ...     return {"accuracy": tf.compat.v1.metrics.accuracy(labels, tf.argmax(logits, 1))}
+        >>> TPUEstimatorSpec(  # doctest: +SKIP
+        ...     mode, loss=loss, eval_metrics=(metric_fn, [labels, logits])
+        ... )
+
+    Args:
+        mode: One of `ModeKeys`.
+        predictions: `Tensor`, or dict of name to `Tensor`, `[batch_size, ...]` each.
+        loss: `Tensor` with one element.
+        train_op: Operation or `Tensor` of one training step.
+        eval_metrics: Pair of a function and the tensors it is called with: a list, by position, or
+            a dict, by name. It returns what `EstimatorSpec` takes as `eval_metric_ops`.
+        export_outputs: `ExportOutput`s by signature name; None exports `predictions`.
+        scaffold_fn: Function that returns a `tf.compat.v1.train.Scaffold`; None is a default one.
+        host_call: Pair like `eval_metrics`. What its function returns, tensors in any structure, is
+            run with every step; it writes summaries, say.
+        training_hooks: `SessionRunHook`s for training.
+        evaluation_hooks: `SessionRunHook`s for evaluation.
+        prediction_hooks: `SessionRunHook`s for prediction.
+
+    Raises:
+        ValueError: Something that the mode needs is missing, or a pair is none.
+        TypeError: Something has the wrong type.
+        RuntimeError: A function of a pair takes another number of tensors than its list holds.
+
+    Source: `tf.compat.v1.estimator.tpu.TPUEstimatorSpec`.
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        mode: str,
+        predictions: Any = None,
+        loss: Any = None,
+        train_op: Any = None,
+        eval_metrics: tuple[Callable[..., Any], Any] | None = None,
+        export_outputs: Mapping[str, ExportOutput] | None = None,
+        scaffold_fn: Callable[[], Any] | None = None,
+        host_call: tuple[Callable[..., Any], Any] | None = None,
+        training_hooks: Sequence[Any] | None = None,
+        evaluation_hooks: Sequence[Any] | None = None,
+        prediction_hooks: Sequence[Any] | None = None,
+    ) -> TPUEstimatorSpec:
+        """Returns the checked TPUEstimatorSpec."""
+        _check_call(eval_metrics, "eval_metrics")
+        _check_call(host_call, "host_call")
+        checked = EstimatorSpec(
+            mode,
+            predictions,
+            loss,
+            train_op,
+            export_outputs=export_outputs,
+            training_hooks=training_hooks,
+            evaluation_hooks=evaluation_hooks,
+            prediction_hooks=prediction_hooks,
+        )
+        return super().__new__(
+            cls,
+            mode,
+            checked.predictions,
+            checked.loss,
+            checked.train_op,
+            eval_metrics,
+            checked.export_outputs,
+            scaffold_fn,
+            host_call,
+            checked.training_hooks,
+            checked.evaluation_hooks,
+            checked.prediction_hooks,
+        )
+
+    def as_estimator_spec(self) -> EstimatorSpec:
+        """Returns the `EstimatorSpec` that does all of this on the host.
+
+        Raises:
+            TypeError: What `eval_metrics` or `host_call` returns can't be run.
+        """
+        metrics = None if self.eval_metrics is None else _called(self.eval_metrics)
+        hooks = () if self.host_call is None else (HostCallHook(_called(self.host_call)),)
+        return EstimatorSpec(
+            self.mode,
+            self.predictions,
+            self.loss,
+            self.train_op,
+            metrics,
+            self.export_outputs,
+            training_hooks=self.training_hooks + hooks,
+            scaffold=None if self.scaffold_fn is None else self.scaffold_fn(),
+            evaluation_hooks=self.evaluation_hooks + hooks,
+            prediction_hooks=self.prediction_hooks + hooks,
+        )
+
+
+class HostCallHook(tf1.train.SessionRunHook):
+    """Runs, with every step, what a host call returned.
+
+    Args:
+        result: Tensors and operations in any structure; None in it is left out.
+
+    Raises:
+        TypeError: Something else is in it.
+    """
+
+    def __init__(self, result: Any):
+        self._fetches = [value for value in tf.nest.flatten(result) if value is not None]
+        for value in self._fetches:
+            if not (tf.is_tensor(value) or isinstance(value, tf.Operation)):
+                raise TypeError(
+                    "The function of host_call must return tensors or operations, in any structure. "
+                    f"Received: {value!r}"
+                )
+
+    def before_run(self, run_context: Any) -> Any:
+        """Asks for the values."""
+        del run_context
+        return tf1.train.SessionRunArgs(self._fetches)
+
+
+def _called(call: tuple[Callable[..., Any], Any]) -> Any:
+    function, tensors = call
+    return function(**tensors) if isinstance(tensors, Mapping) else function(*tensors)
+
+
+def _check_call(call: Any, name: str) -> None:
+    """Checks that `call` is a function and the tensors to call it with."""
+    if call is None:
+        return
+    if not isinstance(call, (tuple, list)) or len(call) != 2:
+        raise ValueError(
+            f"{name} should be a tuple of two: a function and its tensors. Received: {call!r}"
+        )
+    function, tensors = call
+    if not callable(function):
+        raise TypeError(f"{name}[0] should be callable. Received: {function!r}")
+    if not isinstance(tensors, (tuple, list, dict)):
+        raise ValueError(
+            f"{name}[1] should be a list or tuple of tensors, or a dict of them by argument name. "
+            f"Received: {tensors!r}"
+        )
+    if isinstance(tensors, dict):
+        return
+    parameters = inspect.signature(function).parameters.values()
+    if any(p.kind == p.VAR_POSITIONAL for p in parameters):
+        return
+    num_arguments = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+    if num_arguments != len(tensors):
+        raise RuntimeError(
+            f"The function of {name} takes {num_arguments} arguments, and {len(tensors)} tensors are "
+            f"given. Received: {name}={call!r}"
+        )

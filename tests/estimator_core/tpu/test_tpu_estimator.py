@@ -1,0 +1,248 @@
+import functools
+import os
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+from estimator_core import tpu
+from tests.oracle import observe
+
+tf1 = tf.compat.v1
+
+
+def model_fn(features, labels, mode, params):
+    """prediction = weight * x, with the optimizer wrapped as it is for a TPU."""
+    weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+    prediction = weight * features["x"]
+    if mode == est.ModeKeys.PREDICT:
+        return tpu.TPUEstimatorSpec(mode, predictions={"y": prediction})
+    loss = tf.reduce_mean(tf.square(prediction - labels))
+    metrics = (
+        lambda labels, prediction: {
+            "mae": tf1.metrics.mean_absolute_error(labels, prediction),
+            "batch_size": tf1.metrics.mean(tf.shape(labels)[0]),
+        },
+        [labels, prediction],
+    )
+    if mode == est.ModeKeys.EVAL:
+        return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=metrics)
+    optimizer = tf1.tpu.CrossShardOptimizer(tf1.train.GradientDescentOptimizer(0.25))
+    train_op = optimizer.minimize(loss, tf1.train.get_global_step())
+    return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+def input_fn(params, mode):
+    """Labels are twice x, and x is 1, so that a step halves what is missing to a weight of 2."""
+    dataset = tf.data.Dataset.from_tensor_slices(({"x": [1.0] * 6}, [2.0] * 6))
+    dataset = dataset.repeat() if mode == est.ModeKeys.TRAIN else dataset
+    return dataset.batch(params["batch_size"])
+
+
+@pytest.fixture
+def make(tmp_path):
+    def make_estimator(model_fn=model_fn, config=None, **arguments):
+        config = config or tpu.RunConfig(model_dir=str(tmp_path / "model"))
+        sizes = {"train_batch_size": 2, "eval_batch_size": 3, "predict_batch_size": 4}
+        return tpu.TPUEstimator(model_fn, config=config, **{"use_tpu": False, **sizes, **arguments})
+
+    return make_estimator
+
+
+def test_train_evaluate_predict(make):
+    estimator = make()
+    assert estimator.train(input_fn, steps=3) is estimator
+    # 2 - 2 / 2^3; CrossShardOptimizer has one shard, whose gradient is the sum of all.
+    assert estimator.get_variable_value("weight") == 1.75
+    metrics = estimator.evaluate(input_fn)
+    assert (metrics["mae"], metrics["loss"]) == (0.25, 0.0625)
+    assert metrics["batch_size"] == 3
+    assert [float(row["y"]) for row in estimator.predict(input_fn)] == [1.75] * 6
+    batches = estimator.predict(input_fn, yield_single_examples=False)
+    assert [len(batch["y"]) for batch in batches] == [4, 2]
+
+
+def test_without_batch_sizes(make):
+    estimator = make(train_batch_size=None, eval_batch_size=None, predict_batch_size=None)
+
+    def sizeless_input_fn(params):
+        assert "batch_size" not in params
+        return input_fn({"batch_size": 6}, est.ModeKeys.EVAL)
+
+    estimator.train(sizeless_input_fn)
+    assert estimator.get_variable_value("weight") == 1.0
+
+
+def test_an_input_fn_made_with_partial(make):
+    partial = functools.partial(input_fn, mode=est.ModeKeys.TRAIN)
+    assert make().train(partial, steps=1).get_variable_value("weight") == 1.0
+
+
+def test_a_model_fn_that_returns_an_estimator_spec(make):
+    def converted_model_fn(features, labels, mode, params):
+        return model_fn(features, labels, mode, params).as_estimator_spec()
+
+    assert make(converted_model_fn).train(input_fn, steps=1).evaluate(input_fn)["mae"] == 1.0
+
+
+class HyperParameters:
+    """The interface of HParams, which TensorFlow 1 had."""
+
+    def __init__(self):
+        self.values = {"batch_size_factor": 2}
+
+    def __contains__(self, name):
+        return name in self.values
+
+    def __getitem__(self, name):
+        return self.values[name]
+
+    def add_hparam(self, name, value):
+        assert name not in self.values
+        self.values[name] = value
+
+    def set_hparam(self, name, value):
+        assert name in self.values
+        self.values[name] = value
+
+
+def test_params_of_another_kind(make):
+    estimator = make(params=HyperParameters())
+    assert estimator.train(input_fn, steps=1).evaluate(input_fn)["batch_size"] == 3
+    assert "batch_size" not in estimator.params
+
+
+def test_functions_without_params(make):
+    with pytest.raises(ValueError, match=r"input_fn .* does not include params"):
+        make().train(lambda: None, steps=1)
+
+    def no_params(features, labels, mode):
+        return model_fn(features, labels, mode, {})
+
+    with pytest.raises(ValueError, match=r"model_fn .* does not include params"):
+        make(no_params).train(input_fn, steps=1)
+
+
+def test_speed_is_logged_in_examples(make, tmp_path):
+    """With iterations_per_loop=4, every ceil(10 / 4) = 3 steps; the first step starts the clock."""
+    config = tpu.RunConfig(
+        tpu.TPUConfig(iterations_per_loop=4),
+        model_dir=str(tmp_path / "model"),
+        log_step_count_steps=10,
+    )
+    make(config=config).train(input_fn, steps=9)
+    rates = {}
+    for event in observe.events_of(config.model_dir):
+        for value in event.summary.value:
+            rates.setdefault(value.tag, {})[event.step] = value.simple_value
+    assert list(rates["examples/sec"]) == [4, 7]
+    for step, rate in rates["global_step/sec"].items():
+        assert rates["examples/sec"][step] == pytest.approx(2 * rate)
+
+
+def test_export(make, tmp_path):
+    seen = []
+
+    def noting_model_fn(features, labels, mode, params):
+        seen.append(dict(params))
+        return model_fn(features, labels, mode, params)
+
+    estimator = make(noting_model_fn, params={"a": 1}, export_to_tpu=False)
+    estimator.train(input_fn, steps=3)
+    receiver_fn = est.export.build_raw_serving_input_receiver_fn(
+        {"x": tf.TensorSpec([None], tf.float32)}
+    )
+    path = estimator.export_saved_model(str(tmp_path / "export"), receiver_fn)
+    assert seen[-1] == {"a": 1, "use_tpu": False}
+    signature = tf.saved_model.load(os.fsdecode(path)).signatures["serving_default"]
+    np.testing.assert_allclose(signature(x=tf.constant([1.0, 2.0]))["y"], [1.75, 3.5])
+
+
+def test_export_of_nothing(make, tmp_path):
+    with pytest.raises(ValueError, match="export_to_cpu and export_to_tpu"):
+        make(export_to_cpu=False, export_to_tpu=False).export_saved_model(str(tmp_path), lambda: 0)
+    with pytest.raises(RuntimeError, match="can't be exported yet"):
+        make(export_to_cpu=False).export_saved_model(str(tmp_path), lambda: 0)
+
+
+def test_export_says_that_there_is_no_graph_for_tpus(make, tmp_path, caplog):
+    estimator = make().train(input_fn, steps=1)
+    receiver_fn = est.export.build_raw_serving_input_receiver_fn(
+        {"x": tf.TensorSpec([None], tf.float32)}
+    )
+    estimator.export_saved_model(str(tmp_path / "export"), receiver_fn)
+    assert "One with the tags 'serve' and 'tpu' is not supported yet" in caplog.text
+
+
+def test_warm_start(make, tmp_path):
+    first = make().train(input_fn, steps=2)
+    second = make(
+        config=tpu.RunConfig(model_dir=str(tmp_path / "second")), warm_start_from=first.model_dir
+    )
+    second.train(input_fn, steps=1)
+    assert second.get_variable_value("weight") == 1.75  # 1.5 after two steps, then one more
+
+
+def test_train_and_evaluate(make):
+    estimator = make()
+    metrics, _ = est.train_and_evaluate(
+        estimator, est.TrainSpec(input_fn, max_steps=3), est.EvalSpec(input_fn, steps=None)
+    )
+    assert (metrics["global_step"], metrics["mae"]) == (3, 0.25)
+
+
+@pytest.mark.parametrize("mode", ["train", "evaluate", "predict"])
+def test_a_tpu_is_not_there(make, mode):
+    estimator = make(use_tpu=True)
+    with pytest.raises(RuntimeError, match="use_tpu=False"):
+        list(getattr(estimator, mode)(input_fn))
+
+
+def test_evaluation_off_the_tpu(make):
+    """With eval_on_tpu=False a TPUEstimator evaluates here what was trained there."""
+    make().train(input_fn, steps=3)
+    assert make(use_tpu=True, eval_on_tpu=False).evaluate(input_fn)["mae"] == 0.25
+
+
+def test_another_machine_is_not_there(make, tmp_path):
+    config = tpu.RunConfig(master="grpc://tpu:8470", model_dir=str(tmp_path / "model"))
+    with pytest.raises(RuntimeError, match="leave master"):
+        make(config=config).train(input_fn, steps=1)
+
+
+# The types are those that tf.estimator 2.15 raises.
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"config": est.RunConfig()}, ValueError, "tpu.RunConfig"),
+        ({"model_fn": None}, TypeError, "model_fn must be callable"),
+        ({"params": {"batch_size": 3}}, ValueError, "reserved"),
+        ({"params": {"context": 3}}, ValueError, "reserved"),
+        ({"export_saved_model_api_version": 3}, ValueError, "should be 1 or 2"),
+        ({"use_tpu": True, "train_batch_size": None}, ValueError, "train_batch_size"),
+        ({"use_tpu": True, "train_batch_size": 0}, ValueError, "train_batch_size"),
+        ({"use_tpu": True, "train_batch_size": 2.5}, TypeError, "train_batch_size"),
+        ({"use_tpu": True, "eval_batch_size": -1}, ValueError, "eval_batch_size"),
+        ({"use_tpu": True, "predict_batch_size": "8"}, TypeError, "predict_batch_size"),
+        (
+            {
+                "use_tpu": True,
+                "config": tpu.RunConfig(
+                    tpu.TPUConfig(num_cores_per_replica=2, per_host_input_for_training=False)
+                ),
+            },
+            ValueError,
+            "per host input",
+        ),
+        ({"embedding_config_spec": 5}, TypeError, "EmbeddingConfigSpec"),
+    ],
+)
+def test_bad_arguments(make, arguments, error, message):
+    with pytest.raises(error, match=message):
+        make(**arguments)
+
+
+def test_a_config_is_needed():
+    with pytest.raises(ValueError, match="config must be given"):
+        tpu.TPUEstimator(model_fn, use_tpu=False)
