@@ -19,7 +19,7 @@ from estimator_core.tpu.tpu_config import InputPipelineConfig, check_positive_in
 from estimator_core.tpu.tpu_estimator_spec import TPUEstimatorSpec
 from estimator_core.tpu.user_functions import (
     RESERVED_PARAMS,
-    input_fn_with_batch_size,
+    BatchSizedGraphs,
     model_fn_on_host,
 )
 from estimator_core.v1.estimator import Estimator
@@ -135,6 +135,13 @@ class TPUEstimator(Estimator):
             params,
             warm_start_from,
         )
+        self._graphs = BatchSizedGraphs(
+            self._batch_sizes,
+            self._model_fn,
+            self._params,
+            self._config,
+            self._warm_start_settings,
+        )
         if not use_tpu and eval_on_tpu:
             logger.warning("eval_on_tpu ignored because use_tpu is False.")
 
@@ -164,8 +171,7 @@ class TPUEstimator(Estimator):
         batch_size = self._batch_sizes[ModeKeys.TRAIN]
         if self._log_every_n_steps:
             hooks.append(ExamplesPerSecondHook(batch_size, self._log_every_n_steps, self.model_dir))
-        with_batch_size = input_fn_with_batch_size(input_fn, batch_size)
-        super().train(with_batch_size, hooks, steps, max_steps, saving_listeners)
+        super().train(input_fn, hooks, steps, max_steps, saving_listeners)
         logger.info("training_loop marked as finished")
         return self
 
@@ -191,8 +197,7 @@ class TPUEstimator(Estimator):
             RuntimeError: It would run on a TPU.
         """
         self._check_runs_here(ModeKeys.EVAL)
-        with_batch_size = input_fn_with_batch_size(input_fn, self._batch_sizes[ModeKeys.EVAL])
-        results = super().evaluate(with_batch_size, steps, hooks, checkpoint_path, name)
+        results = super().evaluate(input_fn, steps, hooks, checkpoint_path, name)
         logger.info("evaluation_loop marked as finished")
         return results
 
@@ -221,9 +226,8 @@ class TPUEstimator(Estimator):
             RuntimeError: `use_tpu` is True.
         """
         self._check_runs_here(ModeKeys.PREDICT)
-        with_batch_size = input_fn_with_batch_size(input_fn, self._batch_sizes[ModeKeys.PREDICT])
         yield from super().predict(
-            with_batch_size, predict_keys, hooks, checkpoint_path, yield_single_examples
+            input_fn, predict_keys, hooks, checkpoint_path, yield_single_examples
         )
         logger.info("prediction_loop marked as finished")
 

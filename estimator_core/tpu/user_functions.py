@@ -8,9 +8,11 @@ from typing import Any
 
 from estimator_core import tf1
 from estimator_core.estimator_spec import EstimatorSpec
+from estimator_core.execution.base import Execution, Inputs
 from estimator_core.logs import logger
 from estimator_core.mode_keys import ModeKeys
 from estimator_core.model_fn import arg_names
+from estimator_core.model_graphs import ModelGraphs
 from estimator_core.tpu.one_replica import without_cross_replica_sums
 from estimator_core.tpu.tpu_estimator_spec import TPUEstimatorSpec
 
@@ -39,6 +41,24 @@ def input_fn_with_batch_size(
         return input_fn(**arguments)
 
     return _with_arguments(call, names)
+
+
+class BatchSizedGraphs(ModelGraphs):
+    """The graphs of a model, whose input_fn is given the batch size of the mode.
+
+    Args:
+        batch_sizes: Mode to the number of examples of a batch; None leaves it out of `params`.
+        *args: The arguments of `ModelGraphs`.
+    """
+
+    def __init__(self, batch_sizes: Mapping[str, int | None], *args: Any):
+        super().__init__(*args)
+        self._batch_sizes = batch_sizes
+
+    def inputs(self, execution: Execution, input_fn: Callable[..., Any], mode: str) -> Inputs:
+        """Calls `input_fn` in the current graph and returns its tensors."""
+        with_batch_size = input_fn_with_batch_size(input_fn, self._batch_sizes[mode])
+        return super().inputs(execution, with_batch_size, mode)
 
 
 def model_fn_on_host(

@@ -192,6 +192,20 @@ def test_train_and_evaluate(make):
     assert (metrics["global_step"], metrics["mae"]) == (3, 0.25)
 
 
+def test_evaluation_in_memory(make):
+    """The hook evaluates with the batch size of evaluation, as train_and_evaluate does."""
+    estimator = make()
+    hook = est.experimental.InMemoryEvaluatorHook(estimator, input_fn, steps=1, every_n_iter=2)
+    estimator.train(input_fn, steps=4, hooks=[hook])
+    sizes = {}
+    for event in observe.events_of(estimator.eval_dir()):
+        for value in event.summary.value:
+            if value.tag == "batch_size":
+                sizes[event.step] = value.simple_value
+    assert sizes
+    assert set(sizes.values()) == {3.0}
+
+
 @pytest.mark.parametrize("mode", ["train", "evaluate", "predict"])
 def test_a_tpu_is_not_there(make, mode):
     estimator = make(use_tpu=True)
