@@ -51,9 +51,9 @@ class SideEffects:
         """
         handles = {}
         for variable in self.variables if variables is None else variables:
-            variable = _tf_variable(variable)
-            if tf.is_symbolic_tensor(variable.handle):
-                handles[variable.handle.name] = variable.initializer
+            for part in _parts(_tf_variable(variable)):
+                if tf.is_symbolic_tensor(part.handle):
+                    handles[part.handle.name] = part.initializer
         return [
             operation
             for operation in tf1.get_default_graph().get_operations()
@@ -238,12 +238,17 @@ def load_value(variable: Any, value: Any, session: Any) -> None:
         value: NumPy array.
         session: `tf.compat.v1.Session` of its graph.
     """
-    replicated = isinstance(variable, tf.distribute.DistributedValues)
-    for component in variable.values if replicated else (variable,):
-        initializer = component.initializer
+    for part in _parts(variable):
+        initializer = part.initializer
         session.run(initializer, {initializer.inputs[1]: value})
 
 
 def _tf_variable(variable: Any) -> Any:
     """Returns the `tf.Variable` of a Keras 3 variable, or `variable` when it is one."""
     return variable if isinstance(variable, tf.Variable) else variable.value
+
+
+def _parts(variable: Any) -> tuple[Any, ...]:
+    """Returns the variable of each replica, or the one variable that there is."""
+    is_replicated = isinstance(variable, tf.distribute.DistributedValues)
+    return tuple(variable.values) if is_replicated else (variable,)

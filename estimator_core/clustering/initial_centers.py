@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.hooks.initialization import InitializationHook
 from estimator_core.logs import logger
 
 RANDOM = "random"
@@ -82,7 +83,7 @@ def _kmeans_plus_plus(
         )
 
 
-class InitialCentersHook(tf1.train.SessionRunHook):
+class InitialCentersHook(InitializationHook):
     """Makes the centers before the first step, from as many batches as that takes.
 
     Args:

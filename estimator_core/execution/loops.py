@@ -14,6 +14,7 @@ from estimator_core.checkpoints import reader
 from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.execution.base import Execution, Inputs
 from estimator_core.execution.programs import Program
+from estimator_core.hooks.initialization import InitializationHook
 from estimator_core.hooks.training_progress import NanLossHook, ProgressHook
 from estimator_core.logs import logger
 from estimator_core.run_config import RunConfig
@@ -103,14 +104,42 @@ def _train_hooks(
 ) -> list[Any]:
     """Returns all hooks in the order in which they see a step.
 
-    The loss is checked before the checkpoint is saved, so that a NaN never replaces the last good
-    state of the model.
+    The order is tf.estimator's: the checkpoint is saved, and its listeners are called, before the
+    caller's hooks see the step. But the loss is checked first of all, so that a NaN never replaces
+    the last good state of the model.
     """
-    every = [*inputs.hooks, *hooks, *spec.training_hooks, NanLossHook(spec.loss), progress]
+    prepare = [hook for hook in spec.training_hooks if isinstance(hook, InitializationHook)]
+    first = [NanLossHook(spec.loss), *inputs.hooks, *prepare]
+    last = [*hooks, *(hook for hook in spec.training_hooks if hook not in prepare), progress]
     if not execution.is_chief:
-        return every
-
-    chief = []
+        return [*first, *last]
+    _ensure_saver(config)
+    savers = [
+        hook
+        for hook in (*hooks, *spec.training_hooks, *spec.training_chief_hooks)
+        if isinstance(hook, tf1.train.CheckpointSaverHook)
+    ]
+    chief = [*spec.training_chief_hooks]
+    if not savers and (config.save_checkpoints_secs or config.save_checkpoints_steps):
+        savers = [
+            tf1.train.CheckpointSaverHook(
+                config.model_dir,
+                save_secs=config.save_checkpoints_secs,
+                save_steps=config.save_checkpoints_steps,
+                scaffold=spec.scaffold,
+                listeners=[],
+                save_graph_def=config.checkpoint_save_graph_def,
+            )
+        ]
+        chief.insert(0, savers[0])
+    if saving_listeners:
+        if not savers:
+            raise ValueError(
+                "There should be a CheckpointSaverHook to use saving_listeners: set RunConfig's "
+                "save_checkpoints_steps or save_checkpoints_secs."
+            )
+        # A saver hook that the user made takes no more listeners through its public interface.
+        savers[0]._listeners.extend(saving_listeners)
     if config.log_step_count_steps:
         chief.append(
             tf1.train.StepCounterHook(
@@ -125,33 +154,7 @@ def _train_hooks(
                 scaffold=spec.scaffold,
             )
         )
-    _ensure_saver(config)
-    savers = [
-        hook
-        for hook in (*every, *spec.training_chief_hooks)
-        if isinstance(hook, tf1.train.CheckpointSaverHook)
-    ]
-    if not savers and (config.save_checkpoints_secs or config.save_checkpoints_steps):
-        savers = [
-            tf1.train.CheckpointSaverHook(
-                config.model_dir,
-                save_secs=config.save_checkpoints_secs,
-                save_steps=config.save_checkpoints_steps,
-                scaffold=spec.scaffold,
-                listeners=[],
-                save_graph_def=config.checkpoint_save_graph_def,
-            )
-        ]
-        chief.append(savers[0])
-    if saving_listeners:
-        if not savers:
-            raise ValueError(
-                "There should be a CheckpointSaverHook to use saving_listeners: set RunConfig's "
-                "save_checkpoints_steps or save_checkpoints_secs."
-            )
-        # A saver hook that the user made takes no more listeners through its public interface.
-        savers[0]._listeners.extend(saving_listeners)
-    return [*every, *spec.training_chief_hooks, *chief]
+    return [*first, *chief, *last]
 
 
 def _ensure_saver(config: RunConfig) -> None:

@@ -105,6 +105,8 @@ class EvalSpec(_EvalFields):
         _check_input_fn(input_fn)
         _check_above_zero("steps", steps)
         _check_above_zero("every_n_steps", every_n_steps)
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"name must be text. Received: name={name!r}")
         if start_delay_secs < 0 or throttle_secs < 0:
             raise ValueError(
                 "start_delay_secs and throttle_secs must not be negative. Received: "

@@ -91,7 +91,7 @@ def train_and_evaluate(
 
 
 class _EvaluateAtCheckpoints(tf1.train.CheckpointSaverListener):
-    """Evaluates after the checkpoints that `eval_spec` asks for."""
+    """Evaluates after the checkpoints that `eval_spec` asks for; the first new one always is."""
 
     def __init__(self, evaluator: Evaluator, eval_spec: EvalSpec, max_steps: int | None):
         self._evaluator = evaluator
@@ -110,9 +110,7 @@ class _EvaluateAtCheckpoints(tf1.train.CheckpointSaverListener):
         """Evaluates the checkpoint just saved; the one before the first step is left out."""
         del session
         is_first, self._is_first = self._is_first, False
-        if is_first:
-            self._timer.update_last_triggered_step(global_step_value)
-        elif self._is_due(global_step_value):
+        if not is_first and self._is_due(global_step_value):
             self._timer.update_last_triggered_step(global_step_value)
             is_final = self._max_steps is not None and global_step_value >= self._max_steps
             self._evaluator.evaluate_and_export(is_the_final_export=is_final)
@@ -135,7 +133,7 @@ class _EvaluateAtCheckpoints(tf1.train.CheckpointSaverListener):
         if self._every_n_steps is not None:
             following = (step // self._every_n_steps + 1) * self._every_n_steps
             when = "at the end of training" if following > last else f"at step {following}"
-        elif self._throttle_secs:
+        elif self._throttle_secs and self._timer.last_triggered_step() is not None:
             when = (
                 f"at the first checkpoint {self._throttle_secs} s after the start of the last one"
             )

@@ -16,11 +16,6 @@ from tests.oracle.programs.program import STEPS
 tf1 = tf.compat.v1
 
 # Differences that are to go: scenario -> what is different here.
-DIFFERENCES = {
-    "hooks_order": "the caller's hooks are called before the checkpoint is saved, there after it",
-    "train_and_evaluate_early_stopping": "a stop at an evaluated step comes one step later",
-    "train_and_evaluate_throttled": "the first checkpoint waits for throttle_secs as well",
-}
 EXPECTED = pathlib.Path(__file__).parent / "expected"
 RELATIVE = 1e-5
 
@@ -129,13 +124,7 @@ def test_summary_tags(run):
     assert seen["tags"] == expected["tags"]
 
 
-def scenario_params():
-    for name in sorted(SCENARIOS):
-        reason = DIFFERENCES.get(name)
-        yield pytest.param(name, marks=pytest.mark.xfail(reason=reason) if reason else ())
-
-
-@pytest.mark.parametrize("name", scenario_params())
+@pytest.mark.parametrize("name", sorted(SCENARIOS))
 def test_scenario(name, tmp_path):
     seen = SCENARIOS[name].run(names_for(SCENARIOS[name]), str(tmp_path / "model"))
     assert_same(seen, expected_of(name), name)

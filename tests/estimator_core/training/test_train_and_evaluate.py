@@ -51,14 +51,14 @@ def test_every_checkpoint_is_evaluated_and_exported_once(make_estimator, input_f
     assert exports == [b"exported"]
 
 
-def test_throttling_leaves_the_end_to_be_evaluated(make_estimator, input_fn):
+def test_throttling_leaves_the_first_checkpoint_and_the_end_to_be_evaluated(make_estimator, input_fn):
     recorder = _Recorder()
     est.train_and_evaluate(
         make_estimator(save_checkpoints_steps=2),
         est.TrainSpec(input_fn, 6),
         _eval_spec(recorder, throttle_secs=3600),
     )
-    assert [(step, final) for step, _, final in recorder.calls] == [(6, True)]
+    assert [(step, final) for step, _, final in recorder.calls] == [(2, False), (6, True)]
 
 
 def test_evaluation_every_n_steps_says_when_the_next_one_comes(make_estimator, input_fn, caplog):
