@@ -185,11 +185,12 @@ def _uses_so_far(variable: Any) -> list[tf.Operation]:
     could draw with the random state of the step to come, and with the same one again in that step.
     """
     variable = _tf_variable(variable)
+    initializers = [part.initializer for part in _parts(variable)]
     return [
         operation
         for operation in variable.handle.consumers()
         if operation.type.startswith(("Read", *_UPDATE_PREFIXES))
-        and operation is not variable.initializer
+        and not any(operation is initializer for initializer in initializers)
     ]
 
 

@@ -20,12 +20,15 @@ class Inputs:
         labels: What model_fn receives as `labels`; None when input_fn gave none.
         hooks: `SessionRunHook`s that start the input pipeline in each new session.
         is_endless: Whether nothing in the graph can ever end the input.
+        replicas: (features, labels) of each replica, when there are several; `features` and `labels`
+            are then those of the first.
     """
 
     features: Any
     labels: Any
     hooks: tuple[Any, ...] = ()
     is_endless: bool = False
+    replicas: tuple[tuple[Any, Any], ...] = ()
 
 
 class Execution(abc.ABC):

@@ -61,28 +61,30 @@ class ReplicasInSync(Execution):
         return contexts
 
     def make_inputs(self, input_fn: Callable[..., Any], mode: str) -> Inputs:
-        """Returns inputs whose tensors have a value for each replica.
+        """Returns the next batches of one input pipeline, the first for the first replica, and so on.
 
         Raises:
             ValueError: `input_fn` returns no `tf.data.Dataset`.
         """
-
-        def make_dataset(input_context: Any) -> tf.data.Dataset:
-            dataset = input_fn(input_context)
+        context = tf.distribute.InputContext(1, 0, self.num_replicas)
+        with tf1.device("/cpu:0"):
+            dataset = input_fn(context)
             if not isinstance(dataset, tf.data.Dataset):
                 raise ValueError(
                     "Under a tf.distribute strategy, input_fn must return a tf.data.Dataset. "
                     f"Received: {dataset!r}"
                 )
-            # The iterator that feeds several devices now and then waits for ever for the thread that
-            # tunes its dataset (seen on TensorFlow 2.21, when it is deleted).
-            options = tf.data.Options()
-            options.autotune.enabled = False
-            return dataset.with_options(options)
-
-        iterator = self._strategy.make_input_fn_iterator(make_dataset)
-        features, labels = features_and_labels(iterator.get_next(), mode)
-        return Inputs(features, labels, (IteratorInitializerHook(iterator),))
+            iterator = tf1.data.make_initializable_iterator(dataset)
+            batches: list[tuple[Any, Any]] = []
+            earlier: list[Any] = []
+            for _ in range(self.num_replicas):
+                with tf.control_dependencies(earlier):
+                    element = iterator.get_next()
+                earlier = tf.nest.flatten(element, expand_composites=True)[:1]
+                batches.append(features_and_labels(element, mode))
+        features, labels = batches[0]
+        hooks = (IteratorInitializerHook(iterator),)
+        return Inputs(features, labels, hooks, replicas=tuple(batches))
 
     def call_model_fn(
         self, model_fn: Callable[[Any, Any], EstimatorSpec], inputs: Inputs, mode: str
@@ -94,13 +96,12 @@ class ReplicasInSync(Execution):
         specs: dict[int, EstimatorSpec] = {}
 
         @tf.autograph.experimental.do_not_convert
-        def in_replica(features: Any, labels: Any) -> None:
-            replica = tf.distribute.get_replica_context().replica_id_in_sync_group
-            specs[int(tf.get_static_value(replica))] = model_fn(features, labels)
+        def in_replica() -> None:
+            context = tf.distribute.get_replica_context()
+            replica = int(tf.get_static_value(context.replica_id_in_sync_group))
+            specs[replica] = model_fn(*inputs.replicas[replica])
 
-        self._strategy.extended.call_for_each_replica(
-            in_replica, args=(inputs.features, inputs.labels)
-        )
+        self._strategy.extended.call_for_each_replica(in_replica)
         return _combined([specs[replica] for replica in sorted(specs)])
 
     def session_creator(

@@ -4,6 +4,7 @@ The numbers of LinearRegressor and of the model_fn are what tf.estimator 2.15 gi
 programs (MirroredStrategy over two logical CPU devices, ReductionToOneDevice).
 """
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -247,3 +248,56 @@ def test_warm_start_reaches_every_replica(config, tmp_path):
     # all four is 2 (w - 2) mean(x^2) = 15 (w - 2), the learning rate 0.01.
     expected = start - 0.15 * (start - 2.0)
     assert second.get_variable_value("weight") == pytest.approx(expected, rel=1e-5)
+
+
+def keras_model_fn(features, labels, mode):
+    """A dense layer after a batch normalization, trained by Keras's Adam."""
+    layers = [keras.layers.BatchNormalization(), keras.layers.Dense(1, kernel_initializer="zeros")]
+    predictions = layers[1](layers[0](features["x"], training=mode == est.ModeKeys.TRAIN))
+    replicas = tf.distribute.get_strategy().num_replicas_in_sync
+    loss = tf.reduce_mean(tf.square(predictions - labels)) / replicas
+    train_op = None
+    if mode == est.ModeKeys.TRAIN:
+        variables = [variable for layer in layers for variable in layer.trainable_variables]
+        gradients = tf.gradients(loss, [variable.value for variable in variables])
+        applied = keras.optimizers.Adam(0.1).apply_gradients(zip(gradients, variables, strict=True))
+        with tf.control_dependencies([applied]):
+            train_op = tf1.train.get_global_step().assign_add(1)
+    return est.EstimatorSpec(mode, predictions=predictions, loss=loss, train_op=train_op)
+
+
+def test_keras_objects_in_a_model_fn(config):
+    estimator = est.Estimator(keras_model_fn, config=config)
+    estimator.train(input_fn, steps=2)
+    variables = {
+        name: estimator.get_variable_value(name) for name in estimator.get_variable_names()
+    }
+    assert not [name for name in variables if "replica" in name]
+    assert variables["global_step"] == variables["adam/iteration"] == 2
+    # The first replica's batches have the means 1.5 and 5.5; each moves the average by 1%.
+    moved = 0.99 * 0.01 * 1.5 + 0.01 * 5.5
+    np.testing.assert_allclose(variables["batch_normalization/moving_mean"], [moved], rtol=1e-5)
+    on_one = est.Estimator(keras_model_fn, model_dir=estimator.model_dir)
+    on_one.train(input_fn, steps=1)
+    assert on_one.get_variable_value("adam/iteration") == 3
+    assert np.isfinite(estimator.evaluate(input_fn)["loss"])
+
+
+def test_a_keras_optimizer_of_a_canned_estimator(strategy, tmp_path):
+    """Two replicas with batches of 3 learn what one does with batches of 6."""
+    x = np.linspace(-1.0, 1.0, 12, dtype=np.float32)[:, None]
+    kernels = []
+
+    def examples(batch_size):
+        return tf.data.Dataset.from_tensor_slices(({"x": x}, 3 * x)).batch(batch_size)
+
+    for name, distribute, batch_size in (("one", None, 6), ("two", strategy, 3)):
+        estimator = est.LinearRegressor(
+            [tf.feature_column.numeric_column("x")],
+            optimizer=keras.optimizers.Adam(0.1),
+            config=est.RunConfig(model_dir=str(tmp_path / name), train_distribute=distribute),
+        )
+        estimator.train(lambda size=batch_size: examples(size))
+        kernels.append(estimator.get_variable_value("linear/linear_model/x/weights"))
+    np.testing.assert_allclose(kernels[1], kernels[0], rtol=1e-6)
+    assert abs(kernels[0][0, 0]) > 0.1
