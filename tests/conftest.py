@@ -21,17 +21,11 @@ WITHOUT_WARNINGS = (
     "estimator_core/execution",
     "estimator_core/export",
 )
-# The message of each warning that is no error, with its reason.
-EXPECTED_WARNINGS = {
-    "To make it possible to preserve tf.data options": "of tf.distribute's own input iterators",
-}
 
 
 def pytest_collection_modifyitems(items):
     """Turns warnings into errors while a test runs; what imports warn of is exempt."""
     folders = [pathlib.Path(__file__).parent / folder for folder in WITHOUT_WARNINGS]
-    filters = ["error", *(f"ignore:{message}" for message in EXPECTED_WARNINGS)]
     for item in items:
         if any(item.path.is_relative_to(folder) for folder in folders):
-            for each in filters:
-                item.add_marker(pytest.mark.filterwarnings(each))
+            item.add_marker(pytest.mark.filterwarnings("error"))

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import tensorflow as tf
-
-from estimator_core import model_fn, tf1
 from estimator_core.checkpoints import warm_start
 from estimator_core.checkpoints import warm_start_report as checkpoints_report
 from estimator_core.checkpoints.warm_start_report import WarmStartReport
@@ -48,17 +45,8 @@ def warm_start_report(
             "There is nothing to report: give warm_start_from here or to the Estimator. "
             f"Received: warm_start_from={warm_start_from!r}"
         )
-    config, params = estimator.config, estimator.params
-    execution = select_execution(config, ModeKeys.TRAIN)
-
-    def call_input_fn(input_context: Any = None) -> Any:
-        return model_fn.call_input_fn(input_fn, ModeKeys.TRAIN, params, config, input_context)
-
-    def call_model_fn(features: Any, labels: Any) -> Any:
-        return estimator.model_fn(features, labels, ModeKeys.TRAIN, config)
-
-    with tf.Graph().as_default() as graph, execution.scope():
-        tf1.train.create_global_step(graph)
-        inputs = execution.make_inputs(call_input_fn, ModeKeys.TRAIN)
-        execution.call_model_fn(call_model_fn, inputs, ModeKeys.TRAIN)
+    graphs = estimator._graphs
+    execution = select_execution(estimator.config, ModeKeys.TRAIN)
+    with graphs.new(execution):
+        graphs.spec(execution, graphs.inputs(execution, input_fn, ModeKeys.TRAIN), ModeKeys.TRAIN)
         return checkpoints_report.report(settings)
