@@ -51,7 +51,9 @@ def test_every_checkpoint_is_evaluated_and_exported_once(make_estimator, input_f
     assert exports == [b"exported"]
 
 
-def test_throttling_leaves_the_first_checkpoint_and_the_end_to_be_evaluated(make_estimator, input_fn):
+def test_throttling_leaves_the_first_checkpoint_and_the_end_to_be_evaluated(
+    make_estimator, input_fn
+):
     recorder = _Recorder()
     est.train_and_evaluate(
         make_estimator(save_checkpoints_steps=2),
