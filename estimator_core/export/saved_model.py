@@ -110,15 +110,7 @@ class SavedModelWriter:
                 local_init_op = scaffold.local_init_op
             else:
                 local_init_op = tf1.train.Scaffold.default_local_init_op()
-            if scaffold.saver is None:
-                reader.check_shapes(checkpoint_path)
-            saver = scaffold.saver or tf1.train.Saver(sharded=True)
-            try:
-                saver.restore(session, checkpoint_path)
-            except tf.errors.NotFoundError as error:
-                raise ValueError(
-                    f"Couldn't load checkpoint {checkpoint_path} into the {mode!r} graph: {error.message}"
-                ) from error
+            saver = _restored(session, scaffold.saver, mode, checkpoint_path)
             common = {
                 "signature_def_map": signatures,
                 "assets_collection": tf1.get_collection(tf1.GraphKeys.ASSET_FILEPATHS),
@@ -134,6 +126,27 @@ class SavedModelWriter:
             else:
                 self._builder.add_meta_graph_and_variables(session, tags, **common)
                 self._has_variables = True
+
+
+def _restored(session: Any, saver: Any, mode: str, checkpoint_path: str) -> Any:
+    """Restores the variables of the default graph; returns the `Saver` that writes them.
+
+    Raises:
+        ValueError: The checkpoint does not have them.
+    """
+    try:
+        if isinstance(saver, (tf.train.Checkpoint, tf1.train.Checkpoint)):
+            saver.read(checkpoint_path).initialize_or_restore(session)
+            return tf1.train.Saver(sharded=True)
+        if saver is None:
+            reader.check_shapes(checkpoint_path)
+            saver = tf1.train.Saver(sharded=True)
+        saver.restore(session, checkpoint_path)
+    except tf.errors.NotFoundError as error:
+        raise ValueError(
+            f"Couldn't load checkpoint {checkpoint_path} into the {mode!r} graph: {error.message}"
+        ) from error
+    return saver
 
 
 def signature_defs(

@@ -171,3 +171,38 @@ def test_object_based_checkpoints_are_read_back_by_eager_keras(tmp_path):
     assert optimizer.iterations.numpy() == 4
     expected = _eager_kernel(lambda: keras.optimizers.Adam(0.1), 4)
     np.testing.assert_allclose(layer.kernel.numpy(), expected, rtol=1e-5)
+
+
+def test_a_model_with_object_based_checkpoints_predicts_and_is_exported(tmp_path):
+    def model_fn(features, labels, mode):
+        layer = _dense()
+        step = tf1.train.get_global_step()
+        predictions = layer(features["x"])
+        checkpoint = tf.train.Checkpoint(step=step, layer=layer)
+        loss = train_op = None
+        if mode == est.ModeKeys.TRAIN:
+            loss = tf.reduce_mean(predictions)
+            train_op = tf.group(layer.kernel.value.assign_add([[1.0], [2.0]]), step.assign_add(1))
+        return est.EstimatorSpec(
+            mode,
+            predictions={"y": predictions},
+            loss=loss,
+            train_op=train_op,
+            scaffold=tf1.train.Scaffold(saver=checkpoint),
+        )
+
+    def ones():
+        return tf.data.Dataset.from_tensors(({"x": [[1.0, 1.0]]}, [[0.0]]))
+
+    estimator = est.Estimator(model_fn, tmp_path).train(ones)
+    first = [row["y"] for row in estimator.predict(ones)]
+    estimator.train(ones)
+    second = [row["y"] for _ in range(2) for row in estimator.predict(ones)]
+    # Each step adds 1 and 2 to the two weights: 3 more for the input (1, 1).
+    np.testing.assert_allclose(second, [first[0] + 3.0] * 2, rtol=1e-6)
+    receiver_fn = est.export.build_raw_serving_input_receiver_fn(
+        {"x": tf.TensorSpec([None, 2], tf.float32)}
+    )
+    path = estimator.export_saved_model(str(tmp_path / "export"), receiver_fn).decode()
+    serve = tf.saved_model.load(path).signatures["serving_default"]
+    np.testing.assert_allclose(serve(x=tf.ones([1, 2]))["y"], second[:1], rtol=1e-6)
