@@ -194,9 +194,9 @@ def test_a_model_with_object_based_checkpoints_predicts_and_is_exported(tmp_path
     def ones():
         return tf.data.Dataset.from_tensors(({"x": [[1.0, 1.0]]}, [[0.0]]))
 
-    estimator = est.Estimator(model_fn, tmp_path).train(ones)
+    estimator = est.Estimator(model_fn, tmp_path).train(ones, steps=1)
     first = [row["y"] for row in estimator.predict(ones)]
-    estimator.train(ones)
+    estimator.train(ones, steps=1)
     second = [row["y"] for _ in range(2) for row in estimator.predict(ones)]
     # Each step adds 1 and 2 to the two weights: 3 more for the input (1, 1).
     np.testing.assert_allclose(second, [first[0] + 3.0] * 2, rtol=1e-6)
