@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import threading
 from collections.abc import Callable, Sequence
@@ -43,7 +44,8 @@ def in_this_graph(optimizer: Any, iterations: Any = None) -> Any:
     # Keras numbers its objects: the third Adam of a process is "adam_2". In a graph of its own the
     # copy is the first, whatever the process did before, so its checkpoint can be found again.
     config["name"] = re.sub(r"_\d+$", "", config["name"])
-    return type(optimizer).from_config(config)
+    with _out_of_control_dependencies():
+        return type(optimizer).from_config(config)
 
 
 def call_with_fresh_names(make_optimizer: Callable[[], Any]) -> Any:
@@ -54,7 +56,8 @@ def call_with_fresh_names(make_optimizer: Callable[[], Any]) -> Any:
     is, since the strategy belongs to the current thread.
     """
     if tf.distribute.has_strategy():
-        return make_optimizer()
+        with _out_of_control_dependencies():
+            return make_optimizer()
     graph = tf1.get_default_graph()
     scope = graph.get_name_scope()
 
@@ -70,6 +73,30 @@ def counts_by(optimizer: Any, step: Any) -> bool:
     return _is_legacy(optimizer) and optimizer.iterations is step
 
 
+def build(optimizer: Any, variables: Sequence[Any]) -> None:
+    """Has an optimizer make its variables, unless it has made them; some would make them twice."""
+    if hasattr(optimizer, "build") and not getattr(optimizer, "built", False):
+        with _out_of_control_dependencies():
+            optimizer.build(variables)
+
+
+def scaled_loss(optimizer: Any, loss: tf.Tensor, variables: Sequence[Any]) -> tf.Tensor:
+    """Returns the loss whose gradients `apply_gradients` takes.
+
+    Optimizers of Keras 3 that scale the loss divide the gradients by that scale themselves.
+
+    Args:
+        optimizer: A Keras optimizer that belongs to the current graph.
+        loss: Scalar.
+        variables: What the optimizer changes.
+    """
+    if not hasattr(optimizer, "scale_loss"):
+        return loss
+    if hasattr(optimizer, "inner_optimizer"):
+        build(optimizer, variables)  # the scale is a variable
+    return optimizer.scale_loss(loss)
+
+
 def apply_gradients(optimizer: Any, grads_and_vars: Sequence[tuple[Any, Any]]) -> tf.Operation:
     """Returns the op of one update.
 
@@ -79,7 +106,7 @@ def apply_gradients(optimizer: Any, grads_and_vars: Sequence[tuple[Any, Any]]) -
     """
     if _is_legacy(optimizer):
         return tf.group(optimizer.apply_gradients(grads_and_vars))
-    optimizer.build([variable for _, variable in grads_and_vars])
+    build(optimizer, [variable for _, variable in grads_and_vars])
     if tf.distribute.has_strategy() and not tf.distribute.in_cross_replica_context():
         return _apply_on_replicas(optimizer, grads_and_vars)
 
@@ -184,6 +211,11 @@ def _config(optimizer: Any) -> dict[str, Any]:
             "Can't copy a Keras optimizer into the Estimator's graph; pass a function that makes it. "
             f"Received: optimizer={optimizer!r}"
         ) from error
+
+
+def _out_of_control_dependencies() -> contextlib.AbstractContextManager[Any]:
+    """Returns a context to make variables in: their initializers must not wait for any update."""
+    return tf.control_dependencies(None)
 
 
 def _in_new_thread(function: Callable[[], Any]) -> Any:

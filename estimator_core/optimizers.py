@@ -135,6 +135,7 @@ def _compute_gradients(
         with _loss_as_it_is():
             pairs = optimizer.compute_gradients(loss, var_list=list(variables))
     else:
+        loss = keras_optimizers.scaled_loss(optimizer, loss, variables)
         pairs = list(zip(tf.gradients(loss, list(variables)), variables, strict=True))
     pairs = [(grad, variable) for grad, variable in pairs if grad is not None]
     if not pairs:

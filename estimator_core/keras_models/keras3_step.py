@@ -75,7 +75,7 @@ def train(
     trainable = model.trainable_variables
     if not trainable:
         raise ValueError(f"The Keras model has no trainable variables. Received: {model!r}")
-    optimizer.build(trainable)
+    keras_optimizers.build(optimizer, trainable)
     _make_metrics(model, inputs, targets, sample_weights)
     changed: list[Any] = []
 

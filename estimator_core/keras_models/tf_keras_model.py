@@ -148,8 +148,7 @@ class TfKerasModel(GraphModel):
             raise ValueError(
                 f"The Keras model has no trainable variables. Received: {self.model!r}"
             )
-        if hasattr(optimizer, "build"):  # what it makes must not wait for the loss
-            optimizer.build(variables)
+        keras_optimizers.build(optimizer, variables)  # what it makes must not wait for the loss
         gradients = tf.gradients(copy.total_loss, variables)
         with tf.control_dependencies([copy.total_loss]):
             update = keras_optimizers.apply_gradients(

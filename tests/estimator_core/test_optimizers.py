@@ -1,3 +1,5 @@
+import contextlib
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -141,6 +143,47 @@ def test_keras_learning_rate_schedule_counts_steps():
     schedule = tf.keras.optimizers.schedules.PiecewiseConstantDecay([0, 1], [0.5, 0.25, 0.125])
     values, _ = train(lambda: keras("SGD", learning_rate=schedule))
     np.testing.assert_allclose(values[:, 0], [0.5, 0.25, 0.125], rtol=1e-6)
+
+
+@pytest.mark.parametrize("replicated", [False, True])
+@pytest.mark.parametrize("made", ["eagerly", "in_a_function"])
+def test_keras_optimizers_do_not_wait_for_updates_to_be_initialized(made, replicated):
+    optimizer = keras("SGD", learning_rate=0.25, momentum=0.5)
+    make = optimizer if made == "eagerly" else lambda: keras("SGD", learning_rate=0.25)
+    strategy = tf.distribute.OneDeviceStrategy("cpu:0") if replicated else None
+    with tf.Graph().as_default(), strategy.scope() if strategy else contextlib.nullcontext():
+        vector = tf1.get_variable("vector", [], initializer=tf1.initializers.ones())
+        average = tf1.get_variable(
+            "average", [], initializer=tf1.initializers.ones(), trainable=False
+        )
+        tf1.train.get_or_create_global_step()
+
+        def step():
+            with tf.control_dependencies([average.assign_sub(0.5)]):
+                return minimize(make, vector * 2.0, [vector])
+
+        train_op = strategy.run(step) if strategy else step()
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            session.run(train_op)
+            assert session.run(vector) == pytest.approx(1 - 0.25 * 2)
+
+
+@pytest.mark.parametrize("made", ["eagerly", "in_a_function"])
+@pytest.mark.parametrize(
+    "make_optimizer",
+    [
+        lambda: keras("LossScaleOptimizer", inner_optimizer=keras("SGD", learning_rate=0.25)),
+        lambda: keras("SGD", learning_rate=0.25, loss_scale_factor=16.0),
+    ],
+)
+def test_keras_optimizers_that_scale_the_loss(make_optimizer, made):
+    optimizer = make_optimizer()
+    make = (lambda: optimizer) if made == "eagerly" else (lambda: make_optimizer)
+    values, names = train(make, steps=2)
+    np.testing.assert_allclose(values, [[0.75, 1.5, 1.0], [0.5, 2.0, 1.0]], rtol=1e-6)
+    assert len(names) == len(set(names))
+    assert sum("dynamic_scale" in name for name in names) == hasattr(optimizer, "inner_optimizer")
 
 
 def test_keras_sparse_gradients():

@@ -111,6 +111,11 @@ _MODELS = {
     "moving average": lambda: _functional(
         keras.optimizers.Adam(0.1, use_ema=True, ema_overwrite_frequency=3)
     ),
+    "loss scale": lambda: _functional(
+        keras.optimizers.LossScaleOptimizer(
+            keras.optimizers.SGD(0.1), initial_scale=4, dynamic_growth_steps=3
+        )
+    ),
     "weight decay": lambda: _functional(keras.optimizers.SGD(0.1, weight_decay=0.1)),
     **{
         name: lambda name=name: _functional(name) for name in ("adafactor", "ftrl", "lion", "nadam")
@@ -245,6 +250,19 @@ def test_an_untrained_model_is_exported_as_it_is(tmp_path, checkpoint_format):
         np.testing.assert_allclose(model.predict(_X, verbose=0), expected, rtol=1e-5, atol=1e-6)
         estimator.train(_batches)
         est.to_keras(estimator)
+
+
+def test_a_loss_scale_grows_as_in_keras(tmp_path):
+    scaled = keras.optimizers.LossScaleOptimizer(
+        keras.optimizers.SGD(0.1), initial_scale=4, dynamic_growth_steps=3
+    )
+    estimator = est.model_to_estimator(
+        _functional(scaled), model_dir=tmp_path, checkpoint_format="saver"
+    )
+    estimator.train(_batches, steps=4)
+    names = [name for name in estimator.get_variable_names() if "dynamic_scale" in name]
+    # Doubled after the third step.
+    assert [estimator.get_variable_value(name) for name in names] == [8.0]
 
 
 def test_names_in_checkpoints_are_those_of_the_layers(tmp_path):
