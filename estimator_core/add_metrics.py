@@ -50,4 +50,9 @@ def add_metrics(estimator: Estimator, metric_fn: Callable[..., dict[str, Any]]) 
         added = metric_fn(**{name: values[name] for name in names}) or {}
         return spec._replace(eval_metric_ops={**spec.eval_metric_ops, **added})
 
-    return Estimator(model_fn, estimator.model_dir, estimator.config)
+    return Estimator(
+        model_fn,
+        estimator.model_dir,
+        estimator.config,
+        warm_start_from=estimator._warm_start_settings,
+    )

@@ -41,8 +41,8 @@ def config_with_model_dir(config: RunConfig | None, model_dir: Any) -> RunConfig
     return config
 
 
-def checked_steps(**steps_by_name: int | None) -> None:
-    """Checks that each number of steps is None or a whole number above 0.
+def checked_steps(**steps_by_name: float | None) -> None:
+    """Checks that each number of steps is None or a whole number above 0; 1e4 is one.
 
     Raises:
         TypeError: It is no whole number.
@@ -51,8 +51,8 @@ def checked_steps(**steps_by_name: int | None) -> None:
     for name, value in steps_by_name.items():
         if value is None:
             continue
-        if not isinstance(value, numbers.Integral):
-            raise TypeError(f"{name} must be an integer. Received: {name}={value!r}")
+        if not isinstance(value, numbers.Real) or value % 1 != 0:
+            raise TypeError(f"{name} must be a whole number. Received: {name}={value!r}")
         if value <= 0:
             raise ValueError(f"Must specify {name} > 0. Received: {name}={value}")
 

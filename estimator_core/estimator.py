@@ -67,7 +67,7 @@ class Estimator:
     ):
         model_fn_lib.check_model_fn(model_fn, params)
         self._model_fn = model_fn
-        self._params = copy.deepcopy(dict(params) if isinstance(params, Mapping) else params) or {}
+        self._params = copy.deepcopy({} if params is None else params)
         self._config = config_with_model_dir(config, model_dir)
         self._warm_start_settings = warm_start.settings_from(warm_start_from)
         self._graphs = ModelGraphs(model_fn, self._params, self._config, self._warm_start_settings)

@@ -55,7 +55,7 @@ def features_and_labels(element: Any, mode: str) -> tuple[Any, Any]:
     Raises:
         ValueError: The element is a tuple of another length.
     """
-    if not isinstance(element, (list, tuple)) or hasattr(element, "_fields"):
+    if not isinstance(element, (list, tuple)):
         return element, None
     if mode == ModeKeys.PREDICT:
         return element[0], None

@@ -57,7 +57,9 @@ def accuracy(name: str) -> GraphMetric:
     """Returns the weighted share of labels that equal the predictions."""
 
     def metric_fn(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Any]:
-        labels = tf.cast(labels, predictions.dtype)
+        # As fractions, labels equal no class; they must not be cut to one.
+        if not labels.dtype.is_floating:
+            labels = tf.cast(labels, predictions.dtype)
         return tf1.metrics.accuracy(labels, predictions, weights, name=name)
 
     return GraphMetric(metric_fn)

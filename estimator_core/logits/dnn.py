@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -57,7 +58,7 @@ def dnn_logit_fn_builder(
             f"hidden_units must be a list of layer sizes. Received: hidden_units={hidden_units!r}"
         )
     for size in (units, *hidden_units):
-        if not isinstance(size, int) or size < 1:
+        if not isinstance(size, numbers.Integral) or size < 1:
             raise ValueError(
                 "units and hidden_units must be positive integers. "
                 f"Received: units={units!r}, hidden_units={hidden_units!r}"

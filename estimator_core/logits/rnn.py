@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -122,9 +123,9 @@ def _recurrent_layers(
                 f"Received: units={rnn_units!r}, cell_type={cell_type!r}"
             )
         return _keras_layer(rnn_cell_fn, return_sequences)
-    is_one_layer = isinstance(rnn_units, int)
+    is_one_layer = isinstance(rnn_units, numbers.Integral)
     sizes = [rnn_units] if is_one_layer else list(rnn_units or [])
-    if not sizes or not all(isinstance(size, int) and size > 0 for size in sizes):
+    if not sizes or not all(isinstance(size, numbers.Integral) and int(size) > 0 for size in sizes):
         raise ValueError(
             "units must be the size of a recurrent layer or a list of sizes, each at least 1, or "
             f"rnn_cell_fn must make the cells. Received: units={rnn_units!r}"

@@ -1,3 +1,4 @@
+import collections
 import os
 
 import numpy as np
@@ -129,7 +130,7 @@ def test_train_refuses_bad_steps(make_estimator, input_fn, arguments, message):
 
 
 def test_steps_are_whole_numbers(make_estimator, input_fn):
-    with pytest.raises(TypeError, match="steps must be an integer"):
+    with pytest.raises(TypeError, match="steps must be a whole number"):
         make_estimator().train(input_fn, steps=2.5)
     make_estimator().train(input_fn, steps=np.int64(1))
 
@@ -284,6 +285,54 @@ def test_params_cannot_be_changed_from_outside(make_estimator):
     estimator = make_estimator()
     estimator.params["learning_rate"] = 7
     assert estimator.params == {"learning_rate": 0.25}
+
+
+class _Attributes(dict):
+    """Hyperparameters that are read as attributes."""
+
+    def __getattr__(self, name):
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+@pytest.mark.parametrize("params", [_Attributes(rate=3), _Attributes()])
+def test_params_keep_their_class(tmp_path, eval_input_fn, params):
+    received = []
+
+    def model_fn(features, labels, mode, params):
+        received.append(params)
+        train_op = tf1.train.get_global_step().assign_add(1)
+        return est.EstimatorSpec(mode, loss=tf.constant(1.0), train_op=train_op)
+
+    estimator = est.Estimator(model_fn, tmp_path, params=params)
+    estimator.train(eval_input_fn, steps=1)
+    assert [type(params) for params in (*received, estimator.params)] == [_Attributes] * 2
+    assert received == [params]
+    assert received[0] is not params
+
+
+def test_a_pair_with_names_is_features_and_labels(make_estimator):
+    pair = collections.namedtuple("pair", ["inputs", "targets"])
+
+    def input_fn():
+        return tf.data.Dataset.from_tensors(pair({"x": [1.0, 1.0]}, [2.0, 2.0]))
+
+    estimator = make_estimator()
+    estimator.train(input_fn, steps=1)
+    assert [row["y"] for row in estimator.predict(input_fn)] == [1.0, 1.0]
+
+
+def test_steps_may_be_whole_floats(make_estimator, input_fn):
+    estimator = make_estimator()
+    estimator.train(input_fn, steps=2.0)
+    estimator.train(input_fn, max_steps=np.float32(3))
+    assert estimator.get_variable_value("global_step") == 3
+    assert estimator.evaluate(input_fn, steps=25.0)["global_step"] == 3
+    for steps in (2.5, float("inf"), "2"):
+        with pytest.raises(TypeError, match="steps must be a whole number"):
+            estimator.train(input_fn, steps=steps)
 
 
 def test_the_seed_of_the_config_makes_initial_values_repeatable(tmp_path, input_fn):

@@ -222,3 +222,9 @@ def test_missing_labels_and_wrong_logits():
 def test_constructor_rejects(kwargs, error, message):
     with pytest.raises(error, match=message):
         est.BinaryClassHead(**kwargs)
+
+
+def test_labels_that_are_fractions_equal_no_class():
+    metrics = run_metrics(est.BinaryClassHead(), labels=np.array([[1.0], [0.4], [0.7]], np.float32))
+    # The logits predict the classes 1, 0 and 1.
+    assert metrics["accuracy"] == pytest.approx(1 / 3)

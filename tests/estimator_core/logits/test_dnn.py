@@ -109,3 +109,13 @@ def test_what_can_not_work(kwargs, message):
     arguments = {"units": 1, "hidden_units": [8], "feature_columns": [PRICE], **kwargs}
     with pytest.raises(ValueError, match=message):
         dnn_logit_fn_builder(**arguments)
+
+
+def test_sizes_may_be_numpy_integers():
+    with tf.Graph().as_default():
+        dnn_logit_fn_builder(np.int64(2), [np.int32(4)], [PRICE])(
+            {"price": tf.constant([[3.0]])}, "train"
+        )
+        shapes = {v.op.name: v.shape.as_list() for v in tf1.trainable_variables()}
+    assert shapes["dnn/hiddenlayer_0/kernel"] == [1, 4]
+    assert shapes["dnn/logits/kernel"] == [4, 2]

@@ -224,3 +224,9 @@ class NoCell:
 def test_what_can_not_work(arguments, message):
     with pytest.raises(ValueError, match=message):
         run(**arguments)
+
+
+@pytest.mark.parametrize("rnn_units", [np.int64(1), [np.int64(1)]])
+def test_sizes_may_be_numpy_integers(rnn_units):
+    logits, _, _ = run(rnn_units=rnn_units)
+    assert logits.shape == (3, 1)
