@@ -14,7 +14,12 @@ from estimator_core import tf1
 from estimator_core.checkpoints import warm_start
 from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.execution.base import Execution, Inputs
-from estimator_core.execution.programs import KeptPrograms, Program, fingerprint_of
+from estimator_core.execution.programs import (
+    KeptPrograms,
+    Program,
+    fingerprint_of,
+    forgets_its_runs,
+)
 from estimator_core.execution.select import select_execution
 from estimator_core.mode_keys import ModeKeys
 from estimator_core.run_config import RunConfig
@@ -123,11 +128,9 @@ class ModelGraphs:
                     self.warm_start()
                 if spec.evaluation_hooks or spec.prediction_hooks:
                     fingerprint = None
-                program = Program(execution, graph, spec, inputs, fetches(spec), fingerprint)
-                # Random operations with a seed draw the same numbers in each new session only.
-                program.keeps_session = (
-                    fingerprint is not None and self._config.tf_random_seed is None
-                )
+                fetched = fetches(spec)
+                program = Program(execution, graph, spec, inputs, fetched, fingerprint)
+                program.keeps_session = fingerprint is not None and forgets_its_runs(graph, fetched)
         program.checkpoint_path = checkpoint_path
         return program
 

@@ -125,6 +125,62 @@ def fingerprint_of(graph: tf.Graph) -> bytes | None:
     return digest.digest()
 
 
+# What keeps nothing from one run to the next once metrics and input have started anew.
+_FORGETFUL = {
+    "Assert",
+    "HashTableV2",
+    "If",
+    "IteratorGetNext",
+    "IteratorV2",
+    "LookupTableFindV2",
+    "PartitionedCall",
+    "Placeholder",
+    "PrintV2",
+    "ReadVariableOp",
+    "StatefulPartitionedCall",
+    "VarHandleOp",
+    "VarIsInitializedOp",
+    "While",
+}
+_REMEMBERING = re.compile(
+    "Assign|Generator|Iterator|Multinomial|Normal|PyFunc|Queue|Random|Sampl|Shuffle|Uniform"
+)
+
+
+def forgets_its_runs(graph: tf.Graph, fetches: Any) -> bool:
+    """Returns whether a second run in the same session computes what one in a new session would.
+
+    Random numbers go on where they ended, iterators that are not started anew have ended, and
+    variables that a run changes stay as they are; local variables and the input do start anew. Files
+    of tables are read by a new session only.
+
+    Args:
+        graph: The graph of evaluation or prediction.
+        fetches: What is read from it.
+    """
+    if tf1.get_collection(tf1.GraphKeys.ASSET_FILEPATHS):
+        return False
+    local = {variable.handle.name for variable in tf1.local_variables()}
+    pending = [getattr(fetch, "op", fetch) for fetch in tf.nest.flatten(fetches)]
+    pending = [operation for operation in pending if isinstance(operation, tf.Operation)]
+    reached = set(pending)
+    while pending:
+        operation = pending.pop()
+        if operation.type.startswith("Assign"):
+            if operation.inputs[0].name not in local:
+                return False
+        elif operation.op_def.is_stateful and operation.type not in _FORGETFUL:
+            return False
+        for source in [*(tensor.op for tensor in operation.inputs), *operation.control_inputs]:
+            if source not in reached:
+                reached.add(source)
+                pending.append(source)
+    definition = graph.as_graph_def()
+    nodes = [node for function in definition.library.function for node in function.node_def]
+    datasets = [node for node in definition.node if "Dataset" in node.op]
+    return not any(_REMEMBERING.search(node.op) for node in (*nodes, *datasets))
+
+
 def _number_free(node: Any) -> None:
     """Takes the numbers off the functions that a node names: TensorFlow counts them per process."""
     node.op = _without_number(node.op)

@@ -148,22 +148,104 @@ def test_lookup_tables_of_a_kept_graph_are_filled_again(tmp_path):
     assert first == second
 
 
-def test_with_a_seed_each_evaluation_draws_the_same_numbers(tmp_path):
-    def model_fn(features, labels, mode):
-        noise = tf.random.uniform([])
+def own_model_fn(build):
+    """Returns a model_fn whose prediction and loss are what `build(features)` returns, a scalar."""
+
+    def model_fn(features, mode):
         step = tf1.train.get_global_step()
+        with tf.control_dependencies([features["x"]]):  # else the end of the input ends nothing
+            value = build(features)
         return est.EstimatorSpec(
             mode,
-            loss=tf.reduce_sum(features["x"]),
+            predictions={"y": value[None]},
+            loss=value,
             train_op=step.assign_add(1),
-            eval_metric_ops={"noise": tf1.metrics.mean(noise)},
         )
 
-    config = est.RunConfig(model_dir=str(tmp_path), tf_random_seed=3)
-    estimator = est.Estimator(model_fn, config=config)
+    return model_fn
+
+
+def counted(_):
+    """Counts its runs in a variable that checkpoints hold."""
+    runs = tf1.get_variable("runs", [], initializer=tf1.zeros_initializer(), trainable=False)
+    return runs.assign_add(1.0)
+
+
+@pytest.mark.parametrize(
+    ("build", "seed"),
+    [
+        (lambda features: tf.random.uniform([]), 3),
+        (lambda features: tf.random.uniform([], seed=3), None),
+        (
+            lambda features: tf.map_fn(lambda x: x * tf.random.uniform([], seed=3), features["x"])[
+                0
+            ],
+            None,
+        ),
+        (counted, None),
+    ],
+    ids=["seed of the graph", "seed of an operation", "seed in a function", "variable"],
+)
+def test_each_call_computes_what_a_new_session_would(tmp_path, build, seed):
+    config = est.RunConfig(model_dir=str(tmp_path), tf_random_seed=seed)
+    estimator = est.Estimator(own_model_fn(build), config=config)
+    estimator.train(lambda: features([1.0]), steps=1)
+    losses = [estimator.evaluate(lambda: features([1.0]))["loss"] for _ in range(3)]
+    assert losses[1:] == losses[:1] * 2
+    rows = [predicted(estimator, [1.0, 2.0]) for _ in range(3)]
+    assert rows[1:] == rows[:1] * 2
+
+
+def test_input_that_is_shuffled_by_a_seed_comes_in_the_same_order(estimator):
+    def shuffled():
+        return features(np.arange(9.0, dtype=np.float32)).unbatch().shuffle(9, seed=3).batch(2)
+
+    orders = [[row["y"] for row in estimator.predict(shuffled)] for _ in range(3)]
+    assert orders[1:] == orders[:1] * 2
+
+
+@pytest.mark.parametrize("make", ["make_one_shot_iterator", "make_initializable_iterator"])
+def test_iterators_that_the_user_makes_start_anew(estimator, make):
+    def input_fn():
+        iterator = getattr(tf1.data, make)(features([1.0, 2.0, 3.0]))
+        if make == "make_initializable_iterator":
+            tf1.add_to_collection(tf1.GraphKeys.TABLE_INITIALIZERS, iterator.initializer)
+        return iterator.get_next()
+
+    for _ in range(3):
+        assert [row["y"] for row in estimator.predict(input_fn)] == [1.0, 2.0, 3.0]
+        assert estimator.evaluate(input_fn)["mean"] == 2.0
+
+
+def test_a_vocabulary_file_that_has_changed_is_read_again(tmp_path):
+    vocabulary = tmp_path / "words.txt"
+    vocabulary.write_text("a\nb\n")
+    column = tf.feature_column.categorical_column_with_vocabulary_file("k", str(vocabulary), 2)
+    estimator = est.DNNClassifier(
+        [2], [tf.feature_column.indicator_column(column)], model_dir=str(tmp_path / "model")
+    )
 
     def input_fn():
-        return tf.data.Dataset.from_tensors(({"x": [1.0]}, [1.0]))
+        return tf.data.Dataset.from_tensors(({"k": [["a"], ["b"]]}, [[0], [1]]))
 
     estimator.train(input_fn)
-    assert estimator.evaluate(input_fn) == estimator.evaluate(input_fn)
+    before = [row["logits"][0] for row in estimator.predict(input_fn)]
+    vocabulary.write_text("b\na\n")
+    after = [row["logits"][0] for row in estimator.predict(input_fn)]
+    assert after == before[::-1]
+    assert before[0] != before[1]
+
+
+def test_the_session_of_a_canned_model_is_kept(tmp_path):
+    estimator = est.DNNClassifier(
+        [2], [tf.feature_column.numeric_column("x")], model_dir=str(tmp_path)
+    )
+
+    def input_fn():
+        return tf.data.Dataset.from_tensors(({"x": [[1.0], [2.0]]}, [[0], [1]]))
+
+    estimator.train(input_fn)
+    estimator.evaluate(input_fn)
+    list(estimator.predict(input_fn))
+    kept = estimator._graphs._kept._programs
+    assert [kept[mode].keeps_session for mode in ("eval", "infer")] == [True, True]
