@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Callable
 from typing import Any
@@ -21,9 +22,11 @@ _USE_DEFAULT: Any = _UseDefault()
 _DEFAULT_SAVE_CHECKPOINTS_SECS = 600
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(eq=False)
 class RunConfig:
-    """The settings of a run. Immutable; `replace` returns a changed copy.
+    """The settings of a run. They are read-only; `replace` returns a changed copy.
+
+    A subclass, and attributes of one's own, go along into that copy.
 
     Example:
         >>> config = RunConfig(model_dir="model", save_checkpoints_steps=500)
@@ -142,6 +145,19 @@ class RunConfig:
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Sets an attribute of one's own, or a setting for the first time.
+
+        Raises:
+            AttributeError: `name` is a setting, which is read-only.
+        """
+        if name in self.__dict__ and name in self.__dataclass_fields__:
+            raise AttributeError(
+                f"{name} of a RunConfig is read-only: config.replace({name}=...) returns a changed "
+                f"copy. Received: {name}={value!r}"
+            )
+        super().__setattr__(name, value)
+
     def replace(self, **changes: Any) -> RunConfig:
         """Returns a copy with `changes`; one checkpoint interval replaces the other.
 
@@ -157,7 +173,11 @@ class RunConfig:
             changes[secs] = None if changes[steps] is not None else self.save_checkpoints_secs
         elif secs in changes and steps not in changes:
             changes[steps] = None if changes[secs] is not None else self.save_checkpoints_steps
-        return dataclasses.replace(self, **changes)
+        changed = copy.copy(self)
+        for name, value in changes.items():
+            changed._set(name, value)
+        changed.__post_init__()
+        return changed
 
     @property
     def cluster(self) -> cluster_lib.Cluster:

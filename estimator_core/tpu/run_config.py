@@ -11,9 +11,9 @@ from estimator_core import run_config, tf1
 from estimator_core.tpu.tpu_config import TPUConfig
 
 
-@dataclasses.dataclass(frozen=True, init=False)
+@dataclasses.dataclass(eq=False, init=False)
 class RunConfig(run_config.RunConfig):
-    """A `RunConfig` with TPU settings. Immutable; `replace` returns a changed copy.
+    """A `RunConfig` with TPU settings. They are read-only; `replace` returns a changed copy.
 
     Example:
         >>> config = RunConfig(TPUConfig(iterations_per_loop=100), model_dir="model")
@@ -96,13 +96,8 @@ class RunConfig(run_config.RunConfig):
         """
         tpu_config = changes.pop("tpu_config", self.tpu_config)
         changed = super().replace(**changes)
-        settings = {
-            field.name: getattr(changed, field.name)
-            for field in dataclasses.fields(changed)
-            if field.init
-        }
-        masters = self._given_evaluation_master, self._given_master
-        return RunConfig(tpu_config, *masters, self._resolver, **settings)
+        changed._set("tpu_config", tpu_config)
+        return changed
 
 
 def _session_config_for(cluster_spec: tf.train.ClusterSpec) -> Any:

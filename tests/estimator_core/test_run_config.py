@@ -118,3 +118,32 @@ def test_training_in_a_cluster_says_that_it_is_not_supported(monkeypatch, tmp_pa
     estimator = est.Estimator(lambda features, labels, mode: None, tmp_path)
     with pytest.raises(ValueError, match="cluster of several tasks"):
         estimator.train(lambda: None, steps=1)
+
+
+def test_attributes_of_ones_own_go_along_and_settings_are_read_only():
+    config = est.RunConfig(model_dir="a")
+    config.hparams = 3
+    assert config.replace(model_dir="b").hparams == 3
+    config.hparams = 4
+    assert config.hparams == 4
+    with pytest.raises(AttributeError, match=r"config.replace\(model_dir=...\)"):
+        config.model_dir = "b"
+
+
+def test_replace_keeps_a_subclass_with_its_own_arguments():
+    class Config(est.RunConfig):
+        def __init__(self, extra, **kwargs):
+            super().__init__(**kwargs)
+            self.extra = extra
+
+    config = Config("x", save_checkpoints_secs=5).replace(model_dir="b", save_checkpoints_steps=7)
+    assert (type(config), config.extra, config.model_dir) == (Config, "x", "b")
+    assert (config.save_checkpoints_steps, config.save_checkpoints_secs) == (7, None)
+    with pytest.raises(ValueError, match="keep_checkpoint_max"):
+        config.replace(keep_checkpoint_max=-1)
+
+
+def test_a_config_equals_itself_only():
+    config = est.RunConfig(model_dir="a")
+    assert {config: 1}[config] == 1
+    assert config != est.RunConfig(model_dir="a")
