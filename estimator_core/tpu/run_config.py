@@ -95,7 +95,7 @@ class RunConfig(run_config.RunConfig):
             ValueError: An unknown setting, or a bad value.
         """
         tpu_config = changes.pop("tpu_config", self.tpu_config)
-        changed = super().replace(**changes)
+        changed: Any = super().replace(**changes)
         changed._set("tpu_config", tpu_config)
         return changed
 
