@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from estimator_core import tf1
+
 
 def numpy_input_fn(
     x: Any,
@@ -17,10 +19,12 @@ def numpy_input_fn(
     shuffle: bool | None = None,
     queue_capacity: int = 1000,
     num_threads: int = 1,
-) -> Callable[[], tf.data.Dataset]:
+) -> Callable[..., Any]:
     """Returns an input_fn over NumPy arrays.
 
-    Batches run across the ends of epochs; only the very last one may be smaller.
+    Batches run across the ends of epochs; only the very last one may be smaller. Called within an
+    input_fn of one's own it returns tensors; otherwise, and under a distribution strategy, a
+    `tf.data.Dataset`.
 
     Example:
         >>> age, weight = np.arange(4) * 1.0, np.arange(32, 36)
@@ -61,12 +65,15 @@ def numpy_input_fn(
         )
     (count,) = lengths
 
-    def input_fn() -> tf.data.Dataset:
+    def input_fn(mode: str | None = None) -> Any:
         indices = tf.data.Dataset.range(count)
         if shuffle:
             indices = indices.shuffle(max(count, 1))
         batches = indices.repeat(num_epochs).batch(batch_size)
-        return batches.map(lambda index: _take(elements, index)).prefetch(tf.data.AUTOTUNE)
+        dataset = batches.map(lambda index: _take(elements, index)).prefetch(tf.data.AUTOTUNE)
+        # An Estimator says the mode; without one, an input_fn of the caller's own goes on with it.
+        is_estimators = mode is not None or tf.executing_eagerly() or tf.distribute.has_strategy()
+        return dataset if is_estimators else _next_batch(dataset)
 
     return input_fn
 
@@ -80,7 +87,7 @@ def pandas_input_fn(
     queue_capacity: int = 1000,
     num_threads: int = 1,
     target_column: str = "target",
-) -> Callable[[], tf.data.Dataset]:
+) -> Callable[..., Any]:
     """Returns an input_fn over a pandas `DataFrame`; its columns are the features.
 
     Args:
@@ -122,6 +129,13 @@ def pandas_input_fn(
     return numpy_input_fn(
         features, labels, batch_size, num_epochs, shuffle, queue_capacity, num_threads
     )
+
+
+def _next_batch(dataset: tf.data.Dataset) -> Any:
+    """Returns the tensors of a batch; each new session begins with the first."""
+    iterator = tf1.data.make_initializable_iterator(dataset)
+    tf1.add_to_collection(tf1.GraphKeys.TABLE_INITIALIZERS, iterator.initializer)
+    return iterator.get_next()
 
 
 def _arrays(values: Any) -> Any:

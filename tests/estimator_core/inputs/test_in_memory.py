@@ -42,7 +42,7 @@ def test_strings_arrive_as_utf8(words):
 def test_data_stay_outside_of_the_graph():
     input_fn = inputs.numpy_input_fn(np.zeros([1000, 1000]), shuffle=False)
     with tf.Graph().as_default() as graph:
-        tf.compat.v1.data.make_initializable_iterator(input_fn())
+        tf.compat.v1.data.make_initializable_iterator(input_fn("train"))
     assert graph.as_graph_def().ByteSize() < 100_000
 
 
@@ -88,3 +88,20 @@ def test_bad_frames_are_refused():
         inputs.pandas_input_fn(frame, pd.Series([0, 1], index=[5, 6]), shuffle=False)
     with pytest.raises(TypeError, match="DataFrame"):
         inputs.pandas_input_fn([1], shuffle=False)
+
+
+def test_within_an_input_fn_of_ones_own_there_are_tensors(make_estimator):
+    def input_fn():
+        x = {"x": np.array([1.0, 2.0, 3.0], np.float32)}
+        y = np.zeros(3, np.float32)
+        features, labels = inputs.numpy_input_fn(x, y, batch_size=2, shuffle=False)()
+        return {"x": features["x"] + 1.0}, labels + 4.0
+
+    estimator = make_estimator()
+    estimator.train(input_fn)
+    assert estimator.get_variable_value("global_step") == 2
+    weight = estimator.get_variable_value("weight")
+    for _ in range(3):
+        rows = [row["y"] for row in estimator.predict(input_fn)]
+        assert rows == pytest.approx([2 * weight, 3 * weight, 4 * weight])
+    assert estimator.evaluate(input_fn) == estimator.evaluate(input_fn)
