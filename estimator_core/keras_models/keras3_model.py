@@ -18,6 +18,7 @@ from estimator_core.keras_models.graph_model import (
     GraphModel,
     KeepCheckpoints,
 )
+from estimator_core.keras_models.live_objects import fresh_metric, with_live_functions
 from estimator_core.keras_models.model_weights import ModelWeights
 from estimator_core.mode_keys import ModeKeys
 
@@ -45,14 +46,15 @@ class Keras3Model(GraphModel):
                 "An Estimator runs Keras models on TensorFlow: set the environment variable KERAS_BACKEND to "
                 f"'tensorflow' before Keras is imported. Received: {keras.backend.backend()!r}"
             )
-        self._custom_objects = {**_own_classes(model), **conversion.custom_objects}
+        _check_has_no_tables(model)
         try:
-            self._config = model.get_config()
+            self._config, functions = with_live_functions(model.get_config(), _layers(model))
         except NotImplementedError as error:
             raise ValueError(
                 "The Keras model has no configuration to copy it by: give its class a get_config() that "
                 f"returns the arguments of its constructor. Received: keras_model={model!r}"
             ) from error
+        self._custom_objects = {**_own_classes(model), **functions, **conversion.custom_objects}
         self._build_config = model.get_build_config() if model.built else None
         values = [variable.numpy() for variable in model.variables]
         self._weights = ModelWeights(values, conversion.checkpoint_format)
@@ -102,6 +104,8 @@ class Keras3Model(GraphModel):
                 scaffold=self._weights.scaffold(copy, _tf_variables(copy)),
             )
             return spec, copy.variables
+        if labels is None and type(self.model).compute_loss is keras.Model.compute_loss:
+            model_inputs.check_needs_no_labels(self.model)
         targets = self._targets(labels, "labels")
         sample_weights = self._targets(sample_weights, "sample weights")
         optimizer = self._compile(copy, with_optimizer=mode == ModeKeys.TRAIN)
@@ -207,7 +211,7 @@ class Keras3Model(GraphModel):
                     keras_optimizers.in_this_graph(self.model.optimizer) if with_optimizer else None
                 )
                 for name in ("metrics", "weighted_metrics"):
-                    settings[name] = tf.nest.map_structure(_fresh_metric, settings[name])
+                    settings[name] = tf.nest.map_structure(fresh_metric, settings[name])
                 copy.compile(**settings)
         if not with_optimizer:
             copy.optimizer = None
@@ -280,6 +284,21 @@ def _layers(model: Any) -> list[Any]:
     return list(model._flatten_layers())  # no public name gives the nested ones
 
 
+def _check_has_no_tables(model: Any) -> None:
+    """Checks that no layer looks things up in a table, which a configuration does not hold.
+
+    Raises:
+        ValueError: A layer does.
+    """
+    names = [layer.name for layer in _layers(model) if hasattr(layer, "lookup_table")]
+    if names:
+        raise ValueError(
+            f"The Keras model has layers with lookup tables, {names}, which an Estimator can't copy: call "
+            "StringLookup, IntegerLookup and TextVectorization in input_fn, by Dataset.map(), and start "
+            f"the model with what they return. Received: keras_model={model!r}"
+        )
+
+
 def _copy_trainable_flags(model: Any, copy: Any) -> None:
     """Freezes in the copy what is frozen in the model; setting a layer sets those within."""
     layers, copies = _layers(model), _layers(copy)
@@ -291,13 +310,6 @@ def _copy_trainable_flags(model: Any, copy: Any) -> None:
     for layer, flag in zip(copies, flags_in_order, strict=True):
         if layer.trainable != flag:
             layer.trainable = flag
-
-
-def _fresh_metric(metric: Any) -> Any:
-    """Returns a metric of the current graph; names and functions stand for themselves."""
-    if isinstance(metric, keras.metrics.Metric):
-        return type(metric).from_config(metric.get_config())
-    return metric
 
 
 def _is_subclass(model: Any) -> bool:

@@ -18,6 +18,19 @@ def split_sample_weights(features: Any) -> tuple[Any, Any]:
     return features, None
 
 
+def check_needs_no_labels(model: Any) -> None:
+    """Checks that a model can do without labels, as one whose layers add all losses.
+
+    Raises:
+        ValueError: It is compiled with a loss.
+    """
+    if getattr(model, "loss", None) is not None:
+        raise ValueError(
+            "The Keras model is compiled with a loss, which needs labels: input_fn must return "
+            f"(features, labels). Received: labels=None, loss={model.loss!r}"
+        )
+
+
 def in_order_of(
     names: Sequence[str], given: Any, what: str, aliases: Mapping[str, str]
 ) -> list[Any]:

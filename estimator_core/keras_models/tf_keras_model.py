@@ -13,6 +13,7 @@ from estimator_core import keras_optimizers, tf1
 from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.keras_models import model_inputs
 from estimator_core.keras_models.graph_model import Conversion, GraphModel, KeepCheckpoints
+from estimator_core.keras_models.live_objects import fresh_metric
 from estimator_core.keras_models.model_weights import ModelWeights
 from estimator_core.mode_keys import ModeKeys
 
@@ -58,6 +59,8 @@ class TfKerasModel(GraphModel):
         del params
         features, sample_weights = model_inputs.split_sample_weights(features)
         inputs = model_inputs.in_order_of(self.model.input_names, features, "features", {})
+        if labels is None and mode != ModeKeys.PREDICT:
+            model_inputs.check_needs_no_labels(self.model)
         targets = self._targets(labels, "labels")
         is_training = mode == ModeKeys.TRAIN
         with self._copy(inputs, targets, is_training, mode != ModeKeys.PREDICT) as copy:
@@ -127,7 +130,7 @@ class TfKerasModel(GraphModel):
             if is_compiled:
                 settings = dict(self._settings)
                 for name in ("metrics", "weighted_metrics"):
-                    settings[name] = tf.nest.map_structure(_fresh_metric, settings[name])
+                    settings[name] = tf.nest.map_structure(fresh_metric, settings[name])
                 # The update is made apart, by the model's own optimizer.
                 settings["optimizer"] = tf_keras.optimizers.legacy.SGD()
                 copy.compile(**settings, target_tensors=targets)
@@ -164,10 +167,3 @@ class TfKerasModel(GraphModel):
         if given is None:
             return None
         return model_inputs.in_order_of(self.model.output_names, given, what, {})
-
-
-def _fresh_metric(metric: Any) -> Any:
-    """Returns a metric of the current graph; names and functions stand for themselves."""
-    if isinstance(metric, tf_keras.metrics.Metric):
-        return type(metric).from_config(metric.get_config())
-    return metric

@@ -94,7 +94,47 @@ def _own_functions():
     return model
 
 
+class Scaled(keras.metrics.Metric):
+    """The sum of predictions by a factor, in several places; its configuration is left out."""
+
+    def __init__(self, factor=2.0, places=2, name="scaled", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self.factor = factor
+        self.total = self.add_weight(shape=(places,), initializer="zeros", name="total")
+
+    def update_state(self, labels, predictions, sample_weight=None):
+        self.total.assign_add(self.factor * keras.ops.ones_like(self.total))
+
+    def result(self):
+        return keras.ops.sum(self.total)
+
+
+def _twice(x):
+    return tf.multiply(x, 2.0)
+
+
+def _lambdas():
+    shift = 3.0
+    inputs = keras.Input((4,), name="x")
+    inner = keras.Sequential([keras.Input((4,)), keras.layers.Lambda(_twice)])(inputs)
+    hidden = keras.layers.Lambda(
+        lambda x: tf.concat([x, x + shift], 1), output_shape=lambda shape: (shape[0], 8)
+    )(inner)
+    model = keras.Model(inputs, keras.layers.Dense(1, name="out")(hidden))
+    model.compile("adam", "mse", metrics=["mae"])
+    return model
+
+
 _MODELS = {
+    "lambdas": _lambdas,
+    "wrapped metrics": lambda: _functional(
+        metrics=[
+            keras.metrics.MeanMetricWrapper(lambda y, p: tf.abs(y - p) * 3.0, name="own"),
+            keras.metrics.MeanMetricWrapper(lambda y, p: tf.abs(y - p), name="other"),
+            Scaled(),
+            keras.metrics.AUC(multi_label=True, num_labels=1),
+        ]
+    ),
     "functional": _functional,
     "sequential": _sequential,
     "subclassed": _subclassed,
@@ -380,3 +420,48 @@ def test_unknown_names_of_inputs_list_those_of_the_model():
         list(estimator.predict(lambda: _batches(_WIDE, _Y)))
     with pytest.raises(KeyError, match=r"labels lacks \['kind'\]"):
         estimator.train(lambda: _batches(_TWO_FEATURES["by name"], {"value": _Y}))
+
+
+@pytest.mark.parametrize("arguments", [{"factor": 3.0}, {"places": 3}])
+def test_a_metric_with_less_configuration_than_arguments_is_refused(tmp_path, arguments):
+    model = _functional(metrics=[Scaled(**arguments)])
+    estimator = est.model_to_estimator(model, model_dir=tmp_path)
+    with pytest.raises(ValueError, match=r"get_config\(\) must return all arguments.*Scaled"):
+        estimator.evaluate(_batches)
+
+
+@pytest.mark.parametrize("do", ["train", "evaluate"])
+def test_missing_labels_are_named(tmp_path, do):
+    estimator = est.model_to_estimator(_functional(), model_dir=tmp_path)
+    with pytest.raises(ValueError, match=r"needs labels.*Received: labels=None, loss='binary_"):
+        getattr(estimator, do)(lambda: tf.data.Dataset.from_tensors(_X))
+
+
+class AddsItsLoss(keras.layers.Layer):
+    def call(self, inputs):
+        self.add_loss(keras.ops.mean(inputs**2))
+        return inputs
+
+
+def test_a_model_that_adds_its_losses_needs_no_labels(tmp_path):
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1), AddsItsLoss()])
+    model.compile("sgd")
+    estimator = est.model_to_estimator(model, model_dir=tmp_path)
+    expected = np.mean(model.predict(_X, verbose=0) ** 2)
+    results = estimator.evaluate(lambda: tf.data.Dataset.from_tensors(_X))
+    assert results["loss"] == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "make_layer",
+    [
+        lambda: keras.layers.StringLookup(vocabulary=["a", "b"], output_mode="multi_hot"),
+        lambda: keras.layers.TextVectorization(vocabulary=["a", "b"], output_mode="multi_hot"),
+    ],
+)
+def test_layers_with_lookup_tables_are_refused(make_layer):
+    words = keras.Input((1,), dtype="string", name="words")
+    model = keras.Model(words, keras.layers.Dense(1)(make_layer()(words)))
+    model.compile("sgd", "mse")
+    with pytest.raises(ValueError, match=r"lookup tables, \['(string_lookup|text_vec).*input_fn"):
+        est.model_to_estimator(model)

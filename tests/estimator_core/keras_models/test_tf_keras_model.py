@@ -121,3 +121,10 @@ def test_a_subclass_is_refused():
     model.compile("sgd", "mse")
     with pytest.raises(ValueError, match="functional or sequential"):
         est.model_to_estimator(model)
+
+
+@pytest.mark.parametrize("do", ["train", "evaluate"])
+def test_missing_labels_are_named(tmp_path, do):
+    estimator = est.model_to_estimator(_model(), model_dir=tmp_path)
+    with pytest.raises(ValueError, match=r"needs labels.*Received: labels=None, loss='mse'"):
+        getattr(estimator, do)(lambda: tf.data.Dataset.from_tensors(_X))
