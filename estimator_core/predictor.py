@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
 
 from estimator_core import tf1
 from estimator_core.estimator_spec import EstimatorSpec
+from estimator_core.execution import loops
 from estimator_core.execution.base import Execution, Inputs
 from estimator_core.execution.programs import Program
 
@@ -45,6 +47,7 @@ class Predictor:
             keeps_session=True,
         )
         self._session: Any = None
+        self._lock = threading.Lock()
 
     @property
     def input_names(self) -> list[str]:
@@ -58,15 +61,23 @@ class Predictor:
             values: Array-like by input name, `[batch_size, ...]` each; or the only value itself.
 
         Raises:
-            ValueError: A value is missing, or there is none of that name.
+            ValueError: A value is missing, there is none of that name, or the checkpoint has gone or
+                is of another model.
         """
         feeds = self._feeds(values)
-        path = self._checkpoint_path()
-        if self._session is None or path != self._program.checkpoint_path:
-            self._program.checkpoint_path = path
+        with self._lock:  # several threads may ask; one of them restores
+            session = self._session_of(self._checkpoint_path())
+        return session.run(self._program.fetches, feeds)
+
+    def _session_of(self, checkpoint_path: str | None) -> Any:
+        if checkpoint_path is None:
+            raise ValueError("There is no checkpoint any more to predict with. Received: None")
+        if self._session is None or checkpoint_path != self._program.checkpoint_path:
             with self._program.graph.as_default():
+                loops.check_checkpoint(self._program.spec, checkpoint_path)
+                self._program.checkpoint_path = checkpoint_path
                 self._session = self._program.create_session()
-        return self._session.run(self._program.fetches, feeds)
+        return self._session
 
     def close(self) -> None:
         """Closes the session; a further call opens one."""

@@ -62,7 +62,7 @@ def train(
     hooks = _train_hooks(execution, spec, inputs, config, hooks, saving_listeners, progress)
     loss = None
     input_ended = False
-    _check_checkpoint(spec, tf.train.latest_checkpoint(config.model_dir))
+    check_checkpoint(spec, tf.train.latest_checkpoint(config.model_dir))
     creator = execution.session_creator(spec.scaffold, checkpoint_dir=config.model_dir)
     with tf1.train.MonitoredSession(session_creator=creator, hooks=hooks) as session:
         try:
@@ -87,7 +87,7 @@ def _say_where(error: tf.errors.OpError, where: str) -> None:
         error.add_note(where)
 
 
-def _check_checkpoint(spec: EstimatorSpec, checkpoint_path: str | None) -> None:
+def check_checkpoint(spec: EstimatorSpec, checkpoint_path: str | None) -> None:
     """Checks the shapes in the checkpoint, unless the user's own saver decides what is restored."""
     if checkpoint_path and spec.scaffold.saver is None:
         reader.check_shapes(checkpoint_path)
@@ -195,7 +195,7 @@ def evaluate(
     spec = program.spec
     every = [*program.inputs.hooks, *hooks, *spec.evaluation_hooks, progress, final]
     with program.graph.as_default():
-        _check_checkpoint(spec, program.checkpoint_path)
+        check_checkpoint(spec, program.checkpoint_path)
         with tf1.train.MonitoredSession(session_creator=program, hooks=every) as session:
             try:
                 while not session.should_stop():
@@ -206,8 +206,12 @@ def evaluate(
                 _say_where(error, f"Evaluation failed after {progress.done} batches.")
                 raise
     if not progress.done:
+        replicas = program.execution.num_replicas
+        few = (
+            "no batch" if replicas == 1 else f"less than one batch for each of {replicas} replicas"
+        )
         raise ValueError(
-            "Evaluation made no steps: input_fn gave no batch. Check that its files are not empty and "
+            f"Evaluation made no steps: input_fn gave {few}. Check that its files are not empty and "
             "that it does not drop the last, smaller batch."
         )
     logger.info("Inference Time : %0.5fs", time.monotonic() - start)
@@ -255,7 +259,7 @@ def predict(
     """
     every = [*program.inputs.hooks, *hooks, *program.spec.prediction_hooks]
     with program.graph.as_default():
-        _check_checkpoint(program.spec, program.checkpoint_path)
+        check_checkpoint(program.spec, program.checkpoint_path)
         session = tf1.train.MonitoredSession(session_creator=program, hooks=every)
     try:
         while True:

@@ -160,7 +160,15 @@ def forgets_its_runs(graph: tf.Graph, fetches: Any) -> bool:
     """
     if tf1.get_collection(tf1.GraphKeys.ASSET_FILEPATHS):
         return False
-    local = {variable.handle.name for variable in tf1.local_variables()}
+    local = {
+        part.handle.name
+        for variable in tf1.local_variables()
+        for part in (
+            variable.values
+            if isinstance(variable, tf.distribute.DistributedValues)
+            else (variable,)
+        )
+    }
     pending = [getattr(fetch, "op", fetch) for fetch in tf.nest.flatten(fetches)]
     pending = [operation for operation in pending if isinstance(operation, tf.Operation)]
     reached = set(pending)

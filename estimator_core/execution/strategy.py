@@ -75,13 +75,15 @@ class ReplicasInSync(Execution):
                     f"Received: {dataset!r}"
                 )
             iterator = tf1.data.make_initializable_iterator(dataset)
-            batches: list[tuple[Any, Any]] = []
-            earlier: list[Any] = []
+            elements: list[Any] = []
+            read: list[Any] = []
             for _ in range(self.num_replicas):
-                with tf.control_dependencies(earlier):
-                    element = iterator.get_next()
-                earlier = tf.nest.flatten(element, expand_composites=True)[:1]
-                batches.append(features_and_labels(element, mode))
+                with tf.control_dependencies(read):
+                    elements.append(iterator.get_next())
+                read += tf.nest.flatten(elements[-1], expand_composites=True)[:1]
+            with tf.control_dependencies(read):  # no replica begins a step that another can't take
+                elements = tf.nest.map_structure(tf.identity, elements, expand_composites=True)
+        batches = [features_and_labels(element, mode) for element in elements]
         features, labels = batches[0]
         hooks = (IteratorInitializerHook(iterator),)
         return Inputs(features, labels, hooks, replicas=tuple(batches))

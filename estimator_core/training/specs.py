@@ -79,7 +79,7 @@ class EvalSpec(_EvalFields):
             checkpoint.
         every_n_steps: Evaluate at the checkpoints of every so many steps, however short the time
             between them; a multiple of `RunConfig.save_checkpoints_steps`. None goes by
-            `throttle_secs`.
+            `throttle_secs`, as a separate evaluator always does.
 
     Raises:
         TypeError: `input_fn` is not callable, or a hook or exporter has the wrong type.

@@ -46,7 +46,8 @@ def train_and_evaluate(
             evaluations asked for fall between checkpoints.
 
     Source: `tf.estimator.train_and_evaluate`. We differ in that the end of training always is the
-    final export, also when it ends with the input or with an early stop.
+    final export, also when it ends with the input or with an early stop, and in that a run that had
+    finished is evaluated and exported again: it may have been killed before it was.
     """
     for name, value, kind in (
         ("estimator", estimator, Estimator),
@@ -99,18 +100,20 @@ class _EvaluateAtCheckpoints(tf1.train.CheckpointSaverListener):
         self._every_n_steps = eval_spec.every_n_steps
         self._max_steps = max_steps
         self._timer = tf1.train.SecondOrStepTimer(every_secs=self._throttle_secs or 1e-9)
-        self._is_first = True
+        self._last_step: int | None = None  # of the last evaluation, or where this session began
 
     def begin(self) -> None:
         """Starts the clock anew, as each session does."""
         self._timer.reset()
-        self._is_first = True
+        self._last_step = None
 
     def after_save(self, session: Any, global_step_value: int) -> None:
         """Evaluates the checkpoint just saved; the one before the first step is left out."""
         del session
-        is_first, self._is_first = self._is_first, False
-        if not is_first and self._is_due(global_step_value):
+        if self._last_step is None:
+            self._last_step = global_step_value
+        elif self._is_due(global_step_value):
+            self._last_step = global_step_value
             self._timer.update_last_triggered_step(global_step_value)
             is_final = self._max_steps is not None and global_step_value >= self._max_steps
             self._evaluator.evaluate_and_export(is_the_final_export=is_final)
@@ -118,7 +121,7 @@ class _EvaluateAtCheckpoints(tf1.train.CheckpointSaverListener):
 
     def _is_due(self, step: int) -> bool:
         if self._every_n_steps is not None:
-            return step % self._every_n_steps == 0
+            return step // self._every_n_steps > (self._last_step or 0) // self._every_n_steps
         if self._timer.should_trigger_for_step(step):
             return True
         logger.info(

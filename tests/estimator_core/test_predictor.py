@@ -1,3 +1,5 @@
+from concurrent import futures
+
 import pytest
 import tensorflow as tf
 
@@ -54,3 +56,18 @@ def test_wrong_names_are_told_with_the_right_ones(make_estimator, input_fn):
 def test_without_a_checkpoint_there_is_nothing_to_predict_with(make_estimator):
     with pytest.raises(ValueError, match="Couldn't find trained model"):
         make_estimator().predictor(receiver_fn)
+
+
+def test_threads_share_it(make_estimator, input_fn):
+    estimator = make_estimator().train(input_fn, steps=1)
+    with estimator.predictor(receiver_fn) as predict, futures.ThreadPoolExecutor(4) as pool:
+        rows = list(pool.map(lambda x: predict([x])["y"][0], [1.0, 2.0, 3.0, 4.0]))
+    assert rows == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_a_checkpoint_that_has_gone_is_told(make_estimator, input_fn):
+    estimator = make_estimator().train(input_fn, steps=1)
+    predict = estimator.predictor(receiver_fn)
+    tf.io.gfile.rmtree(estimator.model_dir)
+    with pytest.raises(ValueError, match="no checkpoint any more"):
+        predict([1.0])

@@ -301,3 +301,25 @@ def test_a_keras_optimizer_of_a_canned_estimator(strategy, tmp_path):
         kernels.append(estimator.get_variable_value("linear/linear_model/x/weights"))
     np.testing.assert_allclose(kernels[1], kernels[0], rtol=1e-6)
     assert abs(kernels[0][0, 0]) > 0.1
+
+
+def test_batches_that_do_not_go_around_are_dropped(config):
+    """Of five batches of one, x = 1 .. 5, two replicas take four."""
+
+    def five():
+        x = np.arange(1.0, 6.0, dtype=np.float32)[:, None]
+        return tf.data.Dataset.from_tensor_slices(({"x": x}, 2.0 * x)).batch(1)
+
+    estimator = est.Estimator(weight_model_fn, config=config)
+    estimator.train(five)
+    assert estimator.get_variable_value("global_step") == 2
+    weight = estimator.get_variable_value("weight")
+    for _ in range(3):
+        # |w x - 2 x| over x = 1, 2, 3, 4.
+        assert estimator.evaluate(five)["mae"] == pytest.approx(2.5 * abs(weight - 2), rel=1e-5)
+
+
+def test_fewer_batches_than_replicas_are_told(config):
+    estimator = est.Estimator(weight_model_fn, config=config).train(input_fn)
+    with pytest.raises(ValueError, match="2 replicas"):
+        estimator.evaluate(lambda: input_fn().take(1))

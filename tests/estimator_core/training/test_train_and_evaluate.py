@@ -85,6 +85,16 @@ def test_evaluation_every_n_steps_says_when_the_next_one_comes(make_estimator, i
     ]
 
 
+def test_evaluation_every_n_steps_goes_on_from_any_step(make_estimator, input_fn):
+    estimator = make_estimator(save_checkpoints_steps=2)
+    estimator.train(input_fn, steps=3)
+    recorder = _Recorder()
+    spec = _eval_spec(recorder, every_n_steps=4)
+    est.train_and_evaluate(estimator, est.TrainSpec(input_fn, 12), spec)
+    # Checkpoints are at 3, 5, 7, 9, 11 and 12; those past 4 and 8 are evaluated, and the last one.
+    assert [step for step, _, _ in recorder.calls] == [5, 9, 12]
+
+
 @pytest.mark.parametrize(
     "config", [{"save_checkpoints_steps": 3}, {"save_checkpoints_secs": 60}, {}], ids=str
 )
