@@ -157,9 +157,9 @@ def _with_loss_metric(
 ) -> Callable[[Any, Any], EstimatorSpec]:
     def call(features: Any, labels: Any) -> EstimatorSpec:
         spec = model_fn(features, labels)
-        if _LOSS in spec.eval_metric_ops:
+        for name in {_LOSS, tf1.GraphKeys.GLOBAL_STEP}.intersection(spec.eval_metric_ops):
             raise ValueError(
-                f"Metric with name {_LOSS!r} is not allowed, because Estimator already defines a "
+                f"Metric with name {name!r} is not allowed, because Estimator already defines a "
                 "default metric with the same name."
             )
         loss = tf1.metrics.mean(spec.loss)

@@ -186,12 +186,13 @@ def test_evaluate_on_an_empty_input_is_an_error(make_estimator):
         make_estimator().evaluate(empty)
 
 
-def test_a_metric_named_loss_is_refused(tmp_path, eval_input_fn):
+@pytest.mark.parametrize("name", ["loss", "global_step"])
+def test_a_metric_with_a_name_of_ours_is_refused(tmp_path, eval_input_fn, name):
     def model_fn(features, labels, mode):
         loss = tf.reduce_mean(features["x"] + labels)
-        return est.EstimatorSpec(mode, loss=loss, eval_metric_ops={"loss": tf1.metrics.mean(loss)})
+        return est.EstimatorSpec(mode, loss=loss, eval_metric_ops={name: tf1.metrics.mean(loss)})
 
-    with pytest.raises(ValueError, match="'loss' is not allowed"):
+    with pytest.raises(ValueError, match=f"'{name}' is not allowed"):
         est.Estimator(model_fn, tmp_path).evaluate(eval_input_fn)
 
 
