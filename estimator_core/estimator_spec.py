@@ -147,7 +147,7 @@ def _checked_train_op(train_op: Any, mode: str) -> Any:
         if mode == ModeKeys.TRAIN:
             raise ValueError("Missing train_op: EstimatorSpec needs it in mode TRAIN.")
         return None
-    if not (tf.is_tensor(train_op) or isinstance(train_op, (tf.Operation, tf.Variable))):
+    if not _can_be_run(train_op):
         raise TypeError(
             f"train_op must be an Operation or a Tensor. Received: train_op={train_op!r}"
         )
@@ -160,11 +160,12 @@ def _checked_eval_metric_ops(eval_metric_ops: Mapping[str, Any] | None) -> dict[
     if not isinstance(eval_metric_ops, Mapping):
         raise TypeError(f"eval_metric_ops must be a dict. Received: {eval_metric_ops!r}")
     for name, metric in eval_metric_ops.items():
-        is_pair = isinstance(metric, tuple) and len(metric) == 2
+        is_pair = isinstance(metric, tuple) and len(metric) == 2 and all(map(_can_be_run, metric))
         is_keras_metric = hasattr(metric, "update_state") and hasattr(metric, "result")
         if not (is_pair or is_keras_metric):
             raise TypeError(
-                "Values of eval_metric_ops must be (metric_value, update_op) pairs or Keras metrics. "
+                "Values of eval_metric_ops must be (metric_value, update_op) pairs of tensors, or "
+                "Keras metrics. "
                 f"Received: {name}={metric!r}"
             )
     return dict(eval_metric_ops)
@@ -211,8 +212,14 @@ def _checked_scaffold(scaffold: Any) -> Any:
     return scaffold
 
 
+def _can_be_run(value: Any) -> bool:
+    return tf.is_tensor(value) or isinstance(value, (tf.Operation, tf.Variable))
+
+
 def _in_graph(value: Any, name: str) -> Any:
-    """Returns `value` when it is a tensor of the graph being built."""
+    """Returns `value` when it is a dense tensor of the graph being built."""
+    if isinstance(value, (tf.SparseTensor, tf.RaggedTensor, tf.IndexedSlices)):
+        raise TypeError(f"{name} must be a dense Tensor; make it one. Received: {value!r}")
     if not (tf.is_tensor(value) or isinstance(value, tf.Variable)):
         raise TypeError(f"{name} must be a Tensor. Received: {value!r}")
     graph = tf1.get_default_graph()

@@ -45,6 +45,7 @@ def test_a_loss_of_one_element_becomes_a_scalar():
         {"predictions": {"a": 1.0}},
         {"eval_metric_ops": [1]},
         {"eval_metric_ops": {"accuracy": 1.0}},
+        {"eval_metric_ops": {"accuracy": (0.5, 0.5)}},
         {"train_op": 3},
         {"training_hooks": [object()]},
         {"scaffold": object()},
@@ -55,6 +56,12 @@ def test_wrong_types_are_named(arguments):
     (name,) = arguments
     with pytest.raises(TypeError, match=name):
         est.EstimatorSpec("eval", loss=tf.constant(1.0), **arguments)
+
+
+@pytest.mark.parametrize("make", [tf.sparse.from_dense, tf.RaggedTensor.from_tensor])
+def test_predictions_must_be_dense(make):
+    with pytest.raises(TypeError, match=r"predictions\['a'\] must be a dense Tensor"):
+        est.EstimatorSpec("infer", predictions={"a": make(tf.constant([[1.0]]))})
 
 
 def test_a_tensor_of_another_graph_is_refused():
