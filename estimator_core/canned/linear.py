@@ -40,7 +40,8 @@ class LinearEstimator(Estimator):
             "mean" or "sqrtn".
         warm_start_from: A checkpoint, a SavedModel or `WarmStartSettings` to take weights from.
 
-    Source: `tf.estimator.LinearEstimator`.
+    Source: `tf.estimator.LinearEstimator`. Where we differ: the weights of
+    `embedding_column(trainable=False)` stay as they are; 2.15 trains them.
     """
 
     def __init__(
