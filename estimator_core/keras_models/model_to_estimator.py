@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from estimator_core.estimator import Estimator
+from estimator_core.keras_models import model_weights
 from estimator_core.keras_models.graph_model import NAME_BASED, OBJECT_BASED, Conversion, GraphModel
 
 _FORMATS = (OBJECT_BASED, NAME_BASED)
@@ -20,11 +21,17 @@ class KerasEstimator(Estimator):
         graph_model: The model, ready to be built in graphs.
         model_dir: As in `Estimator`.
         config: As in `Estimator`.
+
+    Raises:
+        ValueError: The newest checkpoint is one that tf.estimator wrote object by object.
     """
 
     def __init__(self, graph_model: GraphModel, model_dir: Any, config: Any):
         super().__init__(graph_model.model_fn, model_dir, config)
         self._graph_model = graph_model
+        path = self.latest_checkpoint()
+        if path and graph_model.conversion.checkpoint_format == OBJECT_BASED:
+            model_weights.check_is_not_of_layers(path)
 
     @property
     def graph_model(self) -> GraphModel:
@@ -136,4 +143,10 @@ def graph_model_of(model: Any, conversion: Conversion) -> GraphModel:
 def _loaded(path: str, custom_objects: Mapping[str, Any] | None) -> Any:
     import keras
 
-    return keras.models.load_model(path, custom_objects=dict(custom_objects or {}))
+    try:
+        return keras.models.load_model(path, custom_objects=dict(custom_objects or {}))
+    except (OSError, TypeError, ValueError) as error:
+        raise ValueError(
+            "Keras 3 can't load the model: load it yourself, with tf_keras if an earlier Keras saved it, and "
+            f"pass it as keras_model. Received: keras_model_path={path!r}"
+        ) from error

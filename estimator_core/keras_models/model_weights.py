@@ -104,6 +104,22 @@ class ModelWeights:
         return [saved.get_tensor(key) for key in keys]
 
 
+def check_is_not_of_layers(checkpoint_path: str) -> None:
+    """Checks that an object-based checkpoint is not one that tf.estimator 2.15 wrote, layer by layer.
+
+    Raises:
+        ValueError: It is.
+    """
+    keys = tf.train.load_checkpoint(checkpoint_path).get_variable_to_shape_map()
+    has_ours = any(key.startswith("variables/") for key in keys)
+    if not has_ours and any(key.startswith("layer_with_weights-") for key in keys):
+        raise ValueError(
+            "tf.estimator wrote this checkpoint of a Keras model, in a layout that can't be trained on. "
+            "Build the model of tf_keras, call tf.train.Checkpoint(root=model).read(path).expect_partial(), "
+            f"compile it, and use another model_dir. Received: {checkpoint_path}"
+        )
+
+
 def _object_key(path: str) -> str:
     """Returns the key of a variable in an object-based checkpoint."""
     return f"{path}/.ATTRIBUTES/VARIABLE_VALUE"

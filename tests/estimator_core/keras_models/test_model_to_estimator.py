@@ -361,6 +361,16 @@ def test_a_model_is_loaded_from_a_path(tmp_path):
     np.testing.assert_allclose(predictions, model.predict(_X, verbose=0), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["absent.keras", "saved_model", "model.h5"])
+def test_a_path_that_keras_cannot_load(tmp_path, name):
+    if name == "saved_model":
+        tf.saved_model.save(tf.Module(), str(tmp_path / name))
+    elif name == "model.h5":
+        (tmp_path / name).write_bytes(b"no HDF5")
+    with pytest.raises(ValueError, match="load it yourself, with tf_keras.*Received.*" + name):
+        est.model_to_estimator(keras_model_path=str(tmp_path / name))
+
+
 def test_metrics_and_signatures_by_other_names(tmp_path):
     names = {"value_mae": "error", "kind_accuracy": "hits", "value_mse": "mse"}
     estimator = est.model_to_estimator(

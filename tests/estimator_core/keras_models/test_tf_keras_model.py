@@ -128,3 +128,14 @@ def test_missing_labels_are_named(tmp_path, do):
     estimator = est.model_to_estimator(_model(), model_dir=tmp_path)
     with pytest.raises(ValueError, match=r"needs labels.*Received: labels=None, loss='mse'"):
         getattr(estimator, do)(lambda: tf.data.Dataset.from_tensors(_X))
+
+
+def test_an_object_based_checkpoint_of_tf_estimator_says_how_to_go_on(tmp_path):
+    model = _model()
+    # tf.estimator 2.15 wrote the model itself as the root: "layer_with_weights-0/kernel".
+    step = tf.Variable(8, dtype=tf.int64)
+    saved = tf.train.Checkpoint(root=_model(), estimator_global_step=step)
+    path = saved.write(str(tmp_path / "model.ckpt-8"))
+    tf1.train.update_checkpoint_state(str(tmp_path), path)
+    with pytest.raises(ValueError, match=r"Checkpoint\(root=model\).*another model_dir.*ckpt-8"):
+        est.model_to_estimator(model, model_dir=tmp_path)
