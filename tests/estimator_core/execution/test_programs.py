@@ -221,9 +221,7 @@ def test_a_vocabulary_file_that_has_changed_is_read_again(tmp_path):
     vocabulary = tmp_path / "words.txt"
     vocabulary.write_text("a\nb\n")
     column = tf.feature_column.categorical_column_with_vocabulary_file("k", str(vocabulary), 2)
-    estimator = est.DNNClassifier(
-        [2], [tf.feature_column.indicator_column(column)], model_dir=str(tmp_path / "model")
-    )
+    estimator = est.LinearClassifier([column], model_dir=str(tmp_path / "model"))
 
     def input_fn():
         return tf.data.Dataset.from_tensors(({"k": [["a"], ["b"]]}, [[0], [1]]))
