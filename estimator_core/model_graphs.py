@@ -162,7 +162,15 @@ def _with_loss_metric(
                 f"Metric with name {name!r} is not allowed, because Estimator already defines a "
                 "default metric with the same name."
             )
+        before = len(tf1.local_variables())
         loss = tf1.metrics.mean(spec.loss)
+        if spec.scaffold.local_init_op is not None:  # made before there was this metric
+            mine = [variable.initializer for variable in tf1.local_variables()[before:]]
+            local_init_op = tf.group(spec.scaffold.local_init_op, *mine)
+            scaffold = tf1.train.Scaffold(
+                local_init_op=local_init_op, copy_from_scaffold=spec.scaffold
+            )
+            spec = spec._replace(scaffold=scaffold)
         return spec._replace(eval_metric_ops={**spec.eval_metric_ops, _LOSS: loss})
 
     return call

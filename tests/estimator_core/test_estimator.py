@@ -354,3 +354,22 @@ def test_the_seed_of_the_config_makes_initial_values_repeatable(tmp_path, input_
 
     np.testing.assert_array_equal(values("a", 1), values("b", 1))
     assert not np.array_equal(values("a", 1), values("c", 2))
+
+
+def test_a_local_init_op_of_the_models_own_leaves_the_loss_its_own(tmp_path):
+    def model_fn(features, labels, mode):
+        loss = tf.reduce_mean(features["x"])
+        metrics = {"mean": tf1.metrics.mean(features["x"])}
+        scaffold = tf1.train.Scaffold(local_init_op=tf1.local_variables_initializer())
+        train_op = tf1.train.get_global_step().assign_add(1)
+        return est.EstimatorSpec(
+            mode, loss=loss, train_op=train_op, eval_metric_ops=metrics, scaffold=scaffold
+        )
+
+    def ones():
+        return tf.data.Dataset.from_tensors(({"x": [1.0, 3.0]}, [0.0, 0.0]))
+
+    estimator = est.Estimator(model_fn, str(tmp_path)).train(ones, steps=1)
+    for _ in range(2):
+        results = estimator.evaluate(ones)
+        assert (results["loss"], results["mean"]) == (2.0, 2.0)
