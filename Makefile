@@ -9,6 +9,9 @@ ROWS ?= 15000
 SEED ?= 1
 DEMO_DATA := demo_data/rows-$(ROWS)-seed-$(SEED)/taxi.csv
 DEMO_ROOT ?= demo_root
+# Test files at a time.
+WORKERS ?= 2
+IN_PARALLEL := --numprocesses=$(WORKERS) --dist=loadfile
 
 # A pre-installed uv can be named: `make setup UV=uv`.
 UV := .uv/bin/uv
@@ -38,13 +41,13 @@ demo: $(STAMP) $(DEMO_DATA)  ## from generated taxi trips to a served model in d
 	  --set data.path=$(DEMO_DATA) --root $(DEMO_ROOT)
 
 test: $(STAMP)  ## every test but the slow ones
-	@$(BIN)/python -m pytest -q -m "not slow" $(TESTS)
+	@$(BIN)/python -m pytest -q $(IN_PARALLEL) -m "not slow" $(TESTS)
 
 test-all: $(STAMP)  ## every test
-	@$(BIN)/python -m pytest -q $(TESTS)
+	@$(BIN)/python -m pytest -q $(IN_PARALLEL) $(TESTS)
 
 test-matrix: $(filter .uv/bin/uv,$(UV))  ## the core on TensorFlow 2.16 and 2.21, without TFX, Beam or kfp
-	@scripts/test_matrix.sh $(UV) .venv-matrix $(TESTS)
+	@scripts/test_matrix.sh $(UV) .venv-matrix $(IN_PARALLEL) $(TESTS)
 
 lint: $(STAMP)  ## format, lint, types, layers
 	@$(BIN)/ruff format --quiet --check || { echo "make lint: run .venv/bin/ruff format" >&2; exit 1; }

@@ -54,7 +54,7 @@ class Estimator:
     Raises:
         ValueError: An argument contradicts another, or `model_fn` can't be called.
 
-    Source: `tf.estimator.Estimator`.
+    Source: `tf.estimator.Estimator`, and `tf.compat.v1.estimator.Estimator`, which is the same class here.
     """
 
     def __init__(
@@ -188,13 +188,9 @@ class Estimator:
         hooks = checked_hooks(hooks)
         checkpoint_path = self._checkpoint_to_restore(checkpoint_path, "evaluate")
 
-        def fetches(spec: EstimatorSpec) -> Any:
-            metrics = sorted(spec.eval_metric_ops.items())
-            values = {name: value for name, (value, _) in metrics}
-            values[tf1.GraphKeys.GLOBAL_STEP] = tf1.train.get_global_step()
-            return values, tf.group(*(update for _, update in spec.eval_metric_ops.values()))
-
-        program = self._graphs.program(ModeKeys.EVAL, input_fn, checkpoint_path, hooks, fetches)
+        program = self._graphs.program(
+            ModeKeys.EVAL, input_fn, checkpoint_path, hooks, loops.evaluation_fetches
+        )
         with self._graphs.kept_after_use(ModeKeys.EVAL, program):
             results = loops.evaluate(program, steps, hooks)
         step = int(results[tf1.GraphKeys.GLOBAL_STEP])
@@ -318,6 +314,36 @@ class Estimator:
             assets_extra,
             as_text,
             checkpoint_path,
+        )
+
+    def export_savedmodel(
+        self,
+        export_dir_base: str,
+        serving_input_receiver_fn: Callable[[], Any],
+        assets_extra: Mapping[str, str] | None = None,
+        as_text: bool = False,
+        checkpoint_path: str | None = None,
+        strip_default_attrs: bool = False,
+    ) -> bytes:
+        """Exports as `export_saved_model`, the name that has replaced this one since TensorFlow 1.13.
+
+        Args:
+            export_dir_base: As in `export_saved_model`.
+            serving_input_receiver_fn: As in `export_saved_model`.
+            assets_extra: As in `export_saved_model`.
+            as_text: As in `export_saved_model`.
+            checkpoint_path: As in `export_saved_model`.
+            strip_default_attrs: Not used: attributes at their defaults are always left out.
+                TensorFlow reads such a model no differently.
+
+        Raises:
+            ValueError: There is no checkpoint, or no signature can be exported.
+
+        Source: `tf.compat.v1.estimator.Estimator.export_savedmodel`.
+        """
+        del strip_default_attrs
+        return self.export_saved_model(
+            export_dir_base, serving_input_receiver_fn, assets_extra, as_text, checkpoint_path
         )
 
     def experimental_export_all_saved_models(

@@ -51,7 +51,7 @@ class SideEffects:
         """
         handles = {}
         for variable in self.variables if variables is None else variables:
-            for part in _parts(_tf_variable(variable)):
+            for part in _parts(keras_optimizers.tf_variable(variable)):
                 if tf.is_symbolic_tensor(part.handle):
                     handles[part.handle.name] = part.initializer
         return [
@@ -184,7 +184,7 @@ def _uses_so_far(variable: Any) -> list[tf.Operation]:
     A graph keeps no order between a read and an update that follows it in the program; a dropout
     could draw with the random state of the step to come, and with the same one again in that step.
     """
-    variable = _tf_variable(variable)
+    variable = keras_optimizers.tf_variable(variable)
     initializers = [part.initializer for part in _parts(variable)]
     return [
         operation
@@ -206,7 +206,7 @@ def metric_ops(metric: Any, effects: SideEffects) -> tuple[Any, Any]:
     Raises:
         ValueError: `update_state` was not called in model_fn.
     """
-    variables = [_tf_variable(variable) for variable in metric.variables]
+    variables = [keras_optimizers.tf_variable(variable) for variable in metric.variables]
     updates = list(getattr(metric, "updates", None) or effects.updates(variables))
     if not updates:
         raise ValueError(
@@ -225,7 +225,7 @@ def make_local(variables: Iterable[Any]) -> None:
     """
     not_local = tf1.get_collection_ref(tf1.GraphKeys.GLOBAL_VARIABLES)
     local = tf1.get_collection_ref(tf1.GraphKeys.LOCAL_VARIABLES)
-    for variable in map(_tf_variable, variables):
+    for variable in map(keras_optimizers.tf_variable, variables):
         not_local[:] = [other for other in not_local if other is not variable]
         if not any(other is variable for other in local):
             local.append(variable)
@@ -242,11 +242,6 @@ def load_value(variable: Any, value: Any, session: Any) -> None:
     for part in _parts(variable):
         initializer = part.initializer
         session.run(initializer, {initializer.inputs[1]: value})
-
-
-def _tf_variable(variable: Any) -> Any:
-    """Returns the `tf.Variable` of a Keras 3 variable, or `variable` when it is one."""
-    return variable if isinstance(variable, tf.Variable) else variable.value
 
 
 def _parts(variable: Any) -> tuple[Any, ...]:

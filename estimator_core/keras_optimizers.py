@@ -152,7 +152,7 @@ def _apply_on_replicas(optimizer: Any, grads_and_vars: Sequence[tuple[Any, Any]]
     gradients = optimizer._clip_gradients([gradient for gradient, _ in pairs])  # no public name
 
     def meet(strategy: Any, gradients: Sequence[Any]) -> tf.Operation:
-        targets = [_tf_variable(variable) for variable in variables]
+        targets = [tf_variable(variable) for variable in variables]
         total = strategy.extended.batch_reduce_to(
             tf.distribute.ReduceOp.SUM, list(zip(gradients, targets, strict=True))
         )
@@ -165,7 +165,7 @@ def _apply_on_replicas(optimizer: Any, grads_and_vars: Sequence[tuple[Any, Any]]
             for gradient, target, variable in zip(total, targets, variables, strict=True)
         ]
         with tf.control_dependencies(updates):
-            count = _tf_variable(optimizer.variables[0])
+            count = tf_variable(optimizer.variables[0])
             return tf.group(strategy.extended.update(count, lambda c: c.assign_add(1)))
 
     return tf.distribute.get_replica_context().merge_call(meet, args=(gradients,))
@@ -189,7 +189,7 @@ def _update_of_one(optimizer: Any, constraint: Any) -> Callable[[Any, Any], tf.O
     return update
 
 
-def _tf_variable(variable: Any) -> Any:
+def tf_variable(variable: Any) -> Any:
     """Returns the `tf.Variable` of a Keras 3 variable, or `variable` when it is one."""
     return variable.value if hasattr(variable, "path") else variable
 

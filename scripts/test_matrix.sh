@@ -9,12 +9,12 @@ shift 2
 
 # What only tests use: pandas for pandas_input_fn, scikit-learn as a second opinion on numbers,
 # tf_keras for the optimizers and models of Keras 2.
-packages="pandas pytest==8.4.2 pytest-timeout==2.4.0 scikit-learn"
+packages="pandas pytest==8.4.2 pytest-timeout==2.4.0 pytest-xdist==3.8.0 scikit-learn"
 
 # environment PYTHON TENSORFLOW: makes it once, and checks that what must be absent is.
 environment() {
   folder=$target/python-$1-tensorflow-$2
-  if [ ! -e "$folder/.complete" ]; then
+  if [ "$(cat "$folder/.complete" 2>/dev/null)" != "$packages" ]; then
     echo "test-matrix: installing TensorFlow $2 on Python $1 into $folder" >&2
     # pyenv, where there is one, hides all Pythons but that of .python-version.
     PYENV_VERSION=$(pyenv latest "$1" 2>/dev/null || true) \
@@ -22,7 +22,7 @@ environment() {
     # shellcheck disable=SC2086  # a list of words
     "$uv" pip install --quiet --python "$folder/bin/python" \
       "tensorflow==$2.*" "tf-keras==$2.*" $packages
-    touch "$folder/.complete"
+    echo "$packages" > "$folder/.complete"
   fi
   "$folder/bin/python" - <<'PYTHON'
 import importlib.metadata, importlib.util, sys

@@ -46,7 +46,11 @@ def inputs_from(result: Any, mode: str) -> Inputs:
             "input_fn returned None; it should return a Dataset or (features, labels)."
         )
     features, labels = features_and_labels(result, mode)
-    return Inputs(features, labels, is_endless=not tf1.get_collection(tf1.GraphKeys.QUEUE_RUNNERS))
+    operations = tf1.get_default_graph().get_operations()
+    can_end = tf1.get_collection(tf1.GraphKeys.QUEUE_RUNNERS) or any(
+        operation.type == "IteratorGetNext" for operation in operations
+    )
+    return Inputs(features, labels, is_endless=not can_end)
 
 
 def features_and_labels(element: Any, mode: str) -> tuple[Any, Any]:

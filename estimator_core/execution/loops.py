@@ -170,14 +170,22 @@ def _ensure_saver(config: RunConfig) -> None:
         tf1.add_to_collection(tf1.GraphKeys.SAVERS, saver)
 
 
+def evaluation_fetches(spec: Any) -> tuple[dict[str, Any], Any]:
+    """Returns (values, update_op) of the metrics of `spec` and the global step, for `evaluate`."""
+    metrics = sorted(spec.eval_metric_ops.items())
+    values = {name: value for name, (value, _) in metrics}
+    values[tf1.GraphKeys.GLOBAL_STEP] = tf1.train.get_global_step()
+    return values, tf.group(*(update for _, (_, update) in metrics))
+
+
 def evaluate(
     program: Program, steps: int | None = None, hooks: Sequence[Any] = ()
 ) -> dict[str, Any]:
     """Runs the update of the metrics over the input, then reads their values once.
 
     Args:
-        program: Its `fetches` are (values, update_op): dict of metric name to the `Tensor` to read at
-            the end, and the operation that adds one batch.
+        program: Its `fetches` are those of `evaluation_fetches`: dict of metric name to the `Tensor`
+            to read at the end, and the operation that adds one batch.
         steps: Batches to evaluate; None goes to the end of the input.
         hooks: The caller's `SessionRunHook`s.
 

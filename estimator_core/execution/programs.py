@@ -57,7 +57,8 @@ class Program:
         else:
             if state != self._restored:
                 self.spec.scaffold.saver.restore(self._session, self.checkpoint_path)
-            self._session.run(self.spec.scaffold.local_init_op)
+            scaffold = self.spec.scaffold
+            self._session.run(scaffold.local_init_op, scaffold.local_init_feed_dict)
         self._restored = state
         return self._session
 
@@ -95,6 +96,10 @@ class KeptPrograms:
             program.release()
         else:
             self._programs[mode] = program
+
+    def __deepcopy__(self, memo: Any) -> KeptPrograms:
+        """A copy of an Estimator builds its own."""
+        return KeptPrograms()
 
     def clear(self) -> None:
         """Closes all sessions."""

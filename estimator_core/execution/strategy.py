@@ -180,16 +180,17 @@ def _combined_scaffold(scaffolds: Sequence[Any]) -> Any:
         for function in init_fns:
             function(session)
 
-    feeds: dict[Any, Any] = {}
-    for scaffold in scaffolds:
-        feeds.update(scaffold.init_feed_dict or {})
+    def united(feeds: Iterable[Any]) -> Any:
+        return {tensor: value for feed in feeds for tensor, value in (feed or {}).items()} or None
+
     return tf1.train.Scaffold(
         init_op=grouped(scaffold.init_op for scaffold in scaffolds),
-        init_feed_dict=feeds or None,
+        init_feed_dict=united(scaffold.init_feed_dict for scaffold in scaffolds),
         init_fn=init_fn if init_fns else None,
         ready_op=concatenated(scaffold.ready_op for scaffold in scaffolds),
         ready_for_local_init_op=concatenated(s.ready_for_local_init_op for s in scaffolds),
         local_init_op=grouped(scaffold.local_init_op for scaffold in scaffolds),
+        local_init_feed_dict=united(scaffold.local_init_feed_dict for scaffold in scaffolds),
         summary_op=scaffolds[0].summary_op,
         saver=scaffolds[0].saver,
     )

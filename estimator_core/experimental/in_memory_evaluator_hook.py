@@ -10,7 +10,6 @@ import tensorflow as tf
 from estimator_core import summaries, tf1
 from estimator_core.arguments import checked_hooks, checked_steps
 from estimator_core.estimator import Estimator
-from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.execution import loops
 from estimator_core.mode_keys import ModeKeys
 
@@ -83,7 +82,7 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
             for variable in tf1.global_variables()
         }
         program = self._estimator._graphs.program(
-            ModeKeys.EVAL, self._input_fn, None, self._hooks, _evaluation_fetches
+            ModeKeys.EVAL, self._input_fn, None, self._hooks, loops.evaluation_fetches
         )
         with program.graph.as_default(), program.execution.scope():
             variables = {variable.op.name: variable for variable in tf1.global_variables()}
@@ -102,6 +101,7 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
                     ready_op=scaffold.ready_op,
                     ready_for_local_init_op=scaffold.ready_for_local_init_op,
                     local_init_op=scaffold.local_init_op,
+                    local_init_feed_dict=scaffold.local_init_feed_dict,
                     summary_op=scaffold.summary_op,
                 )
             )
@@ -140,9 +140,3 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
         step = int(results[tf1.GraphKeys.GLOBAL_STEP])
         summaries.write_evaluation(self._estimator.eval_dir(self._name), results, step)
         self._evaluated_at = self._iterations
-
-
-def _evaluation_fetches(spec: EstimatorSpec) -> tuple[dict[str, Any], Any]:
-    values = {name: value for name, (value, _) in spec.eval_metric_ops.items()}
-    values[tf1.GraphKeys.GLOBAL_STEP] = tf1.train.get_global_step()
-    return values, tf.group(*(update for _, update in spec.eval_metric_ops.values()))

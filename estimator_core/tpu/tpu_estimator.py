@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from estimator_core import model_fn as model_fn_lib
+from estimator_core.estimator import Estimator
 from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.logs import logger
 from estimator_core.mode_keys import ModeKeys
@@ -22,7 +23,6 @@ from estimator_core.tpu.user_functions import (
     BatchSizedGraphs,
     model_fn_on_host,
 )
-from estimator_core.v1.estimator import Estimator
 
 
 class TPUEstimator(Estimator):

@@ -12,6 +12,7 @@ classifier = estimator.DNNClassifier(feature_columns=columns, hidden_units=[64, 
 from estimator_core import experimental, export, inputs, tpu
 from estimator_core.add_metrics import add_metrics
 from estimator_core.checkpoints.warm_start import VocabInfo, WarmStartSettings
+from estimator_core.estimator import Estimator
 from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.export.best_exporter import BestExporter
 from estimator_core.export.exporters import Exporter, FinalExporter, LatestExporter
@@ -63,7 +64,6 @@ from estimator_core.v1.dnn_linear_combined import (
     DNNLinearCombinedEstimator,
     DNNLinearCombinedRegressor,
 )
-from estimator_core.v1.estimator import Estimator
 from estimator_core.v1.linear import LinearClassifier, LinearEstimator, LinearRegressor
 
 __all__ = [

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from estimator_core.canned.compose import ModelPart
+from estimator_core.estimator import Estimator
 from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.heads import Head
 from estimator_core.heads.loss_reduction import LossReduction
 from estimator_core.logits import baseline_logit_fn_builder
 from estimator_core.v1 import compose
-from estimator_core.v1.estimator import Estimator
 from estimator_core.v1.heads import classifier_head, regressor_head
 from estimator_core.v1.optimizers import optimizer_for
 

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core.canned.compose import ModelPart
+from estimator_core.estimator import Estimator
 from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.feature_columns.column_kinds import sorted_columns
 from estimator_core.heads import Head
@@ -19,7 +20,6 @@ from estimator_core.logits import (
     with_activation_summary,
 )
 from estimator_core.v1 import compose
-from estimator_core.v1.estimator import Estimator
 from estimator_core.v1.heads import classifier_head, regressor_head
 from estimator_core.v1.optimizers import optimizer_for
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from estimator_core.canned.compose import ModelPart
+from estimator_core.estimator import Estimator
 from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.feature_columns.column_kinds import sorted_columns
 from estimator_core.heads import Head
@@ -16,7 +17,6 @@ from estimator_core.logits import linear_logit_fn_builder
 from estimator_core.sdca import LinearSDCA
 from estimator_core.sdca.model_fn import check_trainable, sdca_train_op_fn
 from estimator_core.v1 import compose
-from estimator_core.v1.estimator import Estimator
 from estimator_core.v1.heads import classifier_head, regressor_head
 from estimator_core.v1.optimizers import optimizer_for
 

@@ -1,4 +1,5 @@
 import collections
+import copy
 import os
 
 import numpy as np
@@ -6,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from estimator_core.summaries import read_evaluations
 
 tf1 = tf.compat.v1
 
@@ -356,20 +358,59 @@ def test_the_seed_of_the_config_makes_initial_values_repeatable(tmp_path, input_
     assert not np.array_equal(values("a", 1), values("c", 2))
 
 
-def test_a_local_init_op_of_the_models_own_leaves_the_loss_its_own(tmp_path):
+@pytest.fixture(params=["alone", "mirrored"])
+def with_a_local_init_op(request, tmp_path):
+    """An Estimator whose Scaffold starts the local variable that it adds to the input, fed with 2."""
+    strategy = None
+    if request.param == "mirrored":
+        strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
+
     def model_fn(features, labels, mode):
-        loss = tf.reduce_mean(features["x"])
-        metrics = {"mean": tf1.metrics.mean(features["x"])}
-        scaffold = tf1.train.Scaffold(local_init_op=tf1.local_variables_initializer())
-        train_op = tf1.train.get_global_step().assign_add(1)
+        extra = tf1.get_variable(
+            "extra", [], collections=[tf1.GraphKeys.LOCAL_VARIABLES], use_resource=True
+        )
+        fed = tf1.placeholder(tf.float32, [])
+        counter = tf1.metrics.mean(features["x"] + extra)
+        local_init_op = tf.group(
+            extra.assign(fed), *(v.initializer for v in tf1.local_variables() if "mean" in v.name)
+        )
+        scaffold = tf1.train.Scaffold(local_init_op=local_init_op, local_init_feed_dict={fed: 2.0})
+        step = tf1.train.get_global_step()
         return est.EstimatorSpec(
-            mode, loss=loss, train_op=train_op, eval_metric_ops=metrics, scaffold=scaffold
+            mode,
+            loss=tf.reduce_mean(features["x"]),
+            train_op=tf.group(step.assign_add(1)),
+            eval_metric_ops={"mean": counter},
+            scaffold=scaffold,
         )
 
-    def ones():
-        return tf.data.Dataset.from_tensors(({"x": [1.0, 3.0]}, [0.0, 0.0]))
+    config = est.RunConfig(train_distribute=strategy, eval_distribute=strategy)
+    return est.Estimator(model_fn, str(tmp_path), config)
 
-    estimator = est.Estimator(model_fn, str(tmp_path)).train(ones, steps=1)
+
+def ones_and_threes():
+    return tf.data.Dataset.from_tensors(({"x": [1.0, 3.0]}, [0.0, 0.0])).repeat(2)
+
+
+def test_a_local_init_op_of_the_models_own_leaves_the_loss_its_own(with_a_local_init_op):
+    with_a_local_init_op.train(ones_and_threes, steps=1)
     for _ in range(2):
-        results = estimator.evaluate(ones)
-        assert (results["loss"], results["mean"]) == (2.0, 2.0)
+        results = with_a_local_init_op.evaluate(ones_and_threes)
+        assert results["mean"] == 4.0
+        assert results["loss"] in (2.0, 4.0)  # the mean, or the sum of two replicas
+
+
+def test_a_local_init_op_of_the_models_own_with_evaluation_in_memory(with_a_local_init_op):
+    estimator = with_a_local_init_op
+    hook = est.experimental.InMemoryEvaluatorHook(estimator, ones_and_threes)
+    estimator.train(ones_and_threes, hooks=[hook], steps=1)
+    assert read_evaluations(estimator.eval_dir())[1]["mean"] == 4.0
+
+
+def test_a_copy_of_an_estimator_works_on_its_own(make_estimator, input_fn, eval_input_fn):
+    estimator = make_estimator().train(input_fn, steps=1)
+    before = estimator.evaluate(eval_input_fn)
+    copied = copy.deepcopy(estimator)
+    assert copied.evaluate(eval_input_fn) == before
+    copied.train(input_fn, steps=1)
+    assert estimator.evaluate(eval_input_fn)["global_step"] == 2

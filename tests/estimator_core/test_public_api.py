@@ -25,7 +25,6 @@ DIFFERENT = {
     },
     "tpu.RunConfig.tpu_config": "an attribute of its objects, not of the class",
     "experimental.LinearSDCA.get_train_step": "takes its place behind LinearEstimator by itself",
-    "experimental.RNNEstimator.export_savedmodel": "deprecated in 2.15; export_saved_model is there",
 }
 
 

@@ -90,7 +90,7 @@ def test_bad_frames_are_refused():
         inputs.pandas_input_fn([1], shuffle=False)
 
 
-def test_within_an_input_fn_of_ones_own_there_are_tensors(make_estimator):
+def test_within_an_input_fn_of_ones_own_there_are_tensors(make_estimator, caplog):
     def input_fn():
         x = {"x": np.array([1.0, 2.0, 3.0], np.float32)}
         y = np.zeros(3, np.float32)
@@ -105,3 +105,10 @@ def test_within_an_input_fn_of_ones_own_there_are_tensors(make_estimator):
         rows = [row["y"] for row in estimator.predict(input_fn)]
         assert rows == pytest.approx([2 * weight, 3 * weight, 4 * weight])
     assert estimator.evaluate(input_fn) == estimator.evaluate(input_fn)
+    assert "predict yields forever" not in caplog.text  # the batches come to an end
+
+
+def test_predictions_that_never_end_are_said(make_estimator, caplog):
+    estimator = make_estimator()
+    next(estimator.predict(lambda: {"x": tf.constant([1.0])}))
+    assert "predict yields forever" in caplog.text

@@ -153,3 +153,4 @@ def test_export_savedmodel(tmp_path):
 def test_canned_estimators_are_estimators():
     assert isinstance(v1.BaselineRegressor(), est.Estimator)
     assert isinstance(v1.BaselineRegressor(), v1.Estimator)
+    assert isinstance(est.BaselineRegressor(), v1.Estimator)
