@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import re
 import threading
 from collections.abc import Callable, Sequence
@@ -30,13 +31,18 @@ def in_this_graph(optimizer: Any, iterations: Any = None) -> Any:
             optimizers always have their own.
     """
     if _is_legacy(optimizer):
-        # These create their variables at first use, so the copy does so in the current graph.
-        copy = type(optimizer).from_config(_config(optimizer))
-        if iterations is not None:
-            copy.iterations = iterations
-        return copy
+        legacy = _legacy_in_this_graph(optimizer)
+        if iterations is not None and not legacy.weights:  # the first weight is the step count
+            legacy.iterations = iterations
+        return legacy
     variable = optimizer.variables[0]  # the step count; `iterations` may be calculated from it
-    if not isinstance(variable, tf.Variable):
+    if isinstance(variable, tf.Variable):
+        if getattr(optimizer, "use_ema", False):
+            raise ValueError(
+                "An optimizer of tf_keras can't keep averages of variables (use_ema) in a graph; one of "
+                f"Keras 3 can. Received: optimizer={optimizer!r}"
+            )
+    else:
         variable = variable.value  # Keras 3 wraps the tf.Variable
     if tf.is_symbolic_tensor(variable.handle):
         return optimizer
@@ -46,6 +52,29 @@ def in_this_graph(optimizer: Any, iterations: Any = None) -> Any:
     config["name"] = re.sub(r"_\d+$", "", config["name"])
     with _out_of_control_dependencies():
         return type(optimizer).from_config(config)
+
+
+def _legacy_in_this_graph(optimizer: Any) -> Any:
+    """Returns a `tf_keras.optimizers.legacy` optimizer that the current graph may use.
+
+    These make their variables at first use, so a copy of an unused one makes them in the current graph.
+    """
+    hyperparameters = (
+        optimizer._hyper.values()
+    )  # no public name gives them without making variables
+    if any(tf.is_symbolic_tensor(value) for value in hyperparameters):
+        return optimizer  # made in this graph, with a learning rate that is calculated in it
+    if optimizer.weights:
+        count = optimizer.weights[0]
+        if tf.is_symbolic_tensor(count.handle) and count.graph is tf1.get_default_graph():
+            return optimizer
+        return type(optimizer).from_config(_config(optimizer))
+    # Its configuration would have the present value of a learning rate that is a function.
+    unused = _read_eagerly(optimizer, lambda: copy.deepcopy(optimizer))
+    unused._distribution_strategy = (
+        tf.distribute.get_strategy() if tf.distribute.has_strategy() else None
+    )
+    return unused
 
 
 def call_with_fresh_names(make_optimizer: Callable[[], Any]) -> Any:
@@ -140,7 +169,7 @@ def _apply_on_replicas(optimizer: Any, grads_and_vars: Sequence[tuple[Any, Any]]
                 f"A Keras optimizer with {name} can't be used in the replicas of a tf.distribute strategy. "
                 f"Received: optimizer={optimizer!r}"
             )
-    if not hasattr(optimizer, "_clip_gradients"):
+    if not hasattr(optimizer, "scale_loss"):  # Keras 3 has it
         raise ValueError(
             "In the replicas of a tf.distribute strategy, optimizers of tf_keras must be those of "
             f"tf_keras.optimizers.legacy. Received: optimizer={optimizer!r}"
@@ -199,13 +228,18 @@ def _is_legacy(optimizer: Any) -> bool:
 
 
 def _config(optimizer: Any) -> dict[str, Any]:
-    """Returns the optimizer's configuration, read outside of the current graph.
+    """Returns the optimizer's configuration, read outside of the current graph."""
+    return _read_eagerly(optimizer, optimizer.get_config)
+
+
+def _read_eagerly(optimizer: Any, function: Callable[[], Any]) -> Any:
+    """Returns what the function, which reads the optimizer's values, returns outside of the current graph.
 
     Keras reads a learning rate by `.numpy()`, which only works eagerly; a graph is current in its
     own thread alone, so a new thread is an eager one.
     """
     try:
-        return _in_new_thread(optimizer.get_config)
+        return _in_new_thread(function)
     except Exception as error:
         raise ValueError(
             "Can't copy a Keras optimizer into the Estimator's graph; pass a function that makes it. "

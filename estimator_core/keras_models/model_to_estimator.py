@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import tensorflow as tf
+
 from estimator_core.estimator import Estimator
 from estimator_core.keras_models import model_weights
 from estimator_core.keras_models.graph_model import NAME_BASED, OBJECT_BASED, Conversion, GraphModel
@@ -141,12 +143,10 @@ def graph_model_of(model: Any, conversion: Conversion) -> GraphModel:
 
 
 def _loaded(path: str, custom_objects: Mapping[str, Any] | None) -> Any:
-    import keras
-
     try:
-        return keras.models.load_model(path, custom_objects=dict(custom_objects or {}))
+        return tf.keras.models.load_model(path, custom_objects=dict(custom_objects or {}))
     except (OSError, TypeError, ValueError) as error:
         raise ValueError(
-            "Keras 3 can't load the model: load it yourself, with tf_keras if an earlier Keras saved it, and "
+            "tf.keras can't load the model: load it yourself, with tf_keras if an earlier Keras saved it, and "
             f"pass it as keras_model. Received: keras_model_path={path!r}"
         ) from error

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import keras_graph, tf1
-from estimator_core.keras_models.graph_model import GLOBAL_STEP_ATTRIBUTE, OBJECT_BASED
+from estimator_core.keras_models.graph_model import GLOBAL_STEP_ATTRIBUTE, NAME_BASED, OBJECT_BASED
 
 
 class ModelWeights:
@@ -51,6 +51,12 @@ class ModelWeights:
             return None
         global_step = tf1.train.get_global_step()
         if for_writing:
+            num_replicas = tf.distribute.get_strategy().num_replicas_in_sync
+            if num_replicas > 1:
+                raise ValueError(
+                    "An object-based checkpoint can't hold a model of several replicas: give "
+                    f"model_to_estimator checkpoint_format={NAME_BASED!r}. Received: {num_replicas} replicas"
+                )
             # A saver writes each object where it is found first. Without short paths of their own,
             # variables might be found in the optimizer, which is there in training only.
             by_name = dict(zip(_numbered_names(variables), variables, strict=True))

@@ -41,6 +41,8 @@ class TfKerasModel(GraphModel):
             )
         # No public name gives the objects; and while a copy is made, the model's class is another one.
         self._settings = model._get_compile_args() if model.optimizer else {}
+        self._optimizer = _as_legacy(model.optimizer)
+        self._num_copies_in_the_making = 0
         values = [weight.numpy() for weight in model.weights]
         self._weights = ModelWeights(values, conversion.checkpoint_format)
 
@@ -117,8 +119,10 @@ class TfKerasModel(GraphModel):
         """Makes a copy of the model in the current graph.
 
         Making graph layers turns the classes of all such layers into those for graphs, also for the
-        layers of eager models. Afterwards they are turned back, or the user's model would be broken.
+        layers of eager models. Afterwards they are turned back, or the user's model would be broken;
+        but not before the copy of the last replica, each in a thread of its own, is complete.
         """
+        self._num_copies_in_the_making += 1
         try:
             tf_keras.backend.set_learning_phase(is_training)
             copy = tf_keras.__internal__.models.clone_and_build_model(
@@ -136,27 +140,33 @@ class TfKerasModel(GraphModel):
                 copy.compile(**settings, target_tensors=targets)
             yield copy
         finally:
-            with tf.__internal__.eager_context.eager_mode():
-                classes: set[Any] = {type(layer) for layer in self.model._flatten_layers()}
-                for own in classes:
-                    own.__new__(own)
-                tf_keras.metrics.Metric.__new__(tf_keras.metrics.Mean)
+            self._num_copies_in_the_making -= 1
+            if not self._num_copies_in_the_making:
+                self._turn_classes_back()
+
+    def _turn_classes_back(self) -> None:
+        with tf.__internal__.eager_context.eager_mode():
+            classes: set[Any] = {type(layer) for layer in self.model._flatten_layers()}
+            for own in classes:
+                own.__new__(own)
+            tf_keras.metrics.Metric.__new__(tf_keras.metrics.Mean)
 
     def _train_op(self, copy: Any) -> tuple[Any, Any]:
         """Returns the model's optimizer in the current graph, and the op of one training step."""
         global_step = tf1.train.get_global_step()
-        optimizer = keras_optimizers.in_this_graph(self.model.optimizer, global_step)
         variables = copy.trainable_weights
         if not variables:
             raise ValueError(
                 f"The Keras model has no trainable variables. Received: {self.model!r}"
             )
-        keras_optimizers.build(optimizer, variables)  # what it makes must not wait for the loss
-        gradients = tf.gradients(copy.total_loss, variables)
-        with tf.control_dependencies([copy.total_loss]):
-            update = keras_optimizers.apply_gradients(
-                optimizer, list(zip(gradients, variables, strict=True))
-            )
+        with tf.name_scope("training"):  # part of the variables' names, as tf.estimator 2.15 has it
+            optimizer = keras_optimizers.in_this_graph(self._optimizer, global_step)
+            keras_optimizers.build(optimizer, variables)  # what it makes must not wait for the loss
+            gradients = tf.gradients(copy.total_loss, variables)
+            with tf.control_dependencies([copy.total_loss]):
+                update = keras_optimizers.apply_gradients(
+                    optimizer, list(zip(gradients, variables, strict=True))
+                )
         updates = [update, *copy.updates]
         if not keras_optimizers.counts_by(optimizer, global_step):
             with tf.control_dependencies(updates):
@@ -167,3 +177,19 @@ class TfKerasModel(GraphModel):
         if given is None:
             return None
         return model_inputs.in_order_of(self.model.output_names, given, what, {})
+
+
+def _as_legacy(optimizer: Any) -> Any:
+    """Returns the optimizer of `tf_keras.optimizers.legacy` that does the same, or else the given one.
+
+    Source: tf.estimator 2.15 trains with it, under the names that its checkpoints have.
+    """
+    name = type(optimizer).__name__
+    if (
+        type(optimizer) is not getattr(tf_keras.optimizers, name, None)
+        or not hasattr(tf_keras.optimizers.legacy, name)
+        or optimizer.weight_decay
+        or optimizer.use_ema
+    ):
+        return optimizer
+    return tf_keras.__internal__.optimizers.convert_to_legacy_optimizer(optimizer)

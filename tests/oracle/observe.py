@@ -20,11 +20,14 @@ def events_of(directory):
 
 
 def losses_of(model_dir):
-    """Returns the training loss of each step, from the summaries of every step."""
+    """Returns the training loss of each step, from the summaries of every step.
+
+    In the graph of a Keras model "loss" is a scope of the model's, and the Estimator's tag is "loss_1".
+    """
     losses = {}
     for event in events_of(model_dir):
         for value in event.summary.value:
-            if value.tag == "loss":
+            if value.tag in ("loss", "loss_1"):
                 losses[event.step] = float(value.simple_value)
     return [losses[step] for step in sorted(losses)]
 

@@ -4,6 +4,8 @@ import importlib
 import json
 import os
 import pathlib
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -15,9 +17,9 @@ from tests.oracle.programs.program import STEPS
 
 tf1 = tf.compat.v1
 
-# Differences that are to go: scenario -> what is different here.
 EXPECTED = pathlib.Path(__file__).parent / "expected"
 RELATIVE = 1e-5
+HAS_LEGACY_KERAS = tf.keras.Model.__module__.startswith("tf_keras")
 
 
 def write_checkpoint(model_dir, variables):
@@ -53,7 +55,8 @@ def names_for(program):
 
 def program_params():
     for name in sorted(PROGRAMS):
-        yield pytest.param(name, marks=pytest.mark.slow if PROGRAMS[name].slow else ())
+        if HAS_LEGACY_KERAS or not PROGRAMS[name].legacy_keras:
+            yield pytest.param(name, marks=pytest.mark.slow if PROGRAMS[name].slow else ())
 
 
 @pytest.fixture(scope="module", params=program_params())
@@ -67,6 +70,22 @@ def run(request, tmp_path_factory):
     config = e.RunConfig(model_dir=model_dir, save_summary_steps=1)
     estimator = program.make(e, config=config)
     return expected, observe.observe(e, estimator, program), estimator
+
+
+@pytest.mark.skipif(HAS_LEGACY_KERAS, reason="its programs run directly")
+def test_programs_that_need_legacy_keras():
+    """TensorFlow chooses its Keras when it is imported, so they have a process of their own."""
+    pytest.importorskip("tf_keras")
+    names = " or ".join(name for name in PROGRAMS if PROGRAMS[name].legacy_keras)
+    tests = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k", names],
+        env={**os.environ, "TF_USE_LEGACY_KERAS": "1"},
+        cwd=pathlib.Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert tests.returncode == 0, tests.stdout + tests.stderr
 
 
 def test_every_program_has_expectations():

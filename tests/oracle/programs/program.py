@@ -23,6 +23,8 @@ class Program:
         v1: Whether `e` is `tf.compat.v1.estimator` and `estimator_core.v1`, not `tf.estimator` and
             `estimator_core`.
         slow: Whether only `make test-all` runs it.
+        legacy_keras: Whether it needs Keras 2 as `tf.keras`: the package tf_keras, and the environment
+            variable TF_USE_LEGACY_KERAS=1. The reference has no other Keras.
     """
 
     inputs: Callable[..., Callable[[], Any]]
@@ -30,6 +32,7 @@ class Program:
     serving_features: dict[str, Any] | None = None
     v1: bool = False
     slow: bool = False
+    legacy_keras: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
