@@ -145,7 +145,7 @@ class Estimator:
             inputs = self._graphs.inputs(execution, input_fn, ModeKeys.TRAIN)
             spec = self._graphs.spec(execution, inputs, ModeKeys.TRAIN)
             if not self.latest_checkpoint():
-                self._graphs.warm_start()
+                spec = self._graphs.with_initial_values(spec)
             trained = loops.train(execution, spec, inputs, self._config, hooks, listeners)
         if trained.input_ended and (steps or max_steps):
             logger.warning(

@@ -9,8 +9,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator_core import initial_values, tf1
 from estimator_core import model_fn as model_fn_lib
-from estimator_core import tf1
 from estimator_core.checkpoints import warm_start
 from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.execution.base import Execution, Inputs
@@ -92,10 +92,14 @@ class ModelGraphs:
 
         return call
 
-    def warm_start(self) -> None:
-        """Makes the variables of the current graph start as the settings, if any, say."""
+    def with_initial_values(self, spec: EstimatorSpec) -> EstimatorSpec:
+        """Returns the spec of the current graph to start with, where there is no checkpoint.
+
+        Variables start as the warm start settings, if any, say.
+        """
         if self._warm_start_settings:
             warm_start.warm_start(self._warm_start_settings)
+        return spec._replace(scaffold=initial_values.in_order(spec.scaffold))
 
     def program(
         self,
@@ -125,7 +129,7 @@ class ModelGraphs:
             if program is None:
                 spec = self.spec(execution, inputs, mode)
                 if checkpoint_path is None:
-                    self.warm_start()
+                    spec = self.with_initial_values(spec)
                 if spec.evaluation_hooks or spec.prediction_hooks:
                     fingerprint = None
                 fetched = fetches(spec)

@@ -414,3 +414,25 @@ def test_a_copy_of_an_estimator_works_on_its_own(make_estimator, input_fn, eval_
     assert copied.evaluate(eval_input_fn) == before
     copied.train(input_fn, steps=1)
     assert estimator.evaluate(eval_input_fn)["global_step"] == 2
+
+
+def test_variables_that_start_from_others_are_initialized_after_them(tmp_path):
+    # Each starts one above the one before: all at once, one of so many would come too early.
+    def model_fn(features, labels, mode):
+        with tf1.variable_scope("", use_resource=True):
+            last = tf1.get_variable("v0", [], initializer=tf1.initializers.zeros())
+            for number in range(1, 30):
+                value = last.read_value() + 1.0
+                last = tf.Variable(value, name=f"v{number}", trainable=False)
+        scaffold = tf1.train.Scaffold(init_fn=lambda _, session: called.append(session.run(last)))
+        train_op = tf1.train.get_global_step().assign_add(1)
+        return est.EstimatorSpec(
+            mode, predictions=last, loss=last, train_op=train_op, scaffold=scaffold
+        )
+
+    called = []
+    estimator = est.Estimator(model_fn, str(tmp_path))
+    assert estimator.evaluate(ones_and_threes)["loss"] == 29.0
+    estimator.train(ones_and_threes, steps=1)
+    assert estimator.get_variable_value("v29") == 29.0
+    assert called == [29.0, 29.0]

@@ -4,6 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from tests.oracle.programs.data import BATCH_SIZE, FEATURES, GRADES, LABELS, NUM_EXAMPLES
+from tests.oracle.programs.heads import HEADS
 from tests.oracle.programs.program import Program
 
 fc = tf.feature_column
@@ -22,13 +23,13 @@ def _sequences():
         "up": [(row > 0).astype(np.int64).tolist() for row in sums],
         "course": [[GRADES[i] for i in np.digitize(row, [-0.5, 0.5])] for row in sums],
         "sum": [row.tolist() for row in sums],
-        "topics": [[[int(x > 0), int(x > 1)] for x in row] for row in sums],
+        "topics_by_step": [[[int(x > 0), int(x > 1)] for x in row] for row in sums],
     }
     return features, labels
 
 
 SEQUENCES, STEP_LABELS = _sequences()
-LABEL_DTYPES = {"up": tf.int64, "course": tf.string, "sum": tf.float32, "topics": tf.int64}
+LABEL_DTYPES = {"up": tf.int64, "course": tf.string, "sum": tf.float32, "topics_by_step": tf.int64}
 
 
 def _inputs(label, dense_labels=False):
@@ -99,11 +100,12 @@ def _classifier(label, *args, dense_labels=False, **arguments):
     )
 
 
-def _estimator(label, make_head, *args, dense_labels=False, **arguments):
+def _estimator(label, make_head, *args, dense_labels=False, slow=False, **arguments):
     return Program(
         _inputs(label, dense_labels),
         lambda e, **kw: e.experimental.RNNEstimator(make_head(e), *args, **arguments, **kw),
         SERVING_FEATURES,
+        slow=slow,
     )
 
 
@@ -185,7 +187,7 @@ PROGRAMS = {
         return_sequences=True,
     ),
     "rnn_sequences_multi_label": _estimator(
-        "topics",
+        "topics_by_step",
         lambda e: _sequential_head(e, e.MultiLabelHead(2), "mask"),
         SEQUENCE,
         units=[4],
@@ -193,6 +195,10 @@ PROGRAMS = {
         return_sequences=True,
         dense_labels=True,
     ),
+    **{
+        f"rnn_with_{name}": _estimator(label, make_head, SEQUENCE, units=[3], slow=True)
+        for name, (label, make_head) in HEADS.items()
+    },
 }
 
 MODEL_DIRS = ["rnn_lstm_context", "rnn_cell_fn"]
