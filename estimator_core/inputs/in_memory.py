@@ -40,7 +40,8 @@ def numpy_input_fn(
         num_threads: Not used, likewise.
 
     Raises:
-        ValueError: `shuffle` is not said, `x` is empty, or lengths differ.
+        ValueError: `shuffle` is not said, `x` is empty, lengths differ, or an array of Python objects
+            holds something else than strings.
 
     Source: `tf.estimator.inputs.numpy_input_fn`.
     """
@@ -56,7 +57,7 @@ def numpy_input_fn(
         raise ValueError("x cannot be an empty dict. Received: x={}")
     if isinstance(y, Mapping) and not y:
         raise ValueError("y cannot be an empty dict; use y=None instead. Received: y={}")
-    elements = _arrays(x) if y is None else (_arrays(x), _arrays(y))
+    elements = _arrays(x, "x") if y is None else (_arrays(x, "x"), _arrays(y, "y"))
     lengths = {len(array) for array in tf.nest.flatten(elements)}
     if len(lengths) != 1:
         raise ValueError(
@@ -103,8 +104,8 @@ def pandas_input_fn(
 
     Raises:
         TypeError: `x` is no `DataFrame`.
-        ValueError: `shuffle` is not said, the indexes of `x` and `y` differ, or a feature has the
-            name of the labels.
+        ValueError: `shuffle` is not said, the indexes of `x` and `y` differ, a feature has the name
+            of the labels, or a column of Python objects holds something else than strings.
 
     Source: `tf.estimator.inputs.pandas_input_fn`.
     """
@@ -138,18 +139,38 @@ def _next_batch(dataset: tf.data.Dataset) -> Any:
     return iterator.get_next()
 
 
-def _arrays(values: Any) -> Any:
-    """Returns arrays of types that TensorFlow knows; Python objects are taken for strings."""
+def _arrays(values: Any, what: str) -> Any:
+    """Returns arrays of types that TensorFlow knows; text is encoded.
+
+    Args:
+        values: Array, or dict of name to array.
+        what: What errors call it.
+
+    Raises:
+        ValueError: An array of Python objects holds something else than strings.
+    """
     if isinstance(values, Mapping):
-        return {name: _arrays(value) for name, value in values.items()}
+        return {name: _arrays(value, f"{what}[{name!r}]") for name, value in values.items()}
     array = np.asarray(values)
+    if array.dtype.kind in "SU" and not isinstance(values, np.ndarray):
+        array = np.asarray(values, object)  # NumPy's own strings end before the NULs at their end
     if array.dtype == object:
-        return array.astype(np.bytes_) if _all_bytes(array) else array.astype(np.str_)
-    return array
+        return _byte_strings(array, what)
+    return np.char.encode(array, "utf-8") if array.dtype.kind == "U" else array
 
 
-def _all_bytes(array: Any) -> bool:
-    return all(isinstance(value, bytes) for value in array.flat)
+def _byte_strings(array: Any, what: str) -> Any:
+    """Returns an array of Python objects, all of them strings, as one of bytes objects."""
+    encoded = np.empty(array.shape, object)
+    for position, value in enumerate(array.flat):
+        if not isinstance(value, (str, bytes)):
+            raise ValueError(
+                f"{what} is an array of Python objects, and these must be str or bytes: fill in what "
+                "is missing (fillna) or give the array the type of its values (astype). Received: "
+                f"{value!r} of type {type(value).__name__} at position {position}"
+            )
+        encoded.flat[position] = value.encode() if isinstance(value, str) else value
+    return encoded
 
 
 def _take(elements: Any, index: tf.Tensor) -> Any:
@@ -157,12 +178,8 @@ def _take(elements: Any, index: tf.Tensor) -> Any:
     arrays = tf.nest.flatten(elements)
     dtypes = [tf.as_dtype(array.dtype) for array in arrays]
     taken = tf.numpy_function(
-        lambda i: [_encoded(array[i]) for array in arrays], [index], dtypes, stateful=False
+        lambda i: [array[i] for array in arrays], [index], dtypes, stateful=False
     )
     for tensor, array in zip(taken, arrays, strict=True):
         tensor.set_shape([None, *array.shape[1:]])
     return tf.nest.pack_sequence_as(elements, taken)
-
-
-def _encoded(values: Any) -> Any:
-    return np.char.encode(values, "utf-8") if values.dtype.kind == "U" else values

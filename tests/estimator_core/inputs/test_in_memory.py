@@ -39,6 +39,31 @@ def test_strings_arrive_as_utf8(words):
     assert batch["w"].tolist() == [b"a", "ä".encode()]
 
 
+@pytest.mark.parametrize(
+    "words", [np.array([b"ab\0\0", "ä\0"], object), [b"ab\0\0", "ä\0".encode()]]
+)
+def test_strings_keep_the_nulls_at_their_end(words):
+    """Serialized protos end in them."""
+    (batch,) = _batches(inputs.numpy_input_fn({"w": words}, shuffle=False))
+    assert batch["w"].tolist() == [b"ab\0\0", "ä\0".encode()]
+
+
+@pytest.mark.parametrize(
+    ("values", "received"),
+    [
+        (["x", None, float("nan")], "None of type NoneType at position 1"),
+        ([b"x", "y", float("nan")], "nan of type float at position 2"),
+        ([3, 4, 5], "3 of type int at position 0"),
+    ],
+)
+def test_objects_that_are_no_strings_are_refused(values, received):
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "w": pd.Series(values, dtype=object)})
+    with pytest.raises(ValueError, match=rf"x\['w'\].*fillna.*astype.*Received: {received}"):
+        inputs.pandas_input_fn(frame, shuffle=False)
+    with pytest.raises(ValueError, match=rf"^y is an array.*Received: {received}"):
+        inputs.pandas_input_fn(frame[["a"]], frame["w"], shuffle=False)
+
+
 def test_data_stay_outside_of_the_graph():
     input_fn = inputs.numpy_input_fn(np.zeros([1000, 1000]), shuffle=False)
     with tf.Graph().as_default() as graph:
