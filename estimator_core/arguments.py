@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -57,17 +57,19 @@ def checked_steps(**steps_by_name: float | None) -> None:
             raise ValueError(f"Must specify {name} > 0. Received: {name}={value}")
 
 
-def checked_hooks(hooks: Sequence[Any] | None, kind: type = tf1.train.SessionRunHook) -> list[Any]:
-    """Returns the hooks, or listeners, as a list of the caller's own.
+def checked_instances(
+    values: Iterable[Any] | None, name: str, kind: type = tf1.train.SessionRunHook
+) -> tuple[Any, ...]:
+    """Returns the hooks, or listeners or exporters, that an argument of this name holds.
 
     Raises:
         TypeError: One is not of this kind.
     """
-    hooks = list(hooks or ())
-    for hook in hooks:
-        if not isinstance(hook, kind):
-            raise TypeError(f"Hooks must be a {kind.__name__}. Received: {hook!r}")
-    return hooks
+    values = tuple(values or ())
+    for value in values:
+        if not isinstance(value, kind):
+            raise TypeError(f"All {name} must be {kind.__name__} instances. Received: {value!r}")
+    return values
 
 
 def selected_predictions(predictions: Any, keys: Any) -> Any:

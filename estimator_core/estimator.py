@@ -12,7 +12,7 @@ import tensorflow as tf
 from estimator_core import model_fn as model_fn_lib
 from estimator_core import summaries, tf1
 from estimator_core.arguments import (
-    checked_hooks,
+    checked_instances,
     checked_steps,
     config_with_model_dir,
     selected_predictions,
@@ -129,8 +129,10 @@ class Estimator:
             raise ValueError(
                 f"Can not provide both steps and max_steps. Received: steps={steps}, max_steps={max_steps}"
             )
-        hooks = checked_hooks(hooks)
-        listeners = checked_hooks(saving_listeners, tf1.train.CheckpointSaverListener)
+        hooks = list(checked_instances(hooks, "hooks"))
+        listeners = checked_instances(
+            saving_listeners, "saving_listeners", tf1.train.CheckpointSaverListener
+        )
         if max_steps is not None:
             if reader.saved_global_step(self.model_dir) >= max_steps:
                 logger.info("Skipping training since max_steps has already saved.")
@@ -185,7 +187,7 @@ class Estimator:
             ValueError: `steps` is not above 0, the input is empty, or a metric is named "loss".
         """
         checked_steps(steps=steps)
-        hooks = checked_hooks(hooks)
+        hooks = checked_instances(hooks, "hooks")
         checkpoint_path = self._checkpoint_to_restore(checkpoint_path, "evaluate")
 
         program = self._graphs.program(
@@ -231,7 +233,7 @@ class Estimator:
         Raises:
             ValueError: `predict_keys` names none of the predictions, or batch sizes differ.
         """
-        hooks = checked_hooks(hooks)
+        hooks = checked_instances(hooks, "hooks")
         checkpoint_path = self._checkpoint_to_restore(checkpoint_path, "predict")
 
         def fetches(spec: EstimatorSpec) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.arguments import checked_instances
 from estimator_core.export.export_outputs import ExportOutput, PredictOutput
 from estimator_core.mode_keys import ModeKeys
 
@@ -91,11 +92,11 @@ class EstimatorSpec(_Fields):
             train_op=_checked_train_op(train_op, mode),
             eval_metric_ops=_checked_eval_metric_ops(eval_metric_ops),
             export_outputs=_checked_export_outputs(export_outputs),
-            training_chief_hooks=_checked_hooks(training_chief_hooks, "training_chief_hooks"),
-            training_hooks=_checked_hooks(training_hooks, "training_hooks"),
+            training_chief_hooks=checked_instances(training_chief_hooks, "training_chief_hooks"),
+            training_hooks=checked_instances(training_hooks, "training_hooks"),
             scaffold=_checked_scaffold(scaffold),
-            evaluation_hooks=_checked_hooks(evaluation_hooks, "evaluation_hooks"),
-            prediction_hooks=_checked_hooks(prediction_hooks, "prediction_hooks"),
+            evaluation_hooks=checked_instances(evaluation_hooks, "evaluation_hooks"),
+            prediction_hooks=checked_instances(prediction_hooks, "prediction_hooks"),
         )
 
     def _replace(self, **changes: Any) -> EstimatorSpec:
@@ -192,16 +193,6 @@ def _checked_export_outputs(
             )
         outputs[DEFAULT_SERVING_SIGNATURE] = next(iter(outputs.values()))
     return outputs
-
-
-def _checked_hooks(hooks: Sequence[Any] | None, name: str) -> tuple[Any, ...]:
-    hooks = tuple(hooks or ())
-    for hook in hooks:
-        if not isinstance(hook, tf1.train.SessionRunHook):
-            raise TypeError(
-                f"All hooks must be SessionRunHook instances. Received: {name}={hook!r}"
-            )
-    return hooks
 
 
 def _checked_scaffold(scaffold: Any) -> Any:

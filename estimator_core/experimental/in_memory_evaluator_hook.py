@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import summaries, tf1
-from estimator_core.arguments import checked_hooks, checked_steps
+from estimator_core.arguments import checked_instances, checked_steps
 from estimator_core.estimator import Estimator
 from estimator_core.execution import loops
 from estimator_core.mode_keys import ModeKeys
@@ -65,7 +65,7 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
         self._estimator = estimator
         self._input_fn = input_fn
         self._steps = steps
-        self._hooks = checked_hooks(hooks)
+        self._hooks = checked_instances(hooks, "hooks")
         self._name = name
         self._every_n_iter = every_n_iter
         self._iterations = 0

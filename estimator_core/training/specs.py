@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from estimator_core import tf1
+from estimator_core.arguments import checked_instances, checked_steps
 from estimator_core.export.exporters import Exporter
 from estimator_core.run_config import RunConfig
 
@@ -27,7 +28,8 @@ class TrainSpec(_TrainFields):
         saving_listeners: `CheckpointSaverListener`s.
 
     Raises:
-        TypeError: `input_fn` is not callable, or a hook or listener has the wrong type.
+        TypeError: `input_fn` is not callable, `max_steps` is no whole number, or a hook or listener
+            has the wrong type.
         ValueError: `max_steps` is not above 0.
 
     Source: `tf.estimator.TrainSpec`.
@@ -44,13 +46,15 @@ class TrainSpec(_TrainFields):
     ) -> TrainSpec:
         """Returns the checked TrainSpec."""
         _check_input_fn(input_fn)
-        _check_above_zero("max_steps", max_steps)
+        checked_steps(max_steps=max_steps)
         return super().__new__(
             cls,
             input_fn,
             max_steps,
-            _instances("hooks", hooks, tf1.train.SessionRunHook),
-            _instances("saving_listeners", saving_listeners, tf1.train.CheckpointSaverListener),
+            checked_instances(hooks, "hooks"),
+            checked_instances(
+                saving_listeners, "saving_listeners", tf1.train.CheckpointSaverListener
+            ),
         )
 
 
@@ -82,7 +86,8 @@ class EvalSpec(_EvalFields):
             `throttle_secs`, as a separate evaluator always does.
 
     Raises:
-        TypeError: `input_fn` is not callable, or a hook or exporter has the wrong type.
+        TypeError: `input_fn` is not callable, a number of steps is no whole one, or a hook or
+            exporter has the wrong type.
         ValueError: A number is out of range, or two exporters share a name.
 
     Source: `tf.estimator.EvalSpec`, to which we add `every_n_steps`.
@@ -103,8 +108,7 @@ class EvalSpec(_EvalFields):
     ) -> EvalSpec:
         """Returns the checked EvalSpec."""
         _check_input_fn(input_fn)
-        _check_above_zero("steps", steps)
-        _check_above_zero("every_n_steps", every_n_steps)
+        checked_steps(steps=steps, every_n_steps=every_n_steps)
         if name is not None and not isinstance(name, str):
             raise TypeError(f"name must be text. Received: name={name!r}")
         if start_delay_secs < 0 or throttle_secs < 0:
@@ -114,7 +118,7 @@ class EvalSpec(_EvalFields):
             )
         if isinstance(exporters, Exporter):
             exporters = [exporters]
-        exporters = _instances("exporters", exporters, Exporter)
+        exporters = checked_instances(exporters, "exporters", Exporter)
         names = [exporter.name for exporter in exporters]
         if len(set(names)) < len(names):
             raise ValueError(f"Exporters must have different names. Received: {names}")
@@ -123,7 +127,7 @@ class EvalSpec(_EvalFields):
             input_fn,
             steps,
             name,
-            _instances("hooks", hooks, tf1.train.SessionRunHook),
+            checked_instances(hooks, "hooks"),
             exporters,
             start_delay_secs,
             throttle_secs,
@@ -149,15 +153,3 @@ def check_every_n_steps(eval_spec: EvalSpec, config: RunConfig) -> None:
 def _check_input_fn(input_fn: Any) -> None:
     if not callable(input_fn):
         raise TypeError(f"input_fn must be callable. Received: input_fn={input_fn!r}")
-
-
-def _check_above_zero(name: str, value: int | None) -> None:
-    if value is not None and value <= 0:
-        raise ValueError(f"Must specify {name} > 0. Received: {name}={value}")
-
-
-def _instances(name: str, values: Sequence[Any] | None, kind: type) -> tuple[Any, ...]:
-    for value in values or ():
-        if not isinstance(value, kind):
-            raise TypeError(f"{name} must be {kind.__name__} instances. Received: {value!r}")
-    return tuple(values or ())

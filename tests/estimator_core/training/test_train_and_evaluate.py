@@ -211,6 +211,7 @@ def test_exporters_write_where_they_should(make_estimator, input_fn):
     [
         (lambda: est.TrainSpec(None), TypeError, "input_fn must be callable"),
         (lambda: est.TrainSpec(_eval_input_fn, 0), ValueError, "max_steps > 0"),
+        (lambda: est.TrainSpec(_eval_input_fn, 1.5), TypeError, "max_steps must be a whole number"),
         (lambda: est.TrainSpec(_eval_input_fn, hooks=[1]), TypeError, "hooks"),
         (
             lambda: est.TrainSpec(_eval_input_fn, saving_listeners=[1]),
@@ -218,6 +219,12 @@ def test_exporters_write_where_they_should(make_estimator, input_fn):
             "saving_listeners",
         ),
         (lambda: est.EvalSpec(_eval_input_fn, steps=0), ValueError, "steps > 0"),
+        (lambda: est.EvalSpec(_eval_input_fn, 2.5), TypeError, "steps must be a whole number"),
+        (
+            lambda: est.EvalSpec(_eval_input_fn, every_n_steps=2.5),
+            TypeError,
+            "every_n_steps must be a whole number",
+        ),
         (lambda: est.EvalSpec(_eval_input_fn, throttle_secs=-1), ValueError, "throttle_secs=-1"),
         (lambda: est.EvalSpec(_eval_input_fn, exporters=[1]), TypeError, "exporters"),
         (
