@@ -72,6 +72,20 @@ def checked_instances(
     return values
 
 
+def checked_features(features: Any) -> Mapping[Any, Any]:
+    """Returns the features that an input_fn gave, which are a dict.
+
+    Raises:
+        ValueError: They are not.
+    """
+    if not isinstance(features, Mapping):
+        raise ValueError(
+            "features should be a dictionary of `Tensor`s, by feature name; name a single tensor, as "
+            f"in {{'x': tensor}}. Received: features={features!r}"
+        )
+    return features
+
+
 def selected_predictions(predictions: Any, keys: Any) -> Any:
     """Returns the predictions that `keys` name.
 

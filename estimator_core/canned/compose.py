@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.arguments import checked_features
 from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.heads import Head
 from estimator_core.optimizers import OptimizedPart, minimize_parts
@@ -51,11 +52,6 @@ def compose(head: Head, parts: Sequence[tuple[Any, ...]]) -> Callable[..., Estim
         raise ValueError("A model needs at least one part: (logit_fn, optimizer). Received: none")
 
     def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
-        if not isinstance(features, Mapping):
-            raise ValueError(
-                "features should be a dictionary of `Tensor`s, by feature name. "
-                f"Received: features={features!r}"
-            )
         logits, optimized_parts = sum_of_logits(model_parts, features, mode)
         return head.create_estimator_spec(
             features,
@@ -80,7 +76,11 @@ def sum_of_logits(
 
     Returns:
         Logits `[batch_size, logits_dimension]`, and the parts for `minimize_parts`.
+
+    Raises:
+        ValueError: `features` is not a dict.
     """
+    features = checked_features(features)
     logits = []
     optimized_parts: list[OptimizedPart] = []
     for part in parts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from estimator_core import tf1
@@ -84,11 +84,6 @@ class RNNEstimator(Estimator):
         )
 
         def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
-            if not isinstance(features, Mapping):
-                raise ValueError(
-                    "features should be a dictionary of `Tensor`s, by feature name. "
-                    f"Received: features={features!r}"
-                )
             logits, sequence_mask = logit_fn(features, mode)
             if isinstance(head, SequentialHeadWrapper):
                 features = {head.input_sequence_mask_key: sequence_mask, **features}

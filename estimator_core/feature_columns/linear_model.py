@@ -38,7 +38,6 @@ def linear_model(
     feature_columns: Any,
     units: int = 1,
     sparse_combiner: str = "sum",
-    trainable: bool = True,
 ) -> LinearModel:
     """Returns the sum over columns of value times weight, plus a bias.
 
@@ -51,7 +50,6 @@ def linear_model(
         units: Number of outputs.
         sparse_combiner: How the weights of an example with several values in one categorical column
             combine: "sum", "mean" or "sqrtn".
-        trainable: False creates variables that are not trained.
 
     Raises:
         ValueError: Something that is no column, a missing feature, an unknown combiner.
@@ -72,7 +70,7 @@ def linear_model(
             )
     with tf1.variable_scope("linear_model"):
         cache = FeatureTransformationCache(features)
-        state_manager = StateManager(trainable)
+        state_manager = StateManager()
         create_state([column for column in columns if not is_categorical(column)], state_manager)
         weights = []
         weighted_sums = []
@@ -83,7 +81,7 @@ def linear_model(
                 else column.variable_shape.num_elements()
             )
             with tf1.variable_scope(column.name):
-                weight = _zeros("weights", [size, units], trainable)
+                weight = _zeros("weights", [size, units])
                 if is_categorical(column):
                     weighted_sum = _sparse_sum(
                         column, weight, sparse_combiner, cache, state_manager
@@ -92,18 +90,17 @@ def linear_model(
                     weighted_sum = _dense_sum(column, weight, cache, state_manager)
             weights.append(weight)
             weighted_sums.append(weighted_sum)
-        bias = _zeros("bias_weights", [units], trainable)
+        bias = _zeros("bias_weights", [units])
         total = tf.add_n(weighted_sums, name="weighted_sum_no_bias")
         return LinearModel(tf.nn.bias_add(total, bias, name="weighted_sum"), bias, weights)
 
 
-def _zeros(name: str, shape: list[int], trainable: bool) -> Any:
+def _zeros(name: str, shape: list[int]) -> Any:
     return tf1.get_variable(
         name,
         shape,
         dtype=tf.float32,
         initializer=tf1.initializers.zeros(),
-        trainable=trainable,
         use_resource=True,
     )
 

@@ -8,13 +8,14 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.arguments import checked_features
 from estimator_core.feature_columns.column_kinds import is_sequence, sorted_columns
 from estimator_core.feature_columns.state_manager import StateManager, create_state
 from estimator_core.feature_columns.transformation_cache import FeatureTransformationCache
 
 
 def sequence_input_layer(
-    features: Mapping[str, Any], feature_columns: Any, trainable: bool = True
+    features: Mapping[str, Any], feature_columns: Any
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns the columns' values by column name, padded with zeros, and the sequences' lengths.
 
@@ -34,7 +35,6 @@ def sequence_input_layer(
             with -1 or "".
         feature_columns: `sequence_numeric_column`s, and embedding, indicator and shared embedding
             columns over `sequence_categorical_column_*`.
-        trainable: False creates embedding tables that are not trained.
 
     Returns:
         Values, float32 `[batch_size, max_length, sum of column sizes]`, and the number of time steps
@@ -62,12 +62,10 @@ def sequence_input_layer(
     cache = FeatureTransformationCache(
         {
             key: _all_of(feature) if key in numeric_keys else feature
-            for key, feature in features.items()
+            for key, feature in checked_features(features).items()
         }
-        if isinstance(features, Mapping)
-        else features
     )
-    state_manager = StateManager(trainable)
+    state_manager = StateManager()
     with tf1.variable_scope("sequence_features"):
         create_state(columns, state_manager)
         values = []

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.arguments import checked_features
 from estimator_core.feature_columns.column_kinds import is_numeric
 
 
@@ -29,12 +30,7 @@ class FeatureTransformationCache:
     """
 
     def __init__(self, features: Mapping[Any, Any]):
-        if not isinstance(features, Mapping):
-            raise ValueError(
-                "features should be a dictionary of `Tensor`s; name a single tensor, as in "
-                f"{{'x': tensor}}. Received: features={features!r}"
-            )
-        self._features = dict(features)
+        self._features = dict(checked_features(features))
         self._transformed: dict[Any, Any] = {}
 
     def get(self, key: Any, state_manager: Any, training: bool | None = None) -> Any:

@@ -61,11 +61,6 @@ def compose(
     """
 
     def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
-        if not isinstance(features, Mapping):
-            raise ValueError(
-                "features should be a dictionary of `Tensor`s, by feature name. "
-                f"Received: features={features!r}"
-            )
         with _variable_scope(scope, partitioner):
             logits, optimized_parts = sum_of_logits(parts, features, mode)
             if isinstance(head, CannedHead):
