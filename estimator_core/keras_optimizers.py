@@ -59,21 +59,25 @@ def _legacy_in_this_graph(optimizer: Any) -> Any:
 
     These make their variables at first use, so a copy of an unused one makes them in the current graph.
     """
-    hyperparameters = (
-        optimizer._hyper.values()
-    )  # no public name gives them without making variables
-    if any(tf.is_symbolic_tensor(value) for value in hyperparameters):
+    # No public name gives them without making variables. A LossScaleOptimizer has none of its own.
+    hyperparameters = getattr(optimizer, "_hyper", None)
+    if hyperparameters is None:
+        return type(optimizer).from_config(_config(optimizer))
+    if any(tf.is_symbolic_tensor(value) for value in hyperparameters.values()):
         return optimizer  # made in this graph, with a learning rate that is calculated in it
     if optimizer.weights:
         count = optimizer.weights[0]
         if tf.is_symbolic_tensor(count.handle) and count.graph is tf1.get_default_graph():
             return optimizer
-        return type(optimizer).from_config(_config(optimizer))
-    # Its configuration would have the present value of a learning rate that is a function.
+        fresh = type(optimizer).from_config(_config(optimizer))
+        fresh.gradient_transformers = optimizer.gradient_transformers
+        for name, value in hyperparameters.items():
+            if callable(value):  # the configuration has its present value
+                setattr(fresh, name, value)
+        return fresh
     unused = _read_eagerly(optimizer, lambda: copy.deepcopy(optimizer))
-    unused._distribution_strategy = (
-        tf.distribute.get_strategy() if tf.distribute.has_strategy() else None
-    )
+    strategy = tf.distribute.get_strategy() if tf.distribute.has_strategy() else None
+    unused._distribution_strategy = strategy
     return unused
 
 

@@ -147,6 +147,6 @@ def _loaded(path: str, custom_objects: Mapping[str, Any] | None) -> Any:
         return tf.keras.models.load_model(path, custom_objects=dict(custom_objects or {}))
     except (OSError, TypeError, ValueError) as error:
         raise ValueError(
-            "tf.keras can't load the model: load it yourself, with tf_keras if an earlier Keras saved it, and "
-            f"pass it as keras_model. Received: keras_model_path={path!r}"
+            "tf.keras can't load the model: load it yourself, with tf_keras if an earlier Keras saved it, "
+            f"and pass it as keras_model. Received: keras_model_path={path!r}"
         ) from error

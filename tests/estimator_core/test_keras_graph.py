@@ -91,16 +91,22 @@ def test_moving_statistics_are_updated_in_training_only(tmp_path):
     np.testing.assert_allclose(estimator.get_variable_value(name), expected)
 
 
+class _Losses(est.SessionRunHook):
+    """Reads the one tensor of the collection of losses at each step."""
+
+    def __init__(self):
+        self.losses = []
+
+    def before_run(self, run_context):
+        (loss,) = tf1.get_collection(tf1.GraphKeys.LOSSES)
+        return est.SessionRunArgs(loss)
+
+    def after_run(self, run_context, run_values):
+        self.losses.append(float(run_values.results))
+
+
 def test_dropout_draws_anew_in_each_step(tmp_path):
-    losses = []
-
-    class Losses(est.SessionRunHook):
-        def before_run(self, run_context):
-            (loss,) = tf1.get_collection(tf1.GraphKeys.LOSSES)
-            return est.SessionRunArgs(loss)
-
-        def after_run(self, run_context, run_values):
-            losses.append(float(run_values.results))
+    losses = _Losses()
 
     def model_fn(features, labels, mode):
         output = keras.layers.Dropout(0.5, seed=3)(tf.ones([100]), training=True)
@@ -110,10 +116,10 @@ def test_dropout_draws_anew_in_each_step(tmp_path):
             mode, loss=loss, train_op=tf1.train.get_global_step().assign_add(1)
         )
 
-    est.Estimator(model_fn, tmp_path).train(_input_fn, steps=100, hooks=[Losses()])
+    est.Estimator(model_fn, tmp_path).train(_input_fn, steps=100, hooks=[losses])
     # Without an order between reading the random state and updating it, some steps draw alike.
-    assert len(losses) == 100
-    assert [a for a, b in itertools.pairwise(losses) if a == b] == []
+    assert len(losses.losses) == 100
+    assert [a for a, b in itertools.pairwise(losses.losses) if a == b] == []
 
 
 def test_keras_metrics_are_evaluated_over_all_batches(tmp_path):
@@ -206,3 +212,97 @@ def test_a_model_with_object_based_checkpoints_predicts_and_is_exported(tmp_path
     path = estimator.export_saved_model(str(tmp_path / "export"), receiver_fn).decode()
     serve = tf.saved_model.load(path).signatures["serving_default"]
     np.testing.assert_allclose(serve(x=tf.ones([1, 2]))["y"], second[:1], rtol=1e-6)
+
+
+def _tf_keras_model(tf_keras):
+    layers = tf_keras.layers
+    return tf_keras.Sequential(
+        [
+            layers.BatchNormalization(momentum=0.5, name="norm"),
+            layers.Dense(
+                1, kernel_initializer=tf_keras.initializers.Constant(_KERNEL), name="dense"
+            ),
+        ]
+    )
+
+
+def _tf_keras_model_fn(tf_keras, make_optimizer, updates_of):
+    def model_fn(features, labels, mode):
+        model = _tf_keras_model(tf_keras)
+        outputs = model(features["x"], training=mode == est.ModeKeys.TRAIN)
+        if mode == est.ModeKeys.PREDICT:
+            return est.EstimatorSpec(mode, predictions={"y": outputs})
+        loss = tf.reduce_mean(tf.square(outputs - labels))
+        if mode == est.ModeKeys.EVAL:
+            metric = tf_keras.metrics.MeanAbsoluteError()
+            metric.update_state(labels, outputs)
+            return est.EstimatorSpec(mode, loss=loss, eval_metric_ops={"mae": metric})
+        optimizer = make_optimizer()
+        optimizer.iterations = tf1.train.get_or_create_global_step()
+        (update,) = optimizer.get_updates(loss, model.trainable_variables)
+        train_op = tf.group(update, *updates_of(model, features["x"]))
+        return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    return model_fn
+
+
+@pytest.mark.filterwarnings("ignore:.*updates:UserWarning")  # tf_keras', of what this is about
+@pytest.mark.parametrize(
+    "updates_of",
+    [
+        lambda model, inputs: model.updates,
+        lambda model, inputs: model.get_updates_for(None) + model.get_updates_for(inputs),
+        lambda model, inputs: model.get_layer("norm").updates,
+    ],
+)
+def test_tf_keras_layers_and_get_updates_train_as_they_do_eagerly(tmp_path, updates_of):
+    tf_keras = pytest.importorskip("tf_keras")
+
+    def make_optimizer():
+        schedule = tf_keras.optimizers.schedules.ExponentialDecay(0.1, 2, 0.5)
+        return tf_keras.optimizers.legacy.Adam(schedule)
+
+    estimator = est.Estimator(_tf_keras_model_fn(tf_keras, make_optimizer, updates_of), tmp_path)
+    estimator.train(_input_fn, steps=3)
+    estimator.train(_input_fn, steps=2)  # slots and step count come from the checkpoint
+    results = estimator.evaluate(_input_fn, steps=3)
+    predicted = next(estimator.predict(_input_fn, yield_single_examples=False))["y"]
+
+    model, optimizer = _tf_keras_model(tf_keras), make_optimizer()
+    for _ in range(5):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(model(_X, training=True) - _Y))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+    expected = model(_X).numpy()
+    np.testing.assert_allclose(predicted, expected, rtol=1e-5)
+    assert results["global_step"] == 5
+    assert results["mae"] == pytest.approx(np.abs(expected - _Y).mean(), rel=1e-5)
+    assert results["loss"] == pytest.approx(np.square(expected - _Y).mean(), rel=1e-5)
+    # The names of 2.15's Keras: nothing is counted on from other graphs.
+    trained = [
+        f"sequential/{name}" for name in ("norm/gamma", "norm/beta", "dense/kernel", "dense/bias")
+    ]
+    assert set(estimator.get_variable_names()) == {
+        "global_step",
+        *trained,
+        *(f"sequential/norm/moving_{name}" for name in ("mean", "variance")),
+        *(f"Adam/{name}" for name in ("beta_1", "beta_2", "decay")),
+        *(f"Adam/{name}/{slot}" for name in trained for slot in "mv"),
+    }
+
+
+def test_a_tf_keras_dropout_draws_anew_in_each_step(tmp_path):
+    tf_keras = pytest.importorskip("tf_keras")
+    losses = _Losses()
+
+    def model_fn(features, labels, mode):
+        output = tf_keras.layers.Dropout(0.5, seed=3)(tf.ones([100]), training=True)
+        loss = tf.reduce_sum(output * tf.range(100, dtype=tf.float32))
+        tf1.add_to_collection(tf1.GraphKeys.LOSSES, loss)
+        return est.EstimatorSpec(
+            mode, loss=loss, train_op=tf1.train.get_global_step().assign_add(1)
+        )
+
+    est.Estimator(model_fn, tmp_path).train(_input_fn, steps=20, hooks=[losses])
+    assert len(set(losses.losses)) == 20

@@ -207,6 +207,66 @@ def test_tf_keras():
     np.testing.assert_allclose(values[:, 0], [0.75, 0.5, 0.25], rtol=1e-4)
 
 
+@pytest.mark.parametrize("made", ["eagerly", "in_a_function"])
+def test_tf_keras_legacy_learning_rates_are_calculated_in_the_graph(made):
+    legacy = pytest.importorskip("tf_keras").optimizers.legacy
+
+    def rate():
+        step = tf1.train.get_or_create_global_step()
+        return tf.where(step < 1, 0.5, 0.25)
+
+    optimizer = legacy.SGD(rate) if made == "eagerly" else lambda: legacy.SGD(rate())
+    for _ in range(2):  # the same object serves several graphs
+        values, names = train(lambda: optimizer, steps=2)
+        np.testing.assert_allclose(values[:, 0], [0.5, 0.25])
+        assert "training/SGD/learning_rate" not in names
+
+
+@pytest.mark.parametrize("is_used", [False, True])
+def test_tf_keras_legacy_keeps_functions_that_no_configuration_has(is_used):
+    legacy = pytest.importorskip("tf_keras").optimizers.legacy
+
+    def halved(grads_and_vars):
+        return [(0.5 * gradient, variable) for gradient, variable in grads_and_vars]
+
+    optimizer = legacy.SGD(lambda: tf.constant(0.5), gradient_transformers=[halved])
+    if is_used:  # eagerly
+        weight = tf.Variable(1.0)
+        optimizer.minimize(lambda: weight * 1.0, [weight])
+        assert weight.numpy() == pytest.approx(1 - 0.5 * 0.5)
+    for make in (optimizer, lambda: optimizer):
+        values, _ = train(lambda make=make: make, steps=2)
+        np.testing.assert_allclose(values[:, 0], [0.75, 0.5])
+
+
+def test_tf_keras_legacy_made_and_counting_in_the_graph_is_used_as_it_is():
+    legacy = pytest.importorskip("tf_keras").optimizers.legacy
+    with tf.Graph().as_default():
+        optimizer = legacy.Adam(0.25)
+        optimizer.iterations = step = tf1.train.get_or_create_global_step()
+        assert get_optimizer(optimizer, iterations=step) is optimizer
+    with tf.Graph().as_default():
+        other = tf1.train.get_or_create_global_step()
+        copied = get_optimizer(optimizer, iterations=other)
+        assert copied is not optimizer
+        assert copied.iterations is other
+
+
+def test_tf_keras_legacy_that_scales_the_loss():
+    keras_2 = pytest.importorskip("tf_keras")
+    inner = keras_2.optimizers.legacy.SGD(0.25)
+    optimizer = keras_2.mixed_precision.LossScaleOptimizer(inner)
+    for _ in range(2):
+        values, _ = train(lambda: optimizer, steps=2)
+        np.testing.assert_allclose(values, [[0.75, 1.5, 1.0], [0.5, 2.0, 1.0]], rtol=1e-6)
+
+
+def test_tf_keras_with_averages_of_the_variables_is_refused():
+    optimizer = pytest.importorskip("tf_keras").optimizers.SGD(0.25, use_ema=True)
+    with pytest.raises(ValueError, match=r"use_ema.*Received: optimizer="):
+        train(lambda: optimizer)
+
+
 def test_v1_optimizer_with_a_schedule_on_the_global_step():
     def make():
         step = tf1.train.get_or_create_global_step()

@@ -283,6 +283,32 @@ def test_keras_objects_in_a_model_fn(config):
     assert np.isfinite(estimator.evaluate(input_fn)["loss"])
 
 
+def test_get_updates_of_a_legacy_optimizer_in_a_model_fn(config):
+    tf_keras = pytest.importorskip("tf_keras")
+
+    def model_fn(features, labels, mode):
+        layer = tf_keras.layers.Dense(1, use_bias=False, kernel_initializer="zeros")
+        loss = tf.reduce_mean(tf.square(layer(features["x"]) - labels))
+        loss /= tf.distribute.get_strategy().num_replicas_in_sync
+        optimizer = tf_keras.optimizers.legacy.SGD(0.01)
+        optimizer.iterations = tf1.train.get_or_create_global_step()
+        (train_op,) = optimizer.get_updates(loss, layer.trainable_variables)
+        return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    estimator = est.Estimator(model_fn, config=config).train(input_fn)
+    assert estimator.get_variable_value("global_step") == 3
+    # The slope is 2 (w - 2) mean(x^2), with the means 7.5, 16.5 and 21.5 over the batches of a step.
+    left = 2.0 * (1 - 0.02 * 7.5) * (1 - 0.02 * 16.5) * (1 - 0.02 * 21.5)
+    assert estimator.get_variable_value("dense/kernel") == pytest.approx(2.0 - left, rel=1e-5)
+
+
+def test_an_optimizer_of_tf_keras_that_is_not_legacy_is_refused(config):
+    optimizer = pytest.importorskip("tf_keras").optimizers.SGD(0.1)
+    columns = [tf.feature_column.numeric_column("x")]
+    with pytest.raises(ValueError, match=r"must be those of tf_keras\.optimizers\.legacy"):
+        est.LinearRegressor(columns, optimizer=optimizer, config=config).train(input_fn)
+
+
 def test_a_keras_optimizer_of_a_canned_estimator(strategy, tmp_path):
     """Two replicas with batches of 3 learn what one does with batches of 6."""
     x = np.linspace(-1.0, 1.0, 12, dtype=np.float32)[:, None]

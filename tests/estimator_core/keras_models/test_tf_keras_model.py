@@ -63,6 +63,78 @@ def test_training_and_evaluation_are_those_of_tf_keras(tmp_path, name, checkpoin
         np.testing.assert_allclose(value, other, rtol=1e-5, atol=1e-6)
 
 
+def test_variables_have_the_names_of_tf_estimator_whatever_adam_it_is(tmp_path):
+    for name, optimizer in (("new", "adam"), ("legacy", keras.optimizers.legacy.Adam())):
+        estimator = est.model_to_estimator(
+            _model(optimizer), model_dir=tmp_path / name, checkpoint_format="saver"
+        )
+        estimator.train(_batches, steps=1)
+        trained = [
+            "hidden/kernel",
+            "hidden/bias",
+            "norm/gamma",
+            "norm/beta",
+            "out/kernel",
+            "out/bias",
+        ]
+        settings = ["learning_rate", "decay", "beta_1", "beta_2"]
+        assert set(estimator.get_variable_names()) == {
+            "global_step",
+            "norm/moving_mean",
+            "norm/moving_variance",
+            *trained,
+            *(f"training/Adam/{setting}" for setting in settings),
+            *(f"training/Adam/{variable}/{slot}" for variable in trained for slot in "mv"),
+        }
+
+
+def test_an_optimizer_without_a_legacy_one_that_does_the_same(tmp_path):
+    model = _model(keras.optimizers.AdamW(0.01, weight_decay=0.1))
+    estimator = est.model_to_estimator(model, model_dir=tmp_path)
+    estimator.train(_batches)
+    predictions = [row["out"] for row in estimator.predict(_batches)]
+    model.fit(_batches(), verbose=0, shuffle=False)
+    np.testing.assert_allclose(predictions, model.predict(_X, verbose=0), rtol=1e-5, atol=1e-6)
+
+
+def _on_two_devices(tmp_path):
+    strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
+    return est.RunConfig(model_dir=str(tmp_path), train_distribute=strategy)
+
+
+def test_two_replicas_with_half_the_batch_learn_what_fit_does(tmp_path):
+    hidden = keras.layers.Dense(3, "relu", input_shape=(4,), name="hidden")
+    model = keras.Sequential([hidden, keras.layers.Dense(1, name="out")])
+    model.compile(keras.optimizers.SGD(0.05, momentum=0.9), "mse")
+    estimator = est.model_to_estimator(
+        model, config=_on_two_devices(tmp_path), checkpoint_format="saver"
+    )
+    estimator.train(_batches, steps=1)
+    estimator.train(lambda: _batches().skip(2), steps=1)  # continues from the checkpoint
+    predictions = [row["out"] for row in estimator.predict(_batches)]
+    batches = tf.data.Dataset.from_tensor_slices((_X, _Y)).batch(16)
+    model.fit(batches, verbose=0, shuffle=False)
+    np.testing.assert_allclose(predictions, model.predict(_X, verbose=0), rtol=1e-5, atol=1e-6)
+
+
+def test_batch_normalization_on_two_replicas_leaves_the_model_as_it_is(tmp_path):
+    model = _model(keras.optimizers.legacy.SGD(0.05))
+    before = model.predict(_X, verbose=0)
+    estimator = est.model_to_estimator(
+        model, config=_on_two_devices(tmp_path), checkpoint_format="saver"
+    )
+    estimator.train(_batches)
+    assert estimator.get_variable_value("global_step") == 2
+    assert np.abs(estimator.get_variable_value("norm/moving_mean")).max() > 0
+    np.testing.assert_array_equal(model.predict(_X, verbose=0), before)
+
+
+def test_object_based_checkpoints_of_several_replicas_are_refused(tmp_path):
+    estimator = est.model_to_estimator(_model(), config=_on_two_devices(tmp_path))
+    with pytest.raises(ValueError, match=r"checkpoint_format='saver'.*Received: 2 replicas"):
+        estimator.train(_batches)
+
+
 def test_sample_weights(tmp_path):
     weights = _RANDOM.uniform(0.1, 2.0, 32).astype(np.float32)
     model = _model(keras.optimizers.SGD(0.1))
@@ -80,7 +152,7 @@ def test_dropout_and_statistics_change_in_training_only(tmp_path):
         [
             keras.layers.Dropout(0.5, seed=1, input_shape=(4,)),
             keras.layers.BatchNormalization(momentum=0.5, name="norm"),
-            keras.layers.Dense(1, trainable=False, kernel_initializer="ones"),
+            keras.layers.Dense(1, trainable=False, kernel_initializer="ones", name="dense"),
         ]
     )
     model.compile("sgd", "mse")
