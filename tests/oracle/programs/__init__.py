@@ -1,46 +1,15 @@
-"""All programs and scenarios by name; each module adds its own dicts."""
+"""All programs and scenarios by name; each module of this package adds its own dicts."""
 
-from tests.oracle.programs import (
-    canned,
-    columns,
-    custom,
-    heads,
-    hooks,
-    kmeans,
-    legacy_keras,
-    log_lines,
-    predict_and_export,
-    rnn,
-    sdca,
-    tpu,
-    train_and_evaluate,
-    v1,
-    warm_start,
-)
+import importlib
+import pkgutil
+
 from tests.oracle.programs.program import Program, Scenario
-
-_MODULES = (
-    canned,
-    columns,
-    custom,
-    heads,
-    hooks,
-    kmeans,
-    legacy_keras,
-    log_lines,
-    predict_and_export,
-    rnn,
-    sdca,
-    tpu,
-    train_and_evaluate,
-    v1,
-    warm_start,
-)
 
 PROGRAMS: dict[str, Program] = {}
 SCENARIOS: dict[str, Scenario] = {}
 MODEL_DIRS: list[str] = []  # programs of which model_dirs/ has a directory that the reference wrote
-for _module in _MODULES:
+for _found in pkgutil.iter_modules(__path__):
+    _module = importlib.import_module(f"{__name__}.{_found.name}")
     PROGRAMS |= getattr(_module, "PROGRAMS", {})
     SCENARIOS |= getattr(_module, "SCENARIOS", {})
     MODEL_DIRS += getattr(_module, "MODEL_DIRS", [])

@@ -5,58 +5,26 @@ import os
 import numpy as np
 import tensorflow as tf
 
-from tests.oracle.programs.data import (
-    BATCH_SIZE,
-    FEATURES,
-    KINDS,
-    LABELS,
-    NUM_EXAMPLES,
-    TAG_WEIGHTS,
-    TAGS,
-)
+from tests.oracle.programs import data
+from tests.oracle.programs.data import KINDS, NUM_EXAMPLES, TAGS, with_tags
 from tests.oracle.programs.program import Program
 
 fc = tf.feature_column
 
 KINDS_FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "kinds.txt")
 CODES = np.random.RandomState(3).choice([7, 11, 13, 500], NUM_EXAMPLES).astype(np.int64)
+SERIALS = CODES + np.arange(NUM_EXAMPLES) % 3
 
 
 def _inputs(label):
-    """Returns a `Program`'s inputs: dense features, and sparse words with weights."""
-
-    def of_batch(features, labels):
-        sparse = {name: features[name].to_sparse() for name in ("tags", "more_tags", "tag_weights")}
-        return {**features, **sparse}, labels
-
-    def inputs(repeat=None):
-        def input_fn():
-            features = {
-                **FEATURES,
-                "code": CODES,
-                "serial": CODES + np.arange(NUM_EXAMPLES) % 3,
-                "tags": tf.ragged.constant(TAGS, dtype=tf.string),
-                "more_tags": tf.ragged.constant(TAGS[::-1], dtype=tf.string),
-                "tag_weights": tf.ragged.constant(TAG_WEIGHTS, dtype=tf.float32),
-            }
-            dataset = tf.data.Dataset.from_tensor_slices((features, LABELS[label]))
-            return dataset.repeat(repeat).batch(BATCH_SIZE).map(of_batch)
-
-        return input_fn
-
-    return inputs
+    return with_tags(label, code=CODES, serial=SERIALS, more_tags=TAGS[::-1])
 
 
 SERVING_FEATURES = {
-    "size": tf.io.FixedLenFeature([1], tf.float32),
-    "place": tf.io.FixedLenFeature([2], tf.float32),
-    "kind": tf.io.FixedLenFeature([1], tf.string),
-    "floor": tf.io.FixedLenFeature([1], tf.int64),
+    **data.SERVING_FEATURES,
     "code": tf.io.FixedLenFeature([1], tf.int64),
     "serial": tf.io.FixedLenFeature([1], tf.int64),
-    "tags": tf.io.VarLenFeature(tf.string),
     "more_tags": tf.io.VarLenFeature(tf.string),
-    "tag_weights": tf.io.VarLenFeature(tf.float32),
 }
 
 SIZE = fc.numeric_column("size", default_value=0.5, normalizer_fn=lambda x: (x - 0.1) / 2.0)

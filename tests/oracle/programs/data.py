@@ -65,22 +65,27 @@ def dense(label):
     return inputs
 
 
-def with_tags(label):
-    """Returns a `Program`'s inputs: all features, the sparse ones included, and one of `LABELS`."""
+def with_tags(label, **more):
+    """Returns a `Program`'s inputs: all features, the sparse ones included, and one of `LABELS`.
 
-    def sparse_tags(features, labels):
-        sparse = {name: features[name].to_sparse() for name in ("tags", "tag_weights")}
-        return {**features, **sparse}, labels
+    Args:
+        label: Name of the label.
+        more: Further features: an array, or a list of lists, which becomes sparse.
+    """
+
+    def with_sparse(features, labels):
+        ragged = {k: v for k, v in features.items() if isinstance(v, tf.RaggedTensor)}
+        return {**features, **{k: v.to_sparse() for k, v in ragged.items()}}, labels
 
     def inputs(repeat=None):
         def input_fn():
+            features = {**FEATURES, "tags": TAGS, "tag_weights": TAG_WEIGHTS, **more}
             features = {
-                **FEATURES,
-                "tags": tf.ragged.constant(TAGS, dtype=tf.string),
-                "tag_weights": tf.ragged.constant(TAG_WEIGHTS, dtype=tf.float32),
+                name: tf.ragged.constant(value) if isinstance(value, list) else value
+                for name, value in features.items()
             }
             dataset = tf.data.Dataset.from_tensor_slices((features, LABELS[label]))
-            return dataset.repeat(repeat).batch(BATCH_SIZE).map(sparse_tags)
+            return dataset.repeat(repeat).batch(BATCH_SIZE).map(with_sparse)
 
         return input_fn
 
