@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -15,6 +16,7 @@ from estimator_core.logs import logger
 from estimator_core.mode_keys import ModeKeys
 
 _MODEL_FN_ARGS = ("features", "labels", "mode", "params", "config")
+_RANDOM_STATE = "seed_generator_state"  # what a keras.random.SeedGenerator calls its variable
 
 
 def arg_names(function: Callable[..., Any]) -> tuple[str, ...]:
@@ -98,14 +100,39 @@ def call_model_fn(
 
 def _with_keras_effects(spec: EstimatorSpec, effects: keras_graph.SideEffects) -> EstimatorSpec:
     """Returns the spec whose ops do what model_fn's Keras objects did by being called."""
-    if spec.mode == ModeKeys.TRAIN:
-        updates = [*effects.updates(), *effects.applied_gradients]
-        return spec._replace(train_op=tf.group(spec.train_op, *updates)) if updates else spec
     metrics = {
         name: metric if isinstance(metric, tuple) else keras_graph.metric_ops(metric, effects)
         for name, metric in spec.eval_metric_ops.items()
     }
-    return spec._replace(eval_metric_ops=metrics)
+    spec = spec._replace(eval_metric_ops=metrics)
+    if spec.mode == ModeKeys.TRAIN:
+        updates = [*effects.updates(), *effects.applied_gradients]
+        return spec._replace(train_op=tf.group(spec.train_op, *updates)) if updates else spec
+    states = [variable for variable in effects.variables if variable.name == _RANDOM_STATE]
+    draws = effects.updates(states)
+    return _after(draws, spec) if draws else spec
+
+
+def _after(draws: Sequence[tf.Operation], spec: EstimatorSpec) -> EstimatorSpec:
+    """Returns the spec whose outputs come with `draws`: the next batch gets other random numbers.
+
+    Every evaluation reads the loss. Values of metrics must not wait for a batch: they are read when
+    there are no more.
+    """
+
+    def tied(structure: Any) -> Any:
+        return tf.nest.map_structure(
+            lambda value: tf.identity(value) if tf.is_tensor(value) else value, structure
+        )
+
+    with tf.control_dependencies(draws):
+        predictions, loss = tied((spec.predictions, spec.loss))
+        export_outputs = {name: copy.copy(o) for name, o in (spec.export_outputs or {}).items()}
+        for output in export_outputs.values():
+            vars(output).update(tied(vars(output)))
+    return spec._replace(
+        predictions=predictions, loss=loss, export_outputs=export_outputs or spec.export_outputs
+    )
 
 
 def call_input_fn(

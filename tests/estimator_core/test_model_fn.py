@@ -1,8 +1,14 @@
 import functools
 
+import keras
+import numpy as np
 import pytest
+import tensorflow as tf
 
+import estimator_core as est
 from estimator_core import model_fn as model_fn_lib
+
+tf1 = tf.compat.v1
 
 
 def _accepts(model_fn, params=None):
@@ -60,3 +66,106 @@ def test_a_model_fn_must_return_a_spec():
 def test_no_model_fn_is_refused():
     with pytest.raises(ValueError, match="model_fn must be provided"):
         _accepts(None)
+
+
+def _half_dropped(features, labels, mode):
+    """Prediction and loss are told by which of 40 ones a dropout leaves: Monte Carlo dropout."""
+    del labels
+    left = keras.layers.Dropout(0.5, seed=3)(tf.ones([1, 40]), training=True) / 2.0
+    predictions = {"left": left, "x": features["x"]}
+    told = tf.reduce_sum(left * 2.0 ** tf.range(-20.0, 20.0))
+    tf1.add_to_collection(tf1.GraphKeys.LOSSES, told)
+    step = tf1.train.get_global_step().assign_add(1)
+    return est.EstimatorSpec(
+        mode,
+        predictions=predictions,
+        loss=told,
+        train_op=step,
+        eval_metric_ops={"told": tf1.metrics.mean(told)},
+        export_outputs={"serving_default": est.export.PredictOutput(predictions)},
+    )
+
+
+def _six_batches():
+    return tf.data.Dataset.from_tensor_slices(({"x": tf.range(6.0)}, tf.zeros(6))).batch(1)
+
+
+def _each_draws_anew(rows):
+    return len({tuple(row) for row in rows}) == len(rows)
+
+
+class _Losses(est.SessionRunHook):
+    """Collects what every replica's loss is for each of its batches."""
+
+    def __init__(self):
+        self.rows = []
+
+    def before_run(self, run_context):
+        return est.SessionRunArgs(tf1.get_collection(tf1.GraphKeys.LOSSES))
+
+    def after_run(self, run_context, run_values):
+        self.rows.append(run_values.results)
+
+
+def test_random_numbers_of_keras_go_on_from_batch_to_batch(tmp_path):
+    estimator = est.Estimator(_half_dropped, str(tmp_path / "model"))
+    estimator.train(_six_batches, steps=1)
+    first, second = ([r["left"] for r in estimator.predict(_six_batches)] for _ in range(2))
+    assert len(first) == 6
+    assert _each_draws_anew(first)
+    np.testing.assert_array_equal(second, first)  # each call starts from the checkpoint
+    losses = _Losses()
+    metrics = [estimator.evaluate(_six_batches, hooks=[losses]), estimator.evaluate(_six_batches)]
+    assert metrics[0] == metrics[1]
+    assert _each_draws_anew(losses.rows)
+    receiver_fn = est.export.build_raw_serving_input_receiver_fn(
+        {"x": tf.TensorSpec([None], tf.float32)}
+    )
+    path = estimator.export_saved_model(str(tmp_path / "export"), receiver_fn).decode()
+    serve = tf.saved_model.load(path).signatures["serving_default"]
+    assert _each_draws_anew([serve(x=tf.zeros([1]))["left"].numpy()[0] for _ in range(6)])
+
+
+def test_random_numbers_of_keras_go_on_in_each_replica(tmp_path):
+    strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
+    config = est.RunConfig(
+        model_dir=str(tmp_path), train_distribute=strategy, eval_distribute=strategy
+    )
+    estimator = est.Estimator(_half_dropped, config=config)
+    estimator.train(_six_batches, steps=1)
+    losses = _Losses()
+    assert estimator.evaluate(_six_batches, hooks=[losses])["global_step"] > 0
+    assert [len(row) for row in losses.rows] == [2, 2, 2]
+    for replica in zip(*losses.rows, strict=True):
+        assert _each_draws_anew([(loss,) for loss in replica])
+    assert _each_draws_anew([row["left"] for row in estimator.predict(_six_batches)])
+
+
+def test_a_keras_metric_may_be_exported_with_the_training_graph(tmp_path):
+    def model_fn(features, labels, mode):
+        metric = keras.metrics.MeanAbsoluteError(name="mae")
+        metric.update_state(labels, features["x"])
+        step = tf1.train.get_global_step().assign_add(1)
+        loss = tf.reduce_sum(features["x"])
+        return est.EstimatorSpec(
+            mode, {"x": features["x"]}, loss, step, eval_metric_ops={"mae": metric}
+        )
+
+    estimator = est.Estimator(model_fn, str(tmp_path / "model"))
+    estimator.train(_six_batches, steps=2)
+    # As in tf.estimator, a checkpoint does not hold the variables of a metric.
+    assert set(estimator.get_variable_names()) == {"global_step"}
+    receiver_fn = est.experimental.build_raw_supervised_input_receiver_fn(
+        {"x": tf.TensorSpec([None])}, tf.TensorSpec([None])
+    )
+    path = estimator.export_saved_model(
+        str(tmp_path / "export"), receiver_fn, experimental_mode="train"
+    ).decode()
+    with tf.Graph().as_default(), tf1.Session() as session:
+        signature = tf1.saved_model.load(session, ["train"], path).signature_def["train"]
+    assert set(signature.outputs) == {
+        "loss",
+        "predictions/x",
+        "metrics/mae/value",
+        "metrics/mae/update_op",
+    }
