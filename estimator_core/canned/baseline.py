@@ -12,7 +12,7 @@ from estimator_core.heads.binary_or_multi_class import binary_or_multi_class_hea
 from estimator_core.heads.loss_reduction import LossReduction
 from estimator_core.logits import baseline_logit_fn_builder
 
-_LEARNING_RATE = 0.3
+LEARNING_RATE = 0.3
 
 
 class BaselineEstimator(Estimator):
@@ -42,7 +42,7 @@ class BaselineEstimator(Estimator):
     ):
         logit_fn = baseline_logit_fn_builder(head.logits_dimension)
         super().__init__(
-            compose(head, [(logit_fn, optimizer, _LEARNING_RATE)]),
+            compose(head, [(logit_fn, optimizer, LEARNING_RATE)]),
             model_dir=model_dir,
             config=config,
         )

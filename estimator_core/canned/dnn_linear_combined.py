@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from estimator_core.canned.compose import ModelPart, compose
+from estimator_core.canned.linear import linear_learning_rate
 from estimator_core.estimator import Estimator
 from estimator_core.feature_columns.column_kinds import sorted_columns
 from estimator_core.heads import Head, RegressionHead
@@ -20,7 +20,35 @@ from estimator_core.logits import (
     with_activation_summary,
 )
 
-_MAX_LINEAR_LEARNING_RATE = 0.005
+MAX_LINEAR_LEARNING_RATE = 0.005
+
+
+def checked_hidden_units(dnn_hidden_units: Sequence[int] | None) -> Sequence[int]:
+    """Returns the sizes of the network's layers, of which there is at least one.
+
+    Raises:
+        ValueError: There is none.
+    """
+    if not dnn_hidden_units:
+        raise ValueError(
+            "dnn_hidden_units must be defined when dnn_feature_columns is specified. "
+            f"Received: dnn_hidden_units={dnn_hidden_units!r}"
+        )
+    return dnn_hidden_units
+
+
+def checked_parts(parts: list[ModelPart]) -> list[ModelPart]:
+    """Returns the network, the linear model, or both.
+
+    Raises:
+        ValueError: There is neither.
+    """
+    if not parts:
+        raise ValueError(
+            "Either linear_feature_columns or dnn_feature_columns must be defined. "
+            "Received: none of both"
+        )
+    return parts
 
 
 class DNNLinearCombinedEstimator(Estimator):
@@ -81,14 +109,9 @@ class DNNLinearCombinedEstimator(Estimator):
     ):
         parts = []
         if dnn_feature_columns:
-            if not dnn_hidden_units:
-                raise ValueError(
-                    "dnn_hidden_units must be defined when dnn_feature_columns is specified. "
-                    f"Received: dnn_hidden_units={dnn_hidden_units!r}"
-                )
             dnn_logit_fn = dnn_logit_fn_builder(
                 head.logits_dimension,
-                dnn_hidden_units,
+                checked_hidden_units(dnn_hidden_units),
                 dnn_feature_columns,
                 activation_fn=dnn_activation_fn,
                 dropout=dnn_dropout,
@@ -101,15 +124,10 @@ class DNNLinearCombinedEstimator(Estimator):
                 linear_logit_fn_builder(head.logits_dimension, columns, linear_sparse_combiner),
                 "linear",
             )
-            learning_rate = min(_MAX_LINEAR_LEARNING_RATE, 1.0 / math.sqrt(len(columns)))
+            learning_rate = linear_learning_rate(columns, MAX_LINEAR_LEARNING_RATE)
             parts.append(ModelPart(linear_logit_fn, linear_optimizer, learning_rate))
-        if not parts:
-            raise ValueError(
-                "Either linear_feature_columns or dnn_feature_columns must be defined. "
-                "Received: none of both"
-            )
         super().__init__(
-            compose(head, parts),
+            compose(head, checked_parts(parts)),
             model_dir=model_dir,
             config=config,
             warm_start_from=warm_start_from,

@@ -16,7 +16,10 @@ from estimator_core.logits import linear_logit_fn_builder
 from estimator_core.sdca import LinearSDCA
 from estimator_core.sdca.model_fn import sdca_model_fn
 
-_MAX_LEARNING_RATE = 0.2
+
+def linear_learning_rate(columns: Sequence[Any], maximum: float = 0.2) -> float:
+    """Returns the learning rate of an optimizer given by name: the more columns, the lower."""
+    return min(maximum, 1.0 / math.sqrt(len(columns)))
 
 
 class LinearEstimator(Estimator):
@@ -59,8 +62,7 @@ class LinearEstimator(Estimator):
             model_fn = sdca_model_fn(head, columns, optimizer, sparse_combiner)
         else:
             logit_fn = linear_logit_fn_builder(head.logits_dimension, columns, sparse_combiner)
-            learning_rate = min(_MAX_LEARNING_RATE, 1.0 / math.sqrt(len(columns)))
-            model_fn = compose(head, [(logit_fn, optimizer, learning_rate)])
+            model_fn = compose(head, [(logit_fn, optimizer, linear_learning_rate(columns))])
         super().__init__(
             model_fn,
             model_dir=model_dir,

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from estimator_core.canned.baseline import LEARNING_RATE
 from estimator_core.canned.compose import ModelPart
 from estimator_core.estimator import Estimator
-from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.heads import Head
 from estimator_core.heads.loss_reduction import LossReduction
 from estimator_core.logits import baseline_logit_fn_builder
 from estimator_core.v1 import compose
 from estimator_core.v1.heads import classifier_head, regressor_head
 from estimator_core.v1.optimizers import optimizer_for
-
-_LEARNING_RATE = 0.3
 
 
 class BaselineEstimator(Estimator):
@@ -33,15 +31,17 @@ class BaselineEstimator(Estimator):
 
     def __init__(
         self,
-        head: Head,
+        head: Head | compose.CannedHead,
         model_dir: Any = None,
         optimizer: Any = "Ftrl",
         config: Any = None,
     ):
-        super().__init__(_model_fn(head, optimizer), model_dir=model_dir, config=config)
+        logit_fn = baseline_logit_fn_builder(head.logits_dimension)
+        part = ModelPart(logit_fn, optimizer_for(optimizer, LEARNING_RATE))
+        super().__init__(compose.compose(head, [part]), model_dir=model_dir, config=config)
 
 
-class BaselineClassifier(Estimator):
+class BaselineClassifier(BaselineEstimator):
     """Predicts for all examples the share that each class has among the labels.
 
     Example:
@@ -66,10 +66,10 @@ class BaselineClassifier(Estimator):
         loss_reduction: str = LossReduction.WEIGHTED_SUM,
     ):
         head = classifier_head(n_classes, weight_column, label_vocabulary, loss_reduction)
-        super().__init__(_model_fn(head, optimizer), model_dir=model_dir, config=config)
+        super().__init__(head, model_dir=model_dir, optimizer=optimizer, config=config)
 
 
-class BaselineRegressor(Estimator):
+class BaselineRegressor(BaselineEstimator):
     """Predicts for all examples the mean of the labels.
 
     Example:
@@ -93,9 +93,4 @@ class BaselineRegressor(Estimator):
         loss_reduction: str = LossReduction.WEIGHTED_SUM,
     ):
         head = regressor_head(label_dimension, weight_column, loss_reduction)
-        super().__init__(_model_fn(head, optimizer), model_dir=model_dir, config=config)
-
-
-def _model_fn(head: Head | compose.CannedHead, optimizer: Any) -> Callable[..., EstimatorSpec]:
-    logit_fn = baseline_logit_fn_builder(head.logits_dimension)
-    return compose.compose(head, [ModelPart(logit_fn, optimizer_for(optimizer, _LEARNING_RATE))])
+        super().__init__(head, model_dir=model_dir, optimizer=optimizer, config=config)

@@ -9,7 +9,6 @@ import tensorflow as tf
 
 from estimator_core.canned.compose import ModelPart
 from estimator_core.estimator import Estimator
-from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.heads import Head
 from estimator_core.heads.loss_reduction import LossReduction
 from estimator_core.logits import dnn_logit_fn_builder
@@ -40,7 +39,7 @@ class DNNEstimator(Estimator):
 
     def __init__(
         self,
-        head: Head,
+        head: Head | compose.CannedHead,
         hidden_units: Sequence[int],
         feature_columns: Any,
         model_dir: Any = None,
@@ -52,25 +51,30 @@ class DNNEstimator(Estimator):
         warm_start_from: Any = None,
         batch_norm: bool = False,
     ):
-        super().__init__(
-            _model_fn(
-                head,
-                hidden_units,
-                feature_columns,
-                optimizer,
-                activation_fn,
-                dropout,
-                input_layer_partitioner,
-                config,
-                batch_norm,
+        logit_fn = dnn_logit_fn_builder(
+            head.logits_dimension,
+            hidden_units,
+            feature_columns,
+            activation_fn=activation_fn,
+            dropout=dropout,
+            batch_norm=batch_norm,
+            scope=None,
+            input_layer_partitioner=compose.input_layer_partitioner_or_default(
+                input_layer_partitioner, config
             ),
+        )
+        part = ModelPart(
+            compose.in_name_scope(logit_fn, _SCOPE), optimizer_for(optimizer, _LEARNING_RATE)
+        )
+        super().__init__(
+            compose.compose(head, [part], _SCOPE, compose.hidden_layer_partitioner(config)),
             model_dir=model_dir,
             config=config,
             warm_start_from=warm_start_from,
         )
 
 
-class DNNClassifier(Estimator):
+class DNNClassifier(DNNEstimator):
     """A neural network that classifies.
 
     Example:
@@ -104,24 +108,21 @@ class DNNClassifier(Estimator):
         batch_norm: bool = False,
     ):
         super().__init__(
-            _model_fn(
-                classifier_head(n_classes, weight_column, label_vocabulary, loss_reduction),
-                hidden_units,
-                feature_columns,
-                optimizer,
-                activation_fn,
-                dropout,
-                input_layer_partitioner,
-                config,
-                batch_norm,
-            ),
+            classifier_head(n_classes, weight_column, label_vocabulary, loss_reduction),
+            hidden_units,
+            feature_columns,
             model_dir=model_dir,
+            optimizer=optimizer,
+            activation_fn=activation_fn,
+            dropout=dropout,
+            input_layer_partitioner=input_layer_partitioner,
             config=config,
             warm_start_from=warm_start_from,
+            batch_norm=batch_norm,
         )
 
 
-class DNNRegressor(Estimator):
+class DNNRegressor(DNNEstimator):
     """A neural network that predicts numbers.
 
     Example:
@@ -154,47 +155,15 @@ class DNNRegressor(Estimator):
         batch_norm: bool = False,
     ):
         super().__init__(
-            _model_fn(
-                regressor_head(label_dimension, weight_column, loss_reduction),
-                hidden_units,
-                feature_columns,
-                optimizer,
-                activation_fn,
-                dropout,
-                input_layer_partitioner,
-                config,
-                batch_norm,
-            ),
+            regressor_head(label_dimension, weight_column, loss_reduction),
+            hidden_units,
+            feature_columns,
             model_dir=model_dir,
+            optimizer=optimizer,
+            activation_fn=activation_fn,
+            dropout=dropout,
+            input_layer_partitioner=input_layer_partitioner,
             config=config,
             warm_start_from=warm_start_from,
+            batch_norm=batch_norm,
         )
-
-
-def _model_fn(
-    head: Head | compose.CannedHead,
-    hidden_units: Sequence[int],
-    feature_columns: Any,
-    optimizer: Any,
-    activation_fn: Any,
-    dropout: float | None,
-    input_layer_partitioner: Callable[..., Any] | None,
-    config: Any,
-    batch_norm: bool,
-) -> Callable[..., EstimatorSpec]:
-    logit_fn = dnn_logit_fn_builder(
-        head.logits_dimension,
-        hidden_units,
-        feature_columns,
-        activation_fn=activation_fn,
-        dropout=dropout,
-        batch_norm=batch_norm,
-        scope=None,
-        input_layer_partitioner=compose.input_layer_partitioner_or_default(
-            input_layer_partitioner, config
-        ),
-    )
-    part = ModelPart(
-        compose.in_name_scope(logit_fn, _SCOPE), optimizer_for(optimizer, _LEARNING_RATE)
-    )
-    return compose.compose(head, [part], _SCOPE, compose.hidden_layer_partitioner(config))

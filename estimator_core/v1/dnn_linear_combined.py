@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from estimator_core.canned.compose import ModelPart
+from estimator_core.canned.dnn_linear_combined import (
+    MAX_LINEAR_LEARNING_RATE,
+    checked_hidden_units,
+    checked_parts,
+)
+from estimator_core.canned.linear import linear_learning_rate
 from estimator_core.estimator import Estimator
-from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.feature_columns.column_kinds import sorted_columns
 from estimator_core.heads import Head
 from estimator_core.heads.loss_reduction import LossReduction
@@ -24,7 +28,6 @@ from estimator_core.v1.heads import classifier_head, regressor_head
 from estimator_core.v1.optimizers import optimizer_for
 
 _DNN_LEARNING_RATE = 0.001
-_MAX_LINEAR_LEARNING_RATE = 0.005
 
 
 class DNNLinearCombinedEstimator(Estimator):
@@ -53,7 +56,7 @@ class DNNLinearCombinedEstimator(Estimator):
 
     def __init__(
         self,
-        head: Head,
+        head: Head | compose.CannedHead,
         model_dir: Any = None,
         linear_feature_columns: Any = None,
         linear_optimizer: Any = "Ftrl",
@@ -68,28 +71,49 @@ class DNNLinearCombinedEstimator(Estimator):
         linear_sparse_combiner: str = "sum",
         warm_start_from: Any = None,
     ):
-        super().__init__(
-            _model_fn(
-                head,
-                linear_feature_columns,
-                linear_optimizer,
+        partitioner = compose.input_layer_partitioner_or_default(input_layer_partitioner, config)
+        parts = []
+        if dnn_feature_columns:
+            dnn_logit_fn = dnn_logit_fn_builder(
+                head.logits_dimension,
+                checked_hidden_units(dnn_hidden_units),
                 dnn_feature_columns,
-                dnn_optimizer,
-                dnn_hidden_units,
-                dnn_activation_fn,
-                dnn_dropout,
-                input_layer_partitioner,
-                config,
-                batch_norm,
-                linear_sparse_combiner,
-            ),
+                activation_fn=dnn_activation_fn,
+                dropout=dnn_dropout,
+                batch_norm=batch_norm,
+                scope=None,
+                input_layer_partitioner=partitioner,
+            )
+            parts.append(
+                ModelPart(
+                    compose.in_scope(dnn_logit_fn, "dnn", compose.hidden_layer_partitioner(config)),
+                    optimizer_for(dnn_optimizer, _DNN_LEARNING_RATE),
+                )
+            )
+        if linear_feature_columns:
+            columns = sorted_columns(linear_feature_columns)
+            linear_logit_fn = with_activation_summary(
+                linear_logit_fn_builder(
+                    head.logits_dimension, columns, linear_sparse_combiner, scope=None
+                ),
+                "linear",
+            )
+            learning_rate = linear_learning_rate(columns, MAX_LINEAR_LEARNING_RATE)
+            parts.append(
+                ModelPart(
+                    compose.in_scope(linear_logit_fn, "linear", partitioner),
+                    optimizer_for(linear_optimizer, learning_rate),
+                )
+            )
+        super().__init__(
+            compose.compose(head, checked_parts(parts)),
             model_dir=model_dir,
             config=config,
             warm_start_from=warm_start_from,
         )
 
 
-class DNNLinearCombinedClassifier(Estimator):
+class DNNLinearCombinedClassifier(DNNLinearCombinedEstimator):
     """A linear model plus a neural network that classify.
 
     Example:
@@ -129,27 +153,24 @@ class DNNLinearCombinedClassifier(Estimator):
         linear_sparse_combiner: str = "sum",
     ):
         super().__init__(
-            _model_fn(
-                classifier_head(n_classes, weight_column, label_vocabulary, loss_reduction),
-                linear_feature_columns,
-                linear_optimizer,
-                dnn_feature_columns,
-                dnn_optimizer,
-                dnn_hidden_units,
-                dnn_activation_fn,
-                dnn_dropout,
-                input_layer_partitioner,
-                config,
-                batch_norm,
-                linear_sparse_combiner,
-            ),
+            classifier_head(n_classes, weight_column, label_vocabulary, loss_reduction),
             model_dir=model_dir,
+            linear_feature_columns=linear_feature_columns,
+            linear_optimizer=linear_optimizer,
+            dnn_feature_columns=dnn_feature_columns,
+            dnn_optimizer=dnn_optimizer,
+            dnn_hidden_units=dnn_hidden_units,
+            dnn_activation_fn=dnn_activation_fn,
+            dnn_dropout=dnn_dropout,
+            input_layer_partitioner=input_layer_partitioner,
             config=config,
+            batch_norm=batch_norm,
+            linear_sparse_combiner=linear_sparse_combiner,
             warm_start_from=warm_start_from,
         )
 
 
-class DNNLinearCombinedRegressor(Estimator):
+class DNNLinearCombinedRegressor(DNNLinearCombinedEstimator):
     """A linear model plus a neural network that predict numbers.
 
     Example:
@@ -187,82 +208,18 @@ class DNNLinearCombinedRegressor(Estimator):
         linear_sparse_combiner: str = "sum",
     ):
         super().__init__(
-            _model_fn(
-                regressor_head(label_dimension, weight_column, loss_reduction),
-                linear_feature_columns,
-                linear_optimizer,
-                dnn_feature_columns,
-                dnn_optimizer,
-                dnn_hidden_units,
-                dnn_activation_fn,
-                dnn_dropout,
-                input_layer_partitioner,
-                config,
-                batch_norm,
-                linear_sparse_combiner,
-            ),
+            regressor_head(label_dimension, weight_column, loss_reduction),
             model_dir=model_dir,
+            linear_feature_columns=linear_feature_columns,
+            linear_optimizer=linear_optimizer,
+            dnn_feature_columns=dnn_feature_columns,
+            dnn_optimizer=dnn_optimizer,
+            dnn_hidden_units=dnn_hidden_units,
+            dnn_activation_fn=dnn_activation_fn,
+            dnn_dropout=dnn_dropout,
+            input_layer_partitioner=input_layer_partitioner,
             config=config,
+            batch_norm=batch_norm,
+            linear_sparse_combiner=linear_sparse_combiner,
             warm_start_from=warm_start_from,
         )
-
-
-def _model_fn(
-    head: Head | compose.CannedHead,
-    linear_feature_columns: Any,
-    linear_optimizer: Any,
-    dnn_feature_columns: Any,
-    dnn_optimizer: Any,
-    dnn_hidden_units: Sequence[int] | None,
-    dnn_activation_fn: Any,
-    dnn_dropout: float | None,
-    input_layer_partitioner: Callable[..., Any] | None,
-    config: Any,
-    batch_norm: bool,
-    linear_sparse_combiner: str,
-) -> Callable[..., EstimatorSpec]:
-    partitioner = compose.input_layer_partitioner_or_default(input_layer_partitioner, config)
-    parts = []
-    if dnn_feature_columns:
-        if not dnn_hidden_units:
-            raise ValueError(
-                "dnn_hidden_units must be defined when dnn_feature_columns is specified. "
-                f"Received: dnn_hidden_units={dnn_hidden_units!r}"
-            )
-        dnn_logit_fn = dnn_logit_fn_builder(
-            head.logits_dimension,
-            dnn_hidden_units,
-            dnn_feature_columns,
-            activation_fn=dnn_activation_fn,
-            dropout=dnn_dropout,
-            batch_norm=batch_norm,
-            scope=None,
-            input_layer_partitioner=partitioner,
-        )
-        parts.append(
-            ModelPart(
-                compose.in_scope(dnn_logit_fn, "dnn", compose.hidden_layer_partitioner(config)),
-                optimizer_for(dnn_optimizer, _DNN_LEARNING_RATE),
-            )
-        )
-    if linear_feature_columns:
-        columns = sorted_columns(linear_feature_columns)
-        linear_logit_fn = with_activation_summary(
-            linear_logit_fn_builder(
-                head.logits_dimension, columns, linear_sparse_combiner, scope=None
-            ),
-            "linear",
-        )
-        learning_rate = min(_MAX_LINEAR_LEARNING_RATE, 1.0 / math.sqrt(len(columns)))
-        parts.append(
-            ModelPart(
-                compose.in_scope(linear_logit_fn, "linear", partitioner),
-                optimizer_for(linear_optimizer, learning_rate),
-            )
-        )
-    if not parts:
-        raise ValueError(
-            "Either linear_feature_columns or dnn_feature_columns must be defined. "
-            "Received: none of both"
-        )
-    return compose.compose(head, parts)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from estimator_core.canned.compose import ModelPart
+from estimator_core.canned.linear import linear_learning_rate
 from estimator_core.estimator import Estimator
-from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.feature_columns.column_kinds import sorted_columns
 from estimator_core.heads import Head
 from estimator_core.heads.loss_reduction import LossReduction
@@ -21,7 +20,6 @@ from estimator_core.v1.heads import classifier_head, regressor_head
 from estimator_core.v1.optimizers import optimizer_for
 
 _SCOPE = "linear"
-_MAX_LEARNING_RATE = 0.2
 
 
 class LinearEstimator(Estimator):
@@ -44,7 +42,7 @@ class LinearEstimator(Estimator):
 
     def __init__(
         self,
-        head: Head,
+        head: Head | compose.CannedHead,
         feature_columns: Any,
         model_dir: Any = None,
         optimizer: Any = "Ftrl",
@@ -53,15 +51,34 @@ class LinearEstimator(Estimator):
         sparse_combiner: str = "sum",
         warm_start_from: Any = None,
     ):
+        columns = sorted_columns(feature_columns)
+        make_train_op_fn = None
+        if isinstance(optimizer, LinearSDCA):
+            made = head.make(head.loss_reduction) if isinstance(head, compose.CannedHead) else head
+            check_trainable(made, sparse_combiner)
+            make_train_op_fn = functools.partial(
+                sdca_train_op_fn, optimizer, columns, summary_scope=_SCOPE
+            )
+        logit_fn = linear_logit_fn_builder(
+            head.logits_dimension, columns, sparse_combiner, scope=None
+        )
+        part = ModelPart(
+            compose.in_name_scope(logit_fn, _SCOPE),
+            optimizer_for(optimizer, linear_learning_rate(columns)),
+        )
+        model_fn = compose.compose(
+            head,
+            [part],
+            _SCOPE,
+            compose.input_layer_partitioner_or_default(partitioner, config),
+            make_train_op_fn,
+        )
         super().__init__(
-            _model_fn(head, feature_columns, optimizer, config, partitioner, sparse_combiner),
-            model_dir=model_dir,
-            config=config,
-            warm_start_from=warm_start_from,
+            model_fn, model_dir=model_dir, config=config, warm_start_from=warm_start_from
         )
 
 
-class LinearClassifier(Estimator):
+class LinearClassifier(LinearEstimator):
     """A linear model that classifies: logistic regression.
 
     Example:
@@ -91,16 +108,19 @@ class LinearClassifier(Estimator):
         loss_reduction: str = LossReduction.WEIGHTED_SUM,
         sparse_combiner: str = "sum",
     ):
-        head = classifier_head(n_classes, weight_column, label_vocabulary, loss_reduction)
         super().__init__(
-            _model_fn(head, feature_columns, optimizer, config, partitioner, sparse_combiner),
+            classifier_head(n_classes, weight_column, label_vocabulary, loss_reduction),
+            feature_columns,
             model_dir=model_dir,
+            optimizer=optimizer,
             config=config,
+            partitioner=partitioner,
+            sparse_combiner=sparse_combiner,
             warm_start_from=warm_start_from,
         )
 
 
-class LinearRegressor(Estimator):
+class LinearRegressor(LinearEstimator):
     """A linear model that predicts numbers: least squares.
 
     Example:
@@ -129,40 +149,13 @@ class LinearRegressor(Estimator):
         loss_reduction: str = LossReduction.WEIGHTED_SUM,
         sparse_combiner: str = "sum",
     ):
-        head = regressor_head(label_dimension, weight_column, loss_reduction)
         super().__init__(
-            _model_fn(head, feature_columns, optimizer, config, partitioner, sparse_combiner),
+            regressor_head(label_dimension, weight_column, loss_reduction),
+            feature_columns,
             model_dir=model_dir,
+            optimizer=optimizer,
             config=config,
+            partitioner=partitioner,
+            sparse_combiner=sparse_combiner,
             warm_start_from=warm_start_from,
         )
-
-
-def _model_fn(
-    head: Head | compose.CannedHead,
-    feature_columns: Any,
-    optimizer: Any,
-    config: Any,
-    partitioner: Callable[..., Any] | None,
-    sparse_combiner: str,
-) -> Callable[..., EstimatorSpec]:
-    columns = sorted_columns(feature_columns)
-    make_train_op_fn = None
-    if isinstance(optimizer, LinearSDCA):
-        made = head.make(head.loss_reduction) if isinstance(head, compose.CannedHead) else head
-        check_trainable(made, sparse_combiner)
-        make_train_op_fn = functools.partial(
-            sdca_train_op_fn, optimizer, columns, summary_scope=_SCOPE
-        )
-    logit_fn = linear_logit_fn_builder(head.logits_dimension, columns, sparse_combiner, scope=None)
-    learning_rate = min(_MAX_LEARNING_RATE, 1.0 / math.sqrt(len(columns)))
-    part = ModelPart(
-        compose.in_name_scope(logit_fn, _SCOPE), optimizer_for(optimizer, learning_rate)
-    )
-    return compose.compose(
-        head,
-        [part],
-        _SCOPE,
-        compose.input_layer_partitioner_or_default(partitioner, config),
-        make_train_op_fn,
-    )
