@@ -19,6 +19,7 @@ _OWNERS = {
     "tensorflow.compat.v2.compat.v2": "estimator_core",
 }
 _STANDALONE = "tensorflow_estimator"
+_KERAS_ESTIMATOR = "tensorflow.keras.estimator"
 
 
 def install() -> None:
@@ -31,7 +32,7 @@ def install() -> None:
     - `tf.compat.v1.estimator`, `from tensorflow.compat.v1 import estimator`, and the same of
       `tf.compat.v2`
     - `from tensorflow_estimator import estimator`, which is that of `tf.compat.v1`
-    - `tf.keras.estimator.model_to_estimator`
+    - `tf.keras.estimator.model_to_estimator`, and to import it from there
 
     Example:
         >>> import estimator_core
@@ -59,10 +60,9 @@ def install() -> None:
     standalone.__path__ = []  # a package, without what the original has inside
     if sys.modules.setdefault(_STANDALONE, standalone) is standalone:
         _provide(_STANDALONE, "estimator", importlib.import_module("estimator_core.v1"))
-    if hasattr(core, "model_to_estimator"):
-        keras_estimator = types.ModuleType("estimator", "Keras models as Estimators.")
-        keras_estimator.model_to_estimator = core.model_to_estimator  # type: ignore[attr-defined]
-        tf.keras.estimator = keras_estimator
+    keras_estimator = types.ModuleType(_KERAS_ESTIMATOR, "Keras models as Estimators.")
+    keras_estimator.model_to_estimator = core.model_to_estimator  # type: ignore[attr-defined]
+    tf.keras.estimator = sys.modules[_KERAS_ESTIMATOR] = keras_estimator
 
 
 def _provide(owner: str, name: str, module: types.ModuleType) -> None:

@@ -29,7 +29,6 @@ _METHOD_NAMES = {
     "Train": "tensorflow/supervised/training",
     "Eval": "tensorflow/supervised/eval",
 }
-_RECEIVER_DEFAULT_NAME = "input"
 _TRAIN_OP_COLLECTION = "saved_model_train_op"  # where loaders look for the operation of a step
 _MAX_DIRECTORY_ATTEMPTS = 10
 
@@ -43,7 +42,7 @@ class SavedModelWriter:
     Example:
         >>> with SavedModelWriter("exports") as writer:  # doctest: +SKIP
         ...     with tf.Graph().as_default():
-        ...         writer.add(mode, spec, receiver_tensors, None, checkpoint_path)
+        ...         writer.add(mode, spec, export_outputs, receiver_tensors, None, checkpoint_path)
         >>> writer.path  # doctest: +SKIP
 
     Args:
@@ -70,10 +69,15 @@ class SavedModelWriter:
         return self
 
     def __exit__(self, exception_type: Any, exception: Any, traceback: Any) -> None:
-        if exception_type is not None:
+        try:
+            if exception_type is None:
+                self._publish()
+        finally:
             if tf.io.gfile.exists(self._temporary):
                 tf.io.gfile.rmtree(self._temporary)
-            return
+
+    def _publish(self) -> None:
+        """Completes what was written and gives it its final name."""
         self._builder.save(self._as_text)
         for name, source in self._assets_extra.items():
             target = os.path.join(self._temporary, "assets.extra", name)
@@ -167,8 +171,6 @@ def signature_defs(
     included: dict[str, Any] = {}
     excluded: dict[str, str] = {}
     for receiver_name, tensors in groups.items():
-        if not isinstance(tensors, Mapping):
-            tensors = {_RECEIVER_DEFAULT_NAME: tensors}
         for output_name, output in export_outputs.items():
             name = output_name if receiver_name is None else f"{receiver_name}:{output_name}"
             try:

@@ -9,7 +9,7 @@ from typing import Any
 
 from estimator_core import tf1
 from estimator_core.estimator_spec import DEFAULT_SERVING_SIGNATURE, EstimatorSpec
-from estimator_core.export.export_outputs import ExportOutput
+from estimator_core.export.export_outputs import ExportOutput, PredictOutput
 
 OBJECT_BASED = "checkpoint"
 NAME_BASED = "saver"
@@ -25,7 +25,8 @@ class Conversion:
         custom_objects: Classes and functions by the name that the model's configuration has.
         checkpoint_format: "checkpoint" (object-based) or "saver" (name-based).
         metric_names_map: Keras' names of the metrics to the names in evaluations; None keeps them.
-        export_outputs: Output name to subclass of `ExportOutput`; None exports all in one signature.
+        export_outputs: Output name to subclass of `ExportOutput`, for a signature of that output. One
+            named "serving_default" takes all outputs; without it, they are served as they are.
     """
 
     custom_objects: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -53,24 +54,18 @@ class Conversion:
         """Returns the `ExportOutput`s of the predictions; None leaves them to the Estimator.
 
         Raises:
-            ValueError: `export_outputs` does not name the model's outputs.
+            ValueError: `export_outputs` names something that is no output of the model.
         """
         if self.export_outputs is None:
             return None
-        given = dict(self.export_outputs)
-        names = set(given) - {DEFAULT_SERVING_SIGNATURE}
-        if names != set(predictions):
+        given = {DEFAULT_SERVING_SIGNATURE: PredictOutput, **self.export_outputs}
+        tensors = {DEFAULT_SERVING_SIGNATURE: predictions, **predictions}
+        if not given.keys() <= tensors.keys():
             raise ValueError(
-                f"The keys of export_outputs must be the names of the model's outputs, "
-                f"{sorted(predictions)}. Received: {sorted(given)}"
+                f"The keys of export_outputs must be names of the model's outputs, "
+                f"{sorted(predictions)}. Received: {sorted(self.export_outputs)}"
             )
-        outputs = {name: given[name](predictions[name]) for name in predictions}
-        if len(outputs) > 1 and DEFAULT_SERVING_SIGNATURE not in outputs:
-            default = given.get(DEFAULT_SERVING_SIGNATURE)
-            outputs[DEFAULT_SERVING_SIGNATURE] = (
-                outputs[next(iter(outputs))] if default is None else default(predictions)
-            )
-        return outputs
+        return {name: make_output(tensors[name]) for name, make_output in given.items()}
 
 
 class GraphModel(abc.ABC):

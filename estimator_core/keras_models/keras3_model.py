@@ -274,9 +274,7 @@ def _tf_variables(model: Any) -> list[Any]:
 def _own_classes(model: Any) -> dict[str, type]:
     """Returns the classes of the model's layers that are not Keras' own, by their names."""
     classes = {type(layer) for layer in _layers(model)}
-    return {
-        own.__name__: own for own in classes if not own.__module__.startswith(("keras.", "keras_"))
-    }
+    return {own.__name__: own for own in classes if own.__module__.partition(".")[0] != "keras"}
 
 
 def _layers(model: Any) -> list[Any]:

@@ -85,6 +85,9 @@ def test_all_paths_lead_here_and_twice_is_once(clean):
 def test_keras_models(clean):
     estimator_core.install()
     assert tf.keras.estimator.model_to_estimator is estimator_core.model_to_estimator
+    names: dict = {}
+    exec("from tensorflow.keras.estimator import model_to_estimator", names)
+    assert names["model_to_estimator"] is estimator_core.model_to_estimator
 
 
 def test_inner_modules_of_the_old_package_are_not_there(clean):

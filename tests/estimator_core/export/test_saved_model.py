@@ -146,6 +146,18 @@ def test_a_failing_export_leaves_nothing_behind(make_estimator, input_fn, tmp_pa
     assert os.listdir(tmp_path / "exports") == []
 
 
+def test_an_extra_file_that_is_not_there_leaves_nothing_behind(make_estimator, input_fn, tmp_path):
+    estimator = make_estimator()
+    estimator.train(input_fn, steps=1)
+    with pytest.raises(tf.errors.NotFoundError):
+        estimator.export_saved_model(
+            str(tmp_path / "exports"),
+            _parsing(),
+            assets_extra={"note.txt": str(tmp_path / "absent.txt")},
+        )
+    assert os.listdir(tmp_path / "exports") == []
+
+
 def test_two_exports_in_one_second_get_two_directories(tmp_path):
     now = [100.0]
 

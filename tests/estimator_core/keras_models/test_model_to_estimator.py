@@ -371,23 +371,100 @@ def test_a_path_that_keras_cannot_load(tmp_path, name):
         est.model_to_estimator(keras_model_path=str(tmp_path / name))
 
 
+def _signatures(estimator, tmp_path, shapes):
+    """Returns the kind and the outputs of each exported signature, fed with serialized tf.Examples."""
+    spec = {name: tf.io.FixedLenFeature(shape[1:], tf.float32) for name, shape in shapes.items()}
+    receiver_fn = est.export.build_parsing_serving_input_receiver_fn(spec)
+    path = estimator.export_saved_model(str(tmp_path / "export"), receiver_fn).decode()
+    with tf.Graph().as_default(), tf1.Session() as session:
+        signatures = tf1.saved_model.load(session, ["serve"], path).signature_def
+    return {
+        name: (signature.method_name.rpartition("/")[2], sorted(signature.outputs))
+        for name, signature in signatures.items()
+        if name != "__saved_model_init_op"
+    }
+
+
+def _plain():
+    inputs = keras.Input((4,), name="x")
+    model = keras.Model(inputs, keras.layers.Dense(1, name="out")(inputs))
+    model.compile("sgd", "mse")
+    return model
+
+
+_PREDICT, _REGRESS = est.export.PredictOutput, est.export.RegressionOutput
+
+
+# The signatures are those of tf.estimator 2.15, which does not take a "serving_default".
+@pytest.mark.parametrize(
+    ("make", "export_outputs", "signatures"),
+    [
+        (
+            _two_by_two,
+            {"kind": _PREDICT},
+            {"serving_default": ("predict", ["kind", "value"]), "kind": ("predict", ["output"])},
+        ),
+        (_two_by_two, {}, {"serving_default": ("predict", ["kind", "value"])}),
+        (
+            _plain,
+            {"out": _REGRESS},
+            {"serving_default": ("predict", ["out"]), "out": ("regress", ["outputs"])},
+        ),
+        (
+            _plain,
+            {"serving_default": lambda outputs: _REGRESS(outputs["out"])},
+            {"serving_default": ("regress", ["outputs"])},
+        ),
+    ],
+)
+def test_signatures_of_some_outputs(tmp_path, make, export_outputs, signatures):
+    estimator = est.model_to_estimator(
+        make(), model_dir=tmp_path / "model", export_outputs=export_outputs
+    )
+    shapes = {tensor.name: tensor.shape for tensor in make().inputs}
+    assert _signatures(estimator, tmp_path, shapes) == signatures
+
+
+def test_signatures_of_what_is_no_output_are_refused(tmp_path):
+    estimator = est.model_to_estimator(
+        _plain(), model_dir=tmp_path, export_outputs={"out": _PREDICT, "z": _PREDICT}
+    )
+    with pytest.raises(ValueError, match=r"\['out'\]. Received: \['out', 'z'\]"):
+        _signatures(estimator, tmp_path, {"x": [None, 4]})
+
+
 def test_metrics_and_signatures_by_other_names(tmp_path):
     names = {"value_mae": "error", "kind_accuracy": "hits", "value_mse": "mse"}
     estimator = est.model_to_estimator(
         _two_by_two(),
-        model_dir=tmp_path,
+        model_dir=tmp_path / "model",
         metric_names_map={**names, "value_mean_squared_error": "mse"},
         export_outputs={
             "value": est.export.RegressionOutput,
             "kind": est.export.PredictOutput,
         },
     )
+    assert _signatures(estimator, tmp_path, {"wide": [None, 2], "deep": [None, 2]}) == {
+        "serving_default": ("predict", ["kind", "value"]),
+        "value": ("regress", ["outputs"]),
+        "kind": ("predict", ["output"]),
+    }
     features, labels = _TWO_FEATURES["by name"], _TWO_LABELS["by name"]
     results = estimator.evaluate(lambda: _batches(features, labels))
     assert set(results) == {"error", "hits", "mse", "loss", "global_step"}
     incomplete = est.model_to_estimator(_two_by_two(), metric_names_map={"value_mae": "error"})
     with pytest.raises(ValueError, match=r"lacks.*kind_accuracy"):
         incomplete.evaluate(lambda: _batches(features, labels))
+
+
+def test_a_class_of_a_package_named_like_keras_is_not_keras_own(tmp_path):
+    doubled = type("Doubled", (keras.layers.Layer,), {"call": lambda self, x: x * 2.0})
+    doubled.__module__ = "keras_project.layers"
+    model = keras.Sequential([keras.Input((4,)), doubled(), keras.layers.Dense(1, name="out")])
+    model.compile("sgd", "mse")
+    rows = est.model_to_estimator(model, model_dir=tmp_path).predict(_batches)
+    expected = model.predict(_X, verbose=0)
+    np.testing.assert_allclose([row["out"] for row in rows], expected, rtol=1e-5, atol=1e-6)
 
 
 class OwnTraining(Tower):
