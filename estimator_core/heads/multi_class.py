@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -10,16 +10,7 @@ import tensorflow as tf
 from estimator_core.estimator_spec import DEFAULT_SERVING_SIGNATURE
 from estimator_core.export.export_outputs import ExportOutput, PredictOutput
 from estimator_core.heads import metrics as metrics_lib
-from estimator_core.heads.base import Head
-from estimator_core.heads.checks import (
-    call_loss_fn,
-    check_loss_fn,
-    check_weight_column,
-    checked_class_ids,
-    checked_labels,
-    checked_logits,
-    checked_weights,
-)
+from estimator_core.heads.checks import checked_class_ids, checked_labels, checked_logits
 from estimator_core.heads.class_predictions import (
     all_class_ids,
     all_class_names,
@@ -28,24 +19,12 @@ from estimator_core.heads.class_predictions import (
     wanted,
 )
 from estimator_core.heads.label_vocabulary import LabelVocabulary
-from estimator_core.heads.loss_reduction import (
-    LossReduction,
-    check_loss_reduction,
-    reduce_loss,
-)
+from estimator_core.heads.loss_reduction import LossReduction
+from estimator_core.heads.weighted import WeightedHead
 from estimator_core.keys import MetricKeys, PredictionKeys, SignatureKeys
 
-_PREDICTIONS = (
-    PredictionKeys.LOGITS,
-    PredictionKeys.PROBABILITIES,
-    PredictionKeys.CLASS_IDS,
-    PredictionKeys.CLASSES,
-    PredictionKeys.ALL_CLASS_IDS,
-    PredictionKeys.ALL_CLASSES,
-)
 
-
-class MultiClassHead(Head):
+class MultiClassHead(WeightedHead):
     """Multi-class classification: softmax cross entropy over a logit for each class.
 
     Labels are class ids, or the words of `label_vocabulary`, with shape `[batch_size]` or
@@ -86,49 +65,19 @@ class MultiClassHead(Head):
                 "n_classes must be > 2; BinaryClassHead is for two. "
                 f"Received: n_classes={n_classes}"
             )
+        super().__init__(weight_column, loss_reduction, loss_fn, name)
         self._n_classes = int(n_classes)
-        self._weight_column = check_weight_column(weight_column)
         self._vocabulary = (
             None if label_vocabulary is None else LabelVocabulary(label_vocabulary, self._n_classes)
         )
-        self._loss_reduction = check_loss_reduction(loss_reduction)
-        self._loss_fn = check_loss_fn(loss_fn)
-        self._name = name
-
-    @property
-    def name(self) -> str | None:
-        """Name of the head, or None."""
-        return self._name
 
     @property
     def logits_dimension(self) -> int:
         """One logit for each class."""
         return self._n_classes
 
-    @property
-    def loss_reduction(self) -> str:
-        """One of `LossReduction`."""
-        return self._loss_reduction
-
-    def loss(
-        self,
-        labels: Any,
-        logits: Any,
-        features: Any = None,
-        mode: str | None = None,
-        regularization_losses: Sequence[Any] | None = None,
-    ) -> Any:
-        """Returns the scalar training loss; see `Head.loss`."""
-        del mode
-        with tf.name_scope("losses"):
-            logits = checked_logits(logits, self.logits_dimension)
-            label_ids = self._processed_labels(labels, logits)
-            unweighted_loss, weights = self._loss_and_weights(label_ids, logits, features)
-            return reduce_loss(
-                unweighted_loss, weights, self._loss_reduction, regularization_losses
-            )
-
-    def _processed_labels(self, labels: Any, logits: tf.Tensor) -> tf.Tensor:
+    def processed_labels(self, labels: Any, logits: tf.Tensor) -> tf.Tensor:
+        """Returns labels as class ids, `[batch_size, 1]`."""
         labels = checked_labels(labels, logits, labels_dimension=1)
         if labels.dtype.is_floating:
             raise ValueError(
@@ -137,16 +86,11 @@ class MultiClassHead(Head):
             )
         return checked_class_ids(labels, self._n_classes, self._vocabulary)
 
-    def _loss_and_weights(
-        self, label_ids: tf.Tensor, logits: tf.Tensor, features: Any
-    ) -> tuple[tf.Tensor, Any]:
-        if self._loss_fn is not None:
-            loss = call_loss_fn(self._loss_fn, label_ids, logits, features, 1, self._loss_reduction)
-        else:
-            loss = tf.nn.sparse_softmax_cross_entropy_with_logits(
-                labels=tf.squeeze(label_ids, axis=-1), logits=logits
-            )[..., tf.newaxis]
-        return loss, checked_weights(features, self._weight_column, loss)
+    def own_loss(self, labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
+        """Returns the softmax cross entropies, `[batch_size, 1]`."""
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(
+            labels=tf.squeeze(labels, axis=-1), logits=logits
+        )[..., tf.newaxis]
 
     def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[str, Any]:
         """Returns the predictions by key.
@@ -160,7 +104,6 @@ class MultiClassHead(Head):
         Raises:
             ValueError: An unknown key, or logits of another shape.
         """
-        keys = wanted(keys, _PREDICTIONS)
         with tf.name_scope("predictions"):
             logits = checked_logits(logits, self.logits_dimension)
             class_ids = tf.argmax(logits, axis=-1)[..., tf.newaxis]
@@ -174,44 +117,16 @@ class MultiClassHead(Head):
                     logits, self._n_classes, self._vocabulary
                 ),
             }
-            return {key: compute[key]() for key in keys}
+            return {key: compute[key]() for key in wanted(keys, tuple(compute))}
 
-    def metrics(self, regularization_losses: Sequence[Any] | None = None) -> dict[str, Any]:
-        """Returns fresh metrics by key; see `Head.metrics`."""
-        found = {
-            self._with_name(MetricKeys.LOSS_MEAN): metrics_lib.mean(MetricKeys.LOSS_MEAN),
-            self._with_name(MetricKeys.ACCURACY): metrics_lib.accuracy(MetricKeys.ACCURACY),
-        }
-        if regularization_losses:
-            name = MetricKeys.LOSS_REGULARIZATION
-            found[self._with_name(name)] = metrics_lib.mean(name)
-        return found
+    def own_metrics(self) -> dict[str, metrics_lib.GraphMetric]:
+        """Returns fresh metrics by name; see `WeightedHead.own_metrics`."""
+        return {MetricKeys.ACCURACY: metrics_lib.accuracy(MetricKeys.ACCURACY)}
 
-    def update_metrics(
-        self,
-        eval_metrics: dict[str, Any],
-        features: Any,
-        logits: Any,
-        labels: Any,
-        mode: str | None = None,
-        regularization_losses: Sequence[Any] | None = None,
-    ) -> dict[str, Any]:
-        """Adds a batch to the metrics and returns them; see `Head.update_metrics`."""
-        del mode
-        logits = checked_logits(logits, self.logits_dimension)
-        label_ids = self._processed_labels(labels, logits)
-        losses, weights = self._loss_and_weights(label_ids, logits, features)
+    def metric_values(self, labels: tf.Tensor, logits: tf.Tensor) -> Iterator[tuple[Any, ...]]:
+        """Yields (name of a metric, what a batch adds to it); see `WeightedHead.metric_values`."""
         class_ids = self.predictions(logits, [PredictionKeys.CLASS_IDS])[PredictionKeys.CLASS_IDS]
-        eval_metrics[self._with_name(MetricKeys.LOSS_MEAN)].update_state(
-            losses, sample_weight=weights
-        )
-        eval_metrics[self._with_name(MetricKeys.ACCURACY)].update_state(
-            label_ids, class_ids, sample_weight=weights
-        )
-        if regularization_losses:
-            key = self._with_name(MetricKeys.LOSS_REGULARIZATION)
-            eval_metrics[key].update_state(tf.add_n(list(regularization_losses)))
-        return eval_metrics
+        yield MetricKeys.ACCURACY, labels, class_ids
 
     def export_outputs(self, predictions: Mapping[str, Any]) -> dict[str, ExportOutput]:
         """Returns the classification (the default) and predict signatures."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -10,33 +10,20 @@ import tensorflow as tf
 from estimator_core.estimator_spec import DEFAULT_SERVING_SIGNATURE
 from estimator_core.export.export_outputs import ExportOutput, PredictOutput
 from estimator_core.heads import metrics as metrics_lib
-from estimator_core.heads.base import Head
-from estimator_core.heads.checks import (
-    call_loss_fn,
-    check_loss_fn,
-    check_weight_column,
-    checked_class_ids,
-    checked_labels,
-    checked_logits,
-    checked_weights,
-)
+from estimator_core.heads.checks import checked_class_ids, checked_labels, checked_logits
 from estimator_core.heads.class_predictions import (
     all_class_names,
     classification_output,
     wanted,
 )
 from estimator_core.heads.label_vocabulary import LabelVocabulary
-from estimator_core.heads.loss_reduction import (
-    LossReduction,
-    check_loss_reduction,
-    reduce_loss,
-)
+from estimator_core.heads.loss_reduction import LossReduction
+from estimator_core.heads.thresholds import check_thresholds, metrics_at, values_at
+from estimator_core.heads.weighted import WeightedHead
 from estimator_core.keys import MetricKeys, PredictionKeys, SignatureKeys
 
-_PREDICTIONS = (PredictionKeys.LOGITS, PredictionKeys.PROBABILITIES, PredictionKeys.CLASSES)
 
-
-class MultiLabelHead(Head):
+class MultiLabelHead(WeightedHead):
     """Multi-label classification: for each class on its own, whether an example belongs to it.
 
     The loss of an example is the mean of the sigmoid cross entropies of its classes. Labels are
@@ -86,56 +73,22 @@ class MultiLabelHead(Head):
             raise ValueError(
                 f"n_classes must be > 1 for multi-label classification. Received: n_classes={n_classes}"
             )
+        super().__init__(weight_column, loss_reduction, loss_fn, name)
         self._n_classes = int(n_classes)
-        self._weight_column = check_weight_column(weight_column)
-        self._thresholds = tuple(thresholds or ())
-        for threshold in self._thresholds:
-            if not 0.0 < threshold < 1.0:
-                raise ValueError(f"thresholds must be in (0, 1). Received: thresholds={thresholds}")
+        self._thresholds = check_thresholds(thresholds)
         self._vocabulary = (
             None if label_vocabulary is None else LabelVocabulary(label_vocabulary, self._n_classes)
         )
-        self._loss_reduction = check_loss_reduction(loss_reduction)
-        self._loss_fn = check_loss_fn(loss_fn)
         self._metric_classes = _metric_classes(
             classes_for_class_based_metrics, self._n_classes, label_vocabulary
         )
-        self._name = name
-
-    @property
-    def name(self) -> str | None:
-        """Name of the head, or None."""
-        return self._name
 
     @property
     def logits_dimension(self) -> int:
         """One logit for each class."""
         return self._n_classes
 
-    @property
-    def loss_reduction(self) -> str:
-        """One of `LossReduction`."""
-        return self._loss_reduction
-
-    def loss(
-        self,
-        labels: Any,
-        logits: Any,
-        features: Any = None,
-        mode: str | None = None,
-        regularization_losses: Sequence[Any] | None = None,
-    ) -> Any:
-        """Returns the scalar training loss; see `Head.loss`."""
-        del mode
-        with tf.name_scope("losses"):
-            logits = checked_logits(logits, self.logits_dimension)
-            labels = self._processed_labels(labels, logits)
-            unweighted_loss, weights = self._loss_and_weights(labels, logits, features)
-            return reduce_loss(
-                unweighted_loss, weights, self._loss_reduction, regularization_losses
-            )
-
-    def _processed_labels(self, labels: Any, logits: tf.Tensor) -> tf.Tensor:
+    def processed_labels(self, labels: Any, logits: tf.Tensor) -> tf.Tensor:
         """Returns labels as float32 `[batch_size, n_classes]` of 0 and 1."""
         if isinstance(labels, tf.RaggedTensor):
             labels = labels.to_sparse()
@@ -159,18 +112,10 @@ class MultiLabelHead(Head):
         with tf.control_dependencies([check]):
             return tf.identity(labels)
 
-    def _loss_and_weights(
-        self, labels: tf.Tensor, logits: tf.Tensor, features: Any
-    ) -> tuple[tf.Tensor, Any]:
-        if self._loss_fn is not None:
-            loss = call_loss_fn(self._loss_fn, labels, logits, features, 1, self._loss_reduction)
-        else:
-            loss = tf.reduce_mean(
-                tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits),
-                axis=-1,
-                keepdims=True,
-            )
-        return loss, checked_weights(features, self._weight_column, loss)
+    def own_loss(self, labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
+        """Returns the means of the classes' sigmoid cross entropies, `[batch_size, 1]`."""
+        losses = tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
+        return tf.reduce_mean(losses, axis=-1, keepdims=True)
 
     def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[str, Any]:
         """Returns the predictions by key.
@@ -183,7 +128,6 @@ class MultiLabelHead(Head):
         Raises:
             ValueError: An unknown key, or logits of another shape.
         """
-        keys = wanted(keys, _PREDICTIONS)
         with tf.name_scope("predictions"):
             logits = checked_logits(logits, self.logits_dimension)
             compute: dict[str, Callable[[], Any]] = {
@@ -193,73 +137,36 @@ class MultiLabelHead(Head):
                     logits, self._n_classes, self._vocabulary
                 ),
             }
-            return {key: compute[key]() for key in keys}
+            return {key: compute[key]() for key in wanted(keys, tuple(compute))}
 
-    def metrics(self, regularization_losses: Sequence[Any] | None = None) -> dict[str, Any]:
-        """Returns fresh metrics by key; see `Head.metrics`."""
+    def own_metrics(self) -> dict[str, metrics_lib.GraphMetric]:
+        """Returns fresh metrics by name; see `WeightedHead.own_metrics`."""
         found = {
-            MetricKeys.LOSS_MEAN: metrics_lib.mean(MetricKeys.LOSS_MEAN),
             MetricKeys.AUC: metrics_lib.auc(MetricKeys.AUC),
             MetricKeys.AUC_PR: metrics_lib.auc(MetricKeys.AUC_PR, curve="PR"),
+            **metrics_at(self._thresholds),
         }
-        if regularization_losses:
-            name = MetricKeys.LOSS_REGULARIZATION
-            found[name] = metrics_lib.mean(name)
-        for threshold in self._thresholds:
-            for at_threshold, metric in (
-                (MetricKeys.ACCURACY_AT_THRESHOLD, metrics_lib.accuracy),
-                (MetricKeys.PRECISION_AT_THRESHOLD, metrics_lib.precision),
-                (MetricKeys.RECALL_AT_THRESHOLD, metrics_lib.recall),
-            ):
-                name = at_threshold.format(threshold)
-                found[name] = metric(name)
         for suffix in self._metric_classes.values():
             name = f"{MetricKeys.PROBABILITY_MEAN}/{suffix}"
             found[name] = metrics_lib.mean(name)
             for key, curve in ((MetricKeys.AUC, "ROC"), (MetricKeys.AUC_PR, "PR")):
                 name = f"{key}/{suffix}"
                 found[name] = metrics_lib.auc(name, curve)
-        return {self._with_name(name): metric for name, metric in found.items()}
+        return found
 
-    def update_metrics(
-        self,
-        eval_metrics: dict[str, Any],
-        features: Any,
-        logits: Any,
-        labels: Any,
-        mode: str | None = None,
-        regularization_losses: Sequence[Any] | None = None,
-    ) -> dict[str, Any]:
-        """Adds a batch to the metrics and returns them; see `Head.update_metrics`."""
-        del mode
-        logits = checked_logits(logits, self.logits_dimension)
-        labels = self._processed_labels(labels, logits)
-        losses, weights = self._loss_and_weights(labels, logits, features)
-        probabilities = self.predictions(logits, [PredictionKeys.PROBABILITIES])[
-            PredictionKeys.PROBABILITIES
-        ]
-
-        def update(name: str, *values: Any) -> None:
-            eval_metrics[self._with_name(name)].update_state(*values, sample_weight=weights)
-
-        update(MetricKeys.LOSS_MEAN, losses)
-        update(MetricKeys.AUC, labels, probabilities)
-        update(MetricKeys.AUC_PR, labels, probabilities)
-        for threshold in self._thresholds:
-            positive = tf.cast(probabilities > threshold, tf.float32)
-            update(MetricKeys.ACCURACY_AT_THRESHOLD.format(threshold), labels, positive)
-            update(MetricKeys.PRECISION_AT_THRESHOLD.format(threshold), labels, positive)
-            update(MetricKeys.RECALL_AT_THRESHOLD.format(threshold), labels, positive)
+    def metric_values(self, labels: tf.Tensor, logits: tf.Tensor) -> Iterator[tuple[Any, ...]]:
+        """Yields (name of a metric, what a batch adds to it); see `WeightedHead.metric_values`."""
+        predictions = self.predictions(logits, [PredictionKeys.PROBABILITIES])
+        probabilities = predictions[PredictionKeys.PROBABILITIES]
+        yield MetricKeys.AUC, labels, probabilities
+        yield MetricKeys.AUC_PR, labels, probabilities
+        yield from values_at(self._thresholds, labels, probabilities)
         for class_id, suffix in self._metric_classes.items():
             of_class = probabilities[..., class_id : class_id + 1]
             labels_of_class = labels[..., class_id : class_id + 1]
-            update(f"{MetricKeys.PROBABILITY_MEAN}/{suffix}", of_class)
-            update(f"{MetricKeys.AUC}/{suffix}", labels_of_class, of_class)
-            update(f"{MetricKeys.AUC_PR}/{suffix}", labels_of_class, of_class)
-        if regularization_losses:
-            key = self._with_name(MetricKeys.LOSS_REGULARIZATION)
-            eval_metrics[key].update_state(tf.add_n(list(regularization_losses)))
-        return eval_metrics
+            yield f"{MetricKeys.PROBABILITY_MEAN}/{suffix}", of_class
+            yield f"{MetricKeys.AUC}/{suffix}", labels_of_class, of_class
+            yield f"{MetricKeys.AUC_PR}/{suffix}", labels_of_class, of_class
 
     def export_outputs(self, predictions: Mapping[str, Any]) -> dict[str, ExportOutput]:
         """Returns the classification (the default) and predict signatures."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -10,25 +10,14 @@ import tensorflow as tf
 from estimator_core.estimator_spec import DEFAULT_SERVING_SIGNATURE
 from estimator_core.export.export_outputs import ExportOutput, PredictOutput, RegressionOutput
 from estimator_core.heads import metrics as metrics_lib
-from estimator_core.heads.base import Head
-from estimator_core.heads.checks import (
-    call_loss_fn,
-    check_loss_fn,
-    check_weight_column,
-    checked_labels,
-    checked_logits,
-    checked_weights,
-)
+from estimator_core.heads.checks import checked_labels, checked_logits
 from estimator_core.heads.class_predictions import wanted
-from estimator_core.heads.loss_reduction import (
-    LossReduction,
-    check_loss_reduction,
-    reduce_loss,
-)
+from estimator_core.heads.loss_reduction import LossReduction
+from estimator_core.heads.weighted import WeightedHead
 from estimator_core.keys import MetricKeys, PredictionKeys, SignatureKeys
 
 
-class RegressionHead(Head):
+class RegressionHead(WeightedHead):
     """Regression: squared error, on one or several numbers for each example.
 
     Labels have shape `[batch_size, label_dimension]`, or `[batch_size]` for one number.
@@ -67,62 +56,27 @@ class RegressionHead(Head):
             raise ValueError(
                 f"label_dimension must be at least 1. Received: label_dimension={label_dimension}"
             )
+        super().__init__(
+            weight_column, loss_reduction, loss_fn, name, loss_dimension=int(label_dimension)
+        )
         self._label_dimension = int(label_dimension)
-        self._weight_column = check_weight_column(weight_column)
-        self._loss_reduction = check_loss_reduction(loss_reduction)
-        self._loss_fn = check_loss_fn(loss_fn)
         self._inverse_link_fn = inverse_link_fn
-        self._name = name
-
-    @property
-    def name(self) -> str | None:
-        """Name of the head, or None."""
-        return self._name
 
     @property
     def logits_dimension(self) -> int:
         """One logit for each number of a label."""
         return self._label_dimension
 
-    @property
-    def loss_reduction(self) -> str:
-        """One of `LossReduction`."""
-        return self._loss_reduction
-
-    def loss(
-        self,
-        labels: Any,
-        logits: Any,
-        features: Any = None,
-        mode: str | None = None,
-        regularization_losses: Sequence[Any] | None = None,
-    ) -> Any:
-        """Returns the scalar training loss; see `Head.loss`."""
-        del mode
-        with tf.name_scope("losses"):
-            logits = checked_logits(logits, self.logits_dimension)
-            labels = self._processed_labels(labels, logits)
-            unweighted_loss, weights = self._loss_and_weights(labels, logits, features)
-            return reduce_loss(
-                unweighted_loss, weights, self._loss_reduction, regularization_losses
-            )
-
-    def _processed_labels(self, labels: Any, logits: tf.Tensor) -> tf.Tensor:
+    def processed_labels(self, labels: Any, logits: tf.Tensor) -> tf.Tensor:
+        """Returns labels as float32 `[batch_size, label_dimension]`."""
         labels = checked_labels(labels, logits, self._label_dimension)
         if labels.dtype == tf.string:
             raise ValueError(f"Labels of a regression must be numbers. Received: labels={labels}")
         return tf.cast(labels, tf.float32)
 
-    def _loss_and_weights(
-        self, labels: tf.Tensor, logits: tf.Tensor, features: Any
-    ) -> tuple[tf.Tensor, Any]:
-        if self._loss_fn is not None:
-            loss = call_loss_fn(
-                self._loss_fn, labels, logits, features, self._label_dimension, self._loss_reduction
-            )
-        else:
-            loss = tf.math.squared_difference(labels, logits)
-        return loss, checked_weights(features, self._weight_column, loss)
+    def own_loss(self, labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
+        """Returns the squared errors, `[batch_size, label_dimension]`."""
+        return tf.math.squared_difference(labels, logits)
 
     def predictions(self, logits: Any, keys: Sequence[str] | None = None) -> dict[str, Any]:
         """Returns the predictions by key.
@@ -146,38 +100,15 @@ class RegressionHead(Head):
                 }
         return {key: found[key] for key in wanted(keys, tuple(found))}
 
-    def metrics(self, regularization_losses: Sequence[Any] | None = None) -> dict[str, Any]:
-        """Returns fresh metrics by key; see `Head.metrics`."""
-        names = [MetricKeys.LOSS_MEAN, MetricKeys.PREDICTION_MEAN, MetricKeys.LABEL_MEAN]
-        if regularization_losses:
-            names.append(MetricKeys.LOSS_REGULARIZATION)
-        return {self._with_name(name): metrics_lib.mean(name) for name in names}
+    def own_metrics(self) -> dict[str, metrics_lib.GraphMetric]:
+        """Returns fresh metrics by name; see `WeightedHead.own_metrics`."""
+        names = (MetricKeys.PREDICTION_MEAN, MetricKeys.LABEL_MEAN)
+        return {name: metrics_lib.mean(name) for name in names}
 
-    def update_metrics(
-        self,
-        eval_metrics: dict[str, Any],
-        features: Any,
-        logits: Any,
-        labels: Any,
-        mode: str | None = None,
-        regularization_losses: Sequence[Any] | None = None,
-    ) -> dict[str, Any]:
-        """Adds a batch to the metrics and returns them; see `Head.update_metrics`."""
-        del mode
-        logits = checked_logits(logits, self.logits_dimension)
-        labels = self._processed_labels(labels, logits)
-        losses, weights = self._loss_and_weights(labels, logits, features)
-        predictions = self.predictions(logits)[PredictionKeys.PREDICTIONS]
-        for name, values in (
-            (MetricKeys.LOSS_MEAN, losses),
-            (MetricKeys.PREDICTION_MEAN, predictions),
-            (MetricKeys.LABEL_MEAN, labels),
-        ):
-            eval_metrics[self._with_name(name)].update_state(values, sample_weight=weights)
-        if regularization_losses:
-            key = self._with_name(MetricKeys.LOSS_REGULARIZATION)
-            eval_metrics[key].update_state(tf.add_n(list(regularization_losses)))
-        return eval_metrics
+    def metric_values(self, labels: tf.Tensor, logits: tf.Tensor) -> Iterator[tuple[Any, ...]]:
+        """Yields (name of a metric, what a batch adds to it); see `WeightedHead.metric_values`."""
+        yield MetricKeys.PREDICTION_MEAN, self.predictions(logits)[PredictionKeys.PREDICTIONS]
+        yield MetricKeys.LABEL_MEAN, labels
 
     def export_outputs(self, predictions: Mapping[str, Any]) -> dict[str, ExportOutput]:
         """Returns the regression (the default) and predict signatures."""

@@ -18,7 +18,6 @@ from estimator_core.heads import (
     PoissonRegressionHead,
     RegressionHead,
 )
-from estimator_core.heads.checks import checked_weights
 from estimator_core.logits import linear_logit_fn_builder
 from estimator_core.mode_keys import ModeKeys
 from estimator_core.sdca.example_state import ExampleStates
@@ -174,8 +173,8 @@ def _examples(
             f"The example_id_column {sdca.example_id_column!r} must hold strings; tf.as_string makes "
             f"them of numbers. Received: {ids}"
         )
-    labels = head._processed_labels(labels, logits)  # within the package: as the head's loss does
-    weights = checked_weights(features, head._weight_column, labels)
+    labels = head.processed_labels(labels, logits)
+    weights = head.example_weights(features, labels)
     sparse, dense = features_with_weights(features, feature_columns, tf.shape(logits)[0])
     examples = Examples(
         ids=tf.reshape(ids, [-1]),

@@ -1,0 +1,45 @@
+"""Accuracy, precision and recall at thresholds: when probabilities above them count as 1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core.heads import metrics as metrics_lib
+from estimator_core.keys import MetricKeys
+
+_METRICS = {
+    MetricKeys.ACCURACY_AT_THRESHOLD: metrics_lib.accuracy,
+    MetricKeys.PRECISION_AT_THRESHOLD: metrics_lib.precision,
+    MetricKeys.RECALL_AT_THRESHOLD: metrics_lib.recall,
+}
+
+
+def check_thresholds(thresholds: Sequence[float] | None) -> tuple[float, ...]:
+    """Returns the thresholds, none for None.
+
+    Raises:
+        ValueError: One is not in (0, 1).
+    """
+    checked = tuple(thresholds or ())
+    if not all(0.0 < threshold < 1.0 for threshold in checked):
+        raise ValueError(f"thresholds must be in (0, 1). Received: thresholds={thresholds}")
+    return checked
+
+
+def metrics_at(thresholds: Sequence[float]) -> dict[str, metrics_lib.GraphMetric]:
+    """Returns fresh metrics by name, three for each threshold."""
+    names = {key.format(at): metric for at in thresholds for key, metric in _METRICS.items()}
+    return {name: metric(name) for name, metric in names.items()}
+
+
+def values_at(
+    thresholds: Sequence[float], labels: tf.Tensor, probabilities: tf.Tensor
+) -> Iterator[tuple[Any, ...]]:
+    """Yields (name, labels, predictions) for each of `metrics_at`: what a batch adds to it."""
+    for threshold in thresholds:
+        positive = tf.cast(probabilities > threshold, tf.float32)
+        for key in _METRICS:
+            yield key.format(threshold), labels, positive

@@ -1,0 +1,150 @@
+"""WeightedHead: what the heads have in common that weigh a loss for each example."""
+
+from __future__ import annotations
+
+import abc
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core.heads import metrics as metrics_lib
+from estimator_core.heads.base import Head
+from estimator_core.heads.checks import (
+    call_loss_fn,
+    check_loss_fn,
+    check_weight_column,
+    checked_logits,
+    checked_weights,
+)
+from estimator_core.heads.loss_reduction import check_loss_reduction, reduce_loss
+from estimator_core.keys import MetricKeys
+
+
+class WeightedHead(Head):
+    """A head with a loss for each example, weighted and reduced to one number.
+
+    A subclass says how labels are read, what their loss is, and what is measured beside it.
+
+    Args:
+        weight_column: Feature name or `tf.feature_column.numeric_column` of example weights; None
+            weighs all examples the same.
+        loss_reduction: One of `LossReduction`.
+        loss_fn: What the user gave to replace `own_loss`, or None.
+        name: Appended to metric keys and summary tags as "/<name>"; None appends nothing.
+        loss_dimension: How many losses an example has.
+
+    Raises:
+        TypeError: `weight_column` or `loss_fn` is something else.
+        ValueError: An unknown `loss_reduction`, or a `loss_fn` of other arguments.
+    """
+
+    def __init__(
+        self,
+        weight_column: Any,
+        loss_reduction: str,
+        loss_fn: Callable[..., Any] | None,
+        name: str | None,
+        loss_dimension: int = 1,
+    ):
+        self._weight_column = check_weight_column(weight_column)
+        self._loss_reduction = check_loss_reduction(loss_reduction)
+        self._loss_fn = check_loss_fn(loss_fn)
+        self._name = name
+        self._loss_dimension = loss_dimension
+
+    @property
+    def name(self) -> str | None:
+        """Name of the head, or None."""
+        return self._name
+
+    @property
+    def loss_reduction(self) -> str:
+        """One of `LossReduction`."""
+        return self._loss_reduction
+
+    @abc.abstractmethod
+    def processed_labels(self, labels: Any, logits: tf.Tensor) -> tf.Tensor:
+        """Returns labels as numbers, `[batch_size, any]`, once they are checked.
+
+        Args:
+            labels: Labels of the batch, as `input_fn` gave them.
+            logits: `[batch_size, logits_dimension]`.
+        """
+
+    @abc.abstractmethod
+    def own_loss(self, labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
+        """Returns the losses of processed labels, `[batch_size, loss_dimension]`."""
+
+    @abc.abstractmethod
+    def own_metrics(self) -> dict[str, metrics_lib.GraphMetric]:
+        """Returns fresh metrics by name, without those of the loss and the regularization."""
+
+    @abc.abstractmethod
+    def metric_values(self, labels: tf.Tensor, logits: tf.Tensor) -> Iterator[tuple[Any, ...]]:
+        """Yields (name, *values) for each of `own_metrics`: what a batch adds to it.
+
+        Args:
+            labels: Processed labels.
+            logits: `[batch_size, logits_dimension]`.
+        """
+
+    def example_weights(self, features: Any, values: tf.Tensor) -> Any:
+        """Returns the weights of `values`, `[batch_size, any]`; see `checked_weights`."""
+        return checked_weights(features, self._weight_column, values)
+
+    def loss(
+        self,
+        labels: Any,
+        logits: Any,
+        features: Any = None,
+        mode: str | None = None,
+        regularization_losses: Sequence[Any] | None = None,
+    ) -> Any:
+        """Returns the scalar training loss; see `Head.loss`."""
+        del mode
+        with tf.name_scope("losses"):
+            logits = checked_logits(logits, self.logits_dimension)
+            labels = self.processed_labels(labels, logits)
+            losses = self._losses(labels, logits, features)
+            weights = self.example_weights(features, losses)
+            return reduce_loss(losses, weights, self._loss_reduction, regularization_losses)
+
+    def _losses(self, labels: tf.Tensor, logits: tf.Tensor, features: Any) -> tf.Tensor:
+        if self._loss_fn is None:
+            return self.own_loss(labels, logits)
+        return call_loss_fn(
+            self._loss_fn, labels, logits, features, self._loss_dimension, self._loss_reduction
+        )
+
+    def metrics(self, regularization_losses: Sequence[Any] | None = None) -> dict[str, Any]:
+        """Returns fresh metrics by key; see `Head.metrics`."""
+        found = {MetricKeys.LOSS_MEAN: metrics_lib.mean(MetricKeys.LOSS_MEAN), **self.own_metrics()}
+        if regularization_losses:
+            name = MetricKeys.LOSS_REGULARIZATION
+            found[name] = metrics_lib.mean(name)
+        return {self._with_name(name): metric for name, metric in found.items()}
+
+    def update_metrics(
+        self,
+        eval_metrics: dict[str, Any],
+        features: Any,
+        logits: Any,
+        labels: Any,
+        mode: str | None = None,
+        regularization_losses: Sequence[Any] | None = None,
+    ) -> dict[str, Any]:
+        """Adds a batch to the metrics and returns them; see `Head.update_metrics`."""
+        del mode
+        logits = checked_logits(logits, self.logits_dimension)
+        labels = self.processed_labels(labels, logits)
+        losses = self._losses(labels, logits, features)
+        weights = self.example_weights(features, losses)
+        loss_mean = (MetricKeys.LOSS_MEAN, losses)
+        for name, *values in itertools.chain([loss_mean], self.metric_values(labels, logits)):
+            eval_metrics[self._with_name(name)].update_state(*values, sample_weight=weights)
+        if regularization_losses:
+            key = self._with_name(MetricKeys.LOSS_REGULARIZATION)
+            eval_metrics[key].update_state(tf.add_n(list(regularization_losses)))
+        return eval_metrics
