@@ -24,8 +24,8 @@ def add_loss_summary(loss: Any) -> None:
 def write_evaluation(eval_dir: str, results: Mapping[str, Any], global_step: int) -> None:
     """Writes the results of one evaluation as an event of `eval_dir`, and logs them.
 
-    Scalars become scalar summaries, byte strings are taken for serialized `Summary` protos, and
-    what is neither is left out with a warning.
+    Scalars become scalar summaries, arrays tensors; byte strings are taken for serialized `Summary`
+    protos. What is none of these is left out with a warning.
 
     Args:
         eval_dir: Directory of the event file.
@@ -40,11 +40,8 @@ def write_evaluation(eval_dir: str, results: Mapping[str, Any], global_step: int
             continue
         if isinstance(value, (bytes, str)):
             _merge_serialized(proto, name, value)
-        elif np.ndim(value) == 0:
-            proto.value.add(tag=name, simple_value=float(value))
         else:
-            tensor = tf.make_tensor_proto(value)
-            proto.value.add(tag=name, tensor=tensor)
+            _add_numbers(proto, name, value)
     _write_event(eval_dir, proto, global_step)
 
 
@@ -88,6 +85,18 @@ def _write_event(directory: str, proto: Any, global_step: int) -> None:
         writer = tf1.summary.FileWriterCache.get(directory)
     writer.add_summary(proto, global_step)
     writer.flush()
+
+
+def _add_numbers(proto: Any, name: str, value: Any) -> None:
+    try:
+        if np.ndim(value) == 0:
+            entry = {"simple_value": float(value)}
+        else:
+            entry = {"tensor": tf.make_tensor_proto(value)}
+    except (TypeError, ValueError):
+        logger.warning("Skipping summary for %s, it is neither scalar nor array: %r", name, value)
+        return
+    proto.value.add(tag=name, **entry)
 
 
 def _merge_serialized(proto: Any, name: str, value: bytes | str) -> None:

@@ -21,7 +21,8 @@ class WarmStartSettings(NamedTuple):
     Args:
         ckpt_to_initialize_from: Checkpoint file, or a directory whose newest checkpoint is taken.
         vars_to_warm_start: Regular expression over the names of trainable variables, a list of such
-            expressions over all variables, or None for variables with a vocabulary only.
+            expressions over all variables, a list of variables, or None for variables with a
+            vocabulary only.
         var_name_to_vocab_info: Variable name to `VocabInfo`, when a vocabulary has changed.
         var_name_to_prev_var_name: Variable name to its name in the checkpoint, when it has changed.
 
@@ -35,11 +36,14 @@ class WarmStartSettings(NamedTuple):
 
 
 def settings_from(
-    warm_start_from: str | os.PathLike[str] | WarmStartSettings | None,
+    warm_start_from: str | bytes | os.PathLike[str] | WarmStartSettings | None,
 ) -> WarmStartSettings | None:
     """Returns the settings that an Estimator's `warm_start_from` stands for.
 
-    A directory that holds a SavedModel stands for the variables of that model.
+    Args:
+        warm_start_from: `WarmStartSettings`, None, or a path: of a checkpoint, of a directory whose
+            newest checkpoint is taken, or of a SavedModel, which stands for its variables. Paths may be
+            bytes, as `export_saved_model` returns them.
 
     Raises:
         ValueError: It is neither a path nor `WarmStartSettings`.

@@ -12,6 +12,7 @@ from estimator_core.estimator import Estimator
 from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.logs import logger
 from estimator_core.mode_keys import ModeKeys
+from estimator_core.predictor import Predictor
 from estimator_core.tpu import one_replica
 from estimator_core.tpu.examples_per_second_hook import ExamplesPerSecondHook
 from estimator_core.tpu.experimental.embedding_config_spec import EmbeddingConfigSpec
@@ -52,7 +53,8 @@ class TPUEstimator(Estimator):
         train_batch_size: Examples of one training step on all cores together; needed on a TPU.
         eval_batch_size: The same for evaluation; None leaves "batch_size" out of `params`.
         predict_batch_size: The same for prediction.
-        batch_axis: For features and labels, the dimension along which a batch is split; a TPU's.
+        batch_axis: For features and labels, the dimension along which a batch is split. Training on a
+            TPU alone would read it, so it is not checked, as in 2.15.
         eval_on_tpu: False evaluates on this machine even with `use_tpu=True`.
         export_to_tpu: Whether exports have a graph with the tags "serve" and "tpu"; not yet: the log
             says that it is left out.
@@ -122,7 +124,6 @@ class TPUEstimator(Estimator):
         self._eval_on_tpu = eval_on_tpu
         self._export_to_tpu = export_to_tpu
         self._export_to_cpu = export_to_cpu
-        self._export_version = int(export_saved_model_api_version)
         # Speed is logged by a hook of our own, which counts examples as well.
         self._log_every_n_steps = _log_every_n_steps(config)
         super().__init__(
@@ -230,6 +231,22 @@ class TPUEstimator(Estimator):
             input_fn, predict_keys, hooks, checkpoint_path, yield_single_examples
         )
         logger.info("prediction_loop marked as finished")
+
+    def predictor(
+        self, serving_input_receiver_fn: Callable[[], Any], checkpoint_path: str | None = None
+    ) -> Predictor:
+        """Returns a function from feature values to predictions; see `Estimator.predictor`.
+
+        Args:
+            serving_input_receiver_fn: As in `export_saved_model`; says what values are taken.
+            checkpoint_path: Checkpoint to predict with; None takes the newest one at each call.
+
+        Raises:
+            ValueError: There is no checkpoint.
+            RuntimeError: `use_tpu` is True.
+        """
+        self._check_runs_here(ModeKeys.PREDICT)
+        return super().predictor(serving_input_receiver_fn, checkpoint_path)
 
     def experimental_export_all_saved_models(
         self,

@@ -1,0 +1,18 @@
+import numpy as np
+import pytest
+
+from estimator_core import summaries
+from tests.oracle import observe
+
+
+@pytest.mark.parametrize("value", [object(), np.array([object()]), [[1.0], [2.0, 3.0]]])
+def test_what_is_neither_scalar_nor_array_is_left_out(tmp_path, caplog, value):
+    results = {"auc": np.float32(0.5), "odd": value, "curve": np.array([1.0, 2.0])}
+    summaries.write_evaluation(str(tmp_path), results, 7)
+    assert "Skipping summary for odd" in caplog.text
+    written = [
+        (event.step, value.tag, value.WhichOneof("value"))
+        for event in observe.events_of(str(tmp_path))
+        for value in event.summary.value
+    ]
+    assert written == [(7, "auc", "simple_value"), (7, "curve", "tensor")]
