@@ -47,11 +47,12 @@ class RunConfig:
         log_step_count_steps: Steps between two log lines of loss and steps per second; None: never.
         train_distribute: `tf.distribute.Strategy` for training; None is a single device.
         device_fn: Function from an `Operation` to its device; None is TensorFlow's placement.
-        protocol: Protocol of the servers, "grpc" when None.
+        protocol: Protocol of the servers; not used yet, for everything runs in this process.
         eval_distribute: `tf.distribute.Strategy` for evaluation.
         experimental_distribute: Distribution settings for training and evaluation together.
-        experimental_max_worker_delay_secs: Longest wait of a worker for the others to start.
-        session_creation_timeout_secs: Longest wait for a session, in seconds.
+        experimental_max_worker_delay_secs: Longest wait of a worker for the others to start; not used
+            yet, likewise.
+        session_creation_timeout_secs: Longest wait for a session, in seconds; not used yet, likewise.
         checkpoint_save_graph_def: Whether `graph.pbtxt` and the `.meta` files are written.
 
     Raises:
