@@ -99,6 +99,12 @@ def from_environment(environ: Mapping[str, str] | None = None) -> Cluster:
     if not isinstance(config, dict):
         raise ValueError(f"TF_CONFIG must be a JSON object. Received: {text!r}")
 
+    for key in ("session_master", "eval_session_master"):
+        if config.get(key):
+            raise ValueError(
+                f"TF_CONFIG's `{key}` is not supported: sessions are opened in this process. Leave it "
+                f"out. Received: {key}={config[key]!r}"
+            )
     task = config.get("task") or {}
     tasks = {kind: _addresses(kind, value) for kind, value in (config.get("cluster") or {}).items()}
     model_dir = config.get("model_dir")
@@ -117,11 +123,12 @@ def from_environment(environ: Mapping[str, str] | None = None) -> Cluster:
             )
         return Cluster({}, task_type, task_id, model_dir=model_dir, service=service)
 
-    task_type, task_id = task.get("type"), _task_index(task)
-    if task_type is None:
-        raise ValueError(
-            f"TF_CONFIG with a `cluster` must name this task's `type`. Received: {text!r}"
-        )
+    for key in ("type", "index"):
+        if task.get(key) is None:
+            raise ValueError(
+                f"TF_CONFIG with a `cluster` must name this task's `{key}`. Received: {text!r}"
+            )
+    task_type, task_id = task["type"], _task_index(task)
     if task_type not in TASK_TYPES:
         raise ValueError(f"Task type must be one of {TASK_TYPES}. Received: type={task_type!r}")
     if CHIEF not in tasks and MASTER not in tasks:
@@ -133,14 +140,16 @@ def from_environment(environ: Mapping[str, str] | None = None) -> Cluster:
             raise ValueError(
                 f"There must be exactly one {kind!r} task. Received: {list(tasks[kind])}"
             )
-    if task_type == EVALUATOR:
-        return Cluster(tasks, task_type, task_id, model_dir=model_dir, service=service)
+    if task_type == EVALUATOR:  # works on its own, on what the others save
+        return Cluster({}, task_type, task_id, model_dir=model_dir, service=service)
     if task_id >= len(tasks.get(task_type, ())):
         raise ValueError(
             f"TF_CONFIG's `cluster` has no {task_type!r} task with index {task_id}. "
             f"Received: { ({kind: list(value) for kind, value in tasks.items()}) }"
         )
     address = tasks[task_type][task_id]
+    if sum(map(len, tasks.values())) == 1:
+        return Cluster(tasks, task_type, task_id, "", model_dir, service)
     protocol = config.get("rpc_layer", "grpc")
     master = f"{protocol}://{address}" if protocol else address
     return Cluster(tasks, task_type, task_id, master, model_dir, service)

@@ -69,6 +69,7 @@ class Estimator:
         self._model_fn = model_fn
         self._params = copy.deepcopy({} if params is None else params)
         self._config = config_with_model_dir(config, model_dir)
+        self._model_dir = self._config.model_dir or ""  # subclasses of tf.estimator's time read it
         self._warm_start_settings = warm_start.settings_from(warm_start_from)
         self._graphs = ModelGraphs(model_fn, self._params, self._config, self._warm_start_settings)
         logger.info("Using config: %s", self._config)
@@ -76,7 +77,7 @@ class Estimator:
     @property
     def model_dir(self) -> str:
         """Directory of checkpoints, summaries and exports."""
-        return self._config.model_dir or ""
+        return self._model_dir
 
     @property
     def config(self) -> RunConfig:
@@ -239,8 +240,9 @@ class Estimator:
         def fetches(spec: EstimatorSpec) -> Any:
             return selected_predictions(spec.predictions, predict_keys)
 
-        program = self._graphs.program(ModeKeys.PREDICT, input_fn, checkpoint_path, hooks, fetches)
-        program.fetches = fetches(program.spec)
+        program = self._graphs.program(
+            ModeKeys.PREDICT, input_fn, checkpoint_path, hooks, fetches, predict_keys
+        )
         if program.inputs.is_endless:
             logger.warning(
                 "Input graph does not use tf.data.Dataset or contain a QueueRunner. "

@@ -11,8 +11,11 @@ from __future__ import annotations
 import collections
 import contextlib
 import functools
+import importlib
+import os
+import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import keras
@@ -23,6 +26,7 @@ from keras.src.backend.common.stateless_scope import in_stateless_scope
 
 from estimator_core import keras_optimizers, tf1
 
+_RANDOM_STATE = "seed_generator_state"
 _NAME_COUNTS = "object_name_uids"
 _UPDATE_PREFIXES = ("Assign", "ResourceScatter", "ResourceApply", "ResourceSparseApply")
 
@@ -44,7 +48,7 @@ class SideEffects:
     def updates(self, variables: Iterable[Any] | None = None) -> list[tf.Operation]:
         """Returns the operations of the default graph that update `variables`.
 
-        Initializers do not count, nor does what a function does when it is called.
+        Initializers do not count, nor does what a saver restores or a function does when called.
 
         Args:
             variables: Keras or TensorFlow variables; None takes all that were made.
@@ -61,7 +65,16 @@ class SideEffects:
             and operation.inputs
             and operation.inputs[0].name in handles
             and operation is not handles[operation.inputs[0].name]
+            and not _restores(operation)
         ]
+
+
+def _restores(update: tf.Operation) -> bool:
+    """Returns whether an update is that of a saver, which model_fn may have made."""
+    source = update.inputs[-1].op
+    while source.type in ("Identity", "Reshape"):
+        source = source.inputs[0].op
+    return source.type == "RestoreV2"
 
 
 class _Active(threading.local):
@@ -83,6 +96,8 @@ def collected_side_effects(inputs: Any = ()) -> Iterator[SideEffects]:
             before they are there: else a counter would count the attempt to read past the end.
     """
     _watch_keras()
+    if "tf_keras" in sys.modules or os.environ.get("TF_USE_LEGACY_KERAS") in ("1", "true", "True"):
+        _watch_tf_keras()
     effects = SideEffects(tf.nest.flatten(inputs, expand_composites=True))
     _active.stack.append(effects)
     try:
@@ -113,7 +128,7 @@ def _watch_keras() -> None:
     """Makes Keras 3 report to the collections going on; without any, it behaves as ever."""
     make_variable = keras.Variable.__init__
     assign_value = keras.Variable.assign
-    update_variables = keras.optimizers.Optimizer.apply_gradients
+    make_optimizer = keras.optimizers.Optimizer.__init__
 
     @functools.wraps(make_variable)
     def variable_init(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -121,6 +136,8 @@ def _watch_keras() -> None:
             make_variable(self, *args, **kwargs)
         if _in_plain_graph() and not in_stateless_scope():
             _keep_replicas_together(self.value)
+            if is_random_state(self):  # no part of the model: tf.estimator's checkpoints have none
+                make_local([self])
         for effects in _active.stack:
             effects.variables.append(self)
 
@@ -131,18 +148,48 @@ def _watch_keras() -> None:
         with tf.control_dependencies([*_active.stack[-1].inputs, *_uses_so_far(self)]):
             return assign_value(self, value)
 
+    @functools.wraps(make_optimizer)
+    def optimizer_init(self: Any, learning_rate: Any, *args: Any, **kwargs: Any) -> None:
+        if tf.is_symbolic_tensor(
+            learning_rate
+        ):  # calculated in a graph, as by tf.compat.v1's decays
+            make_optimizer(self, lambda: learning_rate, *args, **kwargs)
+        else:
+            make_optimizer(self, learning_rate, *args, **kwargs)
+
+    keras.Variable.__init__ = variable_init
+    keras.Variable.assign = assign
+    keras.optimizers.Optimizer.__init__ = optimizer_init
+    keras.optimizers.Optimizer.apply_gradients = _as_operation(
+        keras.optimizers.Optimizer.apply_gradients
+    )
+
+
+@functools.cache
+def _watch_tf_keras() -> None:
+    """Makes the newer optimizers of tf_keras, which update as a side effect too, return an operation."""
+    optimizer_class = importlib.import_module("tf_keras").optimizers.Optimizer
+    optimizer_class.apply_gradients = _as_operation(optimizer_class.apply_gradients)
+
+
+def _as_operation(update_variables: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns an optimizer's `apply_gradients` that returns an operation in a model_fn."""
+
     @functools.wraps(update_variables)
-    def apply_gradients(self: Any, grads_and_vars: Any, **kwargs: Any) -> Any:
+    def apply_gradients(self: Any, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
         if not _in_plain_graph():
-            return update_variables(self, grads_and_vars, **kwargs)
+            return update_variables(self, grads_and_vars, *args, **kwargs)
         update = keras_optimizers.apply_gradients(self, list(grads_and_vars))
         for effects in _active.stack:
             effects.applied_gradients.append(update)
         return update
 
-    keras.Variable.__init__ = variable_init
-    keras.Variable.assign = assign
-    keras.optimizers.Optimizer.apply_gradients = apply_gradients
+    return apply_gradients
+
+
+def is_random_state(variable: Any) -> bool:
+    """Returns whether a Keras variable is the state of a `keras.random.SeedGenerator`."""
+    return variable.name == _RANDOM_STATE
 
 
 def _in_plain_graph() -> bool:
@@ -223,12 +270,21 @@ def make_local(variables: Iterable[Any]) -> None:
     Args:
         variables: Keras or TensorFlow variables of the default graph.
     """
-    not_local = tf1.get_collection_ref(tf1.GraphKeys.GLOBAL_VARIABLES)
-    local = tf1.get_collection_ref(tf1.GraphKeys.LOCAL_VARIABLES)
+    _move(variables, tf1.GraphKeys.GLOBAL_VARIABLES, tf1.GraphKeys.LOCAL_VARIABLES)
+
+
+def make_random_state_global(variables: Iterable[Any]) -> None:
+    """Makes states of random numbers among the variables global ones, to be loaded and saved."""
+    states = filter(is_random_state, variables)
+    _move(states, tf1.GraphKeys.LOCAL_VARIABLES, tf1.GraphKeys.GLOBAL_VARIABLES)
+
+
+def _move(variables: Iterable[Any], source: str, target: str) -> None:
+    before, after = tf1.get_collection_ref(source), tf1.get_collection_ref(target)
     for variable in map(keras_optimizers.tf_variable, variables):
-        not_local[:] = [other for other in not_local if other is not variable]
-        if not any(other is variable for other in local):
-            local.append(variable)
+        before[:] = [other for other in before if other is not variable]
+        if not any(other is variable for other in after):
+            after.append(variable)
 
 
 def load_value(variable: Any, value: Any, session: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -16,7 +16,6 @@ from estimator_core.logs import logger
 from estimator_core.mode_keys import ModeKeys
 
 _MODEL_FN_ARGS = ("features", "labels", "mode", "params", "config")
-_RANDOM_STATE = "seed_generator_state"  # what a keras.random.SeedGenerator calls its variable
 
 
 def arg_names(function: Callable[..., Any]) -> tuple[str, ...]:
@@ -24,15 +23,21 @@ def arg_names(function: Callable[..., Any]) -> tuple[str, ...]:
     bound: set[str] = set()
     while isinstance(function, functools.partial):
         bound |= set(function.keywords)
-        signature = list(inspect.signature(function.func).parameters)
-        bound |= set(signature[: len(function.args)])
+        bound |= set(list(_parameters(function.func))[: len(function.args)])
         function = function.func
-    parameters = inspect.signature(function).parameters.values()
     return tuple(
         p.name
-        for p in parameters
+        for p in _parameters(function).values()
         if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name not in bound
     )
+
+
+def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """Returns the parameters of a function; those of the one it wraps, when it passes all on to that."""
+    own = inspect.signature(function, follow_wrapped=False).parameters
+    if any(parameter.kind == parameter.VAR_KEYWORD for parameter in own.values()):
+        return inspect.signature(function).parameters
+    return own
 
 
 def check_model_fn(model_fn: Callable[..., Any], params: Any) -> None:
@@ -57,7 +62,7 @@ def check_model_fn(model_fn: Callable[..., Any], params: Any) -> None:
         )
     required = [
         name
-        for name, p in inspect.signature(model_fn).parameters.items()
+        for name, p in _parameters(model_fn).items()
         if p.default is p.empty and name in names and name not in _MODEL_FN_ARGS
     ]
     if required:
@@ -108,8 +113,7 @@ def _with_keras_effects(spec: EstimatorSpec, effects: keras_graph.SideEffects) -
     if spec.mode == ModeKeys.TRAIN:
         updates = [*effects.updates(), *effects.applied_gradients]
         return spec._replace(train_op=tf.group(spec.train_op, *updates)) if updates else spec
-    states = [variable for variable in effects.variables if variable.name == _RANDOM_STATE]
-    draws = effects.updates(states)
+    draws = effects.updates(filter(keras_graph.is_random_state, effects.variables))
     return _after(draws, spec) if draws else spec
 
 

@@ -23,6 +23,7 @@ from estimator_core.execution.programs import (
 from estimator_core.execution.select import select_execution
 from estimator_core.mode_keys import ModeKeys
 from estimator_core.run_config import RunConfig
+from estimator_core.surroundings import surroundings_of
 
 _LOSS = "loss"
 
@@ -108,8 +109,11 @@ class ModelGraphs:
         checkpoint_path: str | None,
         hooks: Sequence[Any],
         fetches: Callable[[EstimatorSpec], Any],
+        fetches_key: Any = None,
     ) -> Program:
         """Returns the program of `mode` over `input_fn`: the kept one, if it has the same input.
+
+        What model_fn names outside of itself must be the same, too.
 
         `input_fn` is called each time, so what it builds is never stale. A program is kept for the
         next time when it starts from a checkpoint and no hook may want to add to its graph.
@@ -120,11 +124,15 @@ class ModelGraphs:
             checkpoint_path: What variables are restored from; None initializes them.
             hooks: The caller's `SessionRunHook`s.
             fetches: Function from the spec to what the mode reads from the graph.
+            fetches_key: What tells these fetches from others of the same mode, by its `repr`.
         """
         execution = select_execution(self._config, mode)
         with self.new(execution) as graph:
             inputs = self.inputs(execution, input_fn, mode)
-            fingerprint = None if hooks or checkpoint_path is None else fingerprint_of(graph)
+            fingerprint = None
+            if checkpoint_path is not None and not hooks:
+                other = (fetches_key, surroundings_of(self._model_fn))
+                fingerprint = fingerprint_of(graph, inputs, other)
             program = self._kept.take(mode, fingerprint)
             if program is None:
                 spec = self.spec(execution, inputs, mode)

@@ -44,7 +44,6 @@ class Predictor:
             spec,
             Inputs(None, None),
             spec.predictions,
-            keeps_session=True,
         )
         self._session: Any = None
         self._lock = threading.Lock()
@@ -65,7 +64,7 @@ class Predictor:
                 is of another model.
         """
         feeds = self._feeds(values)
-        with self._lock:  # several threads may ask; one of them restores
+        with self._lock:
             session = self._session_of(self._checkpoint_path())
         return session.run(self._program.fetches, feeds)
 
@@ -73,6 +72,7 @@ class Predictor:
         if checkpoint_path is None:
             raise ValueError("There is no checkpoint any more to predict with. Received: None")
         if self._session is None or checkpoint_path != self._program.checkpoint_path:
+            # What other threads ask the last session goes on; it is freed with the last answer.
             with self._program.graph.as_default():
                 loops.check_checkpoint(self._program.spec, checkpoint_path)
                 self._program.checkpoint_path = checkpoint_path
@@ -81,8 +81,10 @@ class Predictor:
 
     def close(self) -> None:
         """Closes the session; a further call opens one."""
-        self._program.release()
-        self._session = None
+        with self._lock:
+            session, self._session = self._session, None
+        if session is not None:
+            session.close()
 
     def __enter__(self) -> Predictor:
         return self

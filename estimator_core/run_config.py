@@ -113,6 +113,11 @@ class RunConfig:
             value = getattr(self, name)
             if value is not None and value < 0:
                 raise ValueError(f"{name} must not be negative. Received: {name}={value}")
+        if self.log_step_count_steps == 0:
+            raise ValueError(
+                "log_step_count_steps must be above 0, or None to log nothing. Received: "
+                "log_step_count_steps=0"
+            )
         if self.keep_checkpoint_every_n_hours <= 0 or self.session_creation_timeout_secs <= 0:
             raise ValueError(
                 "keep_checkpoint_every_n_hours and session_creation_timeout_secs must be above 0. "

@@ -19,17 +19,20 @@ environment() {
     # pyenv, where there is one, hides all Pythons but that of .python-version.
     PYENV_VERSION=$(pyenv latest "$1" 2>/dev/null || true) \
       "$uv" venv --quiet --clear --python "$1" "$folder"
+    # Without this project's configuration, whose overrides would choose the TensorFlow.
     # shellcheck disable=SC2086  # a list of words
-    "$uv" pip install --quiet --python "$folder/bin/python" \
+    "$uv" pip install --quiet --no-config --python "$folder/bin/python" \
       "tensorflow==$2.*" "tf-keras==$2.*" $packages
     echo "$packages" > "$folder/.complete"
   fi
-  "$folder/bin/python" - <<'PYTHON'
+  "$folder/bin/python" - "$2" <<'PYTHON'
 import importlib.metadata, importlib.util, sys
 present = [name for name in ("apache_beam", "kfp", "tfx") if importlib.util.find_spec(name)]
 if present:
     sys.exit(f"test-matrix: {sys.prefix} must not hold {present}: delete it")
 versions = {name: importlib.metadata.version(name) for name in ("tensorflow", "keras", "numpy")}
+if not versions["tensorflow"].startswith(sys.argv[1] + "."):
+    sys.exit(f"test-matrix: {sys.prefix} must hold TensorFlow {sys.argv[1]}, not {versions['tensorflow']}")
 print("test-matrix: Python", sys.version.split()[0], *(" ".join(item) for item in versions.items()))
 PYTHON
 }

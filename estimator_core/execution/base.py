@@ -52,8 +52,13 @@ class Execution(abc.ABC):
         """Returns the context in which the whole graph is built."""
 
     @abc.abstractmethod
-    def make_inputs(self, input_fn: Callable[[], Any], mode: str) -> Inputs:
-        """Returns the inputs that `input_fn`, called within the graph, provides."""
+    def make_inputs(self, input_fn: Callable[..., Any], mode: str) -> Inputs:
+        """Returns the inputs that `input_fn`, called within the graph, provides.
+
+        Args:
+            input_fn: Function without arguments, or of the `tf.distribute.InputContext`.
+            mode: One of `ModeKeys`; for prediction the labels are left out.
+        """
 
     @abc.abstractmethod
     def call_model_fn(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -57,14 +58,23 @@ def train(
     Raises:
         ValueError: There are listeners, but no checkpoints are saved.
     """
+    tf1.add_to_collection(tf1.GraphKeys.LOSSES, spec.loss)  # where hooks look for it
     summaries.add_loss_summary(spec.loss)
     progress = ProgressHook(spec.loss, config.log_step_count_steps)
-    hooks = _train_hooks(execution, spec, inputs, config, hooks, saving_listeners, progress)
+    hooks, savers = _train_hooks(execution, spec, inputs, config, hooks, progress)
+    if saving_listeners and execution.is_chief and not savers:
+        raise ValueError(
+            "There should be a CheckpointSaverHook to use saving_listeners: set RunConfig's "
+            "save_checkpoints_steps or save_checkpoints_secs."
+        )
     loss = None
     input_ended = False
     check_checkpoint(spec, tf.train.latest_checkpoint(config.model_dir))
     creator = execution.session_creator(spec.scaffold, checkpoint_dir=config.model_dir)
-    with tf1.train.MonitoredSession(session_creator=creator, hooks=hooks) as session:
+    with (
+        _listening(savers[:1], saving_listeners),
+        tf1.train.MonitoredSession(session_creator=creator, hooks=hooks) as session,
+    ):
         try:
             while not session.should_stop():
                 _, loss = session.run([spec.train_op, spec.loss])
@@ -99,10 +109,9 @@ def _train_hooks(
     inputs: Inputs,
     config: RunConfig,
     hooks: Sequence[Any],
-    saving_listeners: Sequence[Any],
     progress: ProgressHook,
-) -> list[Any]:
-    """Returns all hooks in the order in which they see a step.
+) -> tuple[list[Any], list[Any]]:
+    """Returns all hooks in the order in which they see a step, and those that save checkpoints.
 
     The order is tf.estimator's: the checkpoint is saved, and its listeners are called, before the
     caller's hooks see the step. But the loss is checked first of all, so that a NaN never replaces
@@ -112,8 +121,9 @@ def _train_hooks(
     first = [NanLossHook(spec.loss), *inputs.hooks, *prepare]
     last = [*hooks, *(hook for hook in spec.training_hooks if hook not in prepare), progress]
     if not execution.is_chief:
-        return [*first, *last]
-    _ensure_saver(config)
+        return [*first, *last], []
+    if spec.scaffold.saver is None:
+        _ensure_saver(config)
     savers = [
         hook
         for hook in (*hooks, *spec.training_hooks, *spec.training_chief_hooks)
@@ -132,14 +142,6 @@ def _train_hooks(
             )
         ]
         chief.insert(0, savers[0])
-    if saving_listeners:
-        if not savers:
-            raise ValueError(
-                "There should be a CheckpointSaverHook to use saving_listeners: set RunConfig's "
-                "save_checkpoints_steps or save_checkpoints_secs."
-            )
-        # A saver hook that the user made takes no more listeners through its public interface.
-        savers[0]._listeners.extend(saving_listeners)
     if config.log_step_count_steps:
         chief.append(
             tf1.train.StepCounterHook(
@@ -154,7 +156,23 @@ def _train_hooks(
                 scaffold=spec.scaffold,
             )
         )
-    return [*first, *chief, *last]
+    return [*first, *chief, *last], savers
+
+
+@contextlib.contextmanager
+def _listening(savers: Sequence[Any], listeners: Sequence[Any]) -> Iterator[None]:
+    """Has the saver hooks call the listeners for as long as the context lasts.
+
+    A hook that the user made takes no more listeners through its public interface.
+    """
+    before = [list(saver._listeners) for saver in savers]
+    for saver in savers:
+        saver._listeners.extend(one for one in listeners if one not in saver._listeners)
+    try:
+        yield
+    finally:
+        for saver, own in zip(savers, before, strict=True):
+            saver._listeners[:] = own
 
 
 def _ensure_saver(config: RunConfig) -> None:

@@ -107,26 +107,36 @@ class KeptPrograms:
             self._programs.popitem()[1].release()
 
 
-def fingerprint_of(graph: tf.Graph) -> bytes | None:
-    """Returns what tells the graph of one input pipeline from that of another.
+def fingerprint_of(graph: tf.Graph, inputs: Inputs, other: Any = None) -> bytes | None:
+    """Returns what tells a program, when only its input is built, from those with another input.
 
     None when it can't be run twice: queues stay closed once a session has ended.
+
+    Args:
+        graph: The graph of the input.
+        inputs: What model_fn will receive.
+        other: Whatever else makes a difference, with a `repr` that shows it.
     """
     if tf1.get_collection(tf1.GraphKeys.QUEUE_RUNNERS):
         return None
+    received = (inputs.features, inputs.labels, inputs.replicas)
+    structure = tf.nest.map_structure(_tensors_of, received)
+    digest = hashlib.sha256(repr((structure, other)).encode())
     definition = graph.as_graph_def()
-    digest = hashlib.sha256()
+    functions = {function.signature.name: function for function in definition.library.function}
+    names: dict[str, str] = {}  # of the functions, in the order in which they are mentioned
     for node in definition.node:
-        _number_free(node)
-        digest.update(node.SerializeToString(deterministic=True))
-    functions = []
-    for function in definition.library.function:
-        function.signature.name = _without_number(function.signature.name)
-        for node in function.node_def:
-            _number_free(node)
-        functions.append(function.SerializeToString(deterministic=True))
-    for function in sorted(functions):
-        digest.update(function)
+        digest.update(_with_plain_names(node, names))
+    done = 0
+    while done < len(names):  # functions mention functions
+        mentioned = [functions[name] for name in list(names)[done:] if name in functions]
+        done = len(names)
+        for function in mentioned:
+            function.signature.name = names[function.signature.name]
+            for node in function.node_def:
+                digest.update(_with_plain_names(node, names))
+            del function.node_def[:]
+            digest.update(function.SerializeToString(deterministic=True))
     return digest.digest()
 
 
@@ -194,18 +204,34 @@ def forgets_its_runs(graph: tf.Graph, fetches: Any) -> bool:
     return not any(_REMEMBERING.search(node.op) for node in (*nodes, *datasets))
 
 
-def _number_free(node: Any) -> None:
-    """Takes the numbers off the functions that a node names: TensorFlow counts them per process."""
-    node.op = _without_number(node.op)
+def _tensors_of(value: Any) -> Any:
+    """Returns names, types and static shapes of the tensors that `value` is made of."""
+    parts = tf.nest.flatten(value, expand_composites=True)
+    described = [
+        (part.name, part.dtype, part.shape) if tf.is_tensor(part) else part for part in parts
+    ]
+    return f"{type(value).__name__}{described}"
+
+
+def _with_plain_names(node: Any, names: dict[str, str]) -> bytes:
+    """Returns the node, naming functions by their order of mention: TensorFlow counts per process.
+
+    Args:
+        node: `NodeDef`, which is changed.
+        names: Function to its plain name; gains those that are mentioned for the first time.
+    """
+
+    def plain(name: str) -> str:
+        stem = re.sub(r"^(__inference_.*)_\d+$", r"\1", name)
+        return names.setdefault(name, name if stem == name else f"{stem}#{len(names)}")
+
+    node.op = plain(node.op)
     for attribute in node.attr.values():
         if attribute.HasField("func"):
-            attribute.func.name = _without_number(attribute.func.name)
+            attribute.func.name = plain(attribute.func.name)
         for function in attribute.list.func:
-            function.name = _without_number(function.name)
-
-
-def _without_number(name: str) -> str:
-    return re.sub(r"^(__inference_.*)_\d+$", r"\1", name)
+            function.name = plain(function.name)
+    return node.SerializeToString(deterministic=True)
 
 
 def _state_of(checkpoint_path: str | None) -> Any:

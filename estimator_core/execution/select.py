@@ -21,6 +21,12 @@ def select_execution(config: RunConfig, mode: str) -> Execution:
             "yet: unset TF_CONFIG to train in this process. Received: "
             f"cluster={config.cluster_spec.as_dict()}"
         )
+    remote_cluster = getattr(config.experimental_distribute, "remote_cluster", None)
+    if remote_cluster:
+        raise ValueError(
+            "Training in a remote cluster is not supported: leave remote_cluster out of "
+            f"RunConfig.experimental_distribute. Received: remote_cluster={remote_cluster!r}"
+        )
     name = {ModeKeys.TRAIN: "train_distribute", ModeKeys.EVAL: "eval_distribute"}.get(mode)
     strategy = name and (
         getattr(config, name) or getattr(config.experimental_distribute, name, None)

@@ -26,7 +26,7 @@ class SingleDevice(Execution):
         """Returns a context that changes nothing."""
         return contextlib.nullcontext()
 
-    def make_inputs(self, input_fn: Callable[[], Any], mode: str) -> Inputs:
+    def make_inputs(self, input_fn: Callable[..., Any], mode: str) -> Inputs:
         """Returns the inputs; the input pipeline is placed on the CPU."""
         with tf1.device("/cpu:0"):
             return inputs_from(input_fn(), mode)

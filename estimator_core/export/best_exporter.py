@@ -98,7 +98,6 @@ class BestExporter(LatestExporter):
             )
         self._compare_fn = compare_fn
         self._event_file_pattern = event_file_pattern
-        self._best: dict[str, Any] | None = None
 
     def export(
         self,
@@ -115,24 +114,22 @@ class BestExporter(LatestExporter):
         current = {
             name: value for name, value in current.items() if isinstance(value, (int, float))
         }
-        if self._best is None:
-            self._best = self._remembered(estimator, export_path, current)
-        if self._best is not None and not self._compare_fn(
-            best_eval_result=self._best, current_eval_result=current
+        best = self._best_before(estimator, export_path, current)
+        if best is not None and not self._compare_fn(
+            best_eval_result=best, current_eval_result=current
         ):
             return None
         logger.info("Performing best model export.")
         result = super().export(
             estimator, export_path, checkpoint_path, eval_result, is_the_final_export
         )
-        self._best = current
         _write_atomically(os.path.join(export_path, _BEST_FILE), json.dumps(current))
         return result
 
-    def _remembered(
+    def _best_before(
         self, estimator: Estimator, export_path: str, current: Metrics
     ) -> dict[str, Any] | None:
-        """Returns the best result of earlier runs; None when there is none."""
+        """Returns the best result so far, in this run or before it; None when there is none."""
         path = os.path.join(export_path, _BEST_FILE)
         if tf.io.gfile.exists(path):
             with tf.io.gfile.GFile(path) as file:

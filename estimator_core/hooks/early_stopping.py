@@ -67,7 +67,7 @@ def stop_if_higher_hook(
     run_every_secs: float | None = 60,
     run_every_steps: int | None = None,
 ) -> Any:
-    """Returns a hook that ends training once a metric is at or above `threshold`.
+    """Returns a hook that ends training once a metric is above `threshold`.
 
     Args:
         estimator: The Estimator that is trained.
@@ -81,7 +81,7 @@ def stop_if_higher_hook(
     Source: `tf.estimator.experimental.stop_if_higher_hook`.
     """
     reached = _threshold_reached(
-        estimator, metric_name, threshold, operator.ge, eval_dir, min_steps
+        estimator, metric_name, threshold, operator.gt, eval_dir, min_steps
     )
     return make_early_stopping_hook(estimator, reached, run_every_secs, run_every_steps)
 
@@ -95,14 +95,14 @@ def stop_if_lower_hook(
     run_every_secs: float | None = 60,
     run_every_steps: int | None = None,
 ) -> Any:
-    """Returns a hook that ends training once a metric is at or below `threshold`.
+    """Returns a hook that ends training once a metric is below `threshold`.
 
     Arguments are those of `stop_if_higher_hook`.
 
     Source: `tf.estimator.experimental.stop_if_lower_hook`.
     """
     reached = _threshold_reached(
-        estimator, metric_name, threshold, operator.le, eval_dir, min_steps
+        estimator, metric_name, threshold, operator.lt, eval_dir, min_steps
     )
     return make_early_stopping_hook(estimator, reached, run_every_secs, run_every_steps)
 
@@ -249,7 +249,6 @@ class _FlagWhenTrue(tf1.train.SessionRunHook):
         flag = _stop_flag()
         self._raise_flag = flag.assign(True)
         self._lower_flag = flag.assign(False)
-        self._timer.reset()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         del coord

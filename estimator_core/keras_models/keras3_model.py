@@ -184,6 +184,7 @@ class Keras3Model(GraphModel):
             with keras.StatelessScope():
                 keras3_step.call(copy, inputs, training=False)
         _copy_trainable_flags(self.model, copy)
+        keras_graph.make_random_state_global(copy.variables)  # Keras' models hold theirs
         self._check_shapes(copy)
         return copy
 

@@ -65,11 +65,8 @@ def train_and_evaluate(
             "No task of this cluster evaluates: the tasks that train do not. Start one more process "
             'with the task type "evaluator" in its TF_CONFIG and the same model_dir.'
         )
-        raise ValueError(
-            "TF_CONFIG describes a cluster of several tasks, and distributed training is not supported "
-            f"yet: unset TF_CONFIG to train in this process. Received: {config.cluster_spec.as_dict()}"
-        )
 
+    logger.info("Running training and evaluation locally (non-distributed).")
     logger.info(
         "Start train and evaluate loop. The evaluate will happen after every checkpoint. Checkpoint "
         "frequency is determined based on RunConfig arguments: save_checkpoints_steps %s or "

@@ -100,6 +100,24 @@ def test_train_calls_hooks_and_saving_listeners(make_estimator, input_fn):
     assert len(hook.steps) == 4
 
 
+def test_a_saver_hook_of_ones_own_forgets_the_listeners_of_a_training(make_estimator, input_fn):
+    calls = []
+
+    class Listener(tf1.train.CheckpointSaverListener):
+        def __init__(self, name):
+            self.name = name
+
+        def end(self, session, global_step_value):
+            calls.append((self.name, global_step_value))
+
+    estimator = make_estimator()
+    own = Listener("own")
+    hook = est.CheckpointSaverHook(estimator.model_dir, save_steps=2, listeners=[own])
+    estimator.train(input_fn, steps=2, hooks=[hook], saving_listeners=[Listener("first"), own])
+    estimator.train(input_fn, steps=2, hooks=[hook], saving_listeners=[Listener("second")])
+    assert calls == [("own", 2), ("first", 2), ("own", 4), ("second", 4)]
+
+
 def test_saving_listeners_without_checkpoints_are_refused(make_estimator, input_fn):
     estimator = make_estimator(save_checkpoints_steps=None, save_checkpoints_secs=None)
     with pytest.raises(ValueError, match="save_checkpoints_steps"):
@@ -426,9 +444,8 @@ def test_variables_that_start_from_others_are_initialized_after_them(tmp_path):
                 last = tf.Variable(value, name=f"v{number}", trainable=False)
         scaffold = tf1.train.Scaffold(init_fn=lambda _, session: called.append(session.run(last)))
         train_op = tf1.train.get_global_step().assign_add(1)
-        return est.EstimatorSpec(
-            mode, predictions=last, loss=last, train_op=train_op, scaffold=scaffold
-        )
+        loss = last + 0.0 * tf.reduce_sum(features["x"])
+        return est.EstimatorSpec(mode, loss=loss, train_op=train_op, scaffold=scaffold)
 
     called = []
     estimator = est.Estimator(model_fn, str(tmp_path))

@@ -73,6 +73,42 @@ def test_keras_optimizers_train_as_they_do_eagerly(tmp_path, name, use_returned_
     )
 
 
+def test_a_learning_rate_may_be_calculated_in_the_graph(tmp_path):
+    def decayed():
+        step = tf1.train.get_global_step()
+        return keras.optimizers.Adam(tf1.train.exponential_decay(0.1, step, 2, 0.5))
+
+    estimator = est.Estimator(_model_fn(decayed, True), str(tmp_path))
+    estimator.train(_input_fn, steps=5)
+    expected = _eager_kernel(_OPTIMIZERS["schedule"], 5)
+    np.testing.assert_allclose(estimator.get_variable_value("dense/kernel"), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("use_returned_op", [True, False])
+def test_newer_optimizers_of_tf_keras_train_as_those_of_keras_do(tmp_path, use_returned_op):
+    tf_keras = pytest.importorskip("tf_keras")
+    make = {
+        "tf_keras": lambda: tf_keras.optimizers.SGD(0.1),
+        "keras": lambda: keras.optimizers.SGD(0.1),
+    }
+    kernels = []
+    for name, make_optimizer in make.items():
+
+        def model_fn(features, labels, mode, make_optimizer=make_optimizer):
+            kernel = tf1.get_variable("kernel", initializer=_KERNEL, use_resource=True)
+            loss = tf.reduce_mean(tf.square(tf.matmul(features["x"], kernel) - labels))
+            gradients = tf.gradients(loss, [kernel])
+            update = make_optimizer().apply_gradients(zip(gradients, [kernel], strict=True))
+            count = tf1.train.get_global_step().assign_add(1)
+            train_op = tf.group(update, count) if use_returned_op else count
+            return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+        estimator = est.Estimator(model_fn, str(tmp_path / name)).train(_input_fn, steps=3)
+        kernels.append(estimator.get_variable_value("kernel"))
+    assert not np.allclose(kernels[0], _KERNEL)
+    np.testing.assert_allclose(*kernels, rtol=1e-6)
+
+
 def test_moving_statistics_are_updated_in_training_only(tmp_path):
     def model_fn(features, labels, mode):
         layer = keras.layers.BatchNormalization(momentum=0.5, name="norm")
@@ -111,7 +147,6 @@ def test_dropout_draws_anew_in_each_step(tmp_path):
     def model_fn(features, labels, mode):
         output = keras.layers.Dropout(0.5, seed=3)(tf.ones([100]), training=True)
         loss = tf.reduce_sum(output * tf.range(100, dtype=tf.float32))
-        tf1.add_to_collection(tf1.GraphKeys.LOSSES, loss)
         return est.EstimatorSpec(
             mode, loss=loss, train_op=tf1.train.get_global_step().assign_add(1)
         )
@@ -120,6 +155,39 @@ def test_dropout_draws_anew_in_each_step(tmp_path):
     # Without an order between reading the random state and updating it, some steps draw alike.
     assert len(losses.losses) == 100
     assert [a for a, b in itertools.pairwise(losses.losses) if a == b] == []
+
+
+def test_dropout_may_be_added_to_a_trained_model(tmp_path):
+    # As when tf.estimator has trained it: its checkpoints have no state of random numbers.
+    def model_fn(features, labels, mode, params):
+        hidden = features["x"]
+        if params["dropout"]:
+            hidden = keras.layers.Dropout(0.5)(hidden, training=mode == "train")
+        loss = tf.reduce_mean(tf.square(_dense()(hidden) - labels))
+        train_op = tf1.train.get_global_step().assign_add(1)
+        return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    without, with_dropout = (
+        est.Estimator(model_fn, str(tmp_path), params={"dropout": dropout})
+        for dropout in (False, True)
+    )
+    without.train(_input_fn, steps=1)
+    assert with_dropout.evaluate(_input_fn, steps=1) == without.evaluate(_input_fn, steps=1)
+    with_dropout.train(_input_fn, steps=1)
+    assert without.get_variable_names() == ["dense/bias", "dense/kernel", "global_step"]
+
+
+def test_a_saver_of_model_fns_own_restores_nothing_by_training(tmp_path):
+    def model_fn(features, labels, mode):
+        hidden = keras.layers.BatchNormalization()(features["x"], training=mode == "train")
+        hidden = keras.layers.Dropout(0.5)(hidden, training=True)
+        loss = tf.reduce_mean(tf.square(_dense()(hidden) - labels))
+        scaffold = tf1.train.Scaffold(saver=tf1.train.Saver())
+        train_op = tf1.train.get_global_step().assign_add(1)
+        return est.EstimatorSpec(mode, loss=loss, train_op=train_op, scaffold=scaffold)
+
+    estimator = est.Estimator(model_fn, tmp_path).train(_input_fn, steps=2)
+    assert estimator.evaluate(_input_fn, steps=2)["global_step"] == 2
 
 
 def test_keras_metrics_are_evaluated_over_all_batches(tmp_path):
@@ -299,7 +367,6 @@ def test_a_tf_keras_dropout_draws_anew_in_each_step(tmp_path):
     def model_fn(features, labels, mode):
         output = tf_keras.layers.Dropout(0.5, seed=3)(tf.ones([100]), training=True)
         loss = tf.reduce_sum(output * tf.range(100, dtype=tf.float32))
-        tf1.add_to_collection(tf1.GraphKeys.LOSSES, loss)
         return est.EstimatorSpec(
             mode, loss=loss, train_op=tf1.train.get_global_step().assign_add(1)
         )

@@ -24,6 +24,23 @@ def test_arguments_that_are_bound_are_not_passed():
     assert model_fn_lib.arg_names(functools.partial(partial, 1)) == ("labels", "mode", "width")
 
 
+def test_a_decorated_function_takes_what_its_wrapper_takes():
+    def function(features, labels, extra):
+        del features, labels, extra
+
+    @functools.wraps(function)
+    def chooses(features):
+        return function(features, None, 1)
+
+    @functools.wraps(function)
+    def passes_on(*args, **kwargs):
+        return function(*args, **kwargs)
+
+    assert model_fn_lib.arg_names(chooses) == ("features",)
+    assert model_fn_lib.arg_names(passes_on) == ("features", "labels", "extra")
+    _accepts(chooses)
+
+
 def test_methods_and_callables_are_model_fns():
     class Model:
         def model_fn(self, features, mode):
@@ -71,7 +88,8 @@ def test_no_model_fn_is_refused():
 def _half_dropped(features, labels, mode):
     """Prediction and loss are told by which of 40 ones a dropout leaves: Monte Carlo dropout."""
     del labels
-    left = keras.layers.Dropout(0.5, seed=3)(tf.ones([1, 40]), training=True) / 2.0
+    ones = tf.ones([1, 40]) + 0.0 * features["x"][:, None]
+    left = keras.layers.Dropout(0.5, seed=3)(ones, training=True) / 2.0
     predictions = {"left": left, "x": features["x"]}
     told = tf.reduce_sum(left * 2.0 ** tf.range(-20.0, 20.0))
     tf1.add_to_collection(tf1.GraphKeys.LOSSES, told)

@@ -1,4 +1,5 @@
 import json
+import types
 
 import pytest
 import tensorflow as tf
@@ -80,8 +81,20 @@ def test_tf_config_places_the_task(monkeypatch, task, is_chief, rank, master):
     config = est.RunConfig()
     assert (config.task_type, config.task_id) == task
     assert (config.is_chief, config.global_id_in_cluster, config.master) == (is_chief, rank, master)
-    assert (config.num_ps_replicas, config.num_worker_replicas) == (1, 3)
-    assert config.cluster_spec.as_dict() == _CLUSTER
+    if task[0] == "evaluator":  # has no part in the cluster
+        assert (config.num_ps_replicas, config.num_worker_replicas) == (0, 0)
+        assert config.cluster_spec.as_dict() == {}
+    else:
+        assert (config.num_ps_replicas, config.num_worker_replicas) == (1, 3)
+        assert config.cluster_spec.as_dict() == _CLUSTER
+
+
+def test_a_cluster_of_one_task_runs_in_its_process(monkeypatch):
+    value = {"cluster": {"master": ["h:1"]}, "task": {"type": "master", "index": 0}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(value))
+    config = est.RunConfig()
+    assert (config.master, config.is_chief, config.num_worker_replicas) == ("", True, 1)
+    assert not config.is_distributed
 
 
 @pytest.mark.parametrize(
@@ -90,13 +103,15 @@ def test_tf_config_places_the_task(monkeypatch, task, is_chief, rank, master):
         ("{", "JSON"),
         ("[]", "JSON object"),
         ({"cluster": _CLUSTER}, "type"),
-        ({"cluster": _CLUSTER, "task": {"type": "boss"}}, "boss"),
+        ({"cluster": _CLUSTER, "task": {"type": "boss", "index": 0}}, "boss"),
+        ({"cluster": _CLUSTER, "task": {"type": "worker"}}, "`index`"),
         ({"cluster": _CLUSTER, "task": {"type": "worker", "index": 2}}, "index 2"),
         ({"cluster": _CLUSTER, "task": {"type": "worker", "index": -1}}, "-1"),
-        ({"cluster": {"worker": ["w:1"]}, "task": {"type": "worker"}}, "'chief'"),
-        ({"cluster": {"chief": ["a", "b"]}, "task": {"type": "chief"}}, "exactly one"),
-        ({"cluster": {"chief": "a"}, "task": {"type": "chief"}}, "list addresses"),
+        ({"cluster": {"worker": ["w:1"]}, "task": {"type": "worker", "index": 0}}, "'chief'"),
+        ({"cluster": {"chief": ["a", "b"]}, "task": {"type": "chief", "index": 0}}, "exactly one"),
+        ({"cluster": {"chief": "a"}, "task": {"type": "chief", "index": 0}}, "list addresses"),
         ({"task": {"type": "ps"}}, "without a `cluster`"),
+        ({"session_master": "grpc://h:1"}, "session_master"),
     ],
 )
 def test_a_broken_tf_config_says_what_is_wrong(monkeypatch, value, message):
@@ -110,6 +125,15 @@ def test_tf_config_may_give_the_model_dir(monkeypatch):
     assert est.RunConfig().model_dir == "there"
     with pytest.raises(ValueError, match="differs"):
         est.RunConfig(model_dir="elsewhere")
+
+
+def test_a_remote_cluster_is_refused(tmp_path):
+    distribute = types.SimpleNamespace(
+        train_distribute=None, eval_distribute=None, remote_cluster={"worker": ["w:1"]}
+    )
+    config = est.RunConfig(experimental_distribute=distribute)
+    with pytest.raises(ValueError, match="remote_cluster"):
+        est.Estimator(lambda features: None, tmp_path, config).train(lambda: None)
 
 
 def test_training_in_a_cluster_says_that_it_is_not_supported(monkeypatch, tmp_path):

@@ -50,6 +50,14 @@ def test_the_best_is_remembered_across_restarts(trained):
         assert json.load(file) == {"loss": 0.5, "global_step": 1}
 
 
+def test_models_do_not_compete_with_each_other(tmp_path, trained, make_estimator, input_fn):
+    exporter = est.BestExporter("best", _RECEIVER)
+    assert _export(exporter, trained, {"loss": 0.1}) is not None
+    other = est.Estimator(trained.model_fn, str(tmp_path / "other")).train(input_fn, steps=1)
+    assert _export(exporter, other, {"loss": 0.5}) is not None
+    assert _export(exporter, trained, {"loss": 0.2}) is None
+
+
 def test_earlier_evaluations_in_the_event_files_count(trained, input_fn):
     trained.evaluate(_eval_input_fn)  # w = 1 after one step: loss 1
     trained.train(input_fn, steps=1)
