@@ -405,12 +405,9 @@ class Estimator:
             if mode == ModeKeys.PREDICT:
                 outputs = spec.export_outputs_or_default()
             else:
-                predictions = spec.predictions or None
-                if mode == ModeKeys.EVAL:
-                    metrics = spec.eval_metric_ops
-                    outputs = {mode: EvalOutput(spec.loss, predictions, metrics, labels)}
-                else:
-                    outputs = {mode: TrainOutput(spec.loss, predictions, spec.eval_metric_ops)}
+                told = (spec.loss, spec.predictions, spec.eval_metric_ops)
+                is_evaluation = mode == ModeKeys.EVAL
+                outputs = {mode: EvalOutput(*told, labels) if is_evaluation else TrainOutput(*told)}
             writer.add(
                 mode,
                 spec,

@@ -85,6 +85,26 @@ def test_the_eval_graph_gives_loss_metrics_predictions_and_labels(
     assert list(serving.signatures) == ["serving_default"]
 
 
+@pytest.mark.parametrize("mode", ["train", "eval"])
+def test_predictions_may_be_a_single_tensor(tmp_path, mode):
+    def model_fn(features, labels, mode):
+        loss = tf.reduce_mean(features["x"] - labels)
+        step = tf1.train.get_global_step().assign_add(1)
+        return est.EstimatorSpec(mode, predictions=features["x"], loss=loss, train_op=step)
+
+    def input_fn():
+        return tf.data.Dataset.from_tensors(({"x": [1.0]}, [0.0]))
+
+    estimator = est.Estimator(model_fn, tmp_path / "model").train(input_fn)
+    receiver_fn = est.experimental.build_raw_supervised_input_receiver_fn(
+        {"x": tf.TensorSpec([None])}, tf.TensorSpec([None], name="label")
+    )
+    path = estimator.export_saved_model(tmp_path / "export", receiver_fn, experimental_mode=mode)
+    with tf.Graph().as_default(), tf1.Session() as session:
+        signatures = tf1.saved_model.load(session, [mode], path.decode()).signature_def
+        assert set(signatures[mode].outputs) >= {"loss", "predictions"}
+
+
 def test_assets_extra_and_text(make_estimator, input_fn, tmp_path):
     note = tmp_path / "note.txt"
     note.write_text("hello")
