@@ -54,7 +54,9 @@ def _levels(variables: list[Any]) -> list[list[Any]]:
 def _sources(variable: Any, owners: dict[tf.Operation, Any]) -> set[int]:
     """Returns the ids of the other variables that the initializer of `variable` reads."""
     found = set()
-    pending = [variable.initializer]
+    pending = [
+        getattr(variable.initializer, "op", variable.initializer)
+    ]  # a warm start's is a tensor
     reached = set(pending)
     while pending:
         operation = pending.pop()

@@ -140,17 +140,18 @@ def ready_made(e, model_dir):
     def spec_arguments(loss):
         if loss is None:
             return {}
-        step = tf1.train.get_global_step()
         named_loss = tf.identity(loss, name="named_loss")
         summary = tf1.summary.scalar("twice_the_loss", 2.0 * loss, collections=["of_the_hook"])
         return {
             "training_hooks": [
                 e.LoggingTensorHook(
-                    {"the_loss": loss, "the_step": step}, every_n_iter=4, formatter=format_values
+                    {"the_loss": loss, "half_of_it": loss / 2.0},
+                    every_n_iter=4,
+                    formatter=format_values,
                 ),
                 e.LoggingTensorHook([named_loss.name], at_end=True, formatter=format_values),
                 e.SummarySaverHook(
-                    save_steps=5, output_dir=f"{model_dir}/of_the_hook", summary_op=summary
+                    save_steps=8, output_dir=f"{model_dir}/of_the_hook", summary_op=summary
                 ),
                 e.CheckpointSaverHook(f"{model_dir}/copies", save_steps=6),
                 e.StepCounterHook(every_n_steps=4, output_dir=f"{model_dir}/rates"),
@@ -163,8 +164,9 @@ def ready_made(e, model_dir):
     config = small.run_config(e, model_dir, save_checkpoints_steps=100)
     estimator = e.Estimator(small.line_model_fn(e, spec_arguments), config=config)
     estimator.train(small.train_input_fn, steps=10)
+    # Not their steps: a step sees the global step of before or after its own update.
     events = [
-        [event.step, value.tag]
+        value.tag
         for directory in ("of_the_hook", "rates")
         for event in observe.events_of(f"{model_dir}/{directory}")
         for value in event.summary.value
