@@ -150,12 +150,9 @@ def _watch_keras() -> None:
 
     @functools.wraps(make_optimizer)
     def optimizer_init(self: Any, learning_rate: Any, *args: Any, **kwargs: Any) -> None:
-        if tf.is_symbolic_tensor(
-            learning_rate
-        ):  # calculated in a graph, as by tf.compat.v1's decays
-            make_optimizer(self, lambda: learning_rate, *args, **kwargs)
-        else:
-            make_optimizer(self, learning_rate, *args, **kwargs)
+        # One that is calculated in a graph, as the decays of tf.compat.v1 are, comes as a function.
+        rate = (lambda: learning_rate) if tf.is_symbolic_tensor(learning_rate) else learning_rate
+        make_optimizer(self, rate, *args, **kwargs)
 
     keras.Variable.__init__ = variable_init
     keras.Variable.assign = assign
