@@ -37,14 +37,16 @@ print("test-matrix: Python", sys.version.split()[0], *(" ".join(item) for item i
 PYTHON
 }
 
+status=0
 for tensorflow in 2.16 2.21; do
   environment 3.11 "$tensorflow"
   "$folder/bin/python" -m pytest -q -m "not slow" \
-    tests/estimator_core tests/contract tests/oracle tests/guides "$@"
+    tests/estimator_core tests/contract tests/oracle tests/guides "$@" || status=1
 done
 for versions in "3.10 2.16" "3.13 2.21"; do
   # shellcheck disable=SC2086  # two words
   environment $versions
   "$folder/bin/python" -m pytest -q tests/estimator_core/test_import.py \
-    tests/estimator_core/test_estimator.py "$@"
+    tests/estimator_core/test_estimator.py "$@" || status=1
 done
+exit $status

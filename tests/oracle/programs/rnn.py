@@ -128,7 +128,7 @@ PROGRAMS = {
         cell_type="lstm",
         n_classes=3,
         label_vocabulary=list(GRADES),
-        optimizer="Adam",
+        optimizer="SGD",
     ),
     "rnn_gru": _classifier("binary", SEQUENCE, CONTEXT, units=[3, 4], cell_type="gru"),
     "rnn_gru_one_layer": _classifier(
