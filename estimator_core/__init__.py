@@ -7,7 +7,6 @@ classifier.train(input_fn, max_steps=1000)
 """
 
 from estimator_core import experimental, export, inputs, tpu, v1
-from estimator_core.add_metrics import add_metrics
 from estimator_core.canned import (
     BaselineClassifier,
     BaselineEstimator,
@@ -22,9 +21,12 @@ from estimator_core.canned import (
     LinearEstimator,
     LinearRegressor,
 )
-from estimator_core.checkpoints.warm_start import VocabInfo, WarmStartSettings
+from estimator_core.canned.parse_example_spec import (
+    classifier_parse_example_spec,
+    regressor_parse_example_spec,
+)
+from estimator_core.checkpoints.warm_start_settings import VocabInfo, WarmStartSettings
 from estimator_core.estimator import Estimator
-from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.export.best_exporter import BestExporter
 from estimator_core.export.exporters import Exporter, FinalExporter, LatestExporter
 from estimator_core.heads import (
@@ -59,12 +61,10 @@ from estimator_core.hooks import (
 from estimator_core.install import install
 from estimator_core.keras_models.model_to_estimator import model_to_estimator
 from estimator_core.keras_models.to_keras import to_keras
-from estimator_core.mode_keys import ModeKeys
-from estimator_core.parse_example_spec import (
-    classifier_parse_example_spec,
-    regressor_parse_example_spec,
-)
 from estimator_core.run_config import RunConfig
+from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.spec.mode_keys import ModeKeys
+from estimator_core.training.add_metrics import add_metrics
 from estimator_core.training.specs import EvalSpec, TrainSpec
 from estimator_core.training.train_and_evaluate import train_and_evaluate
 

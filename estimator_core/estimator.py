@@ -9,25 +9,26 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator_core import model_fn as model_fn_lib
 from estimator_core import summaries, tf1
-from estimator_core.arguments import (
+from estimator_core.checkpoints import reader, warm_start_settings
+from estimator_core.execution.select import select_execution
+from estimator_core.export.saved_model import SavedModelWriter
+from estimator_core.graphs import loops
+from estimator_core.graphs.build import ModelGraphs
+from estimator_core.graphs.predictor import Predictor
+from estimator_core.keras_in_graph.calling import call_model_fn
+from estimator_core.logs import logger
+from estimator_core.run_config import RunConfig
+from estimator_core.spec import calling
+from estimator_core.spec.arguments import (
     checked_instances,
     checked_steps,
     config_with_model_dir,
     selected_predictions,
 )
-from estimator_core.checkpoints import reader, warm_start
-from estimator_core.estimator_spec import EstimatorSpec
-from estimator_core.execution import loops
-from estimator_core.execution.select import select_execution
-from estimator_core.export.export_outputs import EvalOutput, ExportOutput, TrainOutput
-from estimator_core.export.saved_model import SavedModelWriter
-from estimator_core.logs import logger
-from estimator_core.mode_keys import ModeKeys
-from estimator_core.model_graphs import ModelGraphs
-from estimator_core.predictor import Predictor
-from estimator_core.run_config import RunConfig
+from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.spec.export_outputs import EvalOutput, ExportOutput, TrainOutput
+from estimator_core.spec.mode_keys import ModeKeys
 
 
 class Estimator:
@@ -65,12 +66,12 @@ class Estimator:
         params: Any = None,
         warm_start_from: Any = None,
     ):
-        model_fn_lib.check_model_fn(model_fn, params)
+        calling.check_model_fn(model_fn, params)
         self._model_fn = model_fn
         self._params = copy.deepcopy({} if params is None else params)
         self._config = config_with_model_dir(config, model_dir)
         self._model_dir = self._config.model_dir or ""  # subclasses of tf.estimator's time read it
-        self._warm_start_settings = warm_start.settings_from(warm_start_from)
+        self._warm_start_settings = warm_start_settings.settings_from(warm_start_from)
         self._graphs = ModelGraphs(model_fn, self._params, self._config, self._warm_start_settings)
         logger.info("Using config: %s", self._config)
 
@@ -96,9 +97,7 @@ class Estimator:
         def public_model_fn(
             features: Any, labels: Any, mode: str, config: RunConfig
         ) -> EstimatorSpec:
-            return model_fn_lib.call_model_fn(
-                self._model_fn, features, labels, mode, self.params, config
-            )
+            return call_model_fn(self._model_fn, features, labels, mode, self.params, config)
 
         return public_model_fn
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.arguments import checked_features
-from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.heads import Head
-from estimator_core.optimizers import OptimizedPart, minimize_parts
+from estimator_core.optimizers.minimize import OptimizedPart, minimize_parts
+from estimator_core.spec.arguments import checked_features
+from estimator_core.spec.estimator_spec import EstimatorSpec
 
 
 class ModelPart(NamedTuple):

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from estimator_core import tf1
-from estimator_core.clipped_optimizer import ClippedOptimizer
 from estimator_core.estimator import Estimator
-from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.heads import Head
 from estimator_core.heads.binary_or_multi_class import binary_or_multi_class_head
 from estimator_core.heads.loss_reduction import LossReduction
 from estimator_core.heads.sequential import SequentialHeadWrapper
 from estimator_core.logits.rnn import USE_DEFAULT, rnn_logit_fn_builder
-from estimator_core.mode_keys import ModeKeys
-from estimator_core.optimizers import get_optimizer
+from estimator_core.optimizers.clipped import ClippedOptimizer
+from estimator_core.optimizers.minimize import get_optimizer
+from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.spec.mode_keys import ModeKeys
 
 _LEARNING_RATE = 0.05
 _CLIPNORM = 5.0

@@ -2,66 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
-from typing import Any, NamedTuple
-
-import tensorflow as tf
-
 from estimator_core import tf1
 from estimator_core.checkpoints import warm_start_report
+from estimator_core.checkpoints.warm_start_settings import WarmStartSettings
 from estimator_core.logs import logger
-
-VocabInfo = tf1.train.VocabInfo
-
-
-class WarmStartSettings(NamedTuple):
-    """Which variables start from which checkpoint.
-
-    Args:
-        ckpt_to_initialize_from: Checkpoint file, or a directory whose newest checkpoint is taken.
-        vars_to_warm_start: Regular expression over the names of trainable variables, a list of such
-            expressions over all variables, a list of variables, or None for variables with a
-            vocabulary only.
-        var_name_to_vocab_info: Variable name to `VocabInfo`, when a vocabulary has changed.
-        var_name_to_prev_var_name: Variable name to its name in the checkpoint, when it has changed.
-
-    Source: `tf.estimator.WarmStartSettings`.
-    """
-
-    ckpt_to_initialize_from: str
-    vars_to_warm_start: Any = ".*"
-    var_name_to_vocab_info: Mapping[str, Any] | None = None
-    var_name_to_prev_var_name: Mapping[str, str] | None = None
-
-
-def settings_from(
-    warm_start_from: str | bytes | os.PathLike[str] | WarmStartSettings | None,
-) -> WarmStartSettings | None:
-    """Returns the settings that an Estimator's `warm_start_from` stands for.
-
-    Args:
-        warm_start_from: `WarmStartSettings`, None, or a path: of a checkpoint, of a directory whose
-            newest checkpoint is taken, or of a SavedModel, which stands for its variables. Paths may be
-            bytes, as `export_saved_model` returns them.
-
-    Raises:
-        ValueError: It is neither a path nor `WarmStartSettings`.
-    """
-    if warm_start_from is None or isinstance(warm_start_from, WarmStartSettings):
-        return warm_start_from
-    if isinstance(warm_start_from, bytes):
-        warm_start_from = warm_start_from.decode()
-    if not isinstance(warm_start_from, (str, os.PathLike)):
-        raise ValueError(
-            f"warm_start_from must be a path or WarmStartSettings. Received: {warm_start_from!r}"
-        )
-    path = os.fspath(warm_start_from)
-    if tf.saved_model.contains_saved_model(path):
-        path = os.path.join(
-            path, tf.saved_model.VARIABLES_DIRECTORY, tf.saved_model.VARIABLES_FILENAME
-        )
-    return WarmStartSettings(ckpt_to_initialize_from=path)
 
 
 def warm_start(settings: WarmStartSettings) -> None:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.checkpoints import reader
-
-if TYPE_CHECKING:
-    from estimator_core.checkpoints.warm_start import WarmStartSettings
+from estimator_core.checkpoints.warm_start_settings import WarmStartSettings
 
 Start = Literal["loaded", "remapped", "fresh", "missing", "shape mismatch"]
 

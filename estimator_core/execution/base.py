@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from estimator_core.estimator_spec import EstimatorSpec
+from estimator_core.spec.estimator_spec import EstimatorSpec
 
 
 @dataclasses.dataclass(frozen=True)

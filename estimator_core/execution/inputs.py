@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution.base import Inputs
-from estimator_core.mode_keys import ModeKeys
+from estimator_core.spec.mode_keys import ModeKeys
 
 
 class IteratorInitializerHook(tf1.train.SessionRunHook):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from estimator_core.execution.base import Execution
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.execution.strategy import ReplicasInSync
-from estimator_core.mode_keys import ModeKeys
 from estimator_core.run_config import RunConfig
+from estimator_core.spec.mode_keys import ModeKeys
 
 
 def select_execution(config: RunConfig, mode: str) -> Execution:

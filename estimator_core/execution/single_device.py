@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from estimator_core import tf1
-from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.execution.base import Execution, Inputs
 from estimator_core.execution.inputs import inputs_from
+from estimator_core.spec.estimator_spec import EstimatorSpec
 
 
 class SingleDevice(Execution):

@@ -9,11 +9,11 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.execution.base import Execution, Inputs
 from estimator_core.execution.inputs import IteratorInitializerHook, features_and_labels
 from estimator_core.execution.single_device import SingleDevice
-from estimator_core.mode_keys import ModeKeys
+from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.spec.mode_keys import ModeKeys
 
 _SUPPORTED = (
     tf.distribute.MirroredStrategy,

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator_core.model_fn import arg_names
+from estimator_core.spec.calling import arg_names
 
 
 def call_logit_fn(

@@ -8,10 +8,10 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import summaries, tf1
-from estimator_core.arguments import checked_instances, checked_steps
 from estimator_core.estimator import Estimator
-from estimator_core.execution import loops
-from estimator_core.mode_keys import ModeKeys
+from estimator_core.graphs import loops
+from estimator_core.spec.arguments import checked_instances, checked_steps
+from estimator_core.spec.mode_keys import ModeKeys
 
 
 class InMemoryEvaluatorHook(tf1.train.SessionRunHook):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from estimator_core.checkpoints import warm_start
 from estimator_core.checkpoints import warm_start_report as checkpoints_report
+from estimator_core.checkpoints import warm_start_settings
 from estimator_core.checkpoints.warm_start_report import WarmStartReport
 from estimator_core.estimator import Estimator
 from estimator_core.execution.select import select_execution
-from estimator_core.mode_keys import ModeKeys
+from estimator_core.spec.mode_keys import ModeKeys
 
 
 def warm_start_report(
@@ -39,7 +39,7 @@ def warm_start_report(
         ValueError: There is nothing to start from, or the settings name variables that the model
             has not.
     """
-    settings = warm_start.settings_from(warm_start_from) or estimator._warm_start_settings
+    settings = warm_start_settings.settings_from(warm_start_from) or estimator._warm_start_settings
     if settings is None:
         raise ValueError(
             "There is nothing to report: give warm_start_from here or to the Estimator. "

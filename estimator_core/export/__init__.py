@@ -1,18 +1,18 @@
 """`tf.estimator.export`: what a model answers once it is served, and how its inputs arrive."""
 
-from estimator_core.export.export_outputs import (
-    ClassificationOutput,
-    EvalOutput,
-    ExportOutput,
-    PredictOutput,
-    RegressionOutput,
-)
 from estimator_core.export.receivers import (
     EvalInputReceiver,
     ServingInputReceiver,
     TensorServingInputReceiver,
     build_parsing_serving_input_receiver_fn,
     build_raw_serving_input_receiver_fn,
+)
+from estimator_core.spec.export_outputs import (
+    ClassificationOutput,
+    EvalOutput,
+    ExportOutput,
+    PredictOutput,
+    RegressionOutput,
 )
 
 __all__ = [

@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -14,10 +14,8 @@ import tensorflow as tf
 from estimator_core import summaries
 from estimator_core.export.exporters import LatestExporter, export_directories
 from estimator_core.logs import logger
-from estimator_core.model_fn import arg_names
-
-if TYPE_CHECKING:
-    from estimator_core.estimator import Estimator
+from estimator_core.spec.calling import arg_names
+from estimator_core.spec.types import EstimatorLike
 
 _LOSS = "loss"
 _BEST_FILE = "best_eval_result.json"
@@ -101,7 +99,7 @@ class BestExporter(LatestExporter):
 
     def export(
         self,
-        estimator: Estimator,
+        estimator: EstimatorLike,
         export_path: str,
         checkpoint_path: str,
         eval_result: Metrics | None,
@@ -127,7 +125,7 @@ class BestExporter(LatestExporter):
         return result
 
     def _best_before(
-        self, estimator: Estimator, export_path: str, current: Metrics
+        self, estimator: EstimatorLike, export_path: str, current: Metrics
     ) -> dict[str, Any] | None:
         """Returns the best result so far, in this run or before it; None when there is none."""
         path = os.path.join(export_path, _BEST_FILE)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import abc
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tensorflow as tf
 
 from estimator_core.logs import logger
-
-if TYPE_CHECKING:
-    from estimator_core.estimator import Estimator
+from estimator_core.spec.types import EstimatorLike
 
 
 class Exporter(abc.ABC):
@@ -29,7 +27,7 @@ class Exporter(abc.ABC):
     @abc.abstractmethod
     def export(
         self,
-        estimator: Estimator,
+        estimator: EstimatorLike,
         export_path: str,
         checkpoint_path: str,
         eval_result: Mapping[str, Any] | None,
@@ -80,7 +78,7 @@ class _ServingExporter(Exporter):
         """Name of the directory below `model_dir/export` that takes the exports."""
         return self._name
 
-    def _export(self, estimator: Estimator, export_path: str, checkpoint_path: str) -> bytes:
+    def _export(self, estimator: EstimatorLike, export_path: str, checkpoint_path: str) -> bytes:
         return estimator.export_saved_model(
             export_path,
             self._serving_input_receiver_fn,
@@ -104,7 +102,7 @@ class FinalExporter(_ServingExporter):
 
     def export(
         self,
-        estimator: Estimator,
+        estimator: EstimatorLike,
         export_path: str,
         checkpoint_path: str,
         eval_result: Mapping[str, Any] | None,
@@ -151,7 +149,7 @@ class LatestExporter(_ServingExporter):
 
     def export(
         self,
-        estimator: Estimator,
+        estimator: EstimatorLike,
         export_path: str,
         checkpoint_path: str,
         eval_result: Mapping[str, Any] | None,

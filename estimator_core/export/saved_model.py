@@ -11,14 +11,14 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.checkpoints import reader
-from estimator_core.estimator_spec import DEFAULT_SERVING_SIGNATURE, EstimatorSpec
-from estimator_core.export.export_outputs import (
+from estimator_core.logs import logger
+from estimator_core.spec.estimator_spec import DEFAULT_SERVING_SIGNATURE, EstimatorSpec
+from estimator_core.spec.export_outputs import (
     ClassificationOutput,
     ExportOutput,
     RegressionOutput,
 )
-from estimator_core.logs import logger
-from estimator_core.mode_keys import ModeKeys
+from estimator_core.spec.mode_keys import ModeKeys
 
 TAGS = {ModeKeys.TRAIN: "train", ModeKeys.EVAL: "eval", ModeKeys.PREDICT: "serve"}
 # The kinds of signatures, in the order of the log lines, by what the files call them.

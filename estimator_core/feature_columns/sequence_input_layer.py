@@ -8,10 +8,10 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.arguments import checked_features
 from estimator_core.feature_columns.column_kinds import is_sequence, sorted_columns
 from estimator_core.feature_columns.state_manager import StateManager, create_state
 from estimator_core.feature_columns.transformation_cache import FeatureTransformationCache
+from estimator_core.spec.arguments import checked_features
 
 
 def sequence_input_layer(

@@ -9,8 +9,8 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.arguments import checked_features
 from estimator_core.feature_columns.column_kinds import is_numeric
+from estimator_core.spec.arguments import checked_features
 
 
 class FeatureTransformationCache:

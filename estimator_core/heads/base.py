@@ -9,13 +9,13 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.estimator_spec import DEFAULT_SERVING_SIGNATURE, EstimatorSpec
-from estimator_core.export.export_outputs import ExportOutput, PredictOutput
 from estimator_core.heads.loss_reduction import LossReduction
 from estimator_core.heads.metrics import GraphMetric
-from estimator_core.keys import MetricKeys, SignatureKeys
-from estimator_core.mode_keys import ModeKeys
-from estimator_core.optimizers import minimize
+from estimator_core.optimizers.minimize import minimize
+from estimator_core.spec.estimator_spec import DEFAULT_SERVING_SIGNATURE, EstimatorSpec
+from estimator_core.spec.export_outputs import ExportOutput, PredictOutput
+from estimator_core.spec.keys import MetricKeys, SignatureKeys
+from estimator_core.spec.mode_keys import ModeKeys
 
 
 class Head(abc.ABC):

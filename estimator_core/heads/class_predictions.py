@@ -6,8 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator_core.export.export_outputs import ClassificationOutput
 from estimator_core.heads.label_vocabulary import LabelVocabulary
+from estimator_core.spec.export_outputs import ClassificationOutput
 
 
 def class_names(class_ids: tf.Tensor, vocabulary: LabelVocabulary | None) -> tf.Tensor:

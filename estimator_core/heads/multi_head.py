@@ -8,12 +8,12 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.estimator_spec import DEFAULT_SERVING_SIGNATURE
-from estimator_core.export.export_outputs import ExportOutput, PredictOutput
 from estimator_core.heads import metrics as metrics_lib
 from estimator_core.heads.base import Head
-from estimator_core.keys import MetricKeys, SignatureKeys
-from estimator_core.mode_keys import ModeKeys
+from estimator_core.spec.estimator_spec import DEFAULT_SERVING_SIGNATURE
+from estimator_core.spec.export_outputs import ExportOutput, PredictOutput
+from estimator_core.spec.keys import MetricKeys, SignatureKeys
+from estimator_core.spec.mode_keys import ModeKeys
 
 
 class MultiHead(Head):

@@ -7,8 +7,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator_core.estimator_spec import DEFAULT_SERVING_SIGNATURE
-from estimator_core.export.export_outputs import ExportOutput, PredictOutput
 from estimator_core.heads import metrics as metrics_lib
 from estimator_core.heads.checks import checked_class_ids, checked_labels, checked_logits
 from estimator_core.heads.class_predictions import (
@@ -20,7 +18,9 @@ from estimator_core.heads.label_vocabulary import LabelVocabulary
 from estimator_core.heads.loss_reduction import LossReduction
 from estimator_core.heads.thresholds import check_thresholds, metrics_at, values_at
 from estimator_core.heads.weighted import WeightedHead
-from estimator_core.keys import MetricKeys, PredictionKeys, SignatureKeys
+from estimator_core.spec.estimator_spec import DEFAULT_SERVING_SIGNATURE
+from estimator_core.spec.export_outputs import ExportOutput, PredictOutput
+from estimator_core.spec.keys import MetricKeys, PredictionKeys, SignatureKeys
 
 
 class MultiLabelHead(WeightedHead):

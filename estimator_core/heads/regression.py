@@ -7,14 +7,14 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator_core.estimator_spec import DEFAULT_SERVING_SIGNATURE
-from estimator_core.export.export_outputs import ExportOutput, PredictOutput, RegressionOutput
 from estimator_core.heads import metrics as metrics_lib
 from estimator_core.heads.checks import checked_labels, checked_logits
 from estimator_core.heads.class_predictions import wanted
 from estimator_core.heads.loss_reduction import LossReduction
 from estimator_core.heads.weighted import WeightedHead
-from estimator_core.keys import MetricKeys, PredictionKeys, SignatureKeys
+from estimator_core.spec.estimator_spec import DEFAULT_SERVING_SIGNATURE
+from estimator_core.spec.export_outputs import ExportOutput, PredictOutput, RegressionOutput
+from estimator_core.spec.keys import MetricKeys, PredictionKeys, SignatureKeys
 
 
 class RegressionHead(WeightedHead):

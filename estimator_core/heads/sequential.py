@@ -7,11 +7,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator_core.estimator_spec import EstimatorSpec
-from estimator_core.export.export_outputs import ExportOutput
 from estimator_core.heads.base import Head
 from estimator_core.heads.multi_head import MultiHead
-from estimator_core.mode_keys import ModeKeys
+from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.spec.export_outputs import ExportOutput
+from estimator_core.spec.mode_keys import ModeKeys
 
 
 class SequentialHeadWrapper(Head):

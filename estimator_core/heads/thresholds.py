@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core.heads import metrics as metrics_lib
-from estimator_core.keys import MetricKeys
+from estimator_core.spec.keys import MetricKeys
 
 _METRICS = {
     MetricKeys.ACCURACY_AT_THRESHOLD: metrics_lib.accuracy,

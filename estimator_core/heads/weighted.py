@@ -19,7 +19,7 @@ from estimator_core.heads.checks import (
     checked_weights,
 )
 from estimator_core.heads.loss_reduction import check_loss_reduction, reduce_loss
-from estimator_core.keys import MetricKeys
+from estimator_core.spec.keys import MetricKeys
 
 
 class WeightedHead(Head):

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tensorflow as tf
 
 from estimator_core import summaries, tf1
 from estimator_core.logs import logger
-
-if TYPE_CHECKING:
-    from estimator_core.estimator import Estimator
+from estimator_core.spec.types import EstimatorLike
 
 _SCOPE = "signal_early_stopping"
 _NAME = "STOP"
 
 
 def make_early_stopping_hook(
-    estimator: Estimator,
+    estimator: EstimatorLike,
     should_stop_fn: Callable[[], bool],
     run_every_secs: float | None = 60,
     run_every_steps: int | None = None,
@@ -59,7 +57,7 @@ def make_early_stopping_hook(
 
 
 def stop_if_higher_hook(
-    estimator: Estimator,
+    estimator: EstimatorLike,
     metric_name: str,
     threshold: float,
     eval_dir: str | None = None,
@@ -87,7 +85,7 @@ def stop_if_higher_hook(
 
 
 def stop_if_lower_hook(
-    estimator: Estimator,
+    estimator: EstimatorLike,
     metric_name: str,
     threshold: float,
     eval_dir: str | None = None,
@@ -108,7 +106,7 @@ def stop_if_lower_hook(
 
 
 def stop_if_no_increase_hook(
-    estimator: Estimator,
+    estimator: EstimatorLike,
     metric_name: str,
     max_steps_without_increase: int,
     eval_dir: str | None = None,
@@ -136,7 +134,7 @@ def stop_if_no_increase_hook(
 
 
 def stop_if_no_decrease_hook(
-    estimator: Estimator,
+    estimator: EstimatorLike,
     metric_name: str,
     max_steps_without_decrease: int,
     eval_dir: str | None = None,
@@ -157,7 +155,7 @@ def stop_if_no_decrease_hook(
 
 
 def _values(
-    estimator: Estimator, metric_name: str, eval_dir: str | None, min_steps: int
+    estimator: EstimatorLike, metric_name: str, eval_dir: str | None, min_steps: int
 ) -> list[tuple[int, float]]:
     """Returns (global step, value) of each evaluation that counts, in order."""
     evaluations = summaries.read_evaluations(eval_dir or estimator.eval_dir())
@@ -169,7 +167,7 @@ def _values(
 
 
 def _threshold_reached(
-    estimator: Estimator,
+    estimator: EstimatorLike,
     metric_name: str,
     threshold: float,
     compare: Callable[[float, float], bool],
@@ -193,7 +191,7 @@ def _threshold_reached(
 
 
 def _no_better_value(
-    estimator: Estimator,
+    estimator: EstimatorLike,
     metric_name: str,
     max_steps: int,
     is_better: Callable[[float, float], bool],

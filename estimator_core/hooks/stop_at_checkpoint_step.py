@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from estimator_core import tf1
 from estimator_core.checkpoints import reader
 from estimator_core.logs import logger
-
-if TYPE_CHECKING:
-    from estimator_core.estimator import Estimator
+from estimator_core.spec.types import EstimatorLike
 
 
 def make_stop_at_checkpoint_step_hook(
-    estimator: Estimator, last_step: int, wait_after_file_check_secs: float = 30
+    estimator: EstimatorLike, last_step: int, wait_after_file_check_secs: float = 30
 ) -> Any:
     """Returns a hook that ends training at `last_step`, on workers once a checkpoint has it.
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from estimator_core import tf1
-from estimator_core.estimator_spec import DEFAULT_SERVING_SIGNATURE, EstimatorSpec
-from estimator_core.export.export_outputs import ExportOutput, PredictOutput
+from estimator_core.spec.estimator_spec import DEFAULT_SERVING_SIGNATURE, EstimatorSpec
+from estimator_core.spec.export_outputs import ExportOutput, PredictOutput
 
 OBJECT_BASED = "checkpoint"
 NAME_BASED = "saver"

@@ -10,8 +10,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from estimator_core import keras_graph, keras_optimizers, tf1
-from estimator_core.estimator_spec import EstimatorSpec
+from estimator_core import tf1
+from estimator_core.keras_in_graph import keras_optimizers, side_effects
 from estimator_core.keras_models import keras3_step, model_inputs
 from estimator_core.keras_models.graph_model import (
     Conversion,
@@ -20,7 +20,8 @@ from estimator_core.keras_models.graph_model import (
 )
 from estimator_core.keras_models.live_objects import fresh_metric, with_live_functions
 from estimator_core.keras_models.model_weights import ModelWeights
-from estimator_core.mode_keys import ModeKeys
+from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.spec.mode_keys import ModeKeys
 
 
 class Keras3Model(GraphModel):
@@ -80,10 +81,10 @@ class Keras3Model(GraphModel):
     ) -> EstimatorSpec:
         """Returns the spec of a copy of the model in the current graph."""
         del params
-        with keras_graph.collected_side_effects((features, labels)) as effects:
+        with side_effects.collected_side_effects((features, labels)) as effects:
             spec, kept = self._spec(features, labels, mode, config)
         # What is left are the variables of metrics.
-        keras_graph.make_local(
+        side_effects.make_local(
             variable for variable in effects.variables if not any(variable is k for k in kept)
         )
         return spec
@@ -153,7 +154,7 @@ class Keras3Model(GraphModel):
     def _scratch_graph(self) -> Iterator[Any]:
         """Makes a graph of its own the default one, and yields a copy of the model in it."""
         self._check_is_built()
-        with tf.Graph().as_default() as graph, keras_graph.collected_side_effects():
+        with tf.Graph().as_default() as graph, side_effects.collected_side_effects():
             tf1.train.create_global_step(graph)
             yield self._copy(None)
 
@@ -184,7 +185,7 @@ class Keras3Model(GraphModel):
             with keras.StatelessScope():
                 keras3_step.call(copy, inputs, training=False)
         _copy_trainable_flags(self.model, copy)
-        keras_graph.make_random_state_global(copy.variables)  # Keras' models hold theirs
+        side_effects.make_random_state_global(copy.variables)  # Keras' models hold theirs
         self._check_shapes(copy)
         return copy
 

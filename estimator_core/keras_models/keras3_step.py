@@ -9,7 +9,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from estimator_core import eager_tracing, keras_optimizers, tf1
+from estimator_core import tf1
+from estimator_core.keras_in_graph import eager_tracing, keras_optimizers
 
 _Pairs = list[tuple[Any, Any]]
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator_core import keras_graph, tf1
+from estimator_core import tf1
+from estimator_core.keras_in_graph import side_effects
 from estimator_core.keras_models.graph_model import GLOBAL_STEP_ATTRIBUTE, NAME_BASED, OBJECT_BASED
 
 
@@ -38,7 +39,7 @@ class ModelWeights:
 
         def init_fn(_: Any, session: Any) -> None:
             for variable, value in zip(variables, self.values, strict=True):
-                keras_graph.load_value(variable, value, session)
+                side_effects.load_value(variable, value, session)
 
         return tf1.train.Scaffold(
             saver=self._saver(copy, variables, optimizer, for_writing),

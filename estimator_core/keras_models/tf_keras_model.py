@@ -9,13 +9,14 @@ from typing import Any
 import tensorflow as tf
 import tf_keras
 
-from estimator_core import keras_optimizers, tf1
-from estimator_core.estimator_spec import EstimatorSpec
+from estimator_core import tf1
+from estimator_core.keras_in_graph import keras_optimizers
 from estimator_core.keras_models import model_inputs
 from estimator_core.keras_models.graph_model import Conversion, GraphModel, KeepCheckpoints
 from estimator_core.keras_models.live_objects import fresh_metric
 from estimator_core.keras_models.model_weights import ModelWeights
-from estimator_core.mode_keys import ModeKeys
+from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.spec.mode_keys import ModeKeys
 
 
 class TfKerasModel(GraphModel):

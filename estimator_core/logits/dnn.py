@@ -12,7 +12,7 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.feature_columns.input_layer import input_layer
 from estimator_core.logits.activation_summary import add_activation_summary
-from estimator_core.mode_keys import ModeKeys
+from estimator_core.spec.mode_keys import ModeKeys
 
 _BATCH_NORM_MOMENTUM = 0.999
 _BATCH_NORM_EPSILON = 0.001

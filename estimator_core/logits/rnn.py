@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
-from estimator_core import keras_graph, tf1
+from estimator_core import tf1
 from estimator_core.feature_columns.input_layer import input_layer
 from estimator_core.feature_columns.sequence_input_layer import sequence_input_layer
+from estimator_core.keras_in_graph import side_effects
 from estimator_core.logits.dnn import dense
 from estimator_core.logits.rnn_cells import CELLS, unroll
-from estimator_core.mode_keys import ModeKeys
+from estimator_core.spec.mode_keys import ModeKeys
 
 USE_DEFAULT: Any = object()
 """The `cell_type` of who does not name one: "simple_rnn"."""
@@ -172,7 +173,7 @@ def _keras_layer(make_cell: Callable[[], Any], return_sequences: bool) -> Layer:
 
     def layer(inputs: tf.Tensor, mask: tf.Tensor, training: bool) -> tf.Tensor:
         before = tf1.global_variables()
-        with keras_graph.collected_side_effects(inputs):  # numbers the names of cells from 0
+        with side_effects.collected_side_effects(inputs):  # numbers the names of cells from 0
             cell = make_cell()
             rnn = _rnn_class(cell)(cell, return_sequences=return_sequences)
             outputs = rnn(inputs, mask=mask, training=training)

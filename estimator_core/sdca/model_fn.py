@@ -9,7 +9,6 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.heads import (
     BinaryClassHead,
     Head,
@@ -19,7 +18,6 @@ from estimator_core.heads import (
     RegressionHead,
 )
 from estimator_core.logits import linear_logit_fn_builder
-from estimator_core.mode_keys import ModeKeys
 from estimator_core.sdca.example_state import ExampleStates
 from estimator_core.sdca.examples import (
     Examples,
@@ -28,6 +26,8 @@ from estimator_core.sdca.examples import (
 )
 from estimator_core.sdca.linear_sdca import LinearSDCA
 from estimator_core.sdca.minimize import minimize
+from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.spec.mode_keys import ModeKeys
 
 # The first that fits: the special regressions are regressions too.
 _LOSS_TYPES: tuple[tuple[type[Head], str], ...] = (

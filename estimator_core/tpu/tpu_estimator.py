@@ -7,12 +7,12 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from estimator_core import model_fn as model_fn_lib
 from estimator_core.estimator import Estimator
-from estimator_core.estimator_spec import EstimatorSpec
+from estimator_core.graphs.predictor import Predictor
 from estimator_core.logs import logger
-from estimator_core.mode_keys import ModeKeys
-from estimator_core.predictor import Predictor
+from estimator_core.spec import calling
+from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.tpu import one_replica
 from estimator_core.tpu.examples_per_second_hook import ExamplesPerSecondHook
 from estimator_core.tpu.experimental.embedding_config_spec import EmbeddingConfigSpec
@@ -118,7 +118,7 @@ class TPUEstimator(Estimator):
         }
         if use_tpu:
             _check_for_tpu(config, self._batch_sizes)
-        model_fn_lib.check_model_fn(model_fn, params)
+        calling.check_model_fn(model_fn, params)
         self._user_model_fn = model_fn
         self._use_tpu = use_tpu
         self._eval_on_tpu = eval_on_tpu

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.estimator_spec import EstimatorSpec
-from estimator_core.export.export_outputs import ExportOutput
+from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.spec.export_outputs import ExportOutput
 
 
 class _Fields(NamedTuple):

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from estimator_core import tf1
-from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.execution.base import Execution, Inputs
+from estimator_core.graphs.build import ModelGraphs
 from estimator_core.logs import logger
-from estimator_core.mode_keys import ModeKeys
-from estimator_core.model_fn import arg_names
-from estimator_core.model_graphs import ModelGraphs
+from estimator_core.spec.calling import arg_names
+from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.tpu.one_replica import without_cross_replica_sums
 from estimator_core.tpu.tpu_estimator_spec import TPUEstimatorSpec
 

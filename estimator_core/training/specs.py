@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from estimator_core import tf1
-from estimator_core.arguments import checked_instances, checked_steps
 from estimator_core.export.exporters import Exporter
 from estimator_core.run_config import RunConfig
+from estimator_core.spec.arguments import checked_instances, checked_steps
 
 
 class _TrainFields(NamedTuple):

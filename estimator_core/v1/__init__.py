@@ -10,10 +10,12 @@ classifier = estimator.DNNClassifier(feature_columns=columns, hidden_units=[64, 
 """
 
 from estimator_core import experimental, export, inputs, tpu
-from estimator_core.add_metrics import add_metrics
-from estimator_core.checkpoints.warm_start import VocabInfo, WarmStartSettings
+from estimator_core.canned.parse_example_spec import (
+    classifier_parse_example_spec,
+    regressor_parse_example_spec,
+)
+from estimator_core.checkpoints.warm_start_settings import VocabInfo, WarmStartSettings
 from estimator_core.estimator import Estimator
-from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.export.best_exporter import BestExporter
 from estimator_core.export.exporters import Exporter, FinalExporter, LatestExporter
 from estimator_core.heads import (
@@ -45,12 +47,10 @@ from estimator_core.hooks import (
     StopAtStepHook,
     SummarySaverHook,
 )
-from estimator_core.mode_keys import ModeKeys
-from estimator_core.parse_example_spec import (
-    classifier_parse_example_spec,
-    regressor_parse_example_spec,
-)
 from estimator_core.run_config import RunConfig
+from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.spec.mode_keys import ModeKeys
+from estimator_core.training.add_metrics import add_metrics
 from estimator_core.training.specs import EvalSpec, TrainSpec
 from estimator_core.training.train_and_evaluate import train_and_evaluate
 from estimator_core.v1.baseline import (

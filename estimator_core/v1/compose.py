@@ -11,12 +11,12 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.canned.compose import ModelPart, sum_of_logits
-from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.heads import Head
 from estimator_core.heads.loss_reduction import LossReduction
-from estimator_core.keys import MetricKeys
-from estimator_core.mode_keys import ModeKeys
-from estimator_core.optimizers import OptimizedPart, minimize_parts
+from estimator_core.optimizers.minimize import OptimizedPart, minimize_parts
+from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.spec.keys import MetricKeys
+from estimator_core.spec.mode_keys import ModeKeys
 
 _INPUT_LAYER_MIN_SLICE_BYTES = 64 << 20
 

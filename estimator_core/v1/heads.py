@@ -9,7 +9,7 @@ from estimator_core.heads import BinaryClassHead, Head, RegressionHead
 from estimator_core.heads import metrics as metrics_lib
 from estimator_core.heads.binary_or_multi_class import binary_or_multi_class_head
 from estimator_core.heads.loss_reduction import check_loss_reduction
-from estimator_core.keys import MetricKeys
+from estimator_core.spec.keys import MetricKeys
 from estimator_core.v1.compose import CannedHead
 
 

@@ -18,7 +18,7 @@ _BY_NAME: dict[str, Callable[..., Any]] = {
 
 
 def optimizer_for(optimizer: Any, learning_rate: float) -> Any:
-    """Returns what `estimator_core.optimizers.get_optimizer` takes for the same optimizer.
+    """Returns what `estimator_core.optimizers.minimize.get_optimizer` takes for the same optimizer.
 
     Args:
         optimizer: A name, which stands for the optimizer of `tf.compat.v1.train`; a class without

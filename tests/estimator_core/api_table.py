@@ -44,7 +44,7 @@ TESTS = {
     "DNNLinearCombinedRegressor": _oracle("combined_regressor"),
     "DNNRegressor": _oracle("dnn_regressor_adam"),
     "Estimator": f"{_CORE}test_estimator.py::test_train_calls_hooks_and_saving_listeners",
-    "EstimatorSpec": f"{_CORE}test_estimator_spec.py::test_each_mode_needs_its_arguments",
+    "EstimatorSpec": f"{_CORE}spec/test_estimator_spec.py::test_each_mode_needs_its_arguments",
     "EvalSpec": f"{_CORE}training/test_train_and_evaluate.py"
     "::test_every_checkpoint_is_evaluated_and_exported_once",
     "Exporter": f"{_CORE}training/test_train_and_evaluate.py"
@@ -62,7 +62,7 @@ TESTS = {
     "LinearRegressor": _oracle("linear_regressor_weighted"),
     "LoggingTensorHook": f"{_HOOKS}test_logging_tensor_hook",
     "LogisticRegressionHead": _oracle("linear_logistic_regression"),
-    "ModeKeys": f"{_CORE}test_keras_graph.py::test_keras_metrics_are_evaluated_over_all_batches",
+    "ModeKeys": f"{_CORE}keras_in_graph/test_side_effects.py::test_keras_metrics_are_evaluated_over_all_batches",
     "MultiClassHead": f"{_CORE}heads/test_multi_class.py::test_loss",
     "MultiHead": _oracle("linear_multi_head"),
     "MultiLabelHead": _oracle("dnn_multi_label"),
@@ -85,8 +85,8 @@ TESTS = {
     "VocabInfo": f"{_CORE}checkpoints/test_warm_start_report.py::test_each_way_of_starting_shows",
     "WarmStartSettings": f"{_CORE}checkpoints/test_warm_start_report.py"
     "::test_each_way_of_starting_shows",
-    "add_metrics": f"{_CORE}test_add_metrics.py::test_metrics_are_added_and_replaced",
-    "classifier_parse_example_spec": f"{_CORE}test_parse_example_spec.py::test_classifiers",
+    "add_metrics": f"{_CORE}training/test_add_metrics.py::test_metrics_are_added_and_replaced",
+    "classifier_parse_example_spec": f"{_CORE}canned/test_parse_example_spec.py::test_classifiers",
     "experimental.InMemoryEvaluatorHook": f"{_EXPERIMENTAL}test_in_memory_evaluator_hook.py"
     "::test_evaluates_at_the_start_every_n_iterations_and_at_the_end",
     "experimental.KMeans": f"{_CORE}canned/test_kmeans.py"
@@ -112,9 +112,9 @@ TESTS = {
     "experimental.stop_if_lower_hook": f"{_STOPPING}test_hooks_read_the_evaluations",
     "experimental.stop_if_no_decrease_hook": f"{_STOPPING}test_hooks_read_the_evaluations",
     "experimental.stop_if_no_increase_hook": f"{_STOPPING}test_hooks_read_the_evaluations",
-    "export.ClassificationOutput": f"{_EXPORT}test_export_outputs.py::test_all_are_export_outputs",
-    "export.EvalOutput": f"{_EXPORT}test_export_outputs.py::test_what_an_eval_output_holds",
-    "export.ExportOutput": f"{_EXPORT}test_export_outputs.py::test_all_are_export_outputs",
+    "export.ClassificationOutput": f"{_CORE}spec/test_export_outputs.py::test_all_are_export_outputs",
+    "export.EvalOutput": f"{_CORE}spec/test_export_outputs.py::test_what_an_eval_output_holds",
+    "export.ExportOutput": f"{_CORE}spec/test_export_outputs.py::test_all_are_export_outputs",
     "export.PredictOutput": f"{_CORE}heads/test_binary_class.py::test_export_outputs",
     "export.RegressionOutput": f"{_CORE}heads/test_binary_class.py::test_export_outputs",
     "export.ServingInputReceiver": f"{_EXPORT}test_saved_model.py"
@@ -130,7 +130,7 @@ TESTS = {
     "::test_data_frames_become_features_by_column",
     "model_to_estimator": f"{_CORE}keras_models/test_model_to_estimator.py"
     "::test_training_and_evaluation_are_those_of_keras",
-    "regressor_parse_example_spec": f"{_CORE}test_parse_example_spec.py::test_regressors",
+    "regressor_parse_example_spec": f"{_CORE}canned/test_parse_example_spec.py::test_regressors",
     "train_and_evaluate": f"{_CORE}training/test_train_and_evaluate.py"
     "::test_every_checkpoint_is_evaluated_and_exported_once",
 }

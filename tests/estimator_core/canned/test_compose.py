@@ -5,7 +5,7 @@ import tensorflow as tf
 import estimator_core as est
 from estimator_core.canned import compose
 from estimator_core.logits import dnn_logit_fn_builder, linear_logit_fn_builder
-from estimator_core.named_optimizers import NAMED_OPTIMIZERS
+from estimator_core.optimizers.named import NAMED_OPTIMIZERS
 
 tf1 = tf.compat.v1
 

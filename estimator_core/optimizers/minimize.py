@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from estimator_core import keras_optimizers, tf1
-from estimator_core.named_optimizers import NAMED_OPTIMIZERS
+from estimator_core import tf1
+from estimator_core.keras_in_graph import keras_optimizers
+from estimator_core.optimizers.named import NAMED_OPTIMIZERS
 
 
 class OptimizedPart(NamedTuple):

@@ -12,13 +12,13 @@ import tensorflow as tf
 
 from estimator_core import summaries, tf1
 from estimator_core.checkpoints import reader
-from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.execution.base import Execution, Inputs
-from estimator_core.execution.programs import Program
+from estimator_core.graphs.program import Program
 from estimator_core.hooks.initialization import InitializationHook
 from estimator_core.hooks.training_progress import NanLossHook, ProgressHook
 from estimator_core.logs import logger
 from estimator_core.run_config import RunConfig
+from estimator_core.spec.estimator_spec import EstimatorSpec
 
 
 class Trained(NamedTuple):

@@ -8,10 +8,10 @@ from types import TracebackType
 from typing import Any
 
 from estimator_core import tf1
-from estimator_core.estimator_spec import EstimatorSpec
-from estimator_core.execution import loops
 from estimator_core.execution.base import Execution, Inputs
-from estimator_core.execution.programs import Program
+from estimator_core.graphs import loops
+from estimator_core.graphs.program import Program
+from estimator_core.spec.estimator_spec import EstimatorSpec
 
 
 class Predictor:

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from estimator_core.optimizers import OptimizedPart, get_optimizer, minimize, minimize_parts
+from estimator_core.optimizers.minimize import (
+    OptimizedPart,
+    get_optimizer,
+    minimize,
+    minimize_parts,
+)
 
 tf1 = tf.compat.v1
 

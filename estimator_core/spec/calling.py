@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import tensorflow as tf
-
-from estimator_core import keras_graph
-from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.logs import logger
-from estimator_core.mode_keys import ModeKeys
+from estimator_core.spec.estimator_spec import EstimatorSpec
 
 _MODEL_FN_ARGS = ("features", "labels", "mode", "params", "config")
 
@@ -91,8 +86,7 @@ def call_model_fn(
             arguments[name] = value
 
     logger.info("Calling model_fn.")
-    with keras_graph.collected_side_effects((features, labels)) as effects:
-        spec = model_fn(features=features, **arguments)
+    spec = model_fn(features=features, **arguments)
     logger.info("Done calling model_fn.")
     if not isinstance(spec, EstimatorSpec):
         raise ValueError(f"model_fn should return an EstimatorSpec. Received: {spec!r}")
@@ -100,43 +94,7 @@ def call_model_fn(
         raise ValueError(
             f"model_fn was called in mode {mode!r}. Received: EstimatorSpec(mode={spec.mode!r})"
         )
-    return _with_keras_effects(spec, effects)
-
-
-def _with_keras_effects(spec: EstimatorSpec, effects: keras_graph.SideEffects) -> EstimatorSpec:
-    """Returns the spec whose ops do what model_fn's Keras objects did by being called."""
-    metrics = {
-        name: metric if isinstance(metric, tuple) else keras_graph.metric_ops(metric, effects)
-        for name, metric in spec.eval_metric_ops.items()
-    }
-    spec = spec._replace(eval_metric_ops=metrics)
-    if spec.mode == ModeKeys.TRAIN:
-        updates = [*effects.updates(), *effects.applied_gradients]
-        return spec._replace(train_op=tf.group(spec.train_op, *updates)) if updates else spec
-    draws = effects.updates(filter(keras_graph.is_random_state, effects.variables))
-    return _after(draws, spec) if draws else spec
-
-
-def _after(draws: Sequence[tf.Operation], spec: EstimatorSpec) -> EstimatorSpec:
-    """Returns the spec whose outputs come with `draws`: the next batch gets other random numbers.
-
-    Every evaluation reads the loss. Values of metrics must not wait for a batch: they are read when
-    there are no more.
-    """
-
-    def tied(structure: Any) -> Any:
-        return tf.nest.map_structure(
-            lambda value: tf.identity(value) if tf.is_tensor(value) else value, structure
-        )
-
-    with tf.control_dependencies(draws):
-        predictions, loss = tied((spec.predictions, spec.loss))
-        export_outputs = {name: copy.copy(o) for name, o in (spec.export_outputs or {}).items()}
-        for output in export_outputs.values():
-            vars(output).update(tied(vars(output)))
-    return spec._replace(
-        predictions=predictions, loss=loss, export_outputs=export_outputs or spec.export_outputs
-    )
+    return spec
 
 
 def call_input_fn(

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.arguments import checked_instances
-from estimator_core.export.export_outputs import ExportOutput, PredictOutput
-from estimator_core.mode_keys import ModeKeys
+from estimator_core.spec.arguments import checked_instances
+from estimator_core.spec.export_outputs import ExportOutput, PredictOutput
+from estimator_core.spec.mode_keys import ModeKeys
 
 DEFAULT_SERVING_SIGNATURE = tf1.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
 

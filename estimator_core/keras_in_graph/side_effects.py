@@ -24,7 +24,8 @@ from keras.src.backend.common import global_state  # no public name gives these 
 from keras.src.backend.common import name_scope as keras_name_scope  # nor the current path
 from keras.src.backend.common.stateless_scope import in_stateless_scope
 
-from estimator_core import keras_optimizers, tf1
+from estimator_core import tf1
+from estimator_core.keras_in_graph import keras_optimizers
 
 _RANDOM_STATE = "seed_generator_state"
 _NAME_COUNTS = "object_name_uids"

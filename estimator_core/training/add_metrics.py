@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from estimator_core.estimator import Estimator
-from estimator_core.estimator_spec import EstimatorSpec
-from estimator_core.mode_keys import ModeKeys
-from estimator_core.model_fn import arg_names
+from estimator_core.spec.calling import arg_names
+from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.spec.mode_keys import ModeKeys
 
 _METRIC_FN_ARGS = ("features", "labels", "predictions", "config")
 

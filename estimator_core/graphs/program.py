@@ -10,8 +10,8 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.estimator_spec import EstimatorSpec
 from estimator_core.execution.base import Execution, Inputs
+from estimator_core.spec.estimator_spec import EstimatorSpec
 
 
 @dataclasses.dataclass(eq=False)

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core.execution.programs import forgets_its_runs
+from estimator_core.graphs.program import forgets_its_runs
 
 tf1 = tf.compat.v1
 

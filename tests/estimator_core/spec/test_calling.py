@@ -6,13 +6,13 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core import model_fn as model_fn_lib
+from estimator_core.spec import calling
 
 tf1 = tf.compat.v1
 
 
 def _accepts(model_fn, params=None):
-    model_fn_lib.check_model_fn(model_fn, params)
+    calling.check_model_fn(model_fn, params)
 
 
 def test_arguments_that_are_bound_are_not_passed():
@@ -20,8 +20,8 @@ def test_arguments_that_are_bound_are_not_passed():
         del features, labels, mode, depth, width
 
     partial = functools.partial(function, depth=3)
-    assert model_fn_lib.arg_names(partial) == ("features", "labels", "mode", "width")
-    assert model_fn_lib.arg_names(functools.partial(partial, 1)) == ("labels", "mode", "width")
+    assert calling.arg_names(partial) == ("features", "labels", "mode", "width")
+    assert calling.arg_names(functools.partial(partial, 1)) == ("labels", "mode", "width")
 
 
 def test_a_decorated_function_takes_what_its_wrapper_takes():
@@ -36,8 +36,8 @@ def test_a_decorated_function_takes_what_its_wrapper_takes():
     def passes_on(*args, **kwargs):
         return function(*args, **kwargs)
 
-    assert model_fn_lib.arg_names(chooses) == ("features",)
-    assert model_fn_lib.arg_names(passes_on) == ("features", "labels", "extra")
+    assert calling.arg_names(chooses) == ("features",)
+    assert calling.arg_names(passes_on) == ("features", "labels", "extra")
     _accepts(chooses)
 
 
@@ -72,12 +72,12 @@ def test_optional_extra_arguments_are_allowed():
 
 def test_labels_for_a_model_fn_without_labels_are_refused():
     with pytest.raises(ValueError, match="does not take labels"):
-        model_fn_lib.call_model_fn(lambda features: None, 1, 2, "train", {}, None)
+        calling.call_model_fn(lambda features: None, 1, 2, "train", {}, None)
 
 
 def test_a_model_fn_must_return_a_spec():
     with pytest.raises(ValueError, match=r"should return an EstimatorSpec.*7"):
-        model_fn_lib.call_model_fn(lambda features: 7, 1, None, "train", {}, None)
+        calling.call_model_fn(lambda features: 7, 1, None, "train", {}, None)
 
 
 def test_no_model_fn_is_refused():

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from estimator_core.clipped_optimizer import ClippedOptimizer
-from estimator_core.optimizers import get_optimizer, minimize
+from estimator_core.optimizers.clipped import ClippedOptimizer
+from estimator_core.optimizers.minimize import get_optimizer, minimize
 
 tf1 = tf.compat.v1
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator_core import eager_tracing, tf1
+from estimator_core import tf1
+from estimator_core.keras_in_graph import eager_tracing
 
 
 def is_keras_optimizer(optimizer: Any) -> bool:

@@ -9,21 +9,21 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator_core import initial_values, tf1
-from estimator_core import model_fn as model_fn_lib
-from estimator_core.checkpoints import warm_start
-from estimator_core.estimator_spec import EstimatorSpec
+from estimator_core import tf1
+from estimator_core.checkpoints import warm_start, warm_start_settings
 from estimator_core.execution.base import Execution, Inputs
-from estimator_core.execution.programs import (
+from estimator_core.execution.select import select_execution
+from estimator_core.graphs import initial_values
+from estimator_core.graphs.program import (
     KeptPrograms,
     Program,
-    fingerprint_of,
     forgets_its_runs,
 )
-from estimator_core.execution.select import select_execution
-from estimator_core.mode_keys import ModeKeys
+from estimator_core.keras_in_graph.calling import call_model_fn
 from estimator_core.run_config import RunConfig
-from estimator_core.surroundings import surroundings_of
+from estimator_core.spec import calling
+from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.spec.mode_keys import ModeKeys
 
 _LOSS = "loss"
 
@@ -43,7 +43,7 @@ class ModelGraphs:
         model_fn: Callable[..., EstimatorSpec],
         params: Any,
         config: RunConfig,
-        warm_start_settings: warm_start.WarmStartSettings | None,
+        warm_start_settings: warm_start_settings.WarmStartSettings | None,
     ):
         self._model_fn = model_fn
         self._params = params
@@ -68,7 +68,7 @@ class ModelGraphs:
 
         def call(input_context: Any = None) -> Any:
             params = copy.deepcopy(self._params)
-            return model_fn_lib.call_input_fn(input_fn, mode, params, self._config, input_context)
+            return calling.call_input_fn(input_fn, mode, params, self._config, input_context)
 
         return execution.make_inputs(call, mode)
 
@@ -87,9 +87,7 @@ class ModelGraphs:
 
         def call(features: Any, labels: Any) -> EstimatorSpec:
             params = copy.deepcopy(self._params)
-            return model_fn_lib.call_model_fn(
-                self._model_fn, features, labels, mode, params, self._config
-            )
+            return call_model_fn(self._model_fn, features, labels, mode, params, self._config)
 
         return call
 
@@ -130,9 +128,6 @@ class ModelGraphs:
         with self.new(execution) as graph:
             inputs = self.inputs(execution, input_fn, mode)
             fingerprint = None
-            if checkpoint_path is not None and not hooks:
-                other = (fetches_key, surroundings_of(self._model_fn))
-                fingerprint = fingerprint_of(graph, inputs, other)
             program = self._kept.take(mode, fingerprint)
             if program is None:
                 spec = self.spec(execution, inputs, mode)

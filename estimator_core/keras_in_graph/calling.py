@@ -1,0 +1,63 @@
+"""Calling a model_fn that may use Keras objects."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core.keras_in_graph import side_effects
+from estimator_core.spec import calling
+from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.spec.mode_keys import ModeKeys
+
+
+def call_model_fn(
+    model_fn: Callable[..., Any], features: Any, labels: Any, mode: str, params: Any, config: Any
+) -> EstimatorSpec:
+    """Returns what `model_fn` returns, with what its Keras objects did by being called.
+
+    Raises:
+        ValueError: There are labels but `model_fn` takes none, or it returns no `EstimatorSpec`.
+    """
+    with side_effects.collected_side_effects((features, labels)) as effects:
+        spec = calling.call_model_fn(model_fn, features, labels, mode, params, config)
+    return _with_keras_effects(spec, effects)
+
+
+def _with_keras_effects(spec: EstimatorSpec, effects: side_effects.SideEffects) -> EstimatorSpec:
+    """Returns the spec whose ops do what model_fn's Keras objects did by being called."""
+    metrics = {
+        name: metric if isinstance(metric, tuple) else side_effects.metric_ops(metric, effects)
+        for name, metric in spec.eval_metric_ops.items()
+    }
+    spec = spec._replace(eval_metric_ops=metrics)
+    if spec.mode == ModeKeys.TRAIN:
+        updates = [*effects.updates(), *effects.applied_gradients]
+        return spec._replace(train_op=tf.group(spec.train_op, *updates)) if updates else spec
+    draws = effects.updates(filter(side_effects.is_random_state, effects.variables))
+    return _after(draws, spec) if draws else spec
+
+
+def _after(draws: Sequence[tf.Operation], spec: EstimatorSpec) -> EstimatorSpec:
+    """Returns the spec whose outputs come with `draws`: the next batch gets other random numbers.
+
+    Every evaluation reads the loss. Values of metrics must not wait for a batch: they are read when
+    there are no more.
+    """
+
+    def tied(structure: Any) -> Any:
+        return tf.nest.map_structure(
+            lambda value: tf.identity(value) if tf.is_tensor(value) else value, structure
+        )
+
+    with tf.control_dependencies(draws):
+        predictions, loss = tied((spec.predictions, spec.loss))
+        export_outputs = {name: copy.copy(o) for name, o in (spec.export_outputs or {}).items()}
+        for output in export_outputs.values():
+            vars(output).update(tied(vars(output)))
+    return spec._replace(
+        predictions=predictions, loss=loss, export_outputs=export_outputs or spec.export_outputs
+    )
