@@ -14,8 +14,9 @@ from estimator_core.checkpoints import reader, warm_start_settings
 from estimator_core.execution.select import select_execution
 from estimator_core.export.saved_model import SavedModelWriter
 from estimator_core.graphs import loops
-from estimator_core.graphs.build import ModelGraphs
+from estimator_core.graphs.build import Model, build, build_for_receiver
 from estimator_core.graphs.predictor import Predictor
+from estimator_core.graphs.program import Program
 from estimator_core.keras_in_graph.calling import call_model_fn
 from estimator_core.logs import logger
 from estimator_core.run_config import RunConfig
@@ -29,6 +30,7 @@ from estimator_core.spec.arguments import (
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.export_outputs import EvalOutput, ExportOutput, TrainOutput
 from estimator_core.spec.mode_keys import ModeKeys
+from estimator_core.spec.types import InputFn, ReceiverFn
 
 
 class Estimator:
@@ -71,8 +73,8 @@ class Estimator:
         self._params = copy.deepcopy({} if params is None else params)
         self._config = config_with_model_dir(config, model_dir)
         self._model_dir = self._config.model_dir or ""  # subclasses of tf.estimator's time read it
-        self._warm_start_settings = warm_start_settings.settings_from(warm_start_from)
-        self._graphs = ModelGraphs(model_fn, self._params, self._config, self._warm_start_settings)
+        settings = warm_start_settings.settings_from(warm_start_from)
+        self._model = Model(model_fn, self._params, self._config, settings)
         logger.info("Using config: %s", self._config)
 
     @property
@@ -89,6 +91,11 @@ class Estimator:
     def params(self) -> Any:
         """A copy of the hyperparameters."""
         return copy.deepcopy(self._params)
+
+    @property
+    def warm_start_settings(self) -> warm_start_settings.WarmStartSettings | None:
+        """What variables start from while `model_dir` has no checkpoint; None is their initializers."""
+        return self._model.warm_start_settings
 
     @property
     def model_fn(self) -> Callable[..., EstimatorSpec]:
@@ -141,14 +148,8 @@ class Estimator:
         elif steps is not None:
             hooks.append(tf1.train.StopAtStepHook(num_steps=steps))
 
-        self._graphs.forget()
-        execution = select_execution(self._config, ModeKeys.TRAIN)
-        with self._graphs.new(execution):
-            inputs = self._graphs.inputs(execution, input_fn, ModeKeys.TRAIN)
-            spec = self._graphs.spec(execution, inputs, ModeKeys.TRAIN)
-            if not self.latest_checkpoint():
-                spec = self._graphs.with_initial_values(spec)
-            trained = loops.train(execution, spec, inputs, self._config, hooks, listeners)
+        program = self.build_program(ModeKeys.TRAIN, input_fn, bool(self.latest_checkpoint()))
+        trained = loops.train(program, hooks, listeners)
         if trained.input_ended and (steps or max_steps):
             logger.warning(
                 "The input ended at global step %s, before steps=%s, max_steps=%s. Let the dataset "
@@ -190,11 +191,8 @@ class Estimator:
         hooks = checked_instances(hooks, "hooks")
         checkpoint_path = self._checkpoint_to_restore(checkpoint_path, "evaluate")
 
-        program = self._graphs.program(
-            ModeKeys.EVAL, input_fn, checkpoint_path, hooks, loops.evaluation_fetches
-        )
-        with self._graphs.kept_after_use(ModeKeys.EVAL, program):
-            results = loops.evaluate(program, steps, hooks)
+        program = self.build_program(ModeKeys.EVAL, input_fn, bool(checkpoint_path))
+        results = loops.evaluate(program, checkpoint_path, steps, hooks)
         step = int(results[tf1.GraphKeys.GLOBAL_STEP])
         eval_dir = self.eval_dir(name)
         summaries.write_evaluation(eval_dir, results, step)
@@ -236,19 +234,14 @@ class Estimator:
         hooks = checked_instances(hooks, "hooks")
         checkpoint_path = self._checkpoint_to_restore(checkpoint_path, "predict")
 
-        def fetches(spec: EstimatorSpec) -> Any:
-            return selected_predictions(spec.predictions, predict_keys)
-
-        program = self._graphs.program(
-            ModeKeys.PREDICT, input_fn, checkpoint_path, hooks, fetches, predict_keys
-        )
+        program = self.build_program(ModeKeys.PREDICT, input_fn, bool(checkpoint_path))
+        fetches = selected_predictions(program.spec.predictions, predict_keys)
         if program.inputs.is_endless:
             logger.warning(
                 "Input graph does not use tf.data.Dataset or contain a QueueRunner. "
                 "That means predict yields forever. This is probably a mistake."
             )
-        with self._graphs.kept_after_use(ModeKeys.PREDICT, program):
-            yield from loops.predict(program, yield_single_examples, hooks)
+        yield from loops.predict(program, checkpoint_path, fetches, yield_single_examples, hooks)
 
     def predictor(
         self, serving_input_receiver_fn: Callable[[], Any], checkpoint_path: str | None = None
@@ -273,16 +266,9 @@ class Estimator:
         """
         if not (checkpoint_path or self.latest_checkpoint()):
             raise ValueError(f"Couldn't find trained model at {self.model_dir}.")
-        execution = select_execution(self._config, ModeKeys.PREDICT)
-        with self._graphs.new(execution):
-            receiver = serving_input_receiver_fn()
-            spec = self._graphs.model_fn(ModeKeys.PREDICT)(receiver.features, None)
-            return Predictor(
-                execution,
-                spec,
-                receiver.receiver_tensors,
-                (lambda: checkpoint_path) if checkpoint_path else self.latest_checkpoint,
-            )
+        program, receiver = self._build_for_receiver(ModeKeys.PREDICT, serving_input_receiver_fn)
+        follow = (lambda: checkpoint_path) if checkpoint_path else self.latest_checkpoint
+        return Predictor(program, receiver.receiver_tensors, follow)
 
     # Export
 
@@ -395,27 +381,39 @@ class Estimator:
         receiver_fn: Callable[[], Any],
         checkpoint_path: str,
     ) -> None:
-        # One copy of the model, as for prediction, whatever number of replicas trained it.
-        with self._graphs.new(select_execution(self._config, ModeKeys.PREDICT)):
-            receiver = receiver_fn()
-            labels = getattr(receiver, "labels", None)
-            spec = self._graphs.model_fn(mode)(receiver.features, labels)
-            outputs: dict[str, ExportOutput]
-            if mode == ModeKeys.PREDICT:
-                outputs = spec.export_outputs_or_default()
-            else:
-                told = (spec.loss, spec.predictions, spec.eval_metric_ops)
-                is_evaluation = mode == ModeKeys.EVAL
-                outputs = {mode: EvalOutput(*told, labels) if is_evaluation else TrainOutput(*told)}
+        program, receiver = self._build_for_receiver(mode, receiver_fn)
+        spec = program.spec
+        with program.scope():
             writer.add(
                 mode,
                 spec,
-                outputs,
+                _exported_outputs(spec, getattr(receiver, "labels", None)),
                 receiver.receiver_tensors,
                 getattr(receiver, "receiver_tensors_alternatives", None),
                 checkpoint_path,
                 self._config.session_config,
             )
+
+    # Graphs
+
+    def build_program(
+        self, mode: str, input_fn: InputFn, starts_from_checkpoint: bool = True
+    ) -> Program:
+        """Returns the graph of one mode, built by calling `input_fn` and `model_fn`, and not run.
+
+        Args:
+            mode: One of `ModeKeys`.
+            input_fn: As in `train`.
+            starts_from_checkpoint: Whether variables will be restored; False lets them start as
+                `warm_start_from` and their initializers say.
+        """
+        execution = select_execution(self._config, mode)
+        return build(self._model, execution, mode, input_fn, starts_from_checkpoint)
+
+    def _build_for_receiver(self, mode: str, receiver_fn: ReceiverFn) -> tuple[Program, Any]:
+        # One copy of the model, as for prediction, whatever number of replicas trained it.
+        execution = select_execution(self._config, ModeKeys.PREDICT)
+        return build_for_receiver(self._model, execution, mode, receiver_fn)
 
     # Checkpoints
 
@@ -448,3 +446,13 @@ class Estimator:
                 purpose,
             )
         return checkpoint_path
+
+
+def _exported_outputs(spec: EstimatorSpec, labels: Any) -> dict[str, ExportOutput]:
+    """Returns the signatures of an exported graph, by name."""
+    if spec.mode == ModeKeys.PREDICT:
+        return spec.export_outputs_or_default()
+    parts = (spec.loss, spec.predictions, spec.eval_metric_ops)
+    if spec.mode == ModeKeys.EVAL:
+        return {spec.mode: EvalOutput(*parts, labels)}
+    return {spec.mode: TrainOutput(*parts)}

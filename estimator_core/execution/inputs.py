@@ -1,14 +1,57 @@
-"""From what an input_fn returns to the tensors that a model_fn receives."""
+"""From what an input_fn returns to the batches that a model_fn receives."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.execution.base import Inputs
 from estimator_core.spec.mode_keys import ModeKeys
+
+
+class Inputs:
+    """An iterator in the graph: each call gives the tensors of a batch of its own.
+
+    Args:
+        get_next: Returns the tensors of the next element.
+        mode: One of `ModeKeys`; for prediction the labels are left out.
+        hooks: `SessionRunHook`s that start the input pipeline in each new session.
+        is_endless: Whether nothing in the graph can ever end the input.
+    """
+
+    def __init__(
+        self,
+        get_next: Callable[[], Any],
+        mode: str,
+        hooks: Sequence[Any] = (),
+        is_endless: bool = False,
+    ):
+        self._get_next = get_next
+        self._mode = mode
+        self.hooks = tuple(hooks)
+        self.is_endless = is_endless
+
+    def next_batch(self) -> tuple[Any, Any]:
+        """Returns (features, labels) of the next batch; labels are None when there are none."""
+        return features_and_labels(self._next_element(), self._mode)
+
+    def next_batches(self, count: int) -> list[tuple[Any, Any]]:
+        """Returns `count` batches, in order, such that all of them are there or none is used."""
+        elements: list[Any] = []
+        read: list[Any] = []
+        for _ in range(count):
+            with tf.control_dependencies(read):
+                elements.append(self._next_element())
+            read += tf.nest.flatten(elements[-1], expand_composites=True)[:1]
+        with tf.control_dependencies(read):
+            elements = tf.nest.map_structure(tf.identity, elements, expand_composites=True)
+        return [features_and_labels(element, self._mode) for element in elements]
+
+    def _next_element(self) -> Any:
+        with tf1.device("/cpu:0"):
+            return self._get_next()
 
 
 class IteratorInitializerHook(tf1.train.SessionRunHook):
@@ -31,26 +74,32 @@ def inputs_from(result: Any, mode: str) -> Inputs:
     """Returns the inputs that the `result` of an input_fn stands for.
 
     Args:
-        result: `tf.data.Dataset` of features or of (features, labels), or such tensors themselves.
+        result: `tf.data.Dataset` of features or of (features, labels), or such tensors themselves,
+            which each session call computes anew.
         mode: One of `ModeKeys`; for prediction the labels are left out.
 
     Raises:
-        ValueError: `result` is neither.
+        ValueError: `result` is neither, or a tuple of another length than 2.
     """
     if isinstance(result, tf.data.Dataset):
-        iterator = tf1.data.make_initializable_iterator(result)
-        features, labels = features_and_labels(iterator.get_next(), mode)
-        return Inputs(features, labels, (IteratorInitializerHook(iterator),))
+        return inputs_from_dataset(result, mode)
     if result is None:
         raise ValueError(
             "input_fn returned None; it should return a Dataset or (features, labels)."
         )
-    features, labels = features_and_labels(result, mode)
     operations = tf1.get_default_graph().get_operations()
+    features_and_labels(result, mode)  # raises where input_fn stands in the traceback
     can_end = tf1.get_collection(tf1.GraphKeys.QUEUE_RUNNERS) or any(
         operation.type == "IteratorGetNext" for operation in operations
     )
-    return Inputs(features, labels, is_endless=not can_end)
+    return Inputs(lambda: result, mode, is_endless=not can_end)
+
+
+def inputs_from_dataset(dataset: tf.data.Dataset, mode: str) -> Inputs:
+    """Returns the inputs over a dataset, whose iterator starts anew in each session."""
+    features_and_labels(dataset.element_spec, mode)
+    iterator = tf1.data.make_initializable_iterator(dataset)
+    return Inputs(iterator.get_next, mode, [IteratorInitializerHook(iterator)])
 
 
 def features_and_labels(element: Any, mode: str) -> tuple[Any, Any]:

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from estimator_core import tf1
-from estimator_core.execution.base import Execution, Inputs
-from estimator_core.execution.inputs import inputs_from
-from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.execution.base import Execution, Step, StepFn
+from estimator_core.execution.evaluation_metrics import with_evaluation_metrics
+from estimator_core.execution.inputs import Inputs, inputs_from
+from estimator_core.spec.mode_keys import ModeKeys
 
 
 class SingleDevice(Execution):
@@ -31,11 +32,10 @@ class SingleDevice(Execution):
         with tf1.device("/cpu:0"):
             return inputs_from(input_fn(), mode)
 
-    def call_model_fn(
-        self, model_fn: Callable[[Any, Any], EstimatorSpec], inputs: Inputs, mode: str
-    ) -> EstimatorSpec:
-        """Returns `model_fn`'s own spec."""
-        return model_fn(inputs.features, inputs.labels)
+    def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
+        """Returns the step that `step_fn` builds."""
+        spec = step_fn(*inputs.next_batch())
+        return Step(with_evaluation_metrics(spec) if mode == ModeKeys.EVAL else spec)
 
     def session_creator(
         self,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.execution.base import Execution, Inputs
-from estimator_core.execution.inputs import IteratorInitializerHook, features_and_labels
+from estimator_core.execution.base import Execution, GradientUpdate, Step, StepFn
+from estimator_core.execution.evaluation_metrics import with_evaluation_metrics
+from estimator_core.execution.inputs import Inputs, inputs_from_dataset
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.mode_keys import ModeKeys
@@ -45,7 +46,7 @@ class ReplicasInSync(Execution):
                 "Only tf.distribute.MirroredStrategy and OneDeviceStrategy are supported yet; leave "
                 f"train_distribute and eval_distribute out to run on one device. Received: {strategy!r}"
             )
-        self._strategy = strategy
+        self.strategy = strategy
         self._in_process = SingleDevice(_with_all_cpus(session_config))
         self.num_replicas = strategy.num_replicas_in_sync
 
@@ -56,8 +57,8 @@ class ReplicasInSync(Execution):
         TensorFlow keeps it for Estimators, under a private name.
         """
         contexts = contextlib.ExitStack()
-        contexts.enter_context(self._strategy.scope())
-        contexts.enter_context(self._strategy._scale_loss_for_estimator_enabled())
+        contexts.enter_context(self.strategy.scope())
+        contexts.enter_context(self.strategy._scale_loss_for_estimator_enabled())
         return contexts
 
     def make_inputs(self, input_fn: Callable[..., Any], mode: str) -> Inputs:
@@ -74,37 +75,25 @@ class ReplicasInSync(Execution):
                     "Under a tf.distribute strategy, input_fn must return a tf.data.Dataset. "
                     f"Received: {dataset!r}"
                 )
-            iterator = tf1.data.make_initializable_iterator(dataset)
-            elements: list[Any] = []
-            read: list[Any] = []
-            for _ in range(self.num_replicas):
-                with tf.control_dependencies(read):
-                    elements.append(iterator.get_next())
-                read += tf.nest.flatten(elements[-1], expand_composites=True)[:1]
-            with tf.control_dependencies(read):  # no replica begins a step that another can't take
-                elements = tf.nest.map_structure(tf.identity, elements, expand_composites=True)
-        batches = [features_and_labels(element, mode) for element in elements]
-        features, labels = batches[0]
-        hooks = (IteratorInitializerHook(iterator),)
-        return Inputs(features, labels, hooks, replicas=tuple(batches))
+            return inputs_from_dataset(dataset, mode)
 
-    def call_model_fn(
-        self, model_fn: Callable[[Any, Any], EstimatorSpec], inputs: Inputs, mode: str
-    ) -> EstimatorSpec:
-        """Returns the spec of all replicas together.
+    def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
+        """Returns the step of all replicas together.
 
         Hooks, predictions and the saver are those of the first replica.
         """
+        batches = inputs.next_batches(self.num_replicas)
         specs: dict[int, EstimatorSpec] = {}
 
         @tf.autograph.experimental.do_not_convert
         def in_replica() -> None:
             context = tf.distribute.get_replica_context()
             replica = int(tf.get_static_value(context.replica_id_in_sync_group))
-            specs[replica] = model_fn(*inputs.replicas[replica])
+            spec = step_fn(*batches[replica])
+            specs[replica] = with_evaluation_metrics(spec) if mode == ModeKeys.EVAL else spec
 
-        self._strategy.extended.call_for_each_replica(in_replica)
-        return _combined([specs[replica] for replica in sorted(specs)])
+        self.strategy.extended.call_for_each_replica(in_replica)
+        return Step(_combined([specs[replica] for replica in sorted(specs)]))
 
     def session_creator(
         self,
@@ -117,6 +106,62 @@ class ReplicasInSync(Execution):
         return self._in_process.session_creator(
             scaffold, checkpoint_dir=checkpoint_dir, checkpoint_path=checkpoint_path
         )
+
+    # For what builds a model
+
+    @property
+    def is_replicated(self) -> bool:
+        """Whether copies of the model meet in the graph: always, even when there is one."""
+        return True
+
+    @property
+    def is_in_replica(self) -> bool:
+        """Whether the code that runs now builds one of the copies."""
+        return tf.distribute.has_strategy() and not tf.distribute.in_cross_replica_context()
+
+    def share_of_mean(self, loss: tf.Tensor) -> tf.Tensor:
+        """Returns the mean loss of a replica's batch, divided by the number of replicas."""
+        return loss / self.num_replicas if self.num_replicas > 1 else loss
+
+    @contextlib.contextmanager
+    def losses_as_they_are(self) -> Iterator[None]:
+        """Opens a context in which `tf.compat.v1.train` optimizers do not scale the loss.
+
+        It undoes for a while what `scope` switches on; TensorFlow has no public way for either.
+        """
+        before = self.strategy._scale_loss_for_estimator
+        self.strategy._scale_loss_for_estimator = False
+        try:
+            yield
+        finally:
+            self.strategy._scale_loss_for_estimator = before
+
+    def components(self, variable: Any) -> tuple[Any, ...]:
+        """Returns the variable of each replica, or the one variable that there is."""
+        is_distributed = isinstance(variable, tf.distribute.DistributedValues)
+        return tuple(variable.values) if is_distributed else (variable,)
+
+    def update_by_sums(self, updates: Sequence[GradientUpdate], counter: Any) -> tf.Operation:
+        """Returns the op that updates each variable by the sum of all replicas' gradients.
+
+        The replicas meet in it: each calls it, and the component on each device is updated there.
+        """
+        variables = [variable for _, variable, _ in updates]
+        functions = [update for _, _, update in updates]
+
+        def meet(strategy: Any, gradients: Sequence[Any]) -> tf.Operation:
+            totals = strategy.extended.batch_reduce_to(
+                tf.distribute.ReduceOp.SUM, list(zip(gradients, variables, strict=True))
+            )
+            done = [
+                strategy.extended.update(variable, update, (total,))
+                for variable, update, total in zip(variables, functions, totals, strict=True)
+            ]
+            with tf.control_dependencies(done):
+                return tf.group(strategy.extended.update(counter, lambda c: c.assign_add(1)))
+
+        gradients = [gradient for gradient, _, _ in updates]
+        return tf.distribute.get_replica_context().merge_call(meet, args=(gradients,))
 
 
 def _with_all_cpus(session_config: Any) -> Any:

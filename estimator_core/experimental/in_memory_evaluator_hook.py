@@ -81,10 +81,8 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
             variable.op.name: graph.as_graph_element(variable)
             for variable in tf1.global_variables()
         }
-        program = self._estimator._graphs.program(
-            ModeKeys.EVAL, self._input_fn, None, self._hooks, loops.evaluation_fetches
-        )
-        with program.graph.as_default(), program.execution.scope():
+        program = self._estimator.build_program(ModeKeys.EVAL, self._input_fn, False)
+        with program.scope():
             variables = {variable.op.name: variable for variable in tf1.global_variables()}
             self._check_sources(variables)
             self._values = {
@@ -94,8 +92,8 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
             assigned = [variables[name].assign(value) for name, value in self._values.items()]
             self._feed: dict[Any, Any] = {}
             scaffold = program.spec.scaffold
-            program.spec = program.spec._replace(
-                scaffold=tf1.train.Scaffold(
+            self._program = program.with_scaffold(
+                tf1.train.Scaffold(
                     init_op=tf.group(*assigned),
                     init_feed_dict=self._feed,
                     ready_op=scaffold.ready_op,
@@ -105,12 +103,20 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
                     summary_op=scaffold.summary_op,
                 )
             )
-        self._program = program
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Evaluates the model from which training starts."""
         del coord
         self._evaluate(session)
+
+    def steps_until_due(self, global_step: int) -> int | None:
+        """Returns how many steps it is to the next evaluation."""
+        del global_step
+        return self._every_n_iter - self._iterations % self._every_n_iter
+
+    def skip_steps(self, steps: int) -> None:
+        """Counts steps that were made without it."""
+        self._iterations += steps
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Evaluates when it is time."""
@@ -136,7 +142,7 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
     def _evaluate(self, session: Any) -> None:
         current = session.run({name: self._sources[name] for name in self._values})
         self._feed.update({self._values[name]: value for name, value in current.items()})
-        results = loops.evaluate(self._program, self._steps, self._hooks)
+        results = loops.evaluate(self._program, None, self._steps, self._hooks)
         step = int(results[tf1.GraphKeys.GLOBAL_STEP])
         summaries.write_evaluation(self._estimator.eval_dir(self._name), results, step)
         self._evaluated_at = self._iterations

@@ -9,7 +9,6 @@ from estimator_core.checkpoints import warm_start_report as checkpoints_report
 from estimator_core.checkpoints import warm_start_settings
 from estimator_core.checkpoints.warm_start_report import WarmStartReport
 from estimator_core.estimator import Estimator
-from estimator_core.execution.select import select_execution
 from estimator_core.spec.mode_keys import ModeKeys
 
 
@@ -39,14 +38,11 @@ def warm_start_report(
         ValueError: There is nothing to start from, or the settings name variables that the model
             has not.
     """
-    settings = warm_start_settings.settings_from(warm_start_from) or estimator._warm_start_settings
+    settings = warm_start_settings.settings_from(warm_start_from) or estimator.warm_start_settings
     if settings is None:
         raise ValueError(
             "There is nothing to report: give warm_start_from here or to the Estimator. "
             f"Received: warm_start_from={warm_start_from!r}"
         )
-    graphs = estimator._graphs
-    execution = select_execution(estimator.config, ModeKeys.TRAIN)
-    with graphs.new(execution):
-        graphs.spec(execution, graphs.inputs(execution, input_fn, ModeKeys.TRAIN), ModeKeys.TRAIN)
+    with estimator.build_program(ModeKeys.TRAIN, input_fn).scope():
         return checkpoints_report.report(settings)

@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.execution.current import current_execution
 
 
 def in_order(scaffold: Any) -> Any:
@@ -40,7 +41,8 @@ def in_order(scaffold: Any) -> Any:
 
 def _levels(variables: list[Any]) -> list[list[Any]]:
     """Returns the variables such that each starts from those of the lists before its own only."""
-    owners = {part.op: variable for variable in variables for part in _parts(variable)}
+    components = current_execution().components
+    owners = {part.op: variable for variable in variables for part in components(variable)}
     remaining = {id(variable): _sources(variable, owners) for variable in variables}
     levels = []
     while remaining:
@@ -69,9 +71,3 @@ def _sources(variable: Any, owners: dict[tf.Operation, Any]) -> set[int]:
                 reached.add(before)
                 pending.append(before)
     return found
-
-
-def _parts(variable: Any) -> tuple[Any, ...]:
-    if isinstance(variable, tf.distribute.DistributedValues):
-        return variable.values
-    return (variable,)

@@ -12,13 +12,14 @@ import tensorflow as tf
 
 from estimator_core import summaries, tf1
 from estimator_core.checkpoints import reader
-from estimator_core.execution.base import Execution, Inputs
 from estimator_core.graphs.program import Program
+from estimator_core.graphs.step_runner import StepRunner
 from estimator_core.hooks.initialization import InitializationHook
 from estimator_core.hooks.training_progress import NanLossHook, ProgressHook
 from estimator_core.logs import logger
 from estimator_core.run_config import RunConfig
 from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.spec.types import Hook, SavingListener
 
 
 class Trained(NamedTuple):
@@ -36,53 +37,48 @@ class Trained(NamedTuple):
 
 
 def train(
-    execution: Execution,
-    spec: EstimatorSpec,
-    inputs: Inputs,
-    config: RunConfig,
-    hooks: Sequence[Any] = (),
-    saving_listeners: Sequence[Any] = (),
+    program: Program, hooks: Sequence[Hook] = (), saving_listeners: Sequence[SavingListener] = ()
 ) -> Trained:
-    """Runs `spec.train_op` until a hook or the end of the input stops it.
+    """Runs training steps until a hook or the end of the input stops it.
 
-    Continues from the newest checkpoint of `config.model_dir`.
+    Continues from the newest checkpoint of the `model_dir` in the program's config.
 
     Args:
-        execution: How the graph runs.
-        spec: What runs, with the global step in the same graph.
-        inputs: What feeds it.
-        config: Intervals of checkpoints, summaries and log lines.
+        program: That of mode TRAIN.
         hooks: The caller's `SessionRunHook`s.
         saving_listeners: `CheckpointSaverListener`s, called around each checkpoint.
 
     Raises:
         ValueError: There are listeners, but no checkpoints are saved.
     """
-    tf1.add_to_collection(tf1.GraphKeys.LOSSES, spec.loss)  # where hooks look for it
-    summaries.add_loss_summary(spec.loss)
-    progress = ProgressHook(spec.loss, config.log_step_count_steps)
-    hooks, savers = _train_hooks(execution, spec, inputs, config, hooks, progress)
-    if saving_listeners and execution.is_chief and not savers:
-        raise ValueError(
-            "There should be a CheckpointSaverHook to use saving_listeners: set RunConfig's "
-            "save_checkpoints_steps or save_checkpoints_secs."
-        )
-    loss = None
-    input_ended = False
-    check_checkpoint(spec, tf.train.latest_checkpoint(config.model_dir))
-    creator = execution.session_creator(spec.scaffold, checkpoint_dir=config.model_dir)
-    with (
-        _listening(savers[:1], saving_listeners),
-        tf1.train.MonitoredSession(session_creator=creator, hooks=hooks) as session,
-    ):
-        try:
-            while not session.should_stop():
-                _, loss = session.run([spec.train_op, spec.loss])
-        except tf.errors.OutOfRangeError:
-            input_ended = True
-        except tf.errors.OpError as error:
-            _say_where(error, f"Training failed in the step after global step {progress.step}.")
-            raise
+    spec, config = program.spec, program.config
+    with program.scope():
+        tf1.add_to_collection(tf1.GraphKeys.LOSSES, spec.loss)  # where hooks look for it
+        summaries.add_loss_summary(spec.loss)
+        progress = ProgressHook(spec.loss, config.log_step_count_steps)
+        hooks, savers = _train_hooks(program, hooks, progress)
+        if saving_listeners and program.execution.is_chief and not savers:
+            raise ValueError(
+                "There should be a CheckpointSaverHook to use saving_listeners: set RunConfig's "
+                "save_checkpoints_steps or save_checkpoints_secs."
+            )
+        loss = None
+        input_ended = False
+        check_checkpoint(spec, tf.train.latest_checkpoint(config.model_dir))
+        creator = program.session_creator(checkpoint_dir=config.model_dir)
+        run_steps = StepRunner(program, hooks)
+        with (
+            _listening(savers[:1], saving_listeners),
+            tf1.train.MonitoredSession(creator, hooks=[run_steps, *hooks]) as session,
+        ):
+            try:
+                while not session.should_stop():
+                    _, loss = run_steps(session)
+            except tf.errors.OutOfRangeError:
+                input_ended = True
+            except tf.errors.OpError as error:
+                _say_where(error, f"Training failed in the step after global step {progress.step}.")
+                raise
     if loss is None:
         logger.warning(
             "Training with estimator made no steps. Perhaps input is empty or misspecified."
@@ -104,23 +100,19 @@ def check_checkpoint(spec: EstimatorSpec, checkpoint_path: str | None) -> None:
 
 
 def _train_hooks(
-    execution: Execution,
-    spec: EstimatorSpec,
-    inputs: Inputs,
-    config: RunConfig,
-    hooks: Sequence[Any],
-    progress: ProgressHook,
-) -> tuple[list[Any], list[Any]]:
+    program: Program, hooks: Sequence[Hook], progress: ProgressHook
+) -> tuple[list[Hook], list[Any]]:
     """Returns all hooks in the order in which they see a step, and those that save checkpoints.
 
     The order is tf.estimator's: the checkpoint is saved, and its listeners are called, before the
     caller's hooks see the step. But the loss is checked first of all, so that a NaN never replaces
     the last good state of the model.
     """
+    spec, config = program.spec, program.config
     prepare = [hook for hook in spec.training_hooks if isinstance(hook, InitializationHook)]
-    first = [NanLossHook(spec.loss), *inputs.hooks, *prepare]
+    first = [NanLossHook(spec.loss), *program.inputs.hooks, *prepare]
     last = [*hooks, *(hook for hook in spec.training_hooks if hook not in prepare), progress]
-    if not execution.is_chief:
+    if not program.execution.is_chief:
         return [*first, *last], []
     if spec.scaffold.saver is None:
         _ensure_saver(config)
@@ -188,22 +180,17 @@ def _ensure_saver(config: RunConfig) -> None:
         tf1.add_to_collection(tf1.GraphKeys.SAVERS, saver)
 
 
-def evaluation_fetches(spec: Any) -> tuple[dict[str, Any], Any]:
-    """Returns (values, update_op) of the metrics of `spec` and the global step, for `evaluate`."""
-    metrics = sorted(spec.eval_metric_ops.items())
-    values = {name: value for name, (value, _) in metrics}
-    values[tf1.GraphKeys.GLOBAL_STEP] = tf1.train.get_global_step()
-    return values, tf.group(*(update for _, (_, update) in metrics))
-
-
 def evaluate(
-    program: Program, steps: int | None = None, hooks: Sequence[Any] = ()
+    program: Program,
+    checkpoint_path: str | None,
+    steps: int | None = None,
+    hooks: Sequence[Hook] = (),
 ) -> dict[str, Any]:
     """Runs the update of the metrics over the input, then reads their values once.
 
     Args:
-        program: Its `fetches` are those of `evaluation_fetches`: dict of metric name to the `Tensor`
-            to read at the end, and the operation that adds one batch.
+        program: That of mode EVAL.
+        checkpoint_path: What variables are restored from; None initializes them.
         steps: Batches to evaluate; None goes to the end of the input.
         hooks: The caller's `SessionRunHook`s.
 
@@ -221,8 +208,9 @@ def evaluate(
     spec = program.spec
     every = [*program.inputs.hooks, *hooks, *spec.evaluation_hooks, progress, final]
     with program.graph.as_default():
-        check_checkpoint(spec, program.checkpoint_path)
-        with tf1.train.MonitoredSession(session_creator=program, hooks=every) as session:
+        check_checkpoint(spec, checkpoint_path)
+        creator = program.session_creator(checkpoint_path=checkpoint_path)
+        with tf1.train.MonitoredSession(creator, hooks=every) as session:
             try:
                 while not session.should_stop():
                     session.run(update_op)
@@ -266,14 +254,20 @@ class _EvaluationProgress(tf1.train.SessionRunHook):
 
 
 def predict(
-    program: Program, yield_single_examples: bool = True, hooks: Sequence[Any] = ()
+    program: Program,
+    checkpoint_path: str | None,
+    fetches: Any,
+    yield_single_examples: bool = True,
+    hooks: Sequence[Hook] = (),
 ) -> Iterator[Any]:
     """Yields predictions to the end of the input.
 
     The graph is the current one only while it runs, not while the caller has the predictions.
 
     Args:
-        program: Its `fetches` are the `Tensor`, or dict of name to `Tensor`, to yield.
+        program: That of mode PREDICT.
+        checkpoint_path: What variables are restored from; None initializes them.
+        fetches: The `Tensor`, or dict of name to `Tensor`, to yield.
         yield_single_examples: Whether examples are yielded one by one, or whole batches.
         hooks: The caller's `SessionRunHook`s.
 
@@ -285,15 +279,16 @@ def predict(
     """
     every = [*program.inputs.hooks, *hooks, *program.spec.prediction_hooks]
     with program.graph.as_default():
-        check_checkpoint(program.spec, program.checkpoint_path)
-        session = tf1.train.MonitoredSession(session_creator=program, hooks=every)
+        check_checkpoint(program.spec, checkpoint_path)
+        creator = program.session_creator(checkpoint_path=checkpoint_path)
+        session = tf1.train.MonitoredSession(creator, hooks=every)
     try:
         while True:
             with program.graph.as_default():
                 if session.should_stop():
                     return
                 try:
-                    batch = session.run(program.fetches)
+                    batch = session.run(fetches)
                 except tf.errors.OutOfRangeError:
                     return
             if yield_single_examples:

@@ -7,11 +7,8 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
 
-from estimator_core import tf1
-from estimator_core.execution.base import Execution, Inputs
 from estimator_core.graphs import loops
 from estimator_core.graphs.program import Program
-from estimator_core.spec.estimator_spec import EstimatorSpec
 
 
 class Predictor:
@@ -20,31 +17,21 @@ class Predictor:
     `Estimator.predictor` makes it. Close it when done, or use it as a context.
 
     Args:
-        execution: How the graph runs.
-        spec: What runs, in the default graph.
+        program: That of mode PREDICT, over fed inputs.
         receiver_tensors: Placeholders to feed, by name; a single one may stand by itself.
         checkpoint_path: Function that returns the checkpoint to predict with. When its answer
             changes, variables are restored anew.
     """
 
     def __init__(
-        self,
-        execution: Execution,
-        spec: EstimatorSpec,
-        receiver_tensors: Any,
-        checkpoint_path: Callable[[], str | None],
+        self, program: Program, receiver_tensors: Any, checkpoint_path: Callable[[], str | None]
     ):
         self._placeholders = (
             dict(receiver_tensors) if isinstance(receiver_tensors, Mapping) else receiver_tensors
         )
         self._checkpoint_path = checkpoint_path
-        self._program = Program(
-            execution,
-            tf1.get_default_graph(),
-            spec,
-            Inputs(None, None),
-            spec.predictions,
-        )
+        self._program = program
+        self._restored: str | None = None
         self._session: Any = None
         self._lock = threading.Lock()
 
@@ -71,12 +58,13 @@ class Predictor:
     def _session_of(self, checkpoint_path: str | None) -> Any:
         if checkpoint_path is None:
             raise ValueError("There is no checkpoint any more to predict with. Received: None")
-        if self._session is None or checkpoint_path != self._program.checkpoint_path:
+        if self._session is None or checkpoint_path != self._restored:
             # What other threads ask the last session goes on; it is freed with the last answer.
             with self._program.graph.as_default():
                 loops.check_checkpoint(self._program.spec, checkpoint_path)
-                self._program.checkpoint_path = checkpoint_path
-                self._session = self._program.create_session()
+                creator = self._program.session_creator(checkpoint_path=checkpoint_path)
+                self._session = creator.create_session()
+            self._restored = checkpoint_path
         return self._session
 
     def close(self) -> None:

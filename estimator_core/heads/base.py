@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.execution.current import current_execution
 from estimator_core.heads.loss_reduction import LossReduction
 from estimator_core.heads.metrics import GraphMetric
 from estimator_core.optimizers.minimize import minimize
@@ -208,10 +209,7 @@ class Head(abc.ABC):
                 f"Received: optimizer={optimizer!r}, train_op_fn={train_op_fn!r}"
             )
         if self.loss_reduction in LossReduction.MEANS:
-            # Gradients are summed over replicas; the loss is the mean of a replica's own batch.
-            num_replicas = tf.distribute.get_strategy().num_replicas_in_sync
-            if num_replicas > 1:
-                loss = loss / num_replicas
+            loss = current_execution().share_of_mean(loss)
         if update_ops is None:
             update_ops = tf1.get_collection(tf1.GraphKeys.UPDATE_OPS)
         with tf.name_scope("training"), tf.control_dependencies(list(update_ops)):

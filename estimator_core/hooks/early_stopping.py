@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import summaries, tf1
+from estimator_core.hooks.intervals import steps_until_triggered
 from estimator_core.logs import logger
 from estimator_core.spec.types import EstimatorLike
 
@@ -251,6 +252,12 @@ class _FlagWhenTrue(tf1.train.SessionRunHook):
     def after_create_session(self, session: Any, coord: Any) -> None:
         del coord
         session.run(self._lower_flag)  # a checkpoint of a stopped run would stop this one as well
+
+    def steps_until_due(self, global_step: int) -> int | None:
+        return steps_until_triggered(self._timer, global_step - 1)  # it sees the step before
+
+    def skip_steps(self, steps: int) -> None:
+        del steps
 
     def before_run(self, run_context: Any) -> Any:
         del run_context

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from estimator_core import tf1
+from estimator_core.hooks.intervals import steps_until_multiple
 from estimator_core.logs import logger
 
 
@@ -23,6 +24,14 @@ class NanLossHook(tf1.train.SessionRunHook):
 
     def __init__(self, loss: Any):
         self._loss = loss
+
+    def steps_until_due(self, global_step: int) -> int | None:
+        """Returns None: a model that has become NaN stays it, and no checkpoint is written between calls."""
+        del global_step
+        return None
+
+    def skip_steps(self, steps: int) -> None:
+        """Needs no count."""
 
     def before_run(self, run_context: Any) -> Any:
         """Asks for the loss."""
@@ -65,7 +74,7 @@ class ProgressHook(tf1.train.SessionRunHook):
 
     Args:
         loss: The scalar `Tensor` to log.
-        every_n_iter: Session runs between two lines; None or 0 logs nothing.
+        every_n_iter: Steps between two lines; None or 0 logs nothing.
 
     Attributes:
         last_step: The global step at the end of training; None before.
@@ -90,6 +99,15 @@ class ProgressHook(tf1.train.SessionRunHook):
         """Notes where training begins, or goes on after a recovery."""
         del coord
         self._first_step = int(session.run(self._global_step)) - self._iteration
+
+    def steps_until_due(self, global_step: int) -> int | None:
+        """Returns how many steps it is to the next line."""
+        del global_step
+        return steps_until_multiple(self._iteration, self._every_n_iter)
+
+    def skip_steps(self, steps: int) -> None:
+        """Counts steps that were made without it."""
+        self._iteration += steps
 
     @property
     def step(self) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.execution.current import current_execution
 
 
 def numpy_input_fn(
@@ -73,7 +74,9 @@ def numpy_input_fn(
         batches = indices.repeat(num_epochs).batch(batch_size)
         dataset = batches.map(lambda index: _take(elements, index)).prefetch(tf.data.AUTOTUNE)
         # An Estimator says the mode; without one, an input_fn of the caller's own goes on with it.
-        is_estimators = mode is not None or tf.executing_eagerly() or tf.distribute.has_strategy()
+        is_estimators = (
+            mode is not None or tf.executing_eagerly() or current_execution().is_replicated
+        )
         return dataset if is_estimators else _next_batch(dataset)
 
     return input_fn

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -11,6 +12,7 @@ import tensorflow as tf
 from estimator_core.keras_in_graph import side_effects
 from estimator_core.spec import calling
 from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.spec.metric_fn import MetricFn
 from estimator_core.spec.mode_keys import ModeKeys
 
 
@@ -29,16 +31,35 @@ def call_model_fn(
 
 def _with_keras_effects(spec: EstimatorSpec, effects: side_effects.SideEffects) -> EstimatorSpec:
     """Returns the spec whose ops do what model_fn's Keras objects did by being called."""
-    metrics = {
-        name: metric if isinstance(metric, tuple) else side_effects.metric_ops(metric, effects)
-        for name, metric in spec.eval_metric_ops.items()
-    }
+    if isinstance(spec.eval_metric_ops, MetricFn):
+        metrics: Any = _with_keras_metrics(spec.eval_metric_ops)
+    else:
+        metrics = _metric_ops(spec.eval_metric_ops, effects)
     spec = spec._replace(eval_metric_ops=metrics)
     if spec.mode == ModeKeys.TRAIN:
         updates = [*effects.updates(), *effects.applied_gradients]
         return spec._replace(train_op=tf.group(spec.train_op, *updates)) if updates else spec
     draws = effects.updates(filter(side_effects.is_random_state, effects.variables))
     return _after(draws, spec) if draws else spec
+
+
+def _metric_ops(
+    metrics: Mapping[str, Any], effects: side_effects.SideEffects
+) -> dict[str, tuple[Any, Any]]:
+    return {
+        name: metric if isinstance(metric, tuple) else side_effects.metric_ops(metric, effects)
+        for name, metric in metrics.items()
+    }
+
+
+def _with_keras_metrics(metric_fn: MetricFn) -> MetricFn:
+    """Returns the function of the same tensors that gives pairs for Keras metrics, too."""
+
+    def call(*args: Any, **kwargs: Any) -> dict[str, Any]:
+        with side_effects.collected_side_effects((args, kwargs)) as effects:
+            return _metric_ops(metric_fn.function(*args, **kwargs), effects)
+
+    return dataclasses.replace(metric_fn, function=call)
 
 
 def _after(draws: Sequence[tf.Operation], spec: EstimatorSpec) -> EstimatorSpec:

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.execution.current import current_execution
 
 
 def eager_unless_replicated() -> contextlib.AbstractContextManager[Any]:
@@ -16,9 +17,9 @@ def eager_unless_replicated() -> contextlib.AbstractContextManager[Any]:
 
     There a function can be traced to be called in the graph. In a graph built by hand, and in functions
     traced within it, `tensor == value` compares identities, as in TensorFlow 1; code written for
-    Keras 3 means the values. The replicas of a `tf.distribute` strategy can't leave their graph.
+    Keras 3 means the values. Replicas that meet in the graph can't leave it.
     """
-    if tf.distribute.has_strategy():
+    if current_execution().is_replicated:
         return contextlib.nullcontext()
     return tf.__internal__.eager_context.eager_mode()
 
@@ -26,14 +27,14 @@ def eager_unless_replicated() -> contextlib.AbstractContextManager[Any]:
 def call_as_function(function: Callable[..., Any], *inputs: Any) -> Any:
     """Returns what a function returns for tensors of the current graph, traced as Keras' `fit` does.
 
-    What it does by side effects happens when any of its outputs is evaluated, in order. With the
-    replicas of a `tf.distribute` strategy, which must meet in the graph itself, it is just called.
+    What it does by side effects happens when any of its outputs is evaluated, in order. With
+    replicas, which must meet in the graph itself, it is just called.
 
     Args:
         function: Function of `inputs`; it may use variables of the graph, but make none.
         inputs: Nested structures of tensors and None.
     """
-    if tf.distribute.has_strategy():
+    if current_execution().is_replicated:
         return function(*inputs)
     flat = tf.nest.flatten(inputs, expand_composites=True)
     tensors = [tensor for tensor in flat if tensor is not None]

@@ -12,6 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.execution.current import current_execution
 from estimator_core.keras_in_graph import eager_tracing
 
 
@@ -77,8 +78,7 @@ def _legacy_in_this_graph(optimizer: Any) -> Any:
                 setattr(fresh, name, value)
         return fresh
     unused = _read_eagerly(optimizer, lambda: copy.deepcopy(optimizer))
-    strategy = tf.distribute.get_strategy() if tf.distribute.has_strategy() else None
-    unused._distribution_strategy = strategy
+    unused._distribution_strategy = current_execution().strategy
     return unused
 
 
@@ -86,10 +86,10 @@ def call_with_fresh_names(make_optimizer: Callable[[], Any]) -> Any:
     """Returns what the function makes in the current graph, named as in a new process.
 
     Keras counts the objects of a thread in their names, and thus in the names of their variables. A
-    new thread starts to count anew. Within a `tf.distribute` strategy the function is called as it
-    is, since the strategy belongs to the current thread.
+    new thread starts to count anew. In one of several replicas the function is called as it is, since
+    the replica belongs to the current thread.
     """
-    if tf.distribute.has_strategy():
+    if current_execution().is_replicated:
         with _out_of_control_dependencies():
             return make_optimizer()
     graph = tf1.get_default_graph()
@@ -141,7 +141,7 @@ def apply_gradients(optimizer: Any, grads_and_vars: Sequence[tuple[Any, Any]]) -
     if _is_legacy(optimizer):
         return tf.group(optimizer.apply_gradients(grads_and_vars))
     build(optimizer, [variable for _, variable in grads_and_vars])
-    if tf.distribute.has_strategy() and not tf.distribute.in_cross_replica_context():
+    if current_execution().is_in_replica:
         return _apply_on_replicas(optimizer, grads_and_vars)
 
     # Keras returns no op to run. A function does: its call runs all side effects within, in order.
@@ -151,7 +151,7 @@ def apply_gradients(optimizer: Any, grads_and_vars: Sequence[tuple[Any, Any]]) -
         return tf.constant(0)
 
     gradients = [gradient for gradient, _ in grads_and_vars]
-    if tf.distribute.has_strategy():
+    if current_execution().is_replicated:
         return tf.function(update, autograph=False)(gradients).op
     return eager_tracing.call_as_function(update, gradients).op
 
@@ -184,25 +184,15 @@ def _apply_on_replicas(optimizer: Any, grads_and_vars: Sequence[tuple[Any, Any]]
         raise ValueError("No gradients provided for any variable.")
     variables = [variable for _, variable in pairs]
     gradients = optimizer._clip_gradients([gradient for gradient, _ in pairs])  # no public name
-
-    def meet(strategy: Any, gradients: Sequence[Any]) -> tf.Operation:
-        targets = [tf_variable(variable) for variable in variables]
-        total = strategy.extended.batch_reduce_to(
-            tf.distribute.ReduceOp.SUM, list(zip(gradients, targets, strict=True))
+    updates = [
+        (
+            gradient,
+            tf_variable(variable),
+            _update_of_one(optimizer, getattr(variable, "constraint", None)),
         )
-        updates = [
-            strategy.extended.update(
-                target,
-                _update_of_one(optimizer, getattr(variable, "constraint", None)),
-                (gradient,),
-            )
-            for gradient, target, variable in zip(total, targets, variables, strict=True)
-        ]
-        with tf.control_dependencies(updates):
-            count = tf_variable(optimizer.variables[0])
-            return tf.group(strategy.extended.update(count, lambda c: c.assign_add(1)))
-
-    return tf.distribute.get_replica_context().merge_call(meet, args=(gradients,))
+        for gradient, variable in zip(gradients, variables, strict=True)
+    ]
+    return current_execution().update_by_sums(updates, tf_variable(optimizer.variables[0]))
 
 
 def _update_of_one(optimizer: Any, constraint: Any) -> Callable[[Any, Any], tf.Operation]:

@@ -25,6 +25,7 @@ from keras.src.backend.common import name_scope as keras_name_scope  # nor the c
 from keras.src.backend.common.stateless_scope import in_stateless_scope
 
 from estimator_core import tf1
+from estimator_core.execution.current import current_execution
 from estimator_core.keras_in_graph import keras_optimizers
 
 _RANDOM_STATE = "seed_generator_state"
@@ -200,10 +201,11 @@ def _keep_replicas_together(variable: Any) -> None:
 
     A checkpoint holds it once. Those that TensorFlow makes for `tf.compat.v1` are collected in this way.
     """
-    if isinstance(variable, tf.distribute.DistributedValues):
+    parts = _parts(variable)
+    if parts[0] is not variable:
         for name in (tf1.GraphKeys.GLOBAL_VARIABLES, tf1.GraphKeys.TRAINABLE_VARIABLES):
             collected = tf1.get_collection_ref(name)
-            collected[:] = [v for v in collected if not any(v is part for part in variable.values)]
+            collected[:] = [v for v in collected if not any(v is part for part in parts)]
 
 
 def _scope_of_the_path() -> contextlib.AbstractContextManager[Any]:
@@ -300,5 +302,4 @@ def load_value(variable: Any, value: Any, session: Any) -> None:
 
 def _parts(variable: Any) -> tuple[Any, ...]:
     """Returns the variable of each replica, or the one variable that there is."""
-    is_replicated = isinstance(variable, tf.distribute.DistributedValues)
-    return tuple(variable.values) if is_replicated else (variable,)
+    return current_execution().components(variable)

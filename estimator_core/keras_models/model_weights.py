@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.execution.current import current_execution
 from estimator_core.keras_in_graph import side_effects
 from estimator_core.keras_models.graph_model import GLOBAL_STEP_ATTRIBUTE, NAME_BASED, OBJECT_BASED
 
@@ -52,7 +53,7 @@ class ModelWeights:
             return None
         global_step = tf1.train.get_global_step()
         if for_writing:
-            num_replicas = tf.distribute.get_strategy().num_replicas_in_sync
+            num_replicas = current_execution().num_replicas
             if num_replicas > 1:
                 raise ValueError(
                     "An object-based checkpoint can't hold a model of several replicas: give "

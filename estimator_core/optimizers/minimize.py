@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.execution.current import current_execution
 from estimator_core.keras_in_graph import keras_optimizers
 from estimator_core.optimizers.named import NAMED_OPTIMIZERS
 
@@ -133,7 +133,7 @@ def _compute_gradients(
         raise ValueError("The model has no trainable variables for its optimizer.")
     if isinstance(optimizer, tf1.train.Optimizer):
         # Wrappers, for clipping or loss scaling, have their own way to compute gradients.
-        with _loss_as_it_is():
+        with current_execution().losses_as_they_are():  # heads take the share
             pairs = optimizer.compute_gradients(loss, var_list=list(variables))
     else:
         loss = keras_optimizers.scaled_loss(optimizer, loss, variables)
@@ -143,18 +143,6 @@ def _compute_gradients(
         names = [variable.name for variable in variables]
         raise ValueError(f"The loss depends on none of the variables. Received: variables={names}")
     return pairs
-
-
-@contextlib.contextmanager
-def _loss_as_it_is() -> Iterator[None]:
-    """Lets `tf.compat.v1.train` optimizers take the loss as it is: heads divide it by the replicas."""
-    strategy = tf.distribute.get_strategy()
-    before = strategy._scale_loss_for_estimator
-    strategy._scale_loss_for_estimator = False
-    try:
-        yield
-    finally:
-        strategy._scale_loss_for_estimator = before
 
 
 def _apply_gradients(optimizer: Any, grads_and_vars: Sequence[tuple[Any, Any]]) -> tf.Operation:

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.execution.current import current_execution
 from estimator_core.heads import (
     BinaryClassHead,
     Head,
@@ -145,7 +146,7 @@ def _loss_type(head: Any) -> str:
 
 
 def _check_one_replica() -> None:
-    num_replicas = tf.distribute.get_strategy().num_replicas_in_sync
+    num_replicas = current_execution().num_replicas
     if num_replicas > 1:
         raise ValueError(
             "LinearSDCA can't be split over the replicas of a tf.distribute.Strategy: train it on one "

@@ -10,6 +10,7 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.spec.arguments import checked_instances
 from estimator_core.spec.export_outputs import ExportOutput, PredictOutput
+from estimator_core.spec.metric_fn import MetricFn
 from estimator_core.spec.mode_keys import ModeKeys
 
 DEFAULT_SERVING_SIGNATURE = tf1.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
@@ -20,7 +21,7 @@ class _Fields(NamedTuple):
     predictions: Any
     loss: Any
     train_op: Any
-    eval_metric_ops: dict[str, Any]
+    eval_metric_ops: Any
     export_outputs: dict[str, ExportOutput] | None
     training_chief_hooks: tuple[Any, ...]
     training_hooks: tuple[Any, ...]
@@ -73,7 +74,7 @@ class EstimatorSpec(_Fields):
         predictions: Any = None,
         loss: Any = None,
         train_op: Any = None,
-        eval_metric_ops: Mapping[str, Any] | None = None,
+        eval_metric_ops: Mapping[str, Any] | MetricFn | None = None,
         export_outputs: Mapping[str, ExportOutput] | None = None,
         training_chief_hooks: Sequence[Any] | None = None,
         training_hooks: Sequence[Any] | None = None,
@@ -155,9 +156,13 @@ def _checked_train_op(train_op: Any, mode: str) -> Any:
     return train_op
 
 
-def _checked_eval_metric_ops(eval_metric_ops: Mapping[str, Any] | None) -> dict[str, Any]:
+def _checked_eval_metric_ops(
+    eval_metric_ops: Mapping[str, Any] | MetricFn | None,
+) -> dict[str, Any] | MetricFn:
     if eval_metric_ops is None:
         return {}
+    if isinstance(eval_metric_ops, MetricFn):
+        return eval_metric_ops
     if not isinstance(eval_metric_ops, Mapping):
         raise TypeError(f"eval_metric_ops must be a dict. Received: {eval_metric_ops!r}")
     for name, metric in eval_metric_ops.items():

@@ -9,10 +9,12 @@ from typing import Any
 
 from estimator_core.estimator import Estimator
 from estimator_core.graphs.predictor import Predictor
+from estimator_core.graphs.program import Program
 from estimator_core.logs import logger
 from estimator_core.spec import calling
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.mode_keys import ModeKeys
+from estimator_core.spec.types import InputFn
 from estimator_core.tpu import one_replica
 from estimator_core.tpu.examples_per_second_hook import ExamplesPerSecondHook
 from estimator_core.tpu.experimental.embedding_config_spec import EmbeddingConfigSpec
@@ -21,7 +23,7 @@ from estimator_core.tpu.tpu_config import InputPipelineConfig, check_positive_in
 from estimator_core.tpu.tpu_estimator_spec import TPUEstimatorSpec
 from estimator_core.tpu.user_functions import (
     RESERVED_PARAMS,
-    BatchSizedGraphs,
+    input_fn_with_batch_size,
     model_fn_on_host,
 )
 
@@ -136,13 +138,6 @@ class TPUEstimator(Estimator):
             params,
             warm_start_from,
         )
-        self._graphs = BatchSizedGraphs(
-            self._batch_sizes,
-            self._model_fn,
-            self._params,
-            self._config,
-            self._warm_start_settings,
-        )
         if not use_tpu and eval_on_tpu:
             logger.warning("eval_on_tpu ignored because use_tpu is False.")
 
@@ -247,6 +242,19 @@ class TPUEstimator(Estimator):
         """
         self._check_runs_here(ModeKeys.PREDICT)
         return super().predictor(serving_input_receiver_fn, checkpoint_path)
+
+    def build_program(
+        self, mode: str, input_fn: InputFn, starts_from_checkpoint: bool = True
+    ) -> Program:
+        """Returns the graph of one mode, built and not run; see `Estimator.build_program`.
+
+        Args:
+            mode: One of `ModeKeys`.
+            input_fn: As for `Estimator.train`; it takes `params`, with "batch_size".
+            starts_from_checkpoint: As for `Estimator.build_program`.
+        """
+        with_batch_size = input_fn_with_batch_size(input_fn, self._batch_sizes[mode])
+        return super().build_program(mode, with_batch_size, starts_from_checkpoint)
 
     def experimental_export_all_saved_models(
         self,

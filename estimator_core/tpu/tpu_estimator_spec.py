@@ -11,6 +11,7 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.export_outputs import ExportOutput
+from estimator_core.spec.metric_fn import MetricFn
 
 
 class _Fields(NamedTuple):
@@ -113,7 +114,18 @@ class TPUEstimatorSpec(_Fields):
         Raises:
             TypeError: What `eval_metrics` or `host_call` returns can't be run.
         """
-        metrics = None if self.eval_metrics is None else _called(self.eval_metrics)
+        spec = self.with_metric_fn()
+        if isinstance(spec.eval_metric_ops, MetricFn):
+            return spec._replace(eval_metric_ops=spec.eval_metric_ops())
+        return spec
+
+    def with_metric_fn(self) -> EstimatorSpec:
+        """Returns the same `EstimatorSpec`, but for `eval_metrics`, whose function is not called yet.
+
+        Raises:
+            TypeError: What `host_call` returns can't be run.
+        """
+        metrics = None if self.eval_metrics is None else MetricFn(*self.eval_metrics)
         hooks = () if self.host_call is None else (HostCallHook(_called(self.host_call)),)
         return EstimatorSpec(
             self.mode,

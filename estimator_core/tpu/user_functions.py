@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from estimator_core import tf1
-from estimator_core.execution.base import Execution, Inputs
-from estimator_core.graphs.build import ModelGraphs
 from estimator_core.logs import logger
 from estimator_core.spec.calling import arg_names
 from estimator_core.spec.estimator_spec import EstimatorSpec
@@ -43,24 +41,6 @@ def input_fn_with_batch_size(
     return _with_arguments(call, names)
 
 
-class BatchSizedGraphs(ModelGraphs):
-    """The graphs of a model, whose input_fn is given the batch size of the mode.
-
-    Args:
-        batch_sizes: Mode to the number of examples of a batch; None leaves it out of `params`.
-        *args: The arguments of `ModelGraphs`.
-    """
-
-    def __init__(self, batch_sizes: Mapping[str, int | None], *args: Any):
-        super().__init__(*args)
-        self._batch_sizes = batch_sizes
-
-    def inputs(self, execution: Execution, input_fn: Callable[..., Any], mode: str) -> Inputs:
-        """Calls `input_fn` in the current graph and returns its tensors."""
-        with_batch_size = input_fn_with_batch_size(input_fn, self._batch_sizes[mode])
-        return super().inputs(execution, with_batch_size, mode)
-
-
 def model_fn_on_host(
     model_fn: Callable[..., Any], batch_sizes: Mapping[str, int | None]
 ) -> Callable[..., EstimatorSpec]:
@@ -84,7 +64,7 @@ def model_fn_on_host(
         logger.info("Running %s on CPU/GPU", mode)
         spec = model_fn(features=features, **arguments)
         if isinstance(spec, TPUEstimatorSpec):
-            spec = spec.as_estimator_spec()
+            spec = spec.with_metric_fn()
         if mode == ModeKeys.TRAIN:
             without_cross_replica_sums(tf1.get_default_graph())
         return spec

@@ -54,5 +54,5 @@ def add_metrics(estimator: Estimator, metric_fn: Callable[..., dict[str, Any]]) 
         model_fn,
         estimator.model_dir,
         estimator.config,
-        warm_start_from=estimator._warm_start_settings,
+        warm_start_from=estimator.warm_start_settings,
     )

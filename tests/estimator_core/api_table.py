@@ -19,6 +19,7 @@ OURS = {
 }
 
 _CORE = "tests/estimator_core/"
+_KERAS = f"{_CORE}keras_in_graph/"
 _HOOKS = "tests/estimator_core/hooks/test_session_run_hooks.py::"
 _STOPPING = "tests/estimator_core/hooks/test_early_stopping.py::"
 _EXPORT = "tests/estimator_core/export/"
@@ -62,7 +63,7 @@ TESTS = {
     "LinearRegressor": _oracle("linear_regressor_weighted"),
     "LoggingTensorHook": f"{_HOOKS}test_logging_tensor_hook",
     "LogisticRegressionHead": _oracle("linear_logistic_regression"),
-    "ModeKeys": f"{_CORE}keras_in_graph/test_side_effects.py::test_keras_metrics_are_evaluated_over_all_batches",
+    "ModeKeys": f"{_KERAS}test_side_effects.py::test_keras_metrics_are_evaluated_over_all_batches",
     "MultiClassHead": f"{_CORE}heads/test_multi_class.py::test_loss",
     "MultiHead": _oracle("linear_multi_head"),
     "MultiLabelHead": _oracle("dnn_multi_label"),

@@ -1,0 +1,38 @@
+"""Which Execution the current graph is built for."""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Iterator
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.execution.base import Execution
+from estimator_core.execution.single_device import SingleDevice
+
+_execution_of: weakref.WeakKeyDictionary[tf.Graph, Execution] = weakref.WeakKeyDictionary()
+_SINGLE_DEVICE = SingleDevice()
+
+
+@contextlib.contextmanager
+def building(graph: tf.Graph, execution: Execution) -> Iterator[None]:
+    """Builds `graph`, the default one, for an Execution: its scope is open as long as the context."""
+    _execution_of[graph] = execution
+    with execution.scope():
+        yield
+
+
+def current_execution() -> Execution:
+    """Returns the Execution that the default graph is built for.
+
+    A function or a branch within it belongs to the same one. For a graph that no Estimator builds, and
+    for eager code, it is the plain one.
+    """
+    graph = tf1.get_default_graph()
+    while graph is not None:
+        if graph in _execution_of:
+            return _execution_of[graph]
+        graph = getattr(graph, "outer_graph", None)
+    return _SINGLE_DEVICE
