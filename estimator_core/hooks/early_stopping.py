@@ -251,20 +251,24 @@ class _FlagWhenTrue(tf1.train.SessionRunHook):
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         del coord
+        self._step = int(session.run(self._global_step))
         session.run(self._lower_flag)  # a checkpoint of a stopped run would stop this one as well
 
     def steps_until_due(self, global_step: int) -> int | None:
         return steps_until_triggered(self._timer, global_step - 1)  # it sees the step before
 
     def skip_steps(self, steps: int) -> None:
-        del steps
+        self._step += steps
 
     def before_run(self, run_context: Any) -> Any:
         del run_context
         return tf1.train.SessionRunArgs(self._global_step)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        step = run_values.results
+        step = int(run_values.results)
+        if step == self._step + 1:
+            step = self._step  # the session may read it before or after the update
+        self._step = step + 1
         if not self._timer.should_trigger_for_step(step):
             return
         self._timer.update_last_triggered_step(step)

@@ -1,27 +1,33 @@
 """What every Execution must do, whatever way it runs the graph."""
 
+import contextlib
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import estimator_core as est
 from estimator_core.execution.base import Execution
+from estimator_core.execution.current import building, current_execution
 from estimator_core.execution.select import select_execution
 from estimator_core.execution.single_device import SingleDevice
-from estimator_core.execution.strategy import ReplicasInSync
+from tests.contract.executions import session_of
 
 tf1 = tf.compat.v1
 
-EXECUTIONS = {
-    "single_device": SingleDevice,
-    "one_replica": lambda: ReplicasInSync(tf.distribute.OneDeviceStrategy("/cpu:1")),
-    "two_replicas": lambda: ReplicasInSync(tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])),
-}
+
+@contextlib.contextmanager
+def graph_for(execution):
+    """A graph that is built for the Execution, with its global step."""
+    with tf.Graph().as_default() as graph, building(graph, execution):
+        tf1.train.create_global_step()
+        yield
 
 
-@pytest.fixture(params=sorted(EXECUTIONS))
-def execution(request):
-    return EXECUTIONS[request.param]()
+def built(execution, input_fn, step_fn, mode):
+    """The inputs and the spec of the whole step."""
+    inputs = execution.make_inputs(input_fn, mode)
+    return inputs, execution.build_step(inputs, step_fn, mode).spec
 
 
 def test_it_names_its_size_and_role(execution):
@@ -44,13 +50,10 @@ def test_each_batch_reaches_one_model_fn(execution, with_labels):
             labels = features["x"] + 10
         return est.EstimatorSpec("eval", {"x": features["x"]}, tf.reduce_sum(labels))
 
-    with tf.Graph().as_default(), execution.scope():
-        tf1.train.create_global_step()
-        inputs = execution.make_inputs(input_fn, "eval")
-        spec = execution.call_model_fn(model_fn, inputs, "eval")
-        creator = execution.session_creator(spec.scaffold)
-        losses = []
-        with tf1.train.MonitoredSession(creator, hooks=inputs.hooks) as session:
+    losses = []
+    with graph_for(execution):
+        inputs, spec = built(execution, input_fn, model_fn, "eval")
+        with session_of(execution, inputs, spec) as session:
             while not session.should_stop():
                 losses.append(session.run(spec.loss))
     # Labels are 10, 11, 12, 13, one for each replica and step; the loss is the sum of the replicas'.
@@ -58,30 +61,61 @@ def test_each_batch_reaches_one_model_fn(execution, with_labels):
     assert losses == per_step.sum(axis=1).tolist()
 
 
-def test_a_step_takes_the_mean_gradient_of_all_replicas_and_counts_once(execution):
-    def input_fn(input_context=None):
-        return tf.data.Dataset.from_tensors({"x": [1.0]}).repeat(4)
+def one_weight(optimizer):
+    """A model whose gradient is the mean of x: minimized by `optimizer(loss)`."""
 
     def model_fn(features, labels):
         weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
         loss = tf.reduce_mean(weight * features["x"])
-        optimizer = tf1.train.GradientDescentOptimizer(0.5)
-        train_op = optimizer.minimize(loss, tf1.train.get_global_step())
-        return est.EstimatorSpec("train", loss=loss, train_op=train_op)
+        return est.EstimatorSpec("train", loss=loss, train_op=optimizer(loss))
 
-    with tf.Graph().as_default(), execution.scope():
-        step = tf1.train.create_global_step()
-        inputs = execution.make_inputs(input_fn, "train")
-        spec = execution.call_model_fn(model_fn, inputs, "train")
-        creator = execution.session_creator(spec.scaffold)
+    return model_fn
+
+
+def with_optimizer_of_its_own(loss):
+    return tf1.train.GradientDescentOptimizer(0.5).minimize(loss, tf1.train.get_global_step())
+
+
+def through_a_head(loss):
+    """What a head does with a mean loss, and the core's own step with the optimizer."""
+    from estimator_core.optimizers.minimize import minimize
+
+    share = current_execution().share_of_mean(loss)
+    return minimize(lambda: tf1.train.GradientDescentOptimizer(0.5), share)
+
+
+@pytest.mark.parametrize("optimizer", [with_optimizer_of_its_own, through_a_head])
+def test_a_step_takes_the_mean_gradient_of_all_replicas_and_counts_once(execution, optimizer):
+    def input_fn(input_context=None):
+        return tf.data.Dataset.from_tensors({"x": [1.0]}).repeat(4)
+
+    with graph_for(execution):
+        inputs, spec = built(execution, input_fn, one_weight(optimizer), "train")
         weight = tf1.global_variables("weight")[0]
         steps = 4 // execution.num_replicas
-        with tf1.train.MonitoredSession(creator, hooks=inputs.hooks) as session:
+        with session_of(execution, inputs, spec) as session:
             for _ in range(steps):
                 session.run(spec.train_op)
             # The gradient of every batch is 1, so each step takes 0.5 off the weight.
             assert session.run(weight) == -0.5 * steps
-            assert session.run(step) == steps
+            assert session.run(tf1.train.get_global_step()) == steps
+
+
+def test_steps_without_hooks_are_steps(execution):
+    def input_fn(input_context=None):
+        return tf.data.Dataset.from_tensors({"x": [1.0]}).repeat()
+
+    with graph_for(execution):
+        inputs = execution.make_inputs(input_fn, "train")
+        step = execution.build_step(inputs, one_weight(with_optimizer_of_its_own), "train")
+        assert (step.advance is None) == (execution.steps_per_session_run == 1)
+        if step.advance is None:
+            return
+        weight = tf1.global_variables("weight")[0]
+        with session_of(execution, inputs, step.spec) as session:
+            session.run_step_fn(lambda step_context: step.advance(step_context.session, 3))
+            assert session.run(weight) == -0.5 * 3
+            assert session.run(tf1.train.get_global_step()) == 3
 
 
 def test_metrics_add_up_over_all_batches(execution):
@@ -90,34 +124,117 @@ def test_metrics_add_up_over_all_batches(execution):
 
     def model_fn(features, labels):
         mean = tf1.metrics.mean(features["x"])
-        return est.EstimatorSpec("eval", loss=tf.constant(0.0), eval_metric_ops={"mean": mean})
+        loss = tf.reduce_sum(features["x"]) * 10
+        return est.EstimatorSpec("eval", loss=loss, eval_metric_ops={"mean": mean})
 
-    with tf.Graph().as_default(), execution.scope():
-        tf1.train.create_global_step()
-        inputs = execution.make_inputs(input_fn, "eval")
-        spec = execution.call_model_fn(model_fn, inputs, "eval")
-        value, update = spec.eval_metric_ops["mean"]
-        final = tf1.train.FinalOpsHook(value)
-        creator = execution.session_creator(spec.scaffold)
-        with tf1.train.MonitoredSession(creator, hooks=[*inputs.hooks, final]) as session:
+    with graph_for(execution):
+        inputs, spec = built(execution, input_fn, model_fn, "eval")
+        update = tf.group(*(update for _, update in spec.eval_metric_ops.values()))
+        final = tf1.train.FinalOpsHook({k: value for k, (value, _) in spec.eval_metric_ops.items()})
+        with session_of(execution, inputs, spec, [final]) as session:
             while not session.should_stop():
                 session.run(update)
-    assert final.final_ops_values == 3.0
+    assert final.final_ops_values == {"mean": 3.0, "loss": 30.0}
+
+
+def test_a_function_of_metrics_is_called_where_the_batches_are(execution):
+    from estimator_core.spec.metric_fn import MetricFn
+
+    def input_fn(input_context=None):
+        return tf.data.Dataset.from_tensor_slices({"x": [1.0, 2.0, 3.0, 6.0]}).batch(1)
+
+    def metric_fn(x, weight):
+        return {"weighted": tf1.metrics.mean(x, weight)}
+
+    def model_fn(features, labels):
+        tensors = {"x": features["x"], "weight": features["x"]}
+        metrics = MetricFn(metric_fn, tensors)
+        return est.EstimatorSpec("eval", loss=tf.constant(2.0), eval_metric_ops=metrics)
+
+    with graph_for(execution):
+        inputs, spec = built(execution, input_fn, model_fn, "eval")
+        assert set(spec.eval_metric_ops) == {"weighted", "loss"}
+        value, update = spec.eval_metric_ops["weighted"]
+        final = tf1.train.FinalOpsHook(value)
+        with session_of(execution, inputs, spec, [final]) as session:
+            while not session.should_stop():
+                session.run(update)
+    np.testing.assert_allclose(final.final_ops_values, (1 + 4 + 9 + 36) / (1 + 2 + 3 + 6))
+
+
+@pytest.mark.parametrize("name", ["loss", "global_step"])
+def test_a_metric_of_a_reserved_name_is_refused(execution, name):
+    def input_fn(input_context=None):
+        return tf.data.Dataset.from_tensors({"x": [1.0]}).repeat()
+
+    def model_fn(features, labels):
+        metrics = {name: tf1.metrics.mean(features["x"])}
+        return est.EstimatorSpec("eval", loss=tf.constant(0.0), eval_metric_ops=metrics)
+
+    with graph_for(execution), pytest.raises(ValueError, match=f"'{name}' is not allowed"):
+        built(execution, input_fn, model_fn, "eval")
 
 
 def test_prediction_leaves_labels_out(execution):
-    with tf.Graph().as_default(), execution.scope():
-        inputs = execution.make_inputs(
-            lambda input_context=None: tf.data.Dataset.from_tensors(({"x": [1.0]}, [2.0])), "infer"
-        )
-        assert inputs.labels is None
-        assert set(inputs.features) == {"x"}
+    def input_fn(input_context=None):
+        return tf.data.Dataset.from_tensors(({"x": [1.0]}, [2.0])).repeat()
+
+    def model_fn(features, labels):
+        assert labels is None
+        assert set(features) == {"x"}
+        return est.EstimatorSpec("infer", features)
+
+    with graph_for(execution):
+        inputs, spec = built(execution, input_fn, model_fn, "infer")
+        with session_of(execution, inputs, spec) as session:
+            assert session.run(spec.predictions)["x"].tolist() == [1.0]
 
 
 @pytest.mark.parametrize("result", [None, (1, 2, 3)])
 def test_an_input_fn_that_gives_no_features_and_labels_is_refused(execution, result):
-    with tf.Graph().as_default(), execution.scope(), pytest.raises(ValueError, match="input_fn"):
+    with graph_for(execution), pytest.raises(ValueError, match="input_fn"):
         execution.make_inputs(lambda input_context=None: result, "train")
+
+
+def test_a_dataset_of_three_is_refused_where_input_fn_is_called(execution):
+    def input_fn(input_context=None):
+        return tf.data.Dataset.from_tensors((1, 2, 3))
+
+    with graph_for(execution), pytest.raises(ValueError, match="Received: 3 elements"):
+        execution.make_inputs(input_fn, "train")
+
+
+def test_what_builds_a_model_finds_the_execution(execution):
+    def input_fn(input_context=None):
+        return tf.data.Dataset.from_tensors({"x": [1.0]}).repeat()
+
+    found = []
+
+    def model_fn(features, labels):
+        found.append(current_execution())
+        with tf1.Graph().as_default():  # of somebody else
+            found.append(current_execution())
+        tf.function(lambda: found.append(current_execution())).get_concrete_function()
+        return est.EstimatorSpec("infer", features)
+
+    with graph_for(execution):
+        built(execution, input_fn, model_fn, "infer")
+    elsewhere = found[1 :: len(found) // execution.num_replicas]
+    assert all(type(each) is SingleDevice for each in elsewhere)
+    assert all(each is execution for each in found if each not in elsewhere)
+    assert len(found) == 3 * execution.num_replicas
+    assert type(current_execution()) is SingleDevice
+
+
+def test_each_replica_has_a_component_of_a_variable(execution):
+    def input_fn(input_context=None):
+        return tf.data.Dataset.from_tensors({"x": [1.0]}).repeat()
+
+    with graph_for(execution):
+        built(execution, input_fn, one_weight(with_optimizer_of_its_own), "train")
+        parts = execution.components(tf1.global_variables("weight")[0])
+        assert len(parts) == execution.num_replicas
+        assert len({part.handle.name for part in parts}) == execution.num_replicas
 
 
 def test_sessions_restore_the_newest_checkpoint_or_the_one_asked_for(execution, tmp_path):
@@ -130,7 +247,7 @@ def test_sessions_restore_the_newest_checkpoint_or_the_one_asked_for(execution, 
                 saver.save(session, str(tmp_path / "model.ckpt"), step)
 
     def restored(**where):
-        with tf.Graph().as_default(), execution.scope():
+        with tf.Graph().as_default() as graph, building(graph, execution):
             value = tf1.get_variable("value", initializer=0.0)
             scaffold = tf1.train.Scaffold(saver=tf1.train.Saver([value]))
             creator = execution.session_creator(scaffold, **where)

@@ -1,13 +1,17 @@
-"""Evaluation and prediction build a graph once, and never answer from a stale one."""
+"""evaluate and predict call input_fn and model_fn each time, and never answer from a stale graph."""
 
+import argparse
 import collections
+import os
+import types
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from absl import flags
 
 import estimator_core as est
-from estimator_core.graphs.program import forgets_its_runs
+from tests.estimator_core.graphs import settings_module
 
 tf1 = tf.compat.v1
 
@@ -48,21 +52,21 @@ def predicted(estimator, values):
     return [row["y"] for row in estimator.predict(lambda: features(values))]
 
 
-def test_the_same_input_is_evaluated_with_one_graph(estimator, calls):
+def test_every_call_calls_model_fn(estimator, calls):
     results = [estimator.evaluate(lambda: features([1.0, 2.0, 6.0])) for _ in range(3)]
     assert [result["mean"] for result in results] == [3.0, 3.0, 3.0]
-    assert calls["eval"] == 1
+    assert [predicted(estimator, [1.0]) for _ in range(2)] == [[1.0], [1.0]]
+    assert calls == {"train": 1, "eval": 3, "infer": 2}
 
 
-def test_a_new_checkpoint_is_reloaded_into_the_kept_graph(estimator, calls):
+def test_the_newest_checkpoint_is_taken(estimator):
     assert predicted(estimator, [1.0, 2.0]) == [1.0, 2.0]
     newer = est.Estimator(estimator.model_fn, estimator.model_dir)
     newer.train(lambda: features([1.0]).repeat(), steps=1)
     assert predicted(estimator, [1.0, 2.0]) == [2.0, 4.0]
-    assert calls["infer"] == 1
 
 
-def test_a_checkpoint_written_anew_under_the_same_name_is_reloaded(estimator):
+def test_a_checkpoint_written_anew_under_the_same_name_is_read_again(estimator):
     assert predicted(estimator, [1.0]) == [1.0]
     path = estimator.latest_checkpoint()
     reader = tf.train.load_checkpoint(path)
@@ -78,10 +82,9 @@ def test_a_checkpoint_written_anew_under_the_same_name_is_reloaded(estimator):
     assert predicted(estimator, [1.0]) == [5.0]
 
 
-def test_other_input_is_never_answered_from_the_kept_graph(estimator, calls):
+def test_other_input_gives_other_predictions(estimator):
     assert predicted(estimator, [1.0]) == [1.0]
     assert predicted(estimator, [3.0]) == [3.0]
-    assert calls["infer"] == 2
 
 
 def test_input_that_python_makes_is_asked_for_anew(estimator):
@@ -104,12 +107,11 @@ def test_two_predictions_at_once_do_not_share_a_session(estimator):
     assert pairs == [(1.0, 1.0), (2.0, 2.0), (3.0, 3.0)]
 
 
-def test_a_prediction_left_halfway_leaves_the_next_one_whole(estimator, calls):
+def test_a_prediction_left_halfway_leaves_the_next_one_whole(estimator):
     rows = estimator.predict(lambda: features([1.0, 2.0, 3.0]))
     next(rows)
     rows.close()
     assert predicted(estimator, [1.0, 2.0, 3.0]) == [1.0, 2.0, 3.0]
-    assert calls["infer"] == 1
 
 
 def test_code_between_two_predictions_is_eager(estimator):
@@ -125,7 +127,7 @@ def test_predict_keys_may_change_from_call_to_call(estimator):
     assert predicted(estimator, [1.0]) == [1.0]
 
 
-def test_hooks_always_get_a_graph_that_they_may_add_to(estimator, calls):
+def test_hooks_get_a_graph_that_they_may_add_to(estimator):
     class AddsToTheGraph(est.SessionRunHook):
         def begin(self):
             self.two = tf.constant(2.0)
@@ -134,11 +136,10 @@ def test_hooks_always_get_a_graph_that_they_may_add_to(estimator, calls):
             return est.SessionRunArgs(self.two)
 
     for _ in range(2):
-        estimator.evaluate(lambda: features([1.0]), hooks=[AddsToTheGraph()])
-    assert calls["eval"] == 2
+        assert estimator.evaluate(lambda: features([1.0]), hooks=[AddsToTheGraph()])["mean"] == 1.0
 
 
-def test_lookup_tables_of_a_kept_graph_are_filled_again(tmp_path):
+def test_lookup_tables_are_filled_each_time(tmp_path):
     column = tf.feature_column.categorical_column_with_vocabulary_list("k", ["a", "b"])
     indicator = tf.feature_column.indicator_column(column)
     estimator = est.DNNClassifier([2], [indicator], model_dir=str(tmp_path))
@@ -193,15 +194,6 @@ def test_each_call_computes_what_a_new_session_would(tmp_path, build, seed):
     assert rows[1:] == rows[:1] * 2
 
 
-def test_random_numbers_in_a_function_are_found():
-    with tf.Graph().as_default() as graph:
-        drawn = tf.map_fn(lambda x: x * tf.random.uniform([], seed=3), tf.ones([2]))
-        assert not forgets_its_runs(graph, drawn)
-    with tf.Graph().as_default() as graph:
-        doubled = tf.map_fn(lambda x: x * 2.0, tf.ones([2]))
-        assert forgets_its_runs(graph, doubled)
-
-
 def test_input_that_is_shuffled_by_a_seed_comes_in_the_same_order(estimator):
     def shuffled():
         return features(np.arange(9.0, dtype=np.float32)).unbatch().shuffle(9, seed=3).batch(2)
@@ -238,21 +230,6 @@ def test_a_vocabulary_file_that_has_changed_is_read_again(tmp_path):
     after = [row["logits"][0] for row in estimator.predict(input_fn)]
     assert after == before[::-1]
     assert before[0] != before[1]
-
-
-def test_the_session_of_a_canned_model_is_kept(tmp_path):
-    estimator = est.DNNClassifier(
-        [2], [tf.feature_column.numeric_column("x")], model_dir=str(tmp_path)
-    )
-
-    def input_fn():
-        return tf.data.Dataset.from_tensors(({"x": [[1.0], [2.0]]}, [[0], [1]]))
-
-    estimator.train(input_fn)
-    estimator.evaluate(input_fn)
-    list(estimator.predict(input_fn))
-    kept = estimator._graphs._kept._programs
-    assert [kept[mode].keeps_session for mode in ("eval", "infer")] == [True, True]
 
 
 def test_functions_in_another_order_are_another_input(estimator):
@@ -313,15 +290,140 @@ def test_random_predictions_start_anew_whatever_was_predicted_before(tmp_path):
     assert noise() == noise()
 
 
-def test_a_variable_that_model_fn_reads_is_read_anew(tmp_path):
+# What model_fn reads besides its arguments: each case is (read, change); it reads 1.0, and then 5.0.
+
+
+class Settings:
     factor = 1.0
 
+
+class WithSlots:
+    __slots__ = ("factor",)
+
+    def __init__(self):
+        self.factor = 1.0
+
+
+def class_attribute(monkeypatch):
+    monkeypatch.setattr(Settings, "factor", 1.0)
+    return lambda: Settings.factor, lambda: setattr(Settings, "factor", 5.0)
+
+
+def attribute_of_another_module(monkeypatch):
+    monkeypatch.setattr(settings_module, "FACTOR", 1.0)
+    return lambda: settings_module.FACTOR, lambda: setattr(settings_module, "FACTOR", 5.0)
+
+
+def environment_variable(monkeypatch):
+    monkeypatch.setenv("FACTOR_OF_THIS_TEST", "1.0")
+    return (
+        lambda: float(os.environ["FACTOR_OF_THIS_TEST"]),
+        lambda: monkeypatch.setenv("FACTOR_OF_THIS_TEST", "5.0"),
+    )
+
+
+def attribute_of(settings):
+    return lambda: settings.factor, lambda: setattr(settings, "factor", 5.0)
+
+
+def simple_namespace(monkeypatch):
+    return attribute_of(types.SimpleNamespace(factor=1.0))
+
+
+def parsed_arguments(monkeypatch):
+    return attribute_of(argparse.Namespace(factor=1.0))
+
+
+def object_with_slots(monkeypatch):
+    return attribute_of(WithSlots())
+
+
+def ordered_dict(monkeypatch):
+    settings = collections.OrderedDict(factor=1.0)
+    return lambda: settings["factor"], lambda: settings.update(factor=5.0)
+
+
+def array_in_place(monkeypatch):
+    array = np.array([1.0])
+    return lambda: float(array[0]), lambda: array.fill(5.0)
+
+
+def array_in_a_dict(monkeypatch):
+    settings = {"factors": np.array([1.0, 2.0])}
+    return lambda: float(settings["factors"][0]), lambda: settings["factors"].fill(5.0)
+
+
+def absl_flag(monkeypatch):
+    values = flags.FlagValues()
+    flags.DEFINE_float("factor", 1.0, "of the model", flag_values=values)
+    values.mark_as_parsed()
+    return lambda: values.factor, lambda: setattr(values, "factor", 5.0)
+
+
+def enclosing_variable(monkeypatch):
+    factor = 1.0
+
+    def change():
+        nonlocal factor
+        factor = 5.0
+
+    return lambda: factor, change
+
+
+@pytest.mark.parametrize("method", ["evaluate", "predict"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        class_attribute,
+        attribute_of_another_module,
+        environment_variable,
+        simple_namespace,
+        parsed_arguments,
+        ordered_dict,
+        object_with_slots,
+        array_in_place,
+        array_in_a_dict,
+        absl_flag,
+        enclosing_variable,
+    ],
+)
+def test_what_model_fn_reads_is_read_anew(case, method, monkeypatch, tmp_path):
+    read, change = case(monkeypatch)
+
     def model_fn(features, mode):
-        mean = tf1.metrics.mean(features["x"] * factor)
+        product = features["x"] * read()
         step = tf1.train.get_global_step().assign_add(1)
-        return est.EstimatorSpec(mode, loss=0.0, train_op=step, eval_metric_ops={"mean": mean})
+        metrics = {"mean": tf1.metrics.mean(product)}
+        return est.EstimatorSpec(mode, {"y": product}, 0.0, step, eval_metric_ops=metrics)
 
     estimator = est.Estimator(model_fn, str(tmp_path)).train(lambda: features([1.0]), steps=1)
-    assert estimator.evaluate(lambda: features([2.0]))["mean"] == 2.0
-    factor = 5.0
-    assert estimator.evaluate(lambda: features([2.0]))["mean"] == 10.0
+
+    def answer():
+        if method == "evaluate":
+            return estimator.evaluate(lambda: features([2.0]))["mean"]
+        return predicted(estimator, [2.0])[0]
+
+    assert answer() == 2.0
+    assert answer() == 2.0
+    change()
+    assert answer() == 10.0
+
+
+def test_a_predictor_keeps_its_graph(estimator, calls):
+    """The one object that is asked for by name to keep what model_fn has built."""
+    receiver_fn = est.export.build_raw_serving_input_receiver_fn(
+        {"x": tf.TensorSpec([None], tf.float32)}
+    )
+    with estimator.predictor(receiver_fn) as predict:
+        assert [predict({"x": [3.0]})["y"].tolist() for _ in range(3)] == [[3.0]] * 3
+    assert calls["infer"] == 1
+
+
+def test_a_program_is_built_and_not_run(estimator, calls):
+    program = estimator.build_program("train", lambda: features([1.0]))
+    assert calls["train"] == 2
+    assert program.spec.mode == "train"
+    with program.scope() as graph:
+        assert graph is program.graph is tf1.get_default_graph()
+        assert tf1.global_variables("weight")[0].graph is graph
+    assert estimator.get_variable_value("global_step") == 1

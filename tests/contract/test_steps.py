@@ -1,0 +1,229 @@
+"""Training ends, and hooks are called, at the same steps under every Execution."""
+
+import logging
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+from estimator_core.execution.single_device import SingleDevice
+from tests.contract.executions import several_steps_in_a_run
+from tests.oracle import observe
+
+tf1 = tf.compat.v1
+
+
+def model_fn(features, labels, mode):
+    """prediction = weight * x, loss = mean((prediction - label)^2): the weight halves its way to 2."""
+    weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+    loss = tf.reduce_mean(tf.square(weight * features["x"] - labels), name="squared_error")
+    optimizer = tf1.train.GradientDescentOptimizer(0.25)
+    train_op = optimizer.minimize(loss, tf1.train.get_global_step())
+    return est.EstimatorSpec(mode, {"y": weight * features["x"]}, loss, train_op)
+
+
+def input_fn(input_context=None):
+    return tf.data.Dataset.from_tensors(({"x": [1.0, 1.0]}, [2.0, 2.0])).repeat()
+
+
+def loss_at(step):
+    """The loss of the step after so many: (w - 2)^2 with w = 2 - 2 / 2^n."""
+    return 4.0 / 4.0**step
+
+
+@pytest.fixture
+def make_estimator(execution, monkeypatch, tmp_path):
+    """Returns a function that makes the Estimator of the model, which trains under the Execution."""
+
+    def make(execution=execution, model_fn=model_fn, **config):
+        monkeypatch.setattr(
+            "estimator_core.estimator.select_execution",
+            lambda config, mode: execution if mode == "train" else SingleDevice(),
+        )
+        return est.Estimator(model_fn, config=est.RunConfig(model_dir=str(tmp_path), **config))
+
+    return make
+
+
+def global_step(estimator):
+    return int(estimator.get_variable_value("global_step"))
+
+
+def advanced(execution):
+    """How many steps were made without hooks, call by call."""
+    return getattr(execution, "advanced", [])
+
+
+def test_training_ends_where_it_should(execution, make_estimator):
+    estimator = make_estimator()
+    estimator.train(input_fn, steps=7)
+    assert global_step(estimator) == 7
+    np.testing.assert_allclose(estimator.get_variable_value("weight"), 2 - 2 / 2**7)
+    # Hooks that log, count and summarize are due at the first step; 2 to 6 are five, 7 is the last.
+    assert advanced(execution) == ([4] if execution.steps_per_session_run == 5 else [])
+    estimator.train(input_fn, max_steps=12)
+    assert global_step(estimator) == 12
+    np.testing.assert_allclose(estimator.get_variable_value("weight"), 2 - 2 / 2**12)
+
+
+def test_checkpoints_and_summaries_are_of_the_same_steps(make_estimator, tmp_path):
+    estimator = make_estimator(
+        save_checkpoints_steps=4, save_summary_steps=3, keep_checkpoint_max=10
+    )
+    estimator.train(input_fn, steps=11)
+    saved = tf.train.get_checkpoint_state(str(tmp_path)).all_model_checkpoint_paths
+    assert [path.rpartition("-")[2] for path in saved] == ["0", "4", "8", "11"]
+    losses = {
+        event.step: value.simple_value
+        for event in observe.events_of(str(tmp_path))
+        for value in event.summary.value
+        if value.tag == "loss"
+    }
+    assert sorted(losses) == [1, 4, 7, 10]
+    # The loss of two replicas is the sum of theirs, or their mean: it halves with the weight either way.
+    assert {step: loss / losses[1] * 4.0 for step, loss in losses.items()} == pytest.approx(
+        {step: loss_at(step - 1) for step in losses}
+    )
+
+
+def test_speed_is_logged_at_the_same_steps(make_estimator, tmp_path):
+    make_estimator(log_step_count_steps=3).train(input_fn, steps=11)
+    steps = [
+        event.step
+        for event in observe.events_of(str(tmp_path))
+        for value in event.summary.value
+        if value.tag == "global_step/sec"
+    ]
+    assert steps == [4, 7, 10]  # the count begins with step 1
+
+
+def test_lines_of_progress_are_of_the_same_steps(make_estimator, caplog):
+    with caplog.at_level(logging.INFO, logger="tensorflow"):
+        make_estimator(log_step_count_steps=4).train(input_fn, steps=11)
+    lines = [r.getMessage() for r in caplog.records if r.getMessage().startswith("loss = ")]
+    assert [line.split("step = ")[1].split()[0] for line in lines] == ["0", "4", "8"]
+
+
+class Recorder(est.SessionRunHook):
+    """Notes the losses of the steps that it is called at."""
+
+    def __init__(self):
+        self.losses = []
+
+    def before_run(self, run_context):
+        return est.SessionRunArgs("squared_error:0")
+
+    def after_run(self, run_context, run_values):
+        self.losses.append(float(run_values.results))
+
+
+class EveryThird(Recorder):
+    def steps_until_due(self, global_step):
+        return 3 - global_step % 3
+
+    def skip_steps(self, steps):
+        self.skipped = getattr(self, "skipped", 0) + steps
+
+
+def test_a_hook_that_says_when_is_called_then(execution, make_estimator):
+    hook = EveryThird()
+    make_estimator().train(input_fn, hooks=[hook], steps=11)
+    if execution.steps_per_session_run == 1:
+        expected = range(11)
+    else:  # at the first step for others, and at the last one to stop
+        expected = [0, 2, 5, 8, 10]
+        assert hook.skipped + len(hook.losses) == 11
+    assert hook.losses == pytest.approx([loss_at(step) for step in expected])
+
+
+def test_a_hook_that_does_not_say_when_is_called_at_every_step(execution, make_estimator, caplog):
+    hook = Recorder()
+    with caplog.at_level(logging.INFO, logger="tensorflow"):
+        make_estimator().train(input_fn, hooks=[hook], steps=11)
+    assert hook.losses == pytest.approx([loss_at(step) for step in range(11)])
+    assert advanced(execution) == []
+    if execution.steps_per_session_run > 1:
+        assert "Recorder" in caplog.text
+        assert "every step" in caplog.text
+
+
+def test_logged_tensors_are_of_the_same_steps(make_estimator):
+    lines = []
+    hook = est.LoggingTensorHook(
+        {"loss": "squared_error:0"},
+        every_n_iter=4,
+        at_end=False,
+        formatter=lambda values: lines.append(float(values["loss"])) or "",
+    )
+    make_estimator().train(input_fn, hooks=[hook], steps=11)
+    assert lines == pytest.approx([loss_at(step) for step in (0, 4, 8)])
+
+
+def test_hooks_that_act_at_the_end_alone_hold_nothing_up(execution, make_estimator):
+    final = est.FinalOpsHook("weight/Read/ReadVariableOp:0")
+    logged = est.LoggingTensorHook({"loss": "squared_error:0"}, at_end=True)
+    make_estimator().train(input_fn, hooks=[final, logged], steps=7)
+    assert final.final_ops_values == 2 - 2 / 2**7
+    assert advanced(execution) == ([4] if execution.steps_per_session_run == 5 else [])
+
+
+def test_evaluations_in_memory_are_of_the_same_steps(make_estimator):
+    estimator = make_estimator()
+    hook = est.experimental.InMemoryEvaluatorHook(
+        estimator, lambda: input_fn().take(1), every_n_iter=4
+    )
+    estimator.train(input_fn, hooks=[hook], steps=11)
+    evaluations = {
+        event.step: value.simple_value
+        for event in observe.events_of(estimator.eval_dir())
+        for value in event.summary.value
+        if value.tag == "loss"
+    }
+    assert evaluations == pytest.approx({step: loss_at(step) for step in (0, 4, 8, 11)})
+
+
+def test_early_stopping_asks_and_stops_at_the_same_steps(make_estimator):
+    estimator = make_estimator()
+    answers = iter([False, False, True])
+    hook = est.experimental.make_early_stopping_hook(
+        estimator, lambda: next(answers), run_every_secs=None, run_every_steps=3
+    )
+    estimator.train(input_fn, hooks=[hook], steps=50)
+    # It looks at the step before: 0, 3, 6; so it is asked in steps 1, 4 and 7.
+    assert global_step(estimator) == 7
+
+
+def test_the_end_of_the_input_loses_no_step(execution, make_estimator):
+    estimator = make_estimator()
+    estimator.train(lambda input_context=None: input_fn().take(9 * execution.num_replicas))
+    assert global_step(estimator) == 9
+    np.testing.assert_allclose(estimator.get_variable_value("weight"), 2 - 2 / 2**9)
+
+
+def test_a_model_that_counts_otherwise_is_run_step_by_step(execution, make_estimator, caplog):
+    def counts_twice(features, labels, mode):
+        spec = model_fn(features, labels, mode)
+        with tf.control_dependencies([spec.train_op]):
+            again = tf1.train.get_global_step().assign_add(1)
+        return spec._replace(train_op=again)
+
+    estimator = make_estimator(model_fn=counts_twice)
+    with caplog.at_level(logging.WARNING, logger="tensorflow"):
+        estimator.train(input_fn, steps=20)
+    assert global_step(estimator) in (20, 22)  # TensorFlow's hook reads before or after the update
+    if execution.steps_per_session_run > 1:
+        assert "does not grow by 1" in caplog.text
+
+
+def test_no_interval_is_taken_for_the_number_of_steps_in_a_run(make_estimator, tmp_path):
+    estimator = make_estimator(
+        execution=several_steps_in_a_run(SingleDevice, 100)(),
+        save_checkpoints_steps=6,
+        save_summary_steps=None,
+        log_step_count_steps=None,
+        keep_checkpoint_max=10,
+    )
+    estimator.train(input_fn, steps=20)
+    saved = tf.train.get_checkpoint_state(str(tmp_path)).all_model_checkpoint_paths
+    assert [path.rpartition("-")[2] for path in saved] == ["0", "6", "12", "18", "20"]
