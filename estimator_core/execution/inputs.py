@@ -35,7 +35,7 @@ class Inputs:
 
     def next_batch(self) -> tuple[Any, Any]:
         """Returns (features, labels) of the next batch; labels are None when there are none."""
-        return features_and_labels(self._next_element(), self._mode)
+        return features_and_labels(self._get_next(), self._mode)
 
     def next_batches(self, count: int) -> list[tuple[Any, Any]]:
         """Returns `count` batches, in order, such that all of them are there or none is used."""
@@ -43,15 +43,11 @@ class Inputs:
         read: list[Any] = []
         for _ in range(count):
             with tf.control_dependencies(read):
-                elements.append(self._next_element())
+                elements.append(self._get_next())
             read += tf.nest.flatten(elements[-1], expand_composites=True)[:1]
         with tf.control_dependencies(read):
             elements = tf.nest.map_structure(tf.identity, elements, expand_composites=True)
         return [features_and_labels(element, self._mode) for element in elements]
-
-    def _next_element(self) -> Any:
-        with tf1.device("/cpu:0"):
-            return self._get_next()
 
 
 class IteratorInitializerHook(tf1.train.SessionRunHook):

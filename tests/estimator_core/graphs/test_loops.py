@@ -1,0 +1,140 @@
+"""The loops of training, evaluation and prediction, through an Estimator."""
+
+import os
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+
+tf1 = tf.compat.v1
+
+
+def _events(directory):
+    found = []
+    for name in sorted(os.listdir(directory)):
+        if "tfevents" in name:
+            found += list(tf1.train.summary_iterator(os.path.join(directory, name)))
+    return found
+
+
+def _scalars(directory, tag):
+    """Returns (step, value) of each scalar `tag` in the event files of `directory`."""
+    return [
+        (event.step, value.simple_value)
+        for event in _events(directory)
+        for value in event.summary.value
+        if value.tag == tag
+    ]
+
+
+class _Losses(tf1.train.SessionRunHook):
+    def __init__(self):
+        self.steps = []
+
+    def before_run(self, run_context):
+        return tf1.train.SessionRunArgs(tf1.train.get_global_step())
+
+    def after_run(self, run_context, run_values):
+        self.steps.append(int(run_values.results))
+
+
+def test_train_writes_the_loss_for_tensorboard(make_estimator, input_fn):
+    estimator = make_estimator(save_summary_steps=1)
+    estimator.train(input_fn, steps=2)
+    # Loss before each step: (0 - 2)^2 and (1 - 2)^2.
+    assert _scalars(estimator.model_dir, "loss") == [(1, 4.0), (2, 1.0)]
+
+
+def test_train_calls_hooks_and_saving_listeners(make_estimator, input_fn):
+    calls = []
+
+    class Listener(tf1.train.CheckpointSaverListener):
+        def after_save(self, session, global_step_value):
+            calls.append(global_step_value)
+
+    hook = _Losses()
+    estimator = make_estimator(save_checkpoints_steps=2)
+    estimator.train(input_fn, steps=4, hooks=[hook], saving_listeners=[Listener()])
+    assert calls == [0, 2, 4]
+    assert len(hook.steps) == 4
+
+
+def test_a_saver_hook_of_ones_own_forgets_the_listeners_of_a_training(make_estimator, input_fn):
+    calls = []
+
+    class Listener(tf1.train.CheckpointSaverListener):
+        def __init__(self, name):
+            self.name = name
+
+        def end(self, session, global_step_value):
+            calls.append((self.name, global_step_value))
+
+    estimator = make_estimator()
+    own = Listener("own")
+    hook = est.CheckpointSaverHook(estimator.model_dir, save_steps=2, listeners=[own])
+    estimator.train(input_fn, steps=2, hooks=[hook], saving_listeners=[Listener("first"), own])
+    estimator.train(input_fn, steps=2, hooks=[hook], saving_listeners=[Listener("second")])
+    assert calls == [("own", 2), ("first", 2), ("own", 4), ("second", 4)]
+
+
+def test_saving_listeners_without_checkpoints_are_refused(make_estimator, input_fn):
+    estimator = make_estimator(save_checkpoints_steps=None, save_checkpoints_secs=None)
+    with pytest.raises(ValueError, match="save_checkpoints_steps"):
+        estimator.train(input_fn, steps=1, saving_listeners=[tf1.train.CheckpointSaverListener()])
+
+
+def test_a_nan_loss_stops_training_and_keeps_the_last_good_checkpoint(make_estimator):
+    def input_fn():
+        batches = tf.data.Dataset.from_tensor_slices([2.0, 2.0, float("nan"), 2.0])
+        return batches.map(lambda y: ({"x": tf.ones([1])}, [y]))
+
+    estimator = make_estimator(save_checkpoints_steps=1)
+    with pytest.raises(tf1.train.NanLossDuringTrainingError):
+        estimator.train(input_fn)
+    assert estimator.get_variable_value("global_step") == 2
+    assert estimator.get_variable_value("weight") == pytest.approx(1.5)
+
+
+def test_evaluate_stops_after_steps_and_writes_summaries(make_estimator, input_fn, eval_input_fn):
+    estimator = make_estimator()
+    estimator.train(input_fn, steps=1)
+    results = estimator.evaluate(eval_input_fn, steps=1, name="first")
+    assert results["loss"] == pytest.approx(2.5)
+    directory = estimator.eval_dir("first")
+    assert directory == os.path.join(estimator.model_dir, "eval_first")
+    assert _scalars(directory, "loss") == [(1, 2.5)]
+    paths = [
+        value.tensor.string_val[0].decode()
+        for event in _events(directory)
+        for value in event.summary.value
+        if value.tag == "checkpoint_path"
+    ]
+    assert paths == [estimator.latest_checkpoint()]
+
+
+def test_evaluate_on_an_empty_input_is_an_error(make_estimator):
+    def empty():
+        dataset = tf.data.Dataset.from_tensor_slices(({"x": tf.zeros([0])}, tf.zeros([0])))
+        return dataset.batch(1)
+
+    with pytest.raises(ValueError, match="gave no batch"):
+        make_estimator().evaluate(empty)
+
+
+def test_predict_yields_examples_or_batches(make_estimator, input_fn, eval_input_fn):
+    estimator = make_estimator()
+    estimator.train(input_fn, steps=1)
+    assert [example["y"] for example in estimator.predict(eval_input_fn)] == [1, 2, 3]
+    batches = list(estimator.predict(eval_input_fn, yield_single_examples=False))
+    np.testing.assert_array_equal(batches[0]["y"], [1, 2])
+    np.testing.assert_array_equal(batches[1]["y"], [3])
+
+
+def test_predict_refuses_single_examples_of_different_batch_sizes(tmp_path, eval_input_fn):
+    def model_fn(features, mode):
+        return est.EstimatorSpec(mode, {"a": features["x"], "b": tf.zeros([5])})
+
+    with pytest.raises(ValueError, match="'a': 2, 'b': 5"):
+        next(est.Estimator(model_fn, tmp_path).predict(eval_input_fn))

@@ -1,0 +1,92 @@
+"""How many steps a session call makes."""
+
+import types
+
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+from estimator_core.graphs.step_runner import StepRunner
+
+tf1 = tf.compat.v1
+
+
+class Declares(est.SessionRunHook):
+    """Due every so many steps."""
+
+    def __init__(self, every):
+        self.every = every
+        self.skipped = []
+        self.called_at = []
+
+    def steps_until_due(self, global_step):
+        return None if self.every is None else self.every - global_step % self.every
+
+    def skip_steps(self, steps):
+        self.skipped.append(steps)
+
+    def after_run(self, run_context, run_values):
+        step = tf1.train.get_global_step(run_context.session.graph)
+        self.called_at.append(int(run_context.session.run(step)))
+
+
+def run(hooks, calls, most=8, start=0):
+    """Lets a counter run for so many session calls; returns what `advance` was asked for."""
+    advanced = []
+    with tf.Graph().as_default() as graph:
+        step = tf1.train.create_global_step()
+        train_op = step.assign_add(1)
+
+        def advance(session, count):
+            advanced.append(count)
+            for _ in range(count):
+                session.run(train_op)
+
+        program = types.SimpleNamespace(
+            graph=graph,
+            fetches=train_op.op,
+            step=types.SimpleNamespace(advance=advance),
+            execution=types.SimpleNamespace(steps_per_session_run=most),
+        )
+        runner = StepRunner(program, hooks)
+        scaffold = tf1.train.Scaffold(init_op=step.assign(start))
+        creator = tf1.train.ChiefSessionCreator(scaffold)
+        with tf1.train.MonitoredSession(creator, [runner, *hooks]) as session:
+            for _ in range(calls):
+                runner(session)
+            return advanced, session.run_step_fn(
+                lambda step_context: int(step_context.session.run(step))
+            )
+
+
+def test_as_many_steps_as_the_execution_can():
+    assert run([Declares(None)], calls=3) == ([7, 7, 7], 24)
+
+
+def test_the_nearest_hook_decides():
+    often, seldom = Declares(3), Declares(5)
+    advanced, step = run([often, seldom], calls=5)
+    # Due at 3, 5, 6, 9, 10: 2, 1, 0, 2 and 0 steps are made before them without a hook.
+    assert (advanced, step) == ([2, 1, 2], 10)
+    assert often.called_at == seldom.called_at == [3, 5, 6, 9, 10]
+    assert often.skipped == [2, 1, 2]
+
+
+def test_it_begins_where_the_session_does():
+    hook = Declares(10)
+    assert run([hook], calls=2, most=8, start=17) == ([2, 7], 28)
+    assert hook.called_at == [20, 28]
+
+
+def test_a_hook_that_declares_nothing_is_called_at_every_step():
+    class Other(est.SessionRunHook):
+        def after_run(self, run_context, run_values):
+            pass
+
+    assert run([Declares(None), Other()], calls=4) == ([], 4)
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_never_more_than_the_execution_says(most):
+    advanced, step = run([Declares(100)], calls=3, most=most)
+    assert (advanced, step) == ([most - 1] * 3 if most > 1 else [], 3 * most)

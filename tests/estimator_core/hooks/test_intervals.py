@@ -1,0 +1,118 @@
+"""When hooks of TensorFlow, and of users, have to be called."""
+
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+from estimator_core.hooks.intervals import interval_of, steps_until_multiple
+
+tf1 = tf.compat.v1
+
+
+@pytest.mark.parametrize(
+    ("count", "every", "expected"),
+    # Calls are numbered from 0, and due are those with a number divisible by `every`.
+    [(0, 4, 1), (1, 4, 4), (3, 4, 2), (4, 4, 1), (5, 1, 1), (2, None, None), (2, 0, None)],
+)
+def test_steps_until_multiple(count, every, expected):
+    assert steps_until_multiple(count, every) == expected
+
+
+def test_a_hook_that_does_nothing_around_steps_is_never_due():
+    class AtTheEnd(est.SessionRunHook):
+        def end(self, session):
+            pass
+
+    assert interval_of(AtTheEnd()).steps_until_due(5) is None
+    assert interval_of(est.FinalOpsHook([])).steps_until_due(5) is None
+
+
+@pytest.mark.parametrize("name", ["before_run", "after_run"])
+def test_a_hook_that_does_not_say_when_is_due_at_every_step(name):
+    hook = type("Hook", (est.SessionRunHook,), {name: lambda self, *args: None})()
+    assert interval_of(hook) is None
+
+
+def test_a_subclass_that_does_more_is_due_at_every_step():
+    class More(est.StopAtStepHook):
+        def after_run(self, run_context, run_values):
+            super().after_run(run_context, run_values)
+
+    assert interval_of(More(last_step=10)) is None
+
+
+def test_a_subclass_that_does_its_work_elsewhere_is_due_as_its_base():
+    class Named(est.StopAtStepHook):
+        def end(self, session):
+            pass
+
+    assert interval_of(Named(last_step=10)).steps_until_due(4) == 6
+
+
+def test_stopping():
+    interval = interval_of(est.StopAtStepHook(last_step=10))
+    assert [interval.steps_until_due(step) for step in (0, 7, 9, 10, 12)] == [10, 3, 1, 1, 1]
+
+
+def with_timer(hook, last):
+    hook._timer.update_last_triggered_step(last)
+    return interval_of(hook)
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [
+        est.CheckpointSaverHook("unused", save_steps=6, saver=object()),
+        est.StepCounterHook(every_n_steps=6, output_dir="unused"),
+    ],
+    ids=["saver", "counter"],
+)
+def test_hooks_that_go_by_the_global_step(hook):
+    assert interval_of(hook).steps_until_due(0) == 1  # never yet
+    interval = with_timer(hook, 12)
+    assert [interval.steps_until_due(step) for step in (12, 14, 17, 18, 30)] == [6, 4, 1, 1, 1]
+
+
+def test_hooks_that_go_by_time_are_due_once_it_is_over(monkeypatch):
+    now = 1000.0
+    monkeypatch.setattr("time.time", lambda: now)
+    hook = est.CheckpointSaverHook("unused", save_secs=60, saver=object())
+    interval = with_timer(hook, 12)
+    assert interval.steps_until_due(12) is None
+    now += 61
+    assert interval.steps_until_due(12) == 1
+
+
+def test_summaries_count_on_the_next_step():
+    hook = est.SummarySaverHook(save_steps=5, output_dir="unused", summary_op=object())
+    hook._next_step = None  # as its begin() has it
+    interval = interval_of(hook)
+    assert interval.steps_until_due(0) == 1
+    interval.skip_steps(3)  # before the first call there is nothing to count on from
+    assert hook._next_step is None
+    hook._timer.update_last_triggered_step(1)
+    hook._next_step = 2
+    assert interval.steps_until_due(1) == 5
+    interval.skip_steps(4)
+    assert hook._next_step == 6
+    assert hook._timer.should_trigger_for_step(hook._next_step)
+
+
+def test_logging_counts_calls():
+    hook = est.LoggingTensorHook(["x"], every_n_iter=4)
+    hook._timer.reset()
+    hook._iter_count = 0
+    interval = interval_of(hook)
+    assert interval.steps_until_due(100) == 1
+    hook._timer.update_last_triggered_step(0)
+    hook._iter_count = 1
+    assert interval.steps_until_due(101) == 4
+    interval.skip_steps(3)
+    assert hook._iter_count == 4
+    assert interval.steps_until_due(104) == 1
+
+
+def test_logging_at_the_end_alone_is_never_due():
+    hook = est.LoggingTensorHook(["x"], at_end=True)
+    hook._iter_count = 3
+    assert interval_of(hook).steps_until_due(3) is None
