@@ -181,7 +181,7 @@ class RunConfig:
             changes[steps] = None if changes[secs] is not None else self.save_checkpoints_steps
         changed = copy.copy(self)
         for name, value in changes.items():
-            changed._set(name, value)
+            object.__setattr__(changed, name, value)
         changed.__post_init__()
         return changed
 

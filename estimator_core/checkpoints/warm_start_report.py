@@ -155,7 +155,8 @@ def _shapes(variables: Iterable[Any]) -> dict[str, tuple[int, ...]]:
     shapes = {}
     for variable in variables:
         name, shape = variable.op.name, variable.shape
-        part = variable._get_save_slice_info() if hasattr(variable, "_save_slice_info") else None
+        # A part of a partitioned variable says by no public name what it is a part of.
+        part = getattr(variable, "_save_slice_info", None)
         if part is not None:
             name, shape = part.full_name, part.full_shape
         shapes[name] = tuple(tf.TensorShape(shape).as_list())

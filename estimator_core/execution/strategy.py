@@ -54,15 +54,14 @@ class ReplicasInSync(Execution):
         """Returns the strategy's scope, in which `tf.compat.v1.train` optimizers average.
 
         Without the second context they would take each replica's mean loss for a share of the whole.
-        TensorFlow keeps it for Estimators, under a private name.
         """
         contexts = contextlib.ExitStack()
         contexts.enter_context(self.strategy.scope())
-        contexts.enter_context(self.strategy._scale_loss_for_estimator_enabled())
+        contexts.enter_context(self._scaling_of_losses(True))
         return contexts
 
     def make_inputs(self, input_fn: Callable[..., Any], mode: str) -> Inputs:
-        """Returns the next batches of one input pipeline, the first for the first replica, and so on.
+        """Returns the iterator over one input pipeline: the first batch is for the first replica, and so on.
 
         Raises:
             ValueError: `input_fn` returns no `tf.data.Dataset`.
@@ -123,18 +122,22 @@ class ReplicasInSync(Execution):
         """Returns the mean loss of a replica's batch, divided by the number of replicas."""
         return loss / self.num_replicas if self.num_replicas > 1 else loss
 
-    @contextlib.contextmanager
-    def losses_as_they_are(self) -> Iterator[None]:
-        """Opens a context in which `tf.compat.v1.train` optimizers do not scale the loss.
+    def losses_as_they_are(self) -> contextlib.AbstractContextManager[None]:
+        """Returns a context in which `tf.compat.v1.train` optimizers do not scale the loss."""
+        return self._scaling_of_losses(False)
 
-        It undoes for a while what `scope` switches on; TensorFlow has no public way for either.
+    @contextlib.contextmanager
+    def _scaling_of_losses(self, is_on: bool) -> Iterator[None]:
+        """Opens a context in which those optimizers divide the loss by the replicas, or do not.
+
+        TensorFlow has that switch for Estimators, without a public name.
         """
-        before = self.strategy._scale_loss_for_estimator
-        self.strategy._scale_loss_for_estimator = False
+        before = self.strategy._scale_loss_for_estimator  # noqa: SLF001
+        self.strategy._scale_loss_for_estimator = is_on  # noqa: SLF001
         try:
             yield
         finally:
-            self.strategy._scale_loss_for_estimator = before
+            self.strategy._scale_loss_for_estimator = before  # noqa: SLF001
 
     def components(self, variable: Any) -> tuple[Any, ...]:
         """Returns the variable of each replica, or the one variable that there is."""

@@ -157,14 +157,15 @@ def _listening(savers: Sequence[Any], listeners: Sequence[Any]) -> Iterator[None
 
     A hook that the user made takes no more listeners through its public interface.
     """
-    before = [list(saver._listeners) for saver in savers]
-    for saver in savers:
-        saver._listeners.extend(one for one in listeners if one not in saver._listeners)
+    called = [saver._listeners for saver in savers]  # noqa: SLF001
+    before = [list(each) for each in called]
+    for each in called:
+        each.extend(one for one in listeners if one not in each)
     try:
         yield
     finally:
-        for saver, own in zip(savers, before, strict=True):
-            saver._listeners[:] = own
+        for each, own in zip(called, before, strict=True):
+            each[:] = own
 
 
 def _ensure_saver(config: RunConfig) -> None:

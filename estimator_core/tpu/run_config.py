@@ -96,7 +96,7 @@ class RunConfig(run_config.RunConfig):
         """
         tpu_config = changes.pop("tpu_config", self.tpu_config)
         changed: Any = super().replace(**changes)
-        changed._set("tpu_config", tpu_config)
+        object.__setattr__(changed, "tpu_config", tpu_config)
         return changed
 
 
