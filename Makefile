@@ -58,7 +58,7 @@ lint: $(STAMP)  ## format, lint, types, layers
 bench: $(STAMP)  ## ratios against the peers, measured in the same run
 	@$(BIN)/python benchmarks/training_steps.py
 	@$(BIN)/python benchmarks/predict_latency.py
-	@$(BIN)/python benchmarks/evaluate_memory.py
+	@$(BIN)/python benchmarks/evaluate_calls.py
 	@$(BIN)/python benchmarks/canned_against_sklearn.py
 	@$(BIN)/python benchmarks/taxi_pipeline.py
 

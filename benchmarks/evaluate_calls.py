@@ -1,9 +1,10 @@
-"""Memory over many `evaluate` calls in one process: our Estimator against tf.estimator itself.
+"""Memory and time of many `evaluate` calls in one process: our Estimator against tf.estimator itself.
 
-python benchmarks/evaluate_memory.py [--reference-python PYTHON] [--calls 200]
+python benchmarks/evaluate_calls.py [--reference-python PYTHON] [--calls 200]
 
 The resident memory of the process is read after each call; the first calls, in which TensorFlow
-fills its pools, don't count. The slope is that of a least-squares line through the rest.
+fills its pools, don't count. The slope is that of a least-squares line through the rest. The contestants
+run one after the other, twice, in turn.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(FOLDER.parent))
@@ -34,25 +36,27 @@ def resident_bytes():
 
 
 def run_contestant(name, calls):
-    """Prints the resident bytes after each call as JSON."""
+    """Prints the resident bytes after each call, and the milliseconds of each, as JSON."""
     with tempfile.TemporaryDirectory() as model_dir:
         classifier, input_fn = classifier_and_input_fn(name, model_dir)
-        resident = []
+        measured = []
         for _ in range(WARM_UP_CALLS + calls):
+            start = time.perf_counter()
             classifier.evaluate(input_fn)
-            resident.append(resident_bytes())
-    print(json.dumps(resident[WARM_UP_CALLS:]))
+            milliseconds = 1000 * (time.perf_counter() - start)
+            measured.append((resident_bytes(), milliseconds))
+    print(json.dumps(measured[WARM_UP_CALLS:]))
 
 
 def measure(python, name, calls):
-    """Returns the resident bytes after each call of one contestant.
+    """Returns the resident bytes after each call of one contestant, and the milliseconds of each.
 
     Raises:
       SystemExit: It failed; its log is printed.
     """
     command = [
         python,
-        str(FOLDER / "evaluate_memory.py"),
+        str(FOLDER / "evaluate_calls.py"),
         "--contestant",
         name,
         "--calls",
@@ -83,13 +87,21 @@ def main():
     pythons = {OURS: sys.executable}
     if args.reference_python:
         pythons[REFERENCE] = args.reference_python
+    measured = {name: [] for name in pythons}
+    for _ in range(2):
+        for name, python in pythons.items():
+            measured[name].append(np.array(measure(python, name, args.calls)))
+    ours = np.median([run[:, 1] for run in measured[OURS]])
     rows = []
-    for name, python in pythons.items():
-        resident = np.array(measure(python, name, args.calls)) / MEBIBYTE
-        slope = np.polyfit(np.arange(len(resident)), resident, 1)[0]
-        figures = [f"{resident[0]:.0f}", f"{resident[-1]:.0f}", f"{1024 * slope:+.1f}"]
-        rows.append([name, str(args.calls), *figures])
-    header = ["", "calls", "first MiB", "last MiB", "KiB per call"]
+    for name, runs in measured.items():
+        median = np.median([run[:, 1] for run in runs])
+        for number, run in enumerate(runs):
+            resident = run[:, 0] / MEBIBYTE
+            slope = np.polyfit(np.arange(len(resident)), resident, 1)[0]
+            figures = [f"{resident[0]:.0f}", f"{resident[-1]:.0f}", f"{1024 * slope:+.1f}"]
+            times = [f"{np.median(run[:, 1]):.1f}", f"{median / ours:.2f}x"]
+            rows.append([f"{name}, run {number + 1}", str(args.calls), *figures, *times])
+    header = ["", "calls", "first MiB", "last MiB", "KiB per call", "median ms", "it / ours"]
     print(tables.format_table(header, rows))
 
 
