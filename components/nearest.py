@@ -15,8 +15,6 @@ def nearest_first(name: str, choices: Iterable[str], min_similarity: float = 0.0
     Example:
         nearest_first("trainer_fn", ["run_fn", "train_fn"])  # ["train_fn", "run_fn"]
     """
-    similarity = {
-        choice: difflib.SequenceMatcher(None, choice, name).ratio() for choice in choices
-    }
+    similarity = {choice: difflib.SequenceMatcher(None, choice, name).ratio() for choice in choices}
     near = (choice for choice in similarity if similarity[choice] >= min_similarity)
     return sorted(near, key=lambda choice: -similarity[choice])

@@ -30,6 +30,22 @@ class PipelinePlaces:
     serving: Path
 
 
+@dataclass(frozen=True, eq=False)
+class CsvToServing:
+    """The pipeline, and its components by what they do in it."""
+
+    pipeline: components.Pipeline
+    example_gen: components.CsvExampleGen
+    statistics_gen: components.StatisticsGen
+    schema_gen: components.SchemaGen
+    example_validator: components.ExampleValidator
+    transform: components.Transform
+    latest_blessed: components.Resolver
+    trainer: components.Trainer
+    evaluator: components.Evaluator
+    pusher: components.Pusher
+
+
 def csv_to_serving(
     name: str,
     data: StagedData,
@@ -39,7 +55,7 @@ def csv_to_serving(
     enable_cache: bool = True,
     keep: int | None = None,
     beam_args: tuple[str, ...] = (),
-) -> components.Pipeline:
+) -> CsvToServing:
     """Returns the pipeline.
 
     Args:
@@ -103,21 +119,23 @@ def csv_to_serving(
         ),
         custom_config={"keep": keep} if keep else None,
     )
-    return components.Pipeline(
+    roles = {
+        "example_gen": example_gen,
+        "statistics_gen": statistics_gen,
+        "schema_gen": schema_gen,
+        "example_validator": example_validator,
+        "transform": transform,
+        "latest_blessed": latest_blessed,
+        "trainer": trainer,
+        "evaluator": evaluator,
+        "pusher": pusher,
+    }
+    pipeline = components.Pipeline(
         pipeline_name=name,
         pipeline_root=str(places.artifacts),
         metadata_connection_config=metadata.sqlite_metadata_connection_config(str(places.metadata)),
-        components=[
-            example_gen,
-            statistics_gen,
-            schema_gen,
-            example_validator,
-            transform,
-            latest_blessed,
-            trainer,
-            evaluator,
-            pusher,
-        ],
+        components=list(roles.values()),
         enable_cache=enable_cache,
         beam_pipeline_args=[IN_PROCESS_RUNNER, *beam_args, BEAM_PLUGIN_ARG],
     )
+    return CsvToServing(pipeline=pipeline, **roles)
