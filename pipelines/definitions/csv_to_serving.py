@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tfx.orchestration import metadata
-
 import components
 from components.tfx_compat import BEAM_PLUGIN_ARG
 from pipelines.data.staging import StagedData
@@ -133,7 +131,13 @@ def csv_to_serving(
     pipeline = components.Pipeline(
         pipeline_name=name,
         pipeline_root=str(places.artifacts),
-        metadata_connection_config=metadata.sqlite_metadata_connection_config(str(places.metadata)),
+        # TFX's function for this makes the folder, too; a definition writes nothing.
+        metadata_connection_config=components.ConnectionConfig(
+            sqlite={
+                "filename_uri": str(places.metadata),
+                "connection_mode": "READWRITE_OPENCREATE",
+            }
+        ),
         components=list(roles.values()),
         enable_cache=enable_cache,
         beam_pipeline_args=[IN_PROCESS_RUNNER, *beam_args, BEAM_PLUGIN_ARG],

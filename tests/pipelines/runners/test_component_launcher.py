@@ -8,7 +8,7 @@ from pipelines.errors import RunFailedError
 def test_components_come_in_topological_order_and_leave_their_outputs(launch, calls):
     pipeline = launch("run-1")
     assert pipeline.launcher.components == (pipeline.first, pipeline.second)
-    with pytest.raises(LookupError, match="no artifact yet in .*First"):
+    with pytest.raises(LookupError, match=r"no artifact yet in .*First"):
         _ = pipeline.output
     pipeline.run_both()
     assert calls == [("First", "good"), ("Second", "good")]
