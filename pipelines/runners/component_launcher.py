@@ -6,7 +6,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from tfx.dsl.compiler import compiler, constants
 from tfx.dsl.components.base.base_node import BaseNode
@@ -19,7 +19,6 @@ from tfx.types.artifact import Artifact
 from tfx.types.channel import OutputChannel
 
 from pipelines.errors import RunFailedError
-from pipelines.runners.observer import RunObserver
 from pipelines.runners.run_metadata import RunMetadata
 
 FINGERPRINT = "input_fingerprint"
@@ -29,6 +28,25 @@ Check = Callable[[Mapping[str, list[Artifact]]], None]
 """Takes the outputs of a component by key; raises RunFailedError when the run must not go on."""
 
 _LOGGER = logging.getLogger(__name__)
+
+
+class RunObserver(Protocol):
+    """Is told about each component; all methods are called from the runner's thread."""
+
+    def component_started(self, component: BaseNode) -> None:
+        """A component begins."""
+
+    def component_finished(self, component: BaseNode, cached: bool, elapsed_secs: float) -> None:
+        """A component has its outputs.
+
+        Args:
+          component: Of the pipeline.
+          cached: Whether they are those of an earlier execution.
+          elapsed_secs: Wall time.
+        """
+
+    def component_failed(self, component: BaseNode, elapsed_secs: float) -> None:
+        """A component has raised."""
 
 
 class ComponentLauncher:
