@@ -1,11 +1,14 @@
-"""Finds and loads the user's functions: by import path, or from a module file.
+"""Finds and loads the user's modules and functions: by import path, or from a module file.
+
+A module file is loaded in one of two ways. Where only this process needs it, `load_module_file`
+executes it under a name of its own. Where something else imports it by name, as Transform does with
+its `preprocessing_fn`, `importable_name` says under which name `load_module` finds it.
 
 Source: TFX's `udf_utils`. Unlike there, a module file is loaded where it lies: no wheel is built and
 installed for it, which takes TFX seconds per component and run and needs pip. Components that run
 in one process (Trainer, Pusher) need no more.
 """
 
-import difflib
 import hashlib
 import importlib
 import importlib.util
@@ -16,6 +19,8 @@ import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from components.nearest import nearest_first
 
 
 def load_function(import_path: str) -> Callable[..., Any]:
@@ -34,19 +39,29 @@ def load_function(import_path: str) -> Callable[..., Any]:
             "A function is given by its import path, such as 'my_project.taxi.trainer_fn'. "
             f"Received: {import_path!r}"
         )
+    return get_function(load_module(module_name), function_name)
+
+
+def load_module(import_path: str) -> types.ModuleType:
+    """Returns the module that a dotted path names, e.g. `my_project.taxi`.
+
+    The current working directory counts as importable, as it does for `python -m`.
+
+    Raises:
+        ModuleNotFoundError: There is no such module; the message says where was looked.
+    """
     _make_importable(os.getcwd())
     try:
-        module = importlib.import_module(module_name)
+        return importlib.import_module(import_path)
     except ModuleNotFoundError as error:
-        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+        if error.name is None or not f"{import_path}.".startswith(f"{error.name}."):
             raise  # The user's module exists; one of its own imports does not.
         raise ModuleNotFoundError(
-            f"No module {error.name!r} for the function {import_path!r}. Looked in the current "
+            f"No module {error.name!r} for {import_path!r}. Looked in the current "
             f"directory ({os.getcwd()}) and in sys.path; install the module, or set PYTHONPATH "
             "to the directory that holds it.",
             name=error.name,
         ) from error
-    return get_function(module, function_name)
 
 
 def load_module_file(module_file: str) -> types.ModuleType:
@@ -58,11 +73,7 @@ def load_module_file(module_file: str) -> types.ModuleType:
         FileNotFoundError: There is no such file.
         ValueError: It is not a .py file.
     """
-    path = Path(module_file).expanduser().resolve()
-    if path.suffix != ".py":
-        raise ValueError(f"module_file must be a .py file. Received: {module_file!r}")
-    if not path.is_file():
-        raise FileNotFoundError(f"module_file does not exist. Received: {module_file!r} ({path})")
+    path = _python_file(module_file)
     _make_importable(str(path.parent))
     # A name of its own: the file's stem may be that of an installed module.
     digest = hashlib.sha256(str(path).encode()).hexdigest()[:8]
@@ -80,6 +91,33 @@ def load_module_file(module_file: str) -> types.ModuleType:
     return module
 
 
+def importable_name(module_file: str) -> str:
+    """Returns the name by which a Python file can be imported; its directory becomes importable.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        ValueError: It is not a .py file.
+        ImportError: Importing its name would find another module.
+    """
+    path = _python_file(module_file)
+    _make_importable(str(path.parent))
+    try:
+        found = importlib.util.find_spec(path.stem)
+    except ValueError:  # a module without a spec has the name, such as __main__
+        found = None
+    if found is None or found.origin is None or Path(found.origin).resolve() != path:
+        raise ImportError(
+            f"the module name {path.stem!r} is taken by "
+            f"{found.origin if found else 'another module'}. Rename the file."
+        )
+    return path.stem
+
+
+def function_names(module: types.ModuleType) -> list[str]:
+    """Returns the names of a module's functions, sorted."""
+    return sorted(name for name, _ in inspect.getmembers(module, inspect.isfunction))
+
+
 def get_function(module: types.ModuleType, function_name: str) -> Callable[..., Any]:
     """Returns a function of a module.
 
@@ -89,8 +127,7 @@ def get_function(module: types.ModuleType, function_name: str) -> Callable[..., 
     """
     function = getattr(module, function_name, None)
     if function is None:
-        names = sorted(name for name, _ in inspect.getmembers(module, inspect.isfunction))
-        near = difflib.get_close_matches(function_name, names, n=len(names), cutoff=0.0)
+        near = nearest_first(function_name, function_names(module))
         where = getattr(module, "__file__", None) or module.__name__
         raise AttributeError(
             f"{where} does not define {function_name!r}. Its functions are: "
@@ -127,6 +164,16 @@ def fingerprint(*, import_path: str | None = None, module_file: str | None = Non
         digest.update(f"{path.name}\0{path.stat().st_size}\0".encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def _python_file(module_file: str) -> Path:
+    """Returns the absolute path of a module file, which is there and a .py file."""
+    path = Path(module_file).expanduser().resolve()
+    if path.suffix != ".py":
+        raise ValueError(f"module_file must be a .py file. Received: {module_file!r}")
+    if not path.is_file():
+        raise FileNotFoundError(f"module_file does not exist. Received: {module_file!r} ({path})")
+    return path
 
 
 def _make_importable(directory: str) -> None:

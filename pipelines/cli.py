@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from pipelines.runners import RUNNERS
+
 if TYPE_CHECKING:
-    from pipelines.run import RunRequest
+    from pipelines.run_plan import RunRequest
     from pipelines.run_record import RunRecord
 
 EXIT_PUSHED = 0
@@ -52,7 +54,12 @@ def run(
     ] = None,
     root: _Root = _DEFAULT_ROOT,
     runner: Annotated[
-        str, typer.Option("--runner", metavar="NAME", help="Where the components run: local.")
+        str,
+        typer.Option(
+            "--runner",
+            metavar="NAME",
+            help=f"Where the components run: {', '.join(RUNNERS)}.",
+        ),
     ] = "local",
     settings: Annotated[
         list[str] | None,
@@ -72,7 +79,7 @@ def run(
     The last line on stdout is one JSON object; everything else goes to stderr. Exit codes: 0
     pushed, 3 not blessed, 2 bad input or configuration, 1 any other failure, 130 interrupted.
     """
-    from pipelines.run import RunRequest
+    from pipelines.run_plan import RunRequest
 
     _run(
         RunRequest(
@@ -150,7 +157,7 @@ def runs(
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
 ) -> None:
     """List past runs, their verdicts and the versions they pushed."""
-    from pipelines.run import read_runs
+    from pipelines.run_history import read_runs
     from pipelines.serving import serving_versions
 
     records = read_runs(root.resolve())
@@ -201,7 +208,7 @@ def report(
     """Write the HTML report of a run and print its path."""
     from pipelines.errors import BadInputError
     from pipelines.report.html import write_report
-    from pipelines.run import read_runs
+    from pipelines.run_history import read_runs
 
     records = {record.run_id: record for record in read_runs(root.resolve())}
     try:

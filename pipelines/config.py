@@ -1,6 +1,5 @@
 """The configuration of a pipeline: TOML file < --data/--label < --set, validated once."""
 
-import difflib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -8,6 +7,7 @@ from typing import Any, Literal
 import tomllib
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from components.nearest import nearest_first
 from pipelines.errors import BadInputError
 
 ProblemType = Literal["binary", "multi-class", "regression"]
@@ -273,11 +273,7 @@ def _explain(error: ValidationError, config_file: Path | None) -> str:
         location = [str(part) for part in problem["loc"]]
         key = ".".join(location)
         if problem["type"] == "extra_forbidden":
-            choices = _valid_keys(problem["loc"][:-1])
-            nearest = sorted(
-                choices,
-                key=lambda name: -difflib.SequenceMatcher(None, name, location[-1]).ratio(),
-            )
+            nearest = nearest_first(location[-1], _valid_keys(problem["loc"][:-1]))
             lines.append(
                 f"{key} = {problem['input']!r}: there is no such key. "
                 f"Did you mean {nearest[0]}? Valid here: {', '.join(nearest)}."

@@ -1,10 +1,10 @@
 """Metrics, slices and thresholds of a pipeline, as the EvalConfig of the Evaluator."""
 
-import difflib
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from components.nearest import nearest_first
 from pipelines.config import PipelineConfig, ProblemType, ThresholdConfig
 from pipelines.errors import BadInputError
 
@@ -136,9 +136,7 @@ def check_evaluator_config(config: PipelineConfig, columns: list[str]) -> None:
     thresholds = config.evaluator.thresholds or ()
     for name in (*(config.evaluator.metrics or ()), *(bound.metric for bound in thresholds)):
         if name not in METRICS:
-            nearest = sorted(
-                METRICS, key=lambda known: -difflib.SequenceMatcher(None, known, name).ratio()
-            )
+            nearest = nearest_first(name, METRICS)
             raise BadInputError(
                 f"evaluator: there is no metric {name!r}. Did you mean {nearest[0]!r}? "
                 f"Metrics: {', '.join(nearest)}."

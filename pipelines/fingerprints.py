@@ -2,11 +2,17 @@
 
 import hashlib
 import importlib
-from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from components import user_code
 from pipelines.model_code import ModelCode
+
+if TYPE_CHECKING:
+    from tfx.dsl.components.base.base_node import BaseNode
+
+    from pipelines.definitions.csv_to_serving import CsvToServing
 
 _LIBRARIES = (
     "apache-beam",
@@ -18,36 +24,37 @@ _LIBRARIES = (
 
 
 def component_fingerprints(
-    run_id: str, data_fingerprint: str, code: ModelCode
-) -> Mapping[str, str]:
-    """Returns fingerprints by node id; `*` is for every node.
+    pipeline: "CsvToServing", run_id: str, data_fingerprint: str, code: ModelCode
+) -> "dict[BaseNode, str]":
+    """Returns the fingerprint of every component.
 
     Args:
+      pipeline: The components.
       run_id: A Pusher is never taken from the cache: every blessed run is a version of its own.
       data_fingerprint: Of the CSV files. TFX looks at their size and time only.
       code: What Transform and Trainer call.
     """
-    user_code = code_fingerprint(code)
-    components_code, core_code = (
-        _package_fingerprint("components"),
-        _package_fingerprint("estimator_core"),
-    )
+    users_code = code_fingerprint(code)[:16]
+    components_code = _package_fingerprint("components")
+    core_code = _package_fingerprint("estimator_core")
+    own: dict[BaseNode, tuple[str, ...]] = {
+        pipeline.example_gen: (components_code, data_fingerprint[:16]),
+        pipeline.transform: (users_code,),
+        pipeline.trainer: (components_code, core_code, users_code),
+        pipeline.evaluator: (components_code,),
+        pipeline.pusher: (run_id,),
+    }
+    libraries = _library_versions()
     return {
-        "*": _library_versions(),
-        "CsvExampleGen": f"{components_code}-{data_fingerprint[:16]}",
-        "Transform": user_code[:16],
-        "Trainer": f"{components_code}-{core_code}-{user_code[:16]}",
-        "Evaluator": components_code,
-        "Pusher": run_id,
+        component: "-".join(filter(None, (libraries, *own.get(component, ()))))
+        for component in pipeline.pipeline.components
     }
 
 
 def code_fingerprint(code: ModelCode) -> str:
     """Returns a hash of what Transform and Trainer call; empty when its source is not here."""
-    from components.user_code import fingerprint
-
     import_path = code.trainer_path or code.preprocessing_fn
-    return fingerprint(
+    return user_code.fingerprint(
         import_path=None if code.module_file else import_path, module_file=code.module_file
     )
 

@@ -1,11 +1,11 @@
 """Whose code a run trains with: the user's module, or the generic model for tables."""
 
-import inspect
 import types
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from components import user_code
 from pipelines import evaluation
 from pipelines.config import ModuleConfig, PipelineConfig, ThresholdConfig
 from pipelines.data.profile import CsvProfile
@@ -86,7 +86,7 @@ def _user_code(
 ) -> ModelCode:
     module = _load(module_config)
     where = module_config.path or module_config.file
-    functions = sorted(name for name, _ in inspect.getmembers(module, inspect.isfunction))
+    functions = user_code.function_names(module)
     trainers = [name for name in _TRAINERS if name in functions]
     for name, present in (
         ("preprocessing_fn", "preprocessing_fn" in functions),
@@ -127,32 +127,22 @@ def _or(given: Any, default: Any) -> Any:
 
 
 def _load(module_config: ModuleConfig) -> types.ModuleType:
-    import importlib
-    import importlib.util
-    import os
-    import sys
-
-    where = module_config.path or module_config.file
-    name, folder = module_config.path, os.getcwd()
-    if module_config.file is not None:
-        file = Path(module_config.file).resolve()
-        if not file.is_file() or file.suffix != ".py":
-            raise BadInputError(f"module.file = {module_config.file!r} is no Python file.")
-        name, folder = file.stem, str(file.parent)
-    if folder not in sys.path:
-        sys.path.append(folder)  # behind the rest: it must not shadow an installed module
+    """Returns the user's module, imported by the name under which Transform imports it, too."""
+    if module_config.file is None:
+        name = str(module_config.path)
+    else:
+        try:
+            name = user_code.importable_name(module_config.file)
+        except (FileNotFoundError, ValueError) as error:
+            raise BadInputError(
+                f"module.file = {module_config.file!r} is no Python file."
+            ) from error
+        except ImportError as error:
+            raise BadInputError(f"module.file = {module_config.file!r}: {error}") from error
     try:
-        if module_config.file is not None:
-            found = importlib.util.find_spec(str(name))
-            if found is None or found.origin is None or Path(found.origin).resolve() != file:
-                raise BadInputError(
-                    f"module.file = {module_config.file!r}: the module name {name!r} is taken by "
-                    f"{found.origin if found else 'another module'}. Rename the file."
-                )
-        return importlib.import_module(str(name))
-    except BadInputError:
-        raise
+        return user_code.load_module(name)
     except Exception as error:  # whatever the user's code raises while it is imported
         raise BadInputError(
-            f"The module {where} cannot be imported: {type(error).__name__}: {error}"
+            f"The module {module_config.path or module_config.file} cannot be imported: "
+            f"{type(error).__name__}: {error}"
         ) from error

@@ -113,6 +113,7 @@ class Progress(logging.Handler):
         self.display = display
         self.max_steps = max_steps
         self._component = ""
+        self._trains = False
         self._speed = ""
         self._has_trained = False
 
@@ -125,9 +126,15 @@ class Progress(logging.Handler):
         for name in _LOGGERS:
             logging.getLogger(name).removeHandler(self)
 
-    def component_started(self, component: str) -> None:
-        """Shows which component runs."""
+    def component_started(self, component: str, trains: bool = False) -> None:
+        """Shows which component runs.
+
+        Args:
+          component: What it is called.
+          trains: Whether it trains the model, and so may continue from a checkpoint.
+        """
         self._component = component
+        self._trains = trains
         self._has_trained = False
         self.display.activity(f"{component} ...")
 
@@ -158,6 +165,6 @@ class Progress(logging.Handler):
             self.display.line(f"    evaluation at step {match['step']}: {match['metrics']}")
         elif match := _RESTORED.match(message):
             # Later ones are evaluations and exports of what was just trained.
-            if self._component == "Trainer" and not self._has_trained:
+            if self._trains and not self._has_trained:
                 self._has_trained = True
                 self.display.line(f"    continues from the checkpoint of step {match['step']}")

@@ -32,6 +32,18 @@ class ComponentRecord:
 
 
 @dataclass(frozen=True)
+class RunOutcome:
+    """How a run ended. The attributes are those of `RunRecord`."""
+
+    status: Status
+    reason: str | None = None
+    version: str | None = None
+    metrics: Metrics = field(default_factory=dict)
+    baseline_metrics: Metrics = field(default_factory=dict)
+    slices: dict[str, Metrics] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class RunRecord:
     """What is known about a run.
 

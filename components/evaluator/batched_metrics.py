@@ -30,6 +30,17 @@ from tensorflow_model_analysis.metrics import (
     tf_metric_wrapper,
 )
 
+# TFMA has no public name for any of these; see the module's docstring.
+_KerasCombiner = tf_metric_wrapper._CompilableMetricsCombiner  # noqa: SLF001
+_MatrixCombiner = binary_confusion_matrices._BinaryConfusionMatrixCombiner  # noqa: SLF001
+_HistogramCombiner = calibration_histogram._CalibrationHistogramCombiner  # noqa: SLF001
+_TotalsCombiner = calibration._WeightedLabelsPredictionsExamplesCombiner  # noqa: SLF001
+_TotalsResult = calibration._WeightedLabelsPredictionsExamples  # noqa: SLF001
+_CountCombiner = example_count._ExampleCountCombiner  # noqa: SLF001
+_SquaredErrorCombiner = mean_regression_error._MeanSquaredErrorCombiner  # noqa: SLF001
+_AbsoluteErrorCombiner = mean_regression_error._MeanAbsoluteErrorCombiner  # noqa: SLF001
+_MatrixEntry = aggregates._ThresholdEntry  # noqa: SLF001
+
 Array: TypeAlias = npt.NDArray[Any]
 MetricsDict = dict[metric_types.MetricKey, Any]
 
@@ -88,7 +99,8 @@ class Sums(abc.ABC):
 class _ExampleCount(Sums):
     def __init__(self, computation: metric_types.MetricComputation) -> None:
         self._keys = computation.keys
-        self._weighted = computation.combiner._example_weighted
+        # The combiner keeps its settings to itself.
+        self._weighted = computation.combiner._example_weighted  # noqa: SLF001
 
     def add(self, rows: Rows) -> Array:
         if self._weighted and rows.weights is not None:
@@ -108,7 +120,7 @@ class _Totals(Sums):
         return np.array([labels @ weights, predictions @ weights, weights.sum()])
 
     def output(self, sums: Array) -> MetricsDict:
-        totals = calibration._WeightedLabelsPredictionsExamples()
+        totals = _TotalsResult()
         totals.total_weighted_labels = float(sums[0])
         totals.total_weighted_predictions = float(sums[1])
         totals.total_weighted_examples = float(sums[2])
@@ -121,11 +133,12 @@ class _Histogram(Sums):
     def __init__(self, computation: metric_types.MetricComputation) -> None:
         combiner = computation.combiner
         self._key = computation.keys[0]
-        self._num_buckets = combiner._num_buckets
-        self._left = combiner._left
-        self._range = combiner._range
-        self._by_prediction = combiner._prediction_based_bucketing
-        self._fractional = combiner._fractional_labels
+        # The combiner keeps its settings to itself.
+        self._num_buckets = combiner._num_buckets  # noqa: SLF001
+        self._left = combiner._left  # noqa: SLF001
+        self._range = combiner._range  # noqa: SLF001
+        self._by_prediction = combiner._prediction_based_bucketing  # noqa: SLF001
+        self._fractional = combiner._fractional_labels  # noqa: SLF001
 
     def add(self, rows: Rows) -> tuple[Array, Array]:
         labels, predictions, weights = rows.flat(self._key)
@@ -154,10 +167,11 @@ class _Histogram(Sums):
 
 class _ConfusionMatrices(Sums):
     def __init__(self, computation: metric_types.MetricComputation) -> None:
-        matrices = computation.combiner._binary_confusion_matrices
+        # The combiner keeps its settings to itself.
+        matrices = computation.combiner._binary_confusion_matrices  # noqa: SLF001
         self._key = computation.keys[0]
-        self._thresholds = list(matrices._thresholds)
-        self._fractional = matrices._enable_fractional_labels
+        self._thresholds = list(matrices._thresholds)  # noqa: SLF001
+        self._fractional = matrices._enable_fractional_labels  # noqa: SLF001
 
     def add(self, rows: Rows) -> Array:
         labels, predictions, weights = rows.flat(self._key)
@@ -181,7 +195,7 @@ class _ConfusionMatrices(Sums):
     def output(self, sums: Array) -> MetricsDict:
         return {
             self._key: {
-                threshold: aggregates._ThresholdEntry(
+                threshold: _MatrixEntry(
                     aggregates.Matrix(tp=tp, tn=tn, fp=fp, fn=fn), [], [], [], []
                 )
                 for threshold, (tp, tn, fp, fn) in zip(self._thresholds, sums.tolist(), strict=True)
@@ -211,7 +225,8 @@ class _KerasMetrics(Sums):
         self._key = computation.keys[0]
         self._combiner = computation.combiner
         self._combiner.setup()
-        self._metrics = self._combiner._metrics[""]
+        # The Keras metrics that the combiner has made; nothing else gives them.
+        self._metrics = self._combiner._metrics[""]  # noqa: SLF001
 
     def add(self, rows: Rows) -> Array:
         weights = []
@@ -255,19 +270,23 @@ def sums_for(computation: metric_types.MetricComputation) -> Sums | None:
     if not plain or not standard:
         return None
     kind = type(combiner)
-    if kind is tf_metric_wrapper._CompilableMetricsCombiner:
-        return _KerasMetrics(computation) if combiner._output_names == [""] else None
-    if kind is binary_confusion_matrices._BinaryConfusionMatrixCombiner:
-        return None if combiner._example_id_key else _ConfusionMatrices(computation)
-    if kind is calibration_histogram._CalibrationHistogramCombiner:
+    if kind is _KerasCombiner:
+        # A model with several outputs has a metric for each: TFMA's own path takes it.
+        is_single = combiner._output_names == [""]  # noqa: SLF001
+        return _KerasMetrics(computation) if is_single else None
+    if kind is _MatrixCombiner:
+        # With an example id the matrices are those of whole groups of examples.
+        is_plain = not combiner._example_id_key  # noqa: SLF001
+        return _ConfusionMatrices(computation) if is_plain else None
+    if kind is _HistogramCombiner:
         return _Histogram(computation)
-    if kind is calibration._WeightedLabelsPredictionsExamplesCombiner:
+    if kind is _TotalsCombiner:
         return _Totals(computation)
-    if kind is example_count._ExampleCountCombiner:
+    if kind is _CountCombiner:
         return _ExampleCount(computation)
-    if kind is mean_regression_error._MeanSquaredErrorCombiner:
+    if kind is _SquaredErrorCombiner:
         return _RegressionError(computation, power=2)
-    if kind is mean_regression_error._MeanAbsoluteErrorCombiner:
+    if kind is _AbsoluteErrorCombiner:
         return _RegressionError(computation, power=1)
     return None
 

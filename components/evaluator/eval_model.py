@@ -1,6 +1,5 @@
 """The evaluation model that a Trainer writes: labels and predictions for serialized raw examples."""
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,8 @@ import numpy.typing as npt
 import tensorflow as tf
 from tfx.dsl.io import fileio
 from tfx.utils import path_utils
+
+from components.nearest import nearest_first
 
 _TAG = "eval"
 _SIGNATURE = "eval"
@@ -126,7 +127,7 @@ def _find_label(outputs: Mapping[str, str], label_key: str, path: str) -> str:
     choices = [name.removeprefix(_LABELS_PREFIX) for name in names]
     raise ValueError(
         f"Which label of {path} to evaluate? Set label_key of the ModelSpec to one of: "
-        f"{', '.join(_nearest(label_key, choices)) or 'none; the model has no labels'}. "
+        f"{', '.join(nearest_first(label_key, choices)) or 'none; the model has no labels'}. "
         f"Received: label_key={label_key!r}"
     )
 
@@ -142,13 +143,9 @@ def _find_prediction(outputs: Mapping[str, str], prediction_key: str, path: str)
     choices = [name.removeprefix(_PREDICTIONS_PREFIX) for name in names]
     raise ValueError(
         f"Which prediction of {path} to evaluate? Set prediction_key of the ModelSpec to one of: "
-        f"{', '.join(_nearest(prediction_key, choices)) or 'none; the model has no predictions'}. "
+        f"{', '.join(nearest_first(prediction_key, choices)) or 'none; the model has no predictions'}. "
         f"Received: prediction_key={prediction_key!r}"
     )
-
-
-def _nearest(name: str, choices: list[str]) -> list[str]:
-    return difflib.get_close_matches(name, choices, n=max(len(choices), 1), cutoff=0.0)
 
 
 def _squeeze(values: npt.NDArray[Any]) -> npt.NDArray[Any]:

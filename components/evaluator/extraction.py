@@ -5,7 +5,6 @@ file, runs the evaluation models on thousands of examples at a time, and emits p
 metrics and slices need.
 """
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +20,7 @@ from tensorflow_model_analysis.proto import config_pb2
 from tfx_bsl.coders import example_coder
 
 from components.evaluator.eval_model import EvalModel, Evaluated
+from components.nearest import nearest_first
 
 BATCH_SIZE = 8192
 
@@ -84,10 +84,9 @@ class RawFeatures:
             return cls(tuple(sorted(names)), weight)
         features = {feature.name: feature for feature in schema.feature}
         for name in sorted(names - set(features)):
-            near = difflib.get_close_matches(name, features, n=len(features), cutoff=0.0)
             raise ValueError(
                 f"The evaluation slices or weighs by {name!r}, which is no raw feature. "
-                f"The raw features are: {', '.join(near)}"
+                f"The raw features are: {', '.join(nearest_first(name, features))}"
             )
         projected = schema_pb2.Schema(feature=[features[name] for name in sorted(names)])
         return cls(tuple(sorted(names)), weight, projected.SerializeToString())

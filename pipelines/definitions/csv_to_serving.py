@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tfx.orchestration import metadata
-
 import components
 from components.tfx_compat import BEAM_PLUGIN_ARG
 from pipelines.data.staging import StagedData
@@ -30,6 +28,22 @@ class PipelinePlaces:
     serving: Path
 
 
+@dataclass(frozen=True, eq=False)
+class CsvToServing:
+    """The pipeline, and its components by what they do in it."""
+
+    pipeline: components.Pipeline
+    example_gen: components.CsvExampleGen
+    statistics_gen: components.StatisticsGen
+    schema_gen: components.SchemaGen
+    example_validator: components.ExampleValidator
+    transform: components.Transform
+    latest_blessed: components.Resolver
+    trainer: components.Trainer
+    evaluator: components.Evaluator
+    pusher: components.Pusher
+
+
 def csv_to_serving(
     name: str,
     data: StagedData,
@@ -39,7 +53,7 @@ def csv_to_serving(
     enable_cache: bool = True,
     keep: int | None = None,
     beam_args: tuple[str, ...] = (),
-) -> components.Pipeline:
+) -> CsvToServing:
     """Returns the pipeline.
 
     Args:
@@ -103,21 +117,29 @@ def csv_to_serving(
         ),
         custom_config={"keep": keep} if keep else None,
     )
-    return components.Pipeline(
+    roles = {
+        "example_gen": example_gen,
+        "statistics_gen": statistics_gen,
+        "schema_gen": schema_gen,
+        "example_validator": example_validator,
+        "transform": transform,
+        "latest_blessed": latest_blessed,
+        "trainer": trainer,
+        "evaluator": evaluator,
+        "pusher": pusher,
+    }
+    pipeline = components.Pipeline(
         pipeline_name=name,
         pipeline_root=str(places.artifacts),
-        metadata_connection_config=metadata.sqlite_metadata_connection_config(str(places.metadata)),
-        components=[
-            example_gen,
-            statistics_gen,
-            schema_gen,
-            example_validator,
-            transform,
-            latest_blessed,
-            trainer,
-            evaluator,
-            pusher,
-        ],
+        # TFX's function for this makes the folder, too; a definition writes nothing.
+        metadata_connection_config=components.ConnectionConfig(
+            sqlite={
+                "filename_uri": str(places.metadata),
+                "connection_mode": "READWRITE_OPENCREATE",
+            }
+        ),
+        components=list(roles.values()),
         enable_cache=enable_cache,
         beam_pipeline_args=[IN_PROCESS_RUNNER, *beam_args, BEAM_PLUGIN_ARG],
     )
+    return CsvToServing(pipeline=pipeline, **roles)

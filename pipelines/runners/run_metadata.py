@@ -1,27 +1,13 @@
 """What ML Metadata knows about the nodes of one run."""
 
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from ml_metadata.proto import metadata_store_pb2
 from tfx.orchestration import metadata
 from tfx.orchestration.portable.mlmd import context_lib, execution_lib
+from tfx.types.artifact import Artifact
 
 _Execution = metadata_store_pb2.Execution
-
-
-@dataclass(frozen=True)
-class OutputArtifact:
-    """An artifact that a component has made.
-
-    Attributes:
-      path: Where it lies.
-      properties: Its custom properties.
-    """
-
-    path: Path
-    properties: dict[str, Any]
 
 
 class RunMetadata:
@@ -54,24 +40,10 @@ class RunMetadata:
         execution = self.execution(node)
         return execution is not None and execution.last_known_state == _Execution.CACHED
 
-    def outputs(self, node: Any) -> dict[str, OutputArtifact]:
-        """Returns the first output artifact by output key."""
+    def outputs(self, node: Any) -> dict[str, list[Artifact]]:
+        """Returns the output artifacts by output key; empty when the node has not run."""
         execution = self.execution(node)
         if execution is None:
             return {}
         with metadata.Metadata(self._connection_config) as handle:
-            events = handle.store.get_events_by_execution_ids([execution.id])
-            events = [event for event in events if event.type == metadata_store_pb2.Event.OUTPUT]
-            artifacts = handle.store.get_artifacts_by_id([event.artifact_id for event in events])
-        by_id = {artifact.id: artifact for artifact in artifacts}
-        found: dict[str, OutputArtifact] = {}
-        for event in events:
-            artifact = by_id[event.artifact_id]
-            properties = {
-                name: getattr(value, value.WhichOneof("value"))
-                for name, value in artifact.custom_properties.items()
-            }
-            found.setdefault(
-                event.path.steps[0].key, OutputArtifact(Path(artifact.uri), properties)
-            )
-        return found
+            return execution_lib.get_output_artifacts(handle, execution.id)

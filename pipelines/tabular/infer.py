@@ -1,9 +1,9 @@
 """Infers a `TabularPlan` from the profile of a CSV."""
 
-import difflib
 import math
 import re
 
+from components.nearest import nearest_first
 from pipelines.config import DataConfig, PipelineConfig, ProblemType
 from pipelines.data.profile import MAX_DISTINCT, MISSING_TOKENS, ColumnProfile, CsvProfile
 from pipelines.errors import BadInputError
@@ -43,7 +43,7 @@ def check_label_column(profile: CsvProfile, label: str) -> ColumnProfile:
     file = profile.files[0]
     if column is None:
         names = list(profile.columns)
-        near = difflib.get_close_matches(label, names, n=1, cutoff=0.6)
+        near = nearest_first(label, names, min_similarity=0.6)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
             hint = " Its fields do not seem to be separated by commas."

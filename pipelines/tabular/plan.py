@@ -137,6 +137,19 @@ class TabularPlan(FeaturePlan):
         """Returns the plan that `training_config` put there."""
         return TabularPlan.model_validate(custom_config[PLAN_KEY])
 
+    def notes(self) -> list[str]:
+        """Returns what a reader should know of the plan, one sentence each."""
+        classes = f" with {len(self.label.classes)} classes" if self.label.classes else ""
+        return [
+            f"{self.label.problem_type} problem: {self.label.column!r}{classes} from "
+            f"{len(self.numeric)} numeric and {len(self.categorical)} categorical features, "
+            f"{self.training.train_steps} steps of {self.training.batch_size}",
+            *(
+                f"column {column!r} is not used: {reason}"
+                for column, reason in self.ignored.items()
+            ),
+        ]
+
     def training_config(self) -> dict[str, Any]:
         """Returns the plan as an entry of Trainer's `custom_config`."""
         return {PLAN_KEY: self.model_dump(mode="json")}

@@ -74,3 +74,34 @@ def test_the_fingerprint_changes_with_the_module_and_its_neighbours(tmp_path: Pa
 
 def test_the_fingerprint_of_code_that_is_not_here_is_empty() -> None:
     assert user_code.fingerprint(import_path="no_such_project.taxi.trainer_fn") == ""
+
+
+def test_a_module_file_by_the_name_under_which_others_import_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.path", list(__import__("sys").path))
+    path = tmp_path / "importable_by_name.py"
+    path.write_text("def preprocessing_fn(): pass\ndef other(): pass\nVALUE = 1\n")
+    name = user_code.importable_name(str(path))
+    module = user_code.load_module(name)
+    assert (name, module.__file__) == ("importable_by_name", str(path))
+    assert user_code.function_names(module) == ["other", "preprocessing_fn"]
+
+
+@pytest.mark.parametrize("name", ["json", "__main__"])
+def test_a_module_file_whose_name_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("sys.path", list(__import__("sys").path))
+    path = tmp_path / f"{name}.py"
+    path.write_text("")
+    with pytest.raises(ImportError, match=f"the module name '{name}' is taken by .* Rename"):
+        user_code.importable_name(str(path))
+
+
+def test_a_file_that_is_no_module(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("")
+    with pytest.raises(ValueError, match=r"must be a \.py file\. Received: .*notes\.txt"):
+        user_code.importable_name(str(tmp_path / "notes.txt"))
+    with pytest.raises(FileNotFoundError, match=r"none\.py"):
+        user_code.importable_name(str(tmp_path / "none.py"))

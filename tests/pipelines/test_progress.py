@@ -33,6 +33,28 @@ def test_training_is_shown_as_the_estimator_logs_it(shown):
     ]
 
 
+def test_only_training_continues_from_a_checkpoint_and_only_at_its_start(shown):
+    progress, stream = shown
+    logger = logging.getLogger("tensorflow")
+    logger.setLevel(logging.INFO)
+    restored = "Restoring parameters from some/model.ckpt-40"
+    progress.component_started("Evaluator")
+    logger.info(restored)
+    progress.component_started("my own trainer", trains=True)
+    logger.info(restored)
+    logger.info(restored)  # an evaluation
+    progress.component_started("my own trainer", trains=True)
+    logger.info("loss = %s, step = %s (%s sec)", "0.25", 100, "0.1")
+    logger.info(restored)
+    lines = stream.getvalue().splitlines()
+    assert lines[:3] == [
+        "    Evaluator ...",
+        "    my own trainer ...",
+        "    continues from the checkpoint of step 40",
+    ]
+    assert sum("continues" in line for line in lines) == 1
+
+
 def test_activities_are_thinned_out_but_lines_are_not():
     stream = io.StringIO()
     display = PlainDisplay(stream, secs_between_activities=1_000)

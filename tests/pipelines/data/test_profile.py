@@ -127,3 +127,19 @@ def test_names_are_trimmed_and_hold_no_comma_and_no_line_break(tmp_path):
 def test_hexadecimal_codes_are_text(tmp_path):
     # As for ExampleGen: to read them as numbers would make every one of them a missing value.
     assert profile(tmp_path, "a\n0x1A\n0x2B\n").columns["a"].type == "string"
+
+
+@pytest.mark.parametrize(
+    "token", ["NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?", "-", " ? "]
+)
+def test_a_token_that_means_no_value(tmp_path, token):
+    column = profile(tmp_path, f"a,b\n1,x\n{token},x\n4,x\n").columns["a"]
+    assert (column.type, column.num_values, column.num_missing) == ("integer", 2, 1)
+    assert column.mean == 2.5
+    assert column.holds_missing_tokens
+
+
+@pytest.mark.parametrize("word", ["??", "na", "none", "--", "0"])
+def test_what_only_looks_like_such_a_token_is_a_value(tmp_path, word):
+    column = profile(tmp_path, f"a,b\n1,x\n{word},x\n").columns["a"]
+    assert (column.num_values, column.num_missing) == (2, 0)

@@ -41,24 +41,6 @@ def test_the_same_seed_gives_the_same_trips_and_fewer_rows_are_the_first_of_more
     assert (tmp_path / "other.csv").read_bytes() != path.read_bytes()
 
 
-def test_labels_survive_float32_arithmetic():
-    block = next(iter(trips.generate(trips.BLOCK_ROWS, seed=5)))
-    fare, tips = (block.columns[name].astype(np.float32) for name in ("fare", "tips"))
-    np.testing.assert_array_equal(tips > fare * np.float32(0.2), block.good_tip)
-
-
-def test_true_probability_is_calibrated():
-    blocks = list(trips.generate(10 * trips.BLOCK_ROWS, seed=6))
-    probability = np.concatenate([block.true_probability for block in blocks])
-    label = np.concatenate([block.good_tip for block in blocks])
-    tenth = np.minimum((probability * 10).astype(int), 9)
-    for number in range(10):
-        rows = tenth == number
-        # Five standard errors of a mean of independent draws.
-        error = 5 * np.sqrt((probability[rows] * (1 - probability[rows])).sum()) / rows.sum()
-        assert abs(label[rows].mean() - probability[rows].mean()) < error
-
-
 def test_the_columns_carry_the_probability(taxi):
     path, facts = taxi
     frame = pd.read_csv(path)

@@ -1,0 +1,130 @@
+"""The middle part of a run: the components, by a runner, and what they have come to."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pipelines.anomalies import read_anomalies
+from pipelines.data.staging import stage
+from pipelines.errors import RunFailedError
+from pipelines.fingerprints import component_fingerprints
+from pipelines.progress import Progress
+from pipelines.run_plan import RunPlan
+from pipelines.run_record import ComponentRecord, Metrics, RunOutcome
+from pipelines.run_recorder import RunRecorder
+from pipelines.runners import Runner
+
+if TYPE_CHECKING:
+    from tfx.dsl.components.base.base_node import BaseNode
+
+    from pipelines.definitions.csv_to_serving import CsvToServing
+    from pipelines.runners.component_launcher import ComponentLauncher
+
+
+def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Progress) -> RunOutcome:
+    """Runs the components of a plan.
+
+    Args:
+      plan: What to do.
+      runner: Runs the components.
+      recorder: Is told what has run.
+      progress: Shows what runs.
+
+    Raises:
+      RunFailedError: A component failed.
+    """
+    for note in plan.code.plan.notes() if plan.code.plan else ():
+        recorder.note(note)
+    progress.display.activity("loading TFX ...")
+    import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
+    from pipelines.runners.component_launcher import ComponentLauncher
+
+    data = stage(plan.profile, plan.code.required_label, plan.root / "data")
+    for reason in data.reasons:
+        recorder.note(f"data: {reason} (copy in {data.folder})")
+    (plan.root / "metadata").mkdir(exist_ok=True)
+    pipeline = plan.define(data)
+    run_id = recorder.record.run_id
+    launcher = ComponentLauncher(
+        pipeline.pipeline,
+        run_id,
+        component_fingerprints(pipeline, run_id, plan.profile.fingerprint, plan.code),
+        _Observer(pipeline, recorder, progress),
+        checks={pipeline.example_validator: _AnomalyCheck(pipeline, plan, recorder)},
+    )
+    runner.run(launcher)
+    return _outcome(plan.code.metrics, pipeline, launcher)
+
+
+class _Observer:
+    """Shows and records the components."""
+
+    def __init__(self, pipeline: "CsvToServing", recorder: RunRecorder, progress: Progress):
+        self._pipeline = pipeline
+        self._recorder = recorder
+        self._progress = progress
+
+    def component_started(self, component: "BaseNode") -> None:
+        self._progress.component_started(component.id, trains=component is self._pipeline.trainer)
+
+    def component_finished(self, component: "BaseNode", cached: bool, elapsed_secs: float) -> None:
+        self._progress.component_finished(component.id, cached, elapsed_secs)
+        self._recorder.add_component(
+            ComponentRecord(component.id, "cached" if cached else "finished", elapsed_secs)
+        )
+
+    def component_failed(self, component: "BaseNode", elapsed_secs: float) -> None:
+        self._progress.component_failed(component.id, elapsed_secs)
+        self._recorder.add_component(ComponentRecord(component.id, "failed", elapsed_secs))
+
+
+class _AnomalyCheck:
+    """Notes what the ExampleValidator found; ends the run if the configuration says so."""
+
+    def __init__(self, pipeline: "CsvToServing", plan: RunPlan, recorder: RunRecorder):
+        self._validator = pipeline.example_validator
+        self._on_anomalies = plan.config.example_validator.on_anomalies
+        self._recorder = recorder
+
+    def __call__(self, outputs: Mapping[str, list[Any]]) -> None:
+        found = read_anomalies(outputs["anomalies"][0])
+        for text in found:
+            self._recorder.note(f"anomaly: {text}")
+        if found and self._on_anomalies == "fail":
+            raise RunFailedError(
+                self._validator.id,
+                f"the data do not fit the schema ({len(found)} anomalies; the first: {found[0]}) "
+                'and example_validator.on_anomalies = "fail"',
+            )
+
+
+def _outcome(
+    metrics: tuple[str, ...], pipeline: "CsvToServing", launcher: "ComponentLauncher"
+) -> RunOutcome:
+    """Returns the verdict and the pushed version that the components have left."""
+    import components
+
+    verdict = components.load_verdict(
+        launcher.artifact(pipeline.evaluator.outputs["evaluation"]).uri
+    )
+    pushed = launcher.artifact(pipeline.pusher.outputs["pushed_model"])
+    is_pushed = pushed.get_int_custom_property("pushed") == 1
+    return RunOutcome(
+        status="pushed" if is_pushed else "not_blessed",
+        version=pushed.get_string_custom_property("pushed_version") if is_pushed else None,
+        metrics=_in_order(verdict.metrics, metrics),
+        baseline_metrics=_in_order(verdict.baseline_metrics, metrics),
+        slices={name: _in_order(values, metrics) for name, values in verdict.slices.items()},
+        reason=None if is_pushed else "; ".join(verdict.failures),
+    )
+
+
+def _in_order(metrics: Metrics, names: tuple[str, ...]) -> Metrics:
+    """Returns the metrics in the order of their configuration, further ones behind.
+
+    TFMA adds a `<metric>_diff` to the baseline's; who has both values needs no third.
+    """
+    return {
+        name: metrics[name]
+        for name in dict.fromkeys((*names, *metrics))
+        if name in metrics and name.removesuffix("_diff") not in metrics.keys() - {name}
+    }

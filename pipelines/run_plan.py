@@ -1,0 +1,185 @@
+"""The first part of a run: what is asked for, checked against the data; nothing is written yet."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipelines import evaluation
+from pipelines.config import PipelineConfig, load_config
+from pipelines.data.files import find_csv_files
+from pipelines.data.profile import CsvProfile, profile_csv
+from pipelines.data.staging import PATTERN_MARKS, StagedData
+from pipelines.errors import BadInputError
+from pipelines.fingerprints import code_fingerprint
+from pipelines.model_code import ModelCode, choose_model_code
+from pipelines.progress import Display
+from pipelines.run_history import unfinished_run
+from pipelines.run_record import RunRecord
+from pipelines.tabular.infer import check_label_column
+
+if TYPE_CHECKING:
+    from pipelines.definitions.csv_to_serving import CsvToServing
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What the command line asks for.
+
+    Attributes:
+      root: Where everything of the pipeline is kept.
+      config_file: TOML file.
+      data: `--data`.
+      label: `--label`.
+      settings: `--set`, each `section.key=value`.
+      runner: Name of a runner.
+      enable_cache: Whether unchanged components are skipped.
+      resume: Whether to go on with the newest run that did not end.
+    """
+
+    root: Path
+    config_file: Path | None = None
+    data: str | None = None
+    label: str | None = None
+    settings: tuple[str, ...] = ()
+    runner: str = "local"
+    enable_cache: bool = True
+    resume: bool = False
+
+    @property
+    def gives_configuration(self) -> bool:
+        """Whether there is anything to make a configuration of."""
+        return bool(self.config_file or self.data or self.label or self.settings)
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """What a run is going to do.
+
+    Attributes:
+      root: Absolute path; everything of the pipeline is kept below it.
+      config: The configuration.
+      profile: Of the CSV files.
+      code: What is trained, and how it is judged.
+      enable_cache: Whether unchanged components are skipped.
+      unfinished: The run that this one goes on with; None for a new run.
+    """
+
+    root: Path
+    config: PipelineConfig
+    profile: CsvProfile
+    code: ModelCode
+    enable_cache: bool
+    unfinished: RunRecord | None
+
+    def define(self, data: StagedData) -> "CsvToServing":
+        """Returns the pipeline that does it.
+
+        Args:
+          data: What CsvExampleGen reads.
+        """
+        import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
+        from pipelines.definitions.csv_to_serving import PipelinePlaces, csv_to_serving
+
+        return csv_to_serving(
+            name=self.config.name,
+            data=data,
+            code=self.code,
+            eval_config=evaluation.build_eval_config(
+                self.code.label, self.code.metrics, self.code.thresholds, self.code.slices
+            ),
+            places=PipelinePlaces(
+                artifacts=self.root / "artifacts",
+                metadata=self.root / "metadata" / "metadata.sqlite",
+                serving=self.root / "serving",
+            ),
+            enable_cache=self.enable_cache,
+            keep=self.config.pusher.keep,
+            beam_args=self.config.beam.args,
+        )
+
+
+def plan_run(request: RunRequest, display: Display) -> RunPlan:
+    """Returns what a run is going to do.
+
+    Args:
+      request: What is asked for.
+      display: Is told what is going on.
+
+    Raises:
+      BadInputError: The data, the configuration or the root cannot be used.
+    """
+    root = request.root.resolve()
+    _check_root(root)
+    unfinished = unfinished_run(root) if request.resume else None
+    if request.resume and unfinished is None:
+        display.line("! There is no unfinished run to resume; this is a new one.")
+    config = _configuration(request, unfinished)
+    display.activity(f"checking {config.data.path}")
+    profile = profile_csv(find_csv_files(config.data.path))
+    check_label_column(profile, config.data.label)
+    evaluation.check_evaluator_config(config, list(profile.columns))
+    if config.module is not None:
+        display.activity(f"loading {config.module.path or config.module.file}")
+    code = choose_model_code(config, profile)
+    if code.plan is not None:
+        evaluation.check_metrics_fit(config, code.plan.label.problem_type)
+    plan = RunPlan(root, config, profile, code, request.enable_cache, unfinished)
+    if unfinished is not None:
+        _check_same_run(unfinished, plan)
+    return plan
+
+
+def _check_root(root: Path) -> None:
+    place = root
+    while not place.exists():
+        place = place.parent
+    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
+        raise BadInputError(f"--root {root}: {place} is not a folder that can be written to.")
+    marks = [mark for mark in PATTERN_MARKS if mark in str(root)]
+    if marks:
+        raise BadInputError(
+            f"--root {root}: TFX would take {marks[0]!r} for a file pattern. Give a --root "
+            f"without any of {PATTERN_MARKS}"
+        )
+
+
+def _configuration(request: RunRequest, unfinished: RunRecord | None) -> PipelineConfig:
+    if unfinished is not None and not request.gives_configuration:
+        return PipelineConfig.model_validate(unfinished.config)
+    return load_config(request.config_file, request.data, request.label, request.settings)
+
+
+def _check_same_run(unfinished: RunRecord, plan: RunPlan) -> None:
+    """Checks that what is asked for is what the unfinished run was doing."""
+    config = plan.config
+    advice = "Start a new run without --resume; unchanged components are reused all the same."
+    if plan.profile.fingerprint != unfinished.data_fingerprint:
+        raise BadInputError(
+            f"--resume: the data in {config.data.path} have changed since run {unfinished.run_id} "
+            f"started. {advice}"
+        )
+    before, now = _flat(unfinished.config), _flat(config.model_dump(mode="json"))
+    for key in dict.fromkeys((*before, *now)):
+        if now.get(key) != before.get(key):
+            raise BadInputError(
+                f"--resume: run {unfinished.run_id} was started with {key} = {before.get(key)!r}; "
+                f"received {now.get(key)!r}. {advice}"
+            )
+    if code_fingerprint(plan.code) != unfinished.code_fingerprint:
+        module = config.module and (config.module.path or config.module.file)
+        raise BadInputError(
+            f"--resume: the code of {module or 'the generic model'} has changed since run "
+            f"{unfinished.run_id} started, whose finished components would keep what the old code "
+            f"made. {advice}"
+        )
+
+
+def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Returns the values of a configuration by `section.key`."""
+    flat: dict[str, Any] = {}
+    for key, value in tree.items():
+        flat |= (
+            _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+        )
+    return flat

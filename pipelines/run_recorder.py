@@ -1,0 +1,68 @@
+"""The last part of a run: its record on disk and its report, kept up to date from the first moment."""
+
+from typing import Any
+
+from pipelines.fingerprints import code_fingerprint
+from pipelines.progress import Display
+from pipelines.report.html import write_report
+from pipelines.run_plan import RunPlan
+from pipelines.run_record import (
+    ComponentRecord,
+    RunOutcome,
+    RunRecord,
+    RunRecords,
+    new_run_id,
+    utc_now,
+)
+
+
+def start_record(plan: RunPlan) -> RunRecord:
+    """Returns the record of a run that begins, or that goes on where it was interrupted."""
+    unfinished = plan.unfinished
+    run_id = unfinished.run_id if unfinished else new_run_id(RunRecords(plan.root).read_all())
+    return RunRecord(
+        run_id=run_id,
+        name=plan.config.name,
+        status="running",
+        started=unfinished.started if unfinished else utc_now(),
+        config=plan.config.model_dump(mode="json"),
+        data_fingerprint=plan.profile.fingerprint,
+        log=str(plan.root / "logs" / f"{run_id}.log"),
+        code_fingerprint=code_fingerprint(plan.code),
+    )
+
+
+class RunRecorder:
+    """Keeps the record of one run on disk up to date.
+
+    Args:
+      records: Where it is kept.
+      record: As the run begins.
+      display: Shows the notes.
+    """
+
+    def __init__(self, records: RunRecords, record: RunRecord, display: Display):
+        self._records = records
+        self._display = display
+        self.record = record
+        self._change()
+
+    def note(self, text: str) -> None:
+        """Shows and records what the inference or a check has to say."""
+        self._display.line(f"! {text}")
+        self._change(notes=(*self.record.notes, text))
+
+    def add_component(self, component: ComponentRecord) -> None:
+        """Records that a component has ended."""
+        self._change(components=(*self.record.components, component))
+
+    def end(self, outcome: RunOutcome) -> None:
+        """Records how the run ended, and writes the report."""
+        self.record = self.record.changed(finished=utc_now(), **vars(outcome))
+        report = self._records.folder / f"{self.record.run_id}.html"
+        write_report(self.record, report)
+        self._change(report=str(report))
+
+    def _change(self, **changes: Any) -> None:
+        self.record = self.record.changed(**changes)
+        self._records.write(self.record)

@@ -1,0 +1,196 @@
+"""Runs single components of a pipeline in this process, with TFX's node Launcher."""
+
+import logging
+import sysconfig
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from tfx.dsl.compiler import compiler, constants
+from tfx.dsl.components.base.base_node import BaseNode
+from tfx.dsl.io import fileio
+from tfx.orchestration import metadata
+from tfx.orchestration.local import runner_utils
+from tfx.orchestration.pipeline import Pipeline
+from tfx.orchestration.portable import launcher, outputs_utils, runtime_parameter_utils
+from tfx.types.artifact import Artifact
+from tfx.types.channel import OutputChannel
+
+from pipelines.errors import RunFailedError
+from pipelines.runners.run_metadata import RunMetadata
+
+FINGERPRINT = "input_fingerprint"
+"""Execution property that makes changed code or data a changed execution."""
+
+Check = Callable[[Mapping[str, list[Artifact]]], None]
+"""Takes the outputs of a component by key; raises RunFailedError when the run must not go on."""
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class RunObserver(Protocol):
+    """Is told about each component; all methods are called from the runner's thread."""
+
+    def component_started(self, component: BaseNode) -> None:
+        """A component begins."""
+
+    def component_finished(self, component: BaseNode, cached: bool, elapsed_secs: float) -> None:
+        """A component has its outputs.
+
+        Args:
+          component: Of the pipeline.
+          cached: Whether they are those of an earlier execution.
+          elapsed_secs: Wall time.
+        """
+
+    def component_failed(self, component: BaseNode, elapsed_secs: float) -> None:
+        """A component has raised."""
+
+
+class ComponentLauncher:
+    """Runs single components of one pipeline, reuses what has not changed, and finds the outputs.
+
+    Args:
+      pipeline: The pipeline.
+      run_id: Its pipeline run id. With the id of a run that did not end, finished components
+        keep their outputs and the others run again.
+      fingerprints: A hash of what a component depends on beyond its inputs and execution
+        properties: the user's code, the contents of files. Those without one have none.
+      observer: Is told about each component.
+      checks: What has to hold of a component's outputs before others run.
+    """
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        run_id: str,
+        fingerprints: Mapping[BaseNode, str],
+        observer: RunObserver,
+        checks: Mapping[BaseNode, Check] | None = None,
+    ):
+        self._components = tuple(pipeline.components)
+        self._ir = compiler.Compiler().compile(pipeline)
+        runtime_parameter_utils.substitute_runtime_parameter(
+            self._ir, {constants.PIPELINE_RUN_ID_PARAMETER_NAME: run_id}
+        )
+        # The compiled pipeline and ML Metadata know components by id only. Callers never do: they
+        # pass the component, or a channel of it.
+        self._nodes = {
+            node.pipeline_node.node_info.id: node.pipeline_node for node in self._ir.nodes
+        }
+        for component, fingerprint in fingerprints.items():
+            _add_parameter(self._nodes[component.id], FINGERPRINT, fingerprint)
+        self._deployment = runner_utils.extract_local_deployment_config(self._ir)
+        connections = self._deployment.metadata_connection_config
+        self._connection = getattr(connections, connections.WhichOneof("connection_config"))
+        self._metadata = RunMetadata(self._connection)
+        self._observer = observer
+        self._checks = checks or {}
+
+    @property
+    def components(self) -> tuple[BaseNode, ...]:
+        """The components, each behind those that it depends on."""
+        return self._components
+
+    def run(self, component: BaseNode) -> None:
+        """Runs one component, whose upstream components have run.
+
+        Raises:
+          RunFailedError: The component failed; chained from what it raised. Or its check did.
+        """
+        node = self._nodes[component.id]
+        start = time.monotonic()
+        self._observer.component_started(component)
+        was_finished = self._metadata.is_finished(node)
+        if not was_finished:
+            self._remove_partial_outputs(node)
+        try:
+            self._launcher(component).launch()
+        except Exception as error:
+            self._observer.component_failed(component, time.monotonic() - start)
+            _LOGGER.exception("%s failed", component.id)
+            raise RunFailedError(component.id, describe_cause(error)) from error
+        except BaseException:
+            self._observer.component_failed(component, time.monotonic() - start)
+            raise
+        if not self._metadata.is_finished(node):
+            # The Launcher reports inputs that cannot be resolved in the log only.
+            self._observer.component_failed(component, time.monotonic() - start)
+            raise RunFailedError(component.id, "its inputs could not be resolved")
+        cached = was_finished or self._metadata.is_cached(node)
+        self._observer.component_finished(component, cached, time.monotonic() - start)
+        check = self._checks.get(component)
+        if check is not None:
+            check(self._metadata.outputs(node))
+
+    def artifact(self, channel: OutputChannel) -> Artifact:
+        """Returns the artifact that a component of this pipeline has put out.
+
+        Args:
+          channel: Such as `trainer.outputs["model"]`.
+
+        Raises:
+          LookupError: The component has not run.
+        """
+        artifacts = self._metadata.outputs(self._nodes[channel.producer_component_id])
+        if not artifacts.get(channel.output_key):
+            raise LookupError(f"There is no artifact yet in {channel}.")
+        return artifacts[channel.output_key][0]
+
+    def _launcher(self, component: BaseNode) -> launcher.Launcher:
+        return launcher.Launcher(
+            pipeline_node=self._nodes[component.id],
+            mlmd_connection=metadata.Metadata(self._connection),
+            pipeline_info=self._ir.pipeline_info,
+            pipeline_runtime_spec=self._ir.runtime_spec,
+            executor_spec=runner_utils.extract_executor_spec(self._deployment, component.id),
+            custom_driver_spec=runner_utils.extract_custom_driver_spec(
+                self._deployment, component.id
+            ),
+        )
+
+    def _remove_partial_outputs(self, node: Any) -> None:
+        """Removes what an execution that was killed has left: the same one writes there again."""
+        execution = self._metadata.execution(node)
+        if execution is None:
+            return
+        outputs = outputs_utils.OutputsResolver(
+            node, self._ir.pipeline_info, self._ir.runtime_spec
+        ).generate_output_artifacts(execution.id)
+        outputs_utils.remove_output_dirs(
+            {
+                key: [artifact for artifact in artifacts if fileio.exists(artifact.uri)]
+                for key, artifacts in outputs.items()
+            }
+        )
+
+
+def describe_cause(error: BaseException) -> str:
+    """Returns what started a chain of errors: type, first line, and the line of code it is from.
+
+    That is the last line of code that is no installed library's, such as one of the user's module.
+    """
+    while error.__cause__ is not None:
+        error = error.__cause__
+    lines = str(error).strip().splitlines() or [""]
+    text = f"{type(error).__name__}: {lines[0]}" if lines[0] else type(error).__name__
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if _is_own_code(frame.filename)]
+    return f"{text} ({own[-1].filename}, line {own[-1].lineno})" if own else text
+
+
+def _is_own_code(filename: str) -> bool:
+    path = Path(filename)
+    libraries = (sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib"))
+    return (
+        path != Path(__file__)
+        and path.is_file()
+        and not any(path.is_relative_to(library) for library in libraries)
+    )
+
+
+def _add_parameter(node: Any, name: str, value: str) -> None:
+    if value:
+        node.parameters.parameters[name].field_value.string_value = value

@@ -1,0 +1,23 @@
+import pytest
+
+from components.nearest import nearest_first
+
+
+def test_the_most_similar_choice_is_first_and_none_is_lost():
+    # 2 * matching characters / all characters: 8/10 (met, r), 6/9 (me, e) and 0.
+    assert nearest_first("meter", ["kilo", "meet", "metre"]) == ["metre", "meet", "kilo"]
+
+
+def test_equally_similar_choices_keep_their_order():
+    assert nearest_first("q", ["b", "c", "a"]) == ["b", "c", "a"]
+
+
+@pytest.mark.parametrize(("min_similarity", "found"), [(0.66, ["abd"]), (0.67, [])])
+def test_choices_below_the_similarity_are_left_out(min_similarity, found):
+    # "abc" and "abd" share 2 of 3 characters: 2 * 2 / 6 = 0.667; "xyz" shares none.
+    assert nearest_first("abc", ["xyz", "abd"], min_similarity) == found
+
+
+def test_an_empty_name_and_no_choices():
+    assert nearest_first("", ["a", "b"]) == ["a", "b"]
+    assert nearest_first("a", []) == []

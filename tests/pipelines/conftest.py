@@ -1,0 +1,45 @@
+import io
+
+import pytest
+
+from pipelines.config import load_config
+from pipelines.data.profile import profile_csv
+from pipelines.progress import PlainDisplay
+from pipelines.run_record import RunRecord, RunRecords
+
+
+@pytest.fixture
+def data(tmp_path):
+    """A CSV of 40 rows whose label `y` has two classes."""
+    file = tmp_path / "data.csv"
+    file.write_text("x,y\n" + "".join(f"{number}.5,{number % 2}\n" for number in range(40)))
+    return file
+
+
+@pytest.fixture
+def killed(data, tmp_path):
+    """The record that a killed run leaves in `tmp_path / "root"`."""
+    record = RunRecord(
+        run_id="20260102-030405",
+        name="data",
+        status="running",
+        started="2026-01-02T03:04:05+00:00",
+        config=load_config(data=str(data), label="y").model_dump(mode="json"),
+        data_fingerprint=profile_csv([data]).fingerprint,
+        log="run.log",
+        code_fingerprint="of other code",
+    )
+    RunRecords(tmp_path / "root").write(record)
+    return record
+
+
+@pytest.fixture
+def shown():
+    """What is shown to the user."""
+    return io.StringIO()
+
+
+@pytest.fixture
+def display(shown):
+    """Prints every line to `shown`."""
+    return PlainDisplay(shown, secs_between_activities=0)

@@ -1,0 +1,79 @@
+import components  # noqa: I001  Before TFX: makes TFDV importable.
+
+import dataclasses
+
+import pytest
+
+from pipelines.data.staging import StagedData
+from pipelines.run_plan import RunRequest, plan_run
+
+
+@pytest.fixture
+def define(data, tmp_path, display):
+    def make(*settings):
+        plan = plan_run(
+            RunRequest(root=tmp_path / "root", data=str(data), label="y", settings=settings),
+            display,
+        )
+        return plan.define(StagedData(tmp_path, "part-*.csv", ()))
+
+    return make
+
+
+def roles(pipeline):
+    """Returns the components by role."""
+    return {
+        field.name: getattr(pipeline, field.name)
+        for field in dataclasses.fields(pipeline)
+        if field.name != "pipeline"
+    }
+
+
+def test_each_component_of_the_pipeline_has_one_role(define):
+    pipeline = define()
+    assert set(roles(pipeline).values()) == set(pipeline.pipeline.components)
+    assert len(pipeline.pipeline.components) == len(roles(pipeline)) == 9
+    for role, kind in (
+        ("trainer", components.Trainer),
+        ("evaluator", components.Evaluator),
+        ("pusher", components.Pusher),
+        ("transform", components.Transform),
+        ("latest_blessed", components.Resolver),
+    ):
+        assert isinstance(getattr(pipeline, role), kind)
+
+
+def test_what_each_component_waits_for(define):
+    pipeline = define()
+    waits_for = {
+        role: {other for other, node in roles(pipeline).items() if node in component.upstream_nodes}
+        for role, component in roles(pipeline).items()
+    }
+    assert waits_for == {
+        "example_gen": set(),
+        "statistics_gen": {"example_gen"},
+        "schema_gen": {"statistics_gen"},
+        "example_validator": {"statistics_gen", "schema_gen"},
+        "transform": {"example_gen", "schema_gen"},
+        "latest_blessed": set(),
+        "trainer": {"transform", "schema_gen"},
+        "evaluator": {"example_gen", "schema_gen", "latest_blessed", "trainer"},
+        "pusher": {"trainer", "evaluator"},
+    }
+
+
+def test_the_evaluator_sees_raw_examples_and_the_trainer_transformed_ones(define):
+    pipeline = define()
+    assert pipeline.evaluator.inputs["examples"] is pipeline.example_gen.outputs["examples"]
+    assert pipeline.trainer.inputs["examples"] is pipeline.transform.outputs["transformed_examples"]
+
+
+def test_the_settings_reach_the_components(define, tmp_path):
+    pipeline = define("trainer.train_steps=17", "beam.args=['--direct_num_workers=2']")
+    assert pipeline.example_gen.exec_properties["input_base"] == str(tmp_path)
+    assert "part-*.csv" in pipeline.example_gen.exec_properties["input_config"]
+    assert '"num_steps": 17' in pipeline.trainer.exec_properties["train_args"]
+    assert pipeline.pusher.exec_properties["custom_config"] == "null"
+    args = pipeline.pipeline.beam_pipeline_args
+    assert "--direct_num_workers=2" in args
+    assert args[-1] == "--beam_plugins=components.tfx_compat"

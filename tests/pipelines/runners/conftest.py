@@ -1,0 +1,99 @@
+import components  # noqa: I001  Before TFX: makes TFDV importable.
+
+from pathlib import Path
+
+import pytest
+from tfx.dsl.component.experimental.annotations import OutputArtifact, Parameter
+from tfx.dsl.component.experimental.decorators import component
+from tfx.orchestration import metadata
+from tfx.orchestration.pipeline import Pipeline
+from tfx.types.standard_artifacts import Examples
+
+from pipelines.runners.component_launcher import ComponentLauncher
+
+assert components
+
+CALLS = []
+
+
+@component
+def First(out: OutputArtifact[Examples], value: Parameter[str]):  # noqa: N802 - TFX's style
+    if value == "bad":
+        raise ValueError("what the user did wrong\nand more lines")
+    if value == "killed at first":
+        CALLS.append(("killed in", out.uri, [item.name for item in Path(out.uri).iterdir()]))
+        (Path(out.uri) / "half").touch()
+        if len(CALLS) == 1:
+            raise KeyboardInterrupt
+        return
+    CALLS.append(("First", value))
+    out.set_string_custom_property("value", value)
+
+
+@component
+def Second(out: OutputArtifact[Examples], value: Parameter[str]):  # noqa: N802
+    CALLS.append(("Second", value))
+
+
+class Events(list):
+    def component_started(self, component):
+        pass
+
+    def component_finished(self, component, cached, elapsed_secs):
+        self.append((component.id, "cached" if cached else "finished"))
+
+    def component_failed(self, component, elapsed_secs):
+        self.append((component.id, "failed"))
+
+
+class LaunchedPipeline:
+    """Two components, the second one behind the first, listed the wrong way round."""
+
+    def __init__(self, folder, run_id, value="good", fingerprints=(None, None), check=None):
+        self.first, self.second = First(value=value), Second(value=value)
+        self.second.add_upstream_node(self.first)
+        pipeline = Pipeline(
+            pipeline_name="test",
+            pipeline_root=str(folder / "artifacts"),
+            metadata_connection_config=metadata.sqlite_metadata_connection_config(
+                str(folder / "metadata.sqlite")
+            ),
+            components=[self.second, self.first],
+            enable_cache=True,
+        )
+        self.events = Events()
+        self.launcher = ComponentLauncher(
+            pipeline,
+            run_id,
+            {
+                component: fingerprint
+                for component, fingerprint in zip(
+                    (self.first, self.second), fingerprints, strict=True
+                )
+                if fingerprint
+            },
+            self.events,
+            checks={self.first: check} if check else None,
+        )
+
+    def run_both(self):
+        self.launcher.run(self.first)
+        self.launcher.run(self.second)
+
+    @property
+    def output(self):
+        """What the first component has put out."""
+        return self.launcher.artifact(self.first.outputs["out"])
+
+
+@pytest.fixture
+def calls():
+    """The components that were executed, with their parameters."""
+    CALLS.clear()
+    return CALLS
+
+
+@pytest.fixture
+def launch(tmp_path, calls):
+    """Returns a function that makes a `LaunchedPipeline`; all share one metadata store."""
+    return lambda *args, **kwargs: LaunchedPipeline(tmp_path, *args, **kwargs)

@@ -1,0 +1,27 @@
+import pytest
+
+from pipelines.errors import BadInputError
+from pipelines.runners import RUNNERS, find_runner
+from pipelines.runners.local import LocalRunner
+
+
+def test_a_runner_is_found_by_its_name(monkeypatch):
+    other = object()
+    monkeypatch.setitem(RUNNERS, "other", other)
+    assert find_runner("other") is other
+    assert isinstance(find_runner("local"), LocalRunner)
+
+
+def test_an_unknown_name_lists_the_runners_the_nearest_first(monkeypatch):
+    monkeypatch.setitem(RUNNERS, "locker", None)
+    monkeypatch.setitem(RUNNERS, "cluster", None)
+    # Of "lokal": local 2*4/10, locker 2*3/11 (lo, k), cluster 2*1/12.
+    message = r"--runner lokal is not available\. Available runners: local, locker, cluster\."
+    with pytest.raises(BadInputError, match=message):
+        find_runner("lokal")
+
+
+@pytest.mark.parametrize("name", ["beam", "kubeflow", "", "Local"])
+def test_what_is_not_there_is_refused(name):
+    with pytest.raises(BadInputError, match=r"is not available\. Available runners: local\."):
+        find_runner(name)

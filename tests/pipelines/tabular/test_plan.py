@@ -1,0 +1,66 @@
+import pytest
+from pydantic import ValidationError
+
+from pipelines.tabular.plan import (
+    PLAN_KEY,
+    CategoricalFeature,
+    FeaturePlan,
+    LabelPlan,
+    NumericFeature,
+    TabularPlan,
+    TrainingPlan,
+)
+
+PLAN = TabularPlan(
+    label=LabelPlan(column="tip", problem_type="multi-class", values="text", classes=("a", "b", "c")),
+    numeric=(NumericFeature(column="miles", center=2.5, has_missing=True),),
+    categorical=(
+        CategoricalFeature(column="city", num_values=7),
+        CategoricalFeature(column="driver", num_values=9_000, hash_buckets=10_000),
+    ),
+    num_buckets=10,
+    ignored={"id": "numbers the rows"},
+    slices=("city",),
+    training=TrainingPlan(
+        batch_size=64, train_steps=900, eval_steps=None, hidden_units=(16, 8), learning_rate=0.003,
+        linear_learning_rate=0.02, dropout=0.1, seed=5,
+    ),
+)  # fmt: skip
+
+
+def test_the_whole_plan_and_the_part_for_features_survive_the_way_through_json():
+    import json
+
+    whole = json.loads(json.dumps(PLAN.training_config()))
+    assert TabularPlan.from_custom_config(whole) == PLAN
+    part = json.loads(json.dumps(PLAN.feature_config()))
+    assert set(part[PLAN_KEY]) == {"label", "numeric", "categorical", "num_buckets"}
+    assert FeaturePlan.from_custom_config(part).categorical == PLAN.categorical
+
+
+def test_the_part_for_features_does_not_see_how_they_are_trained():
+    training = PLAN.training.model_copy(update={"train_steps": 1})
+    other = PLAN.model_copy(update={"training": training, "ignored": {}, "slices": ()})
+    assert other.feature_config() == PLAN.feature_config()
+    assert other.training_config() != PLAN.training_config()
+
+
+def test_a_plan_of_another_version_is_refused():
+    config = PLAN.training_config()
+    config[PLAN_KEY]["new"] = 1
+    with pytest.raises(ValidationError, match="new"):
+        TabularPlan.from_custom_config(config)
+
+
+def test_the_notes_name_the_problem_and_each_column_that_is_not_used():
+    assert PLAN.notes() == [
+        "multi-class problem: 'tip' with 3 classes from 1 numeric and 2 categorical features, "
+        "900 steps of 64",
+        "column 'id' is not used: numbers the rows",
+    ]
+    regression = LabelPlan(column="fare", problem_type="regression", values="number")
+    assert (
+        PLAN.model_copy(update={"label": regression})
+        .notes()[0]
+        .startswith("regression problem: 'fare' from 1 numeric")
+    )

@@ -1,0 +1,55 @@
+import components  # noqa: I001  Before TFX: makes TFDV importable.
+
+import pytest
+from tensorflow_metadata.proto.v0 import anomalies_pb2
+from tfx.types.standard_artifacts import ExampleAnomalies
+
+from pipelines.anomalies import read_anomalies
+
+assert components
+
+
+@pytest.fixture
+def artifact(tmp_path):
+    """Returns a function that writes an artifact: {split: {feature: (short, long)}}."""
+
+    def write(**splits):
+        result = ExampleAnomalies()
+        result.uri = str(tmp_path)
+        result.splits = list(splits)
+        for split, features in splits.items():
+            proto = anomalies_pb2.Anomalies()
+            for name, (short, long) in features.items():
+                proto.anomaly_info[name].short_description = short
+                proto.anomaly_info[name].description = long
+            folder = tmp_path / f"Split-{split}"
+            folder.mkdir()
+            (folder / "SchemaDiff.pb").write_bytes(proto.SerializeToString())
+        return result
+
+    return write
+
+
+def test_each_feature_of_each_split_is_one_sentence(artifact):
+    found = read_anomalies(
+        artifact(
+            train={"fare": ("Out of range", "Values above 100."), "age": ("Missing", "")},
+            eval={"fare": ("Out of range", "Values above 99.")},
+        )
+    )
+    assert found == [
+        "eval split, column 'fare': Values above 99.",
+        "train split, column 'age': Missing.",
+        "train split, column 'fare': Values above 100.",
+    ]
+
+
+def test_data_that_fit_the_schema(artifact):
+    assert read_anomalies(artifact(train={}, eval={})) == []
+
+
+def test_splits_of_another_artifact_are_not_read(artifact, tmp_path):
+    found = artifact(train={})
+    (tmp_path / "Split-old").mkdir()
+    (tmp_path / "Split-old" / "SchemaDiff.pb").write_bytes(b"not a proto at all")
+    assert read_anomalies(found) == []

@@ -1,0 +1,12 @@
+from pipelines.errors import BadInputError, RunFailedError
+
+
+def test_a_failed_run_says_which_component_and_why():
+    error = RunFailedError("Trainer", "the loss is NaN")
+    assert (error.component, str(error)) == ("Trainer", "the loss is NaN")
+
+
+def test_bad_input_can_be_told_from_a_failure():
+    # The command line exits with 2 for the one and with 1 for the other.
+    assert not issubclass(RunFailedError, BadInputError)
+    assert not issubclass(BadInputError, RunFailedError)

@@ -1,0 +1,82 @@
+import pytest
+
+from pipelines import fingerprints
+from pipelines.data.staging import StagedData
+from pipelines.fingerprints import code_fingerprint, component_fingerprints
+from pipelines.run_plan import RunRequest, plan_run
+
+
+@pytest.fixture
+def plan(data, tmp_path, display):
+    return plan_run(RunRequest(root=tmp_path / "root", data=str(data), label="y"), display)
+
+
+@pytest.fixture
+def pipeline(plan, tmp_path):
+    return plan.define(StagedData(tmp_path, "data.csv", ()))
+
+
+@pytest.fixture
+def changed(plan, pipeline):
+    """Returns a function: which components run again when this changes?"""
+    start = {"run_id": "run-1", "data_fingerprint": "0" * 64, "code": plan.code}
+    before = component_fingerprints(pipeline, **start)
+
+    def components_with_another_fingerprint(**changes):
+        now = component_fingerprints(pipeline, **{**start, **changes})
+        return {component for component in now if now[component] != before[component]}
+
+    return components_with_another_fingerprint
+
+
+def test_the_pusher_alone_runs_in_every_run(changed, pipeline):
+    assert changed() == set()
+    assert changed(run_id="run-2") == {pipeline.pusher}
+
+
+def test_other_data_are_read_again(changed, pipeline):
+    assert changed(data_fingerprint="1" * 64) == {pipeline.example_gen}
+
+
+def test_other_user_code_is_transformed_and_trained_again(changed, pipeline, plan, tmp_path):
+    from dataclasses import replace
+
+    module = tmp_path / "module.py"
+    module.write_text("def preprocessing_fn(): pass\n")
+    code = replace(plan.code, module_file=str(module))
+    assert changed(code=code) == {pipeline.transform, pipeline.trainer}
+
+
+@pytest.mark.parametrize(
+    ("package", "roles"),
+    [
+        ("components", {"example_gen", "trainer", "evaluator"}),
+        ("estimator_core", {"trainer"}),
+    ],
+)
+def test_other_code_of_our_own_runs_what_uses_it(changed, pipeline, monkeypatch, package, roles):
+    original = fingerprints._package_fingerprint
+    monkeypatch.setattr(
+        fingerprints,
+        "_package_fingerprint",
+        lambda name: "edited" if name == package else original(name),
+    )
+    assert changed() == {getattr(pipeline, role) for role in roles}
+
+
+def test_another_library_runs_everything_again(changed, pipeline, monkeypatch):
+    monkeypatch.setattr(fingerprints.metadata, "version", lambda library: "9.9")
+    assert changed() == set(pipeline.pipeline.components)
+
+
+def test_the_code_of_a_module_file_and_of_an_import_path(plan, tmp_path):
+    from dataclasses import replace
+
+    generic = code_fingerprint(plan.code)
+    module = tmp_path / "module.py"
+    module.write_text("A = 1\n")
+    users = code_fingerprint(replace(plan.code, module_file=str(module)))
+    assert generic
+    assert users not in ("", generic)
+    elsewhere = replace(plan.code, trainer_path="no_such_project.trainer_fn")
+    assert code_fingerprint(elsewhere) == ""

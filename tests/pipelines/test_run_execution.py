@@ -1,0 +1,171 @@
+import components  # noqa: I001  Before TFX: makes TFDV importable.
+
+import pytest
+from tensorflow_metadata.proto.v0 import anomalies_pb2
+from tfx.types.standard_artifacts import ExampleAnomalies, ModelEvaluation, PushedModel
+
+from components.evaluator.verdict import Verdict
+from pipelines import run_execution
+from pipelines.errors import RunFailedError
+from pipelines.progress import Progress
+from pipelines.run_execution import execute
+from pipelines.run_plan import RunRequest, plan_run
+from pipelines.run_record import RunRecords
+from pipelines.run_recorder import RunRecorder, start_record
+from pipelines.runners import component_launcher
+
+assert components
+
+
+class FakeLauncher:
+    """Stands for TFX: every component is said to have run, and its outputs are those in `leaves`.
+
+    Attributes:
+      leaves: Output artifacts by type.
+    """
+
+    leaves = {}
+
+    def __init__(self, pipeline, run_id, fingerprints, observer, checks):
+        self.components = pipeline.components
+        self.run_id, self.fingerprints = run_id, fingerprints
+        self._observer, self._checks = observer, checks
+
+    def run(self, component):
+        self._observer.component_started(component)
+        self._observer.component_finished(component, False, 1.5)
+        if component in self._checks:
+            self._checks[component](
+                {key: [self.artifact(channel)] for key, channel in component.outputs.items()}
+            )
+
+    def artifact(self, channel):
+        return self.leaves[channel.type]
+
+
+class AllAtOnce:
+    def run(self, launcher):
+        self.launcher = launcher
+        for component in launcher.components:
+            launcher.run(component)
+
+
+@pytest.fixture
+def leave(tmp_path, monkeypatch):
+    """Returns a function that says what the components leave behind."""
+
+    def make(verdict, version, anomalies=0):
+        evaluation, pushed, found = ModelEvaluation(), PushedModel(), ExampleAnomalies()
+        evaluation.uri, found.uri = str(tmp_path), str(tmp_path)
+        verdict.write(evaluation.uri)
+        pushed.set_int_custom_property("pushed", int(version is not None))
+        if version is not None:
+            pushed.set_string_custom_property("pushed_version", version)
+        found.splits = ["train"]
+        proto = anomalies_pb2.Anomalies()
+        for number in range(anomalies):
+            proto.anomaly_info[f"column {number}"].description = "Odd."
+        (tmp_path / "Split-train").mkdir()
+        (tmp_path / "Split-train" / "SchemaDiff.pb").write_bytes(proto.SerializeToString())
+        leaves = {ModelEvaluation: evaluation, PushedModel: pushed, ExampleAnomalies: found}
+        monkeypatch.setattr(FakeLauncher, "leaves", leaves)
+        monkeypatch.setattr(component_launcher, "ComponentLauncher", FakeLauncher)
+
+    return make
+
+
+@pytest.fixture
+def run(data, tmp_path, display):
+    """Returns a function that executes a plan, and gives the outcome, the record and the runner."""
+
+    def execute_plan(*settings):
+        plan = plan_run(
+            RunRequest(root=tmp_path / "root", data=str(data), label="y", settings=settings),
+            display,
+        )
+        recorder = RunRecorder(RunRecords(tmp_path / "root"), start_record(plan), display)
+        runner = AllAtOnce()
+        return lambda: execute(plan, runner, recorder, Progress(display)), recorder, runner
+
+    return execute_plan
+
+
+PASSED = Verdict(
+    blessed=True,
+    metrics={"accuracy": 0.8, "auc_diff": 0.1, "auc": 0.9, "other_diff": 2.0},
+    failures=[],
+    baseline_metrics={"auc": 0.8},
+    slices={"x:1": {"accuracy": 0.7, "auc": None}},
+)
+
+
+def test_a_pushed_model(leave, run, shown):
+    leave(PASSED, version="1234")
+    start, recorder, runner = run('evaluator.metrics=["auc", "recall"]')
+    outcome = start()
+    assert (outcome.status, outcome.version, outcome.reason) == ("pushed", "1234", None)
+    # In the order of the configuration, and without the difference of what is there twice.
+    assert list(outcome.metrics.items()) == [("auc", 0.9), ("accuracy", 0.8), ("other_diff", 2.0)]
+    assert outcome.baseline_metrics == {"auc": 0.8}
+    assert list(outcome.slices["x:1"].items()) == [("auc", None), ("accuracy", 0.7)]
+    ran = [(part.name, part.status, part.elapsed_secs) for part in recorder.record.components]
+    assert ran == [(part.id, "finished", 1.5) for part in runner.launcher.components]
+    assert "✓ Trainer  1.5 s" in shown.getvalue()
+    assert runner.launcher.run_id == recorder.record.run_id
+    assert set(runner.launcher.fingerprints) == set(runner.launcher.components)
+
+
+def test_a_model_that_is_not_blessed(leave, run):
+    leave(Verdict(blessed=False, metrics={"auc": 0.5}, failures=["too low", "too old"]), None)
+    start, _, _ = run()
+    outcome = start()
+    assert (outcome.status, outcome.version) == ("not_blessed", None)
+    assert outcome.reason == "too low; too old"
+
+
+def test_anomalies_are_noted(leave, run):
+    leave(PASSED, version="1", anomalies=2)
+    start, recorder, _ = run()
+    assert start().status == "pushed"
+    assert recorder.record.notes[-1] == "anomaly: train split, column 'column 1': Odd."
+    assert sum(note.startswith("anomaly") for note in recorder.record.notes) == 2
+
+
+@pytest.mark.parametrize(("anomalies", "ends"), [(2, True), (0, False)])
+def test_anomalies_end_the_run_before_others_run_where_that_is_asked_for(
+    leave, run, anomalies, ends
+):
+    leave(PASSED, version="1", anomalies=anomalies)
+    start, recorder, _ = run("example_validator.on_anomalies=fail")
+    if not ends:
+        assert start().status == "pushed"
+        return
+    with pytest.raises(RunFailedError, match=r"\(2 anomalies; the first: train split") as error:
+        start()
+    assert error.value.component == "ExampleValidator"
+    assert recorder.record.components[-1].name == "ExampleValidator"
+    assert "Trainer" not in [part.name for part in recorder.record.components]
+
+
+def test_the_trainer_alone_may_continue_from_a_checkpoint(leave, run, monkeypatch):
+    leave(PASSED, version="1")
+    trains = {}
+    monkeypatch.setattr(
+        run_execution.Progress,
+        "component_started",
+        lambda self, component, trains_now=False, **kwargs: trains.__setitem__(
+            component, kwargs.get("trains", trains_now)
+        ),
+    )
+    start, _, _ = run()
+    start()
+    assert [component for component, value in trains.items() if value] == ["Trainer"]
+
+
+def test_the_plan_of_the_generic_model_and_copied_data_are_noted(leave, run, data):
+    leave(PASSED, version="1")
+    data.write_text(data.read_text() + "7.5,\n")  # a row without a label
+    start, recorder, _ = run()
+    start()
+    assert recorder.record.notes[0].startswith("binary problem: 'y' with 2 classes from 1 numeric")
+    assert recorder.record.notes[1].startswith("data: 1 rows without a value in 'y' are left out")

@@ -1,0 +1,48 @@
+import pytest
+
+from pipelines.run_plan import RunRequest, plan_run
+from pipelines.run_record import ComponentRecord, RunOutcome, RunRecords
+from pipelines.run_recorder import RunRecorder, start_record
+
+
+@pytest.fixture
+def plan(data, tmp_path, display):
+    return plan_run(RunRequest(root=tmp_path / "root", data=str(data), label="y"), display)
+
+
+def test_the_record_of_a_new_run(plan, killed, tmp_path):
+    record = start_record(plan)
+    assert record.run_id > killed.run_id
+    assert (record.name, record.status, record.finished) == ("data", "running", None)
+    assert record.log == str(tmp_path / "root" / "logs" / f"{record.run_id}.log")
+    assert record.data_fingerprint == plan.profile.fingerprint
+    assert len(record.code_fingerprint) == 64  # SHA-256
+
+
+def test_a_resumed_run_keeps_its_id_and_start(plan, killed):
+    from dataclasses import replace
+
+    record = start_record(replace(plan, unfinished=killed))
+    assert (record.run_id, record.started) == (killed.run_id, killed.started)
+    assert (record.status, record.components) == ("running", ())
+
+
+def test_every_step_is_on_disk_at_once(plan, display, shown, tmp_path):
+    records = RunRecords(tmp_path / "root")
+    recorder = RunRecorder(records, start_record(plan), display)
+    assert [record.status for record in records.read_all()] == ["running"]
+    recorder.note("some rows are left out")
+    recorder.add_component(ComponentRecord("Transform", "finished", 1.5))
+    recorder.add_component(ComponentRecord("Trainer", "failed", 0.5))
+    (record,) = records.read_all()
+    assert record.notes == ("some rows are left out",)
+    assert [part.name for part in record.components] == ["Transform", "Trainer"]
+    assert "! some rows are left out\n" in shown.getvalue()
+    recorder.end(RunOutcome("pushed", version="7", metrics={"auc": 0.9}))
+    (record,) = records.read_all()
+    assert (record.status, record.version, record.metrics) == ("pushed", "7", {"auc": 0.9})
+    assert record.finished >= record.started
+    report = tmp_path / "root" / "runs" / f"{record.run_id}.html"
+    assert record.report == str(report)
+    assert "some rows are left out" in report.read_text()
+    assert recorder.record == record
