@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ from estimator_core import tf1
 from estimator_core.execution.current import current_execution
 from estimator_core.keras_in_graph import keras_optimizers
 from estimator_core.optimizers.named import NAMED_OPTIMIZERS
+from estimator_core.optimizers.names import optimizer_named
 
 
 class OptimizedPart(NamedTuple):
@@ -46,14 +46,7 @@ def get_optimizer(
         TypeError: Something that is no optimizer.
     """
     if isinstance(optimizer, str):
-        optimizer_class = NAMED_OPTIMIZERS.get(optimizer)
-        if optimizer_class is None:
-            nearest = difflib.get_close_matches(optimizer, NAMED_OPTIMIZERS, cutoff=0.0)
-            rest = [name for name in NAMED_OPTIMIZERS if name not in nearest]
-            raise ValueError(
-                f"Unsupported optimizer name: it must be one of {nearest + rest}. "
-                f"Received: optimizer={optimizer!r}"
-            )
+        optimizer_class = optimizer_named(optimizer, NAMED_OPTIMIZERS)
         if learning_rate is None:
             return optimizer_class(iterations=iterations)
         return optimizer_class(learning_rate, iterations=iterations)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from typing import Any
 
 from estimator_core import tf1
+from estimator_core.optimizers.names import optimizer_named
 
 _BY_NAME: dict[str, Callable[..., Any]] = {
     "Adagrad": tf1.train.AdagradOptimizer,
@@ -32,11 +32,5 @@ def optimizer_for(optimizer: Any, learning_rate: float) -> Any:
         return lambda: optimizer()
     if not isinstance(optimizer, str):
         return optimizer
-    make = _BY_NAME.get(optimizer)
-    if make is None:
-        nearest = difflib.get_close_matches(optimizer, _BY_NAME, n=len(_BY_NAME), cutoff=0.0)
-        raise ValueError(
-            f"Unsupported optimizer name: it must be one of {nearest}. "
-            f"Received: optimizer={optimizer!r}"
-        )
+    make = optimizer_named(optimizer, _BY_NAME)
     return lambda: make(learning_rate=learning_rate)

@@ -1,0 +1,28 @@
+"""What an Execution is unless it says otherwise."""
+
+import pytest
+import tensorflow as tf
+
+from estimator_core.execution.base import Execution, Step
+
+
+def test_a_way_of_running_says_how():
+    with pytest.raises(TypeError, match="abstract"):
+        Execution()
+    assert Execution.__abstractmethods__ == {
+        "scope",
+        "make_inputs",
+        "build_step",
+        "session_creator",
+    }
+
+
+def test_it_is_one_copy_one_step_and_the_chief():
+    assert (Execution.num_replicas, Execution.steps_per_session_run) == (1, 1)
+    assert Execution.is_chief is True
+    assert Execution.strategy is None
+
+
+def test_a_step_is_run_one_by_one_unless_it_can_advance():
+    assert Step(spec=None).advance is None
+    assert tf.nest.flatten(Step(spec=None)._asdict()) == [None, None]

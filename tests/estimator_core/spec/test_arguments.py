@@ -1,0 +1,80 @@
+"""Checks of what a caller passes to an Estimator."""
+
+import os
+import pathlib
+
+import pytest
+
+import estimator_core as est
+from estimator_core.spec import arguments
+
+
+def test_the_model_dir_of_either_place():
+    config = est.RunConfig(model_dir="a", save_summary_steps=7)
+    assert arguments.config_with_model_dir(config, None) is config
+    assert arguments.config_with_model_dir(config, "a").model_dir == "a"
+    plain = est.RunConfig(save_summary_steps=7)
+    found = arguments.config_with_model_dir(plain, pathlib.Path("b"))
+    assert (found.model_dir, found.save_summary_steps) == ("b", 7)
+    with pytest.raises(ValueError, match="'c'.*'a'"):
+        arguments.config_with_model_dir(config, "c")
+
+
+def test_without_a_model_dir_there_is_a_temporary_one():
+    first = arguments.config_with_model_dir(None, None).model_dir
+    second = arguments.config_with_model_dir(None, None).model_dir
+    assert os.path.isdir(first)
+    assert first != second
+
+
+@pytest.mark.parametrize("config", [{}, "model_dir", object()])
+def test_a_config_is_a_run_config(config):
+    with pytest.raises(ValueError, match="must be an instance of RunConfig"):
+        arguments.config_with_model_dir(config, None)
+
+
+def test_steps_are_whole_and_above_zero():
+    arguments.checked_steps(steps=None, max_steps=1)
+    arguments.checked_steps(steps=1e4)
+    for value in (0, -1):
+        with pytest.raises(ValueError, match=f"max_steps > 0. Received: max_steps={value}"):
+            arguments.checked_steps(max_steps=value)
+    for value in (1.5, "3"):
+        with pytest.raises(TypeError, match="steps must be a whole number"):
+            arguments.checked_steps(steps=value)
+
+
+def test_hooks_are_hooks():
+    hook = est.StopAtStepHook(last_step=3)
+    assert arguments.checked_instances(None, "hooks") == ()
+    assert arguments.checked_instances(iter([hook]), "hooks") == (hook,)
+    with pytest.raises(TypeError, match="All hooks must be SessionRunHook instances"):
+        arguments.checked_instances([hook, "no hook"], "hooks")
+
+
+def test_features_are_a_dict():
+    features = {"x": 1}
+    assert arguments.checked_features(features) is features
+    with pytest.raises(ValueError, match="should be a dictionary"):
+        arguments.checked_features([1])
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        (None, {"a": 1, "b": 2}),
+        ("b", {"b": 2}),
+        (["b", "a"], {"a": 1, "b": 2}),
+        (["a", "c"], {"a": 1}),
+    ],
+)
+def test_selected_predictions(keys, expected):
+    assert arguments.selected_predictions({"a": 1, "b": 2}, keys) == expected
+
+
+def test_keys_that_select_nothing_are_refused():
+    with pytest.raises(ValueError, match="at least one output from"):
+        arguments.selected_predictions({"a": 1}, ["c"])
+    with pytest.raises(ValueError, match="predict_keys argument is not valid"):
+        arguments.selected_predictions(3.0, ["c"])
+    assert arguments.selected_predictions(3.0, None) == 3.0
