@@ -16,7 +16,7 @@ def test_the_model_dir_of_either_place():
     plain = est.RunConfig(save_summary_steps=7)
     found = arguments.config_with_model_dir(plain, pathlib.Path("b"))
     assert (found.model_dir, found.save_summary_steps) == ("b", 7)
-    with pytest.raises(ValueError, match="'c'.*'a'"):
+    with pytest.raises(ValueError, match=r"'c'.*'a'"):
         arguments.config_with_model_dir(config, "c")
 
 
