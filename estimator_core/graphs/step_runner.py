@@ -16,7 +16,8 @@ class StepRunner(tf1.train.SessionRunHook):
     """Makes the next training steps, so many that every hook is called at the steps that it is due at.
 
     All but the last of them are made by the Execution's `advance`, without any hook. The last one is a
-    plain step: hooks find losses, summaries and the global step as if there were no other way.
+    plain step: hooks find losses, summaries and the global step as if there were no other way. The first
+    call of a session makes one step, to see that the model counts its steps one by one.
 
     Args:
         program: That of mode TRAIN.
@@ -30,6 +31,7 @@ class StepRunner(tf1.train.SessionRunHook):
         self._global_step = tf1.train.get_global_step(program.graph)
         self._intervals = []
         self._step = 0
+        self._counts_by_one = False
         if self._most == 1:
             return
         for hook in hooks:
@@ -56,6 +58,8 @@ class StepRunner(tf1.train.SessionRunHook):
         return step_context.run_with_hooks(self._fetches)
 
     def _steps_until_due(self) -> int:
+        if not self._counts_by_one:
+            return 1
         due = [interval.steps_until_due(self._step) for interval in self._intervals]
         return min([self._most, *(steps for steps in due if steps is not None)])
 
@@ -65,6 +69,7 @@ class StepRunner(tf1.train.SessionRunHook):
         """Notes where training begins, or goes on after a recovery."""
         del coord
         self._step = int(session.run(self._global_step))
+        self._counts_by_one = False
 
     def before_run(self, run_context: Any) -> Any:
         """Asks for the global step, unless each session call makes one step anyway."""
@@ -72,16 +77,23 @@ class StepRunner(tf1.train.SessionRunHook):
         return None if self._most == 1 else tf1.train.SessionRunArgs(self._global_step)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Counts the step, and sees to it that the model counts as well."""
+        """Counts the step, and checks that the model counts in the same way."""
         if self._most == 1:
             return
-        if run_values.results in (self._step, self._step + 1):  # read before the update or after it
+        if self._counts_by_one:
+            found = run_values.results
+            is_right = found in (self._step, self._step + 1)  # read before the update or after it
+        else:  # the first step of a session
+            found = int(run_context.session.run(self._global_step))
+            is_right = found == self._step + 1
+        if is_right:
+            self._counts_by_one = True
             self._step += 1
             return
         logger.warning(
             "One step in a session call from here on: the global step does not grow by 1 with each step. "
-            "Expected %s, received %s.",
+            "It was %s before the step, and %s was found.",
             self._step,
-            run_values.results,
+            found,
         )
         self._most = 1

@@ -60,7 +60,7 @@ def test_training_ends_where_it_should(execution, make_estimator):
     estimator.train(input_fn, steps=7)
     assert global_step(estimator) == 7
     np.testing.assert_allclose(estimator.get_variable_value("weight"), 2 - 2 / 2**7)
-    # Hooks that log, count and summarize are due at the first step; 2 to 6 are five, 7 is the last.
+    # The first step of a session is made alone; 2 to 6 are five, 7 is the last.
     assert advanced(execution) == ([4] if execution.steps_per_session_run == 5 else [])
     estimator.train(input_fn, max_steps=12)
     assert global_step(estimator) == 12
