@@ -20,7 +20,7 @@ from estimator_core.logits import dnn_logit_fn_builder
 class Network:
     """What a fully connected network is made of; the arguments of `dnn_logit_fn_builder`."""
 
-    hidden_units: Sequence[int]
+    hidden_units: Any
     feature_columns: Any
     activation_fn: Callable[[Any], Any] | str | None
     dropout: float | None

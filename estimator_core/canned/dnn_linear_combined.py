@@ -109,7 +109,7 @@ class DNNLinearCombinedEstimator(Estimator):
         warm_start_from: Any = None,
     ):
         network = Network(
-            dnn_hidden_units or (), dnn_feature_columns, dnn_activation_fn, dnn_dropout, batch_norm
+            dnn_hidden_units, dnn_feature_columns, dnn_activation_fn, dnn_dropout, batch_norm
         )
         linear = LinearModel(linear_feature_columns, linear_sparse_combiner)
         model_fn = _model_fn(head, network, dnn_optimizer, linear, linear_optimizer)
@@ -173,7 +173,7 @@ class DNNLinearCombinedClassifier(Estimator):
             n_classes, weight_column, label_vocabulary, loss_reduction
         )
         network = Network(
-            dnn_hidden_units or (), dnn_feature_columns, dnn_activation_fn, dnn_dropout, batch_norm
+            dnn_hidden_units, dnn_feature_columns, dnn_activation_fn, dnn_dropout, batch_norm
         )
         linear = LinearModel(linear_feature_columns, linear_sparse_combiner)
         model_fn = _model_fn(head, network, dnn_optimizer, linear, linear_optimizer)
@@ -230,7 +230,7 @@ class DNNLinearCombinedRegressor(Estimator):
     ):
         head = RegressionHead(label_dimension, weight_column, loss_reduction)
         network = Network(
-            dnn_hidden_units or (), dnn_feature_columns, dnn_activation_fn, dnn_dropout, batch_norm
+            dnn_hidden_units, dnn_feature_columns, dnn_activation_fn, dnn_dropout, batch_norm
         )
         linear = LinearModel(linear_feature_columns, linear_sparse_combiner)
         model_fn = _model_fn(head, network, dnn_optimizer, linear, linear_optimizer)

@@ -93,7 +93,7 @@ class DNNLinearCombinedEstimator(Estimator):
         warm_start_from: Any = None,
     ):
         network = Network(
-            dnn_hidden_units or (), dnn_feature_columns, dnn_activation_fn, dnn_dropout, batch_norm
+            dnn_hidden_units, dnn_feature_columns, dnn_activation_fn, dnn_dropout, batch_norm
         )
         linear = LinearModel(linear_feature_columns, linear_sparse_combiner)
         model_fn = _model_fn(
@@ -143,7 +143,7 @@ class DNNLinearCombinedClassifier(Estimator):
     ):
         head = classifier_head(n_classes, weight_column, label_vocabulary, loss_reduction)
         network = Network(
-            dnn_hidden_units or (), dnn_feature_columns, dnn_activation_fn, dnn_dropout, batch_norm
+            dnn_hidden_units, dnn_feature_columns, dnn_activation_fn, dnn_dropout, batch_norm
         )
         linear = LinearModel(linear_feature_columns, linear_sparse_combiner)
         model_fn = _model_fn(
@@ -191,7 +191,7 @@ class DNNLinearCombinedRegressor(Estimator):
     ):
         head = regressor_head(label_dimension, weight_column, loss_reduction)
         network = Network(
-            dnn_hidden_units or (), dnn_feature_columns, dnn_activation_fn, dnn_dropout, batch_norm
+            dnn_hidden_units, dnn_feature_columns, dnn_activation_fn, dnn_dropout, batch_norm
         )
         linear = LinearModel(linear_feature_columns, linear_sparse_combiner)
         model_fn = _model_fn(

@@ -33,13 +33,22 @@ class _CannedHead(WeightedHead):
         optimizer: Any = None,
         trainable_variables: Sequence[Any] | None = None,
         train_op_fn: Callable[[Any], Any] | None = None,
+        *args: Any,
         **others: Any,
     ) -> EstimatorSpec:
         """Returns the `EstimatorSpec` of a model that ends in this head; see `Head`."""
         if train_op_fn is not None:
             train_op_fn = _in_head_scope(train_op_fn)
         spec = super().create_estimator_spec(
-            features, mode, logits, labels, optimizer, trainable_variables, train_op_fn, **others
+            features,
+            mode,
+            logits,
+            labels,
+            optimizer,
+            trainable_variables,
+            train_op_fn,
+            *args,
+            **others,
         )
         if mode == ModeKeys.TRAIN and self.loss_reduction in LossReduction.SUMS:
             with tf.name_scope("losses"):
