@@ -10,6 +10,7 @@ import estimator_core as est
 from estimator_core import tpu
 from estimator_core.tpu.global_step_order import read_before_write
 from estimator_core.tpu.one_replica import without_cross_replica_sums
+from estimator_core.tpu.user_functions import model_fn_on_host
 
 tf1 = tf.compat.v1
 
@@ -119,6 +120,24 @@ def test_reads_come_before_functions_and_these_before_writes():
     with tf1.Session(graph=graph) as session:
         session.run(tf1.global_variables_initializer())
         assert session.run(late_read) == 1
+
+
+def test_a_tpu_estimator_asks_for_this_order():
+    def model_fn(features, mode, params):
+        weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+        step = tf1.train.get_global_step()
+        rate = tf.cast(step, tf.float32, "rate")
+        count = step.assign_add(1, read_value=False)
+        train_op = tf.group(weight.assign_sub(rate, read_value=False), count)
+        return tpu.TPUEstimatorSpec(mode, loss=tf.constant(0.0), train_op=train_op)
+
+    with tf.Graph().as_default() as graph:
+        step = tf1.train.create_global_step()
+        on_host = model_fn_on_host(model_fn, {})
+        on_host(features={}, mode=est.ModeKeys.TRAIN, params={})
+    (count,) = [op for op in step.handle.consumers() if op.type == "AssignAddVariableOp"]
+    read = graph.get_operation_by_name("rate").inputs[0].op
+    assert (read.name, count.name) in pairs_in_order(graph)
 
 
 def test_a_train_op_that_reads_what_it_wrote():
