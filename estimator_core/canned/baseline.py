@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from estimator_core.canned.compose import compose
@@ -11,8 +11,15 @@ from estimator_core.heads import Head, RegressionHead
 from estimator_core.heads.binary_or_multi_class import binary_or_multi_class_head
 from estimator_core.heads.loss_reduction import LossReduction
 from estimator_core.logits import baseline_logit_fn_builder
+from estimator_core.spec.estimator_spec import EstimatorSpec
 
 LEARNING_RATE = 0.3
+
+
+def baseline_model_fn(head: Head, optimizer: Any) -> Callable[..., EstimatorSpec]:
+    """Returns the `model_fn` whose logits are a bias alone, which `optimizer` trains."""
+    logit_fn = baseline_logit_fn_builder(head.logits_dimension)
+    return compose(head, [(logit_fn, optimizer, LEARNING_RATE)])
 
 
 class BaselineEstimator(Estimator):
@@ -40,15 +47,10 @@ class BaselineEstimator(Estimator):
         optimizer: Any = "Ftrl",
         config: Any = None,
     ):
-        logit_fn = baseline_logit_fn_builder(head.logits_dimension)
-        super().__init__(
-            compose(head, [(logit_fn, optimizer, LEARNING_RATE)]),
-            model_dir=model_dir,
-            config=config,
-        )
+        super().__init__(baseline_model_fn(head, optimizer), model_dir, config)
 
 
-class BaselineClassifier(BaselineEstimator):
+class BaselineClassifier(Estimator):
     """Predicts for all examples the share that each class has among the labels.
 
     Example:
@@ -77,15 +79,13 @@ class BaselineClassifier(BaselineEstimator):
         config: Any = None,
         loss_reduction: str = LossReduction.SUM_OVER_BATCH_SIZE,
     ):
-        super().__init__(
-            binary_or_multi_class_head(n_classes, weight_column, label_vocabulary, loss_reduction),
-            model_dir=model_dir,
-            optimizer=optimizer,
-            config=config,
+        head = binary_or_multi_class_head(
+            n_classes, weight_column, label_vocabulary, loss_reduction
         )
+        super().__init__(baseline_model_fn(head, optimizer), model_dir, config)
 
 
-class BaselineRegressor(BaselineEstimator):
+class BaselineRegressor(Estimator):
     """Predicts for all examples the mean of the labels.
 
     Example:
@@ -112,9 +112,5 @@ class BaselineRegressor(BaselineEstimator):
         config: Any = None,
         loss_reduction: str = LossReduction.SUM_OVER_BATCH_SIZE,
     ):
-        super().__init__(
-            RegressionHead(label_dimension, weight_column, loss_reduction),
-            model_dir=model_dir,
-            optimizer=optimizer,
-            config=config,
-        )
+        head = RegressionHead(label_dimension, weight_column, loss_reduction)
+        super().__init__(baseline_model_fn(head, optimizer), model_dir, config)

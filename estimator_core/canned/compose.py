@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import tensorflow as tf
 
@@ -12,6 +12,7 @@ from estimator_core.heads import Head
 from estimator_core.optimizers.minimize import OptimizedPart, minimize_parts
 from estimator_core.spec.arguments import checked_features
 from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.spec.mode_keys import ModeKeys
 
 
 class ModelPart(NamedTuple):
@@ -31,7 +32,46 @@ class ModelPart(NamedTuple):
     learning_rate: float | None = None
 
 
-def compose(head: Head, parts: Sequence[tuple[Any, ...]]) -> Callable[..., EstimatorSpec]:
+class BuiltModel(NamedTuple):
+    """A model in the current graph, before there is a loss.
+
+    Attributes:
+        head: What turns logits into predictions, loss and metrics.
+        features: Dict of feature name to `Tensor` or `SparseTensor`, `[batch_size, ...]`.
+        labels: Labels of the batch.
+        logits: `[batch_size, logits_dimension]`.
+        parts: The variables of each part, and what trains them.
+    """
+
+    head: Head
+    features: Any
+    labels: Any
+    logits: tf.Tensor
+    parts: Sequence[OptimizedPart]
+
+
+class Training(Protocol):
+    """How a composed model is trained."""
+
+    def train_op_fn(self, model: Any) -> Callable[[tf.Tensor], Any]:
+        """Returns the function from the loss to the op of one training step.
+
+        Args:
+            model: The `BuiltModel`.
+        """
+
+
+class MinimizeParts:
+    """Each part's optimizer minimizes the loss over the part's own variables."""
+
+    def train_op_fn(self, model: BuiltModel) -> Callable[[tf.Tensor], tf.Operation]:
+        """Returns the function from the loss to the op of one training step."""
+        return lambda loss: minimize_parts(loss, model.parts)
+
+
+def compose(
+    head: Head, parts: Sequence[tuple[Any, ...]], training: Training | None = None
+) -> Callable[..., EstimatorSpec]:
     """Returns a `model_fn` whose logits are the sum of the parts' logits.
 
     Example:
@@ -43,6 +83,7 @@ def compose(head: Head, parts: Sequence[tuple[Any, ...]]) -> Callable[..., Estim
     Args:
         head: What turns logits into predictions, loss and metrics.
         parts: `ModelPart`s, or the same as tuples.
+        training: Makes the op of a training step; None is `MinimizeParts`.
 
     Raises:
         ValueError: There are no parts.
@@ -50,15 +91,16 @@ def compose(head: Head, parts: Sequence[tuple[Any, ...]]) -> Callable[..., Estim
     model_parts = [ModelPart(*part) for part in parts]
     if not model_parts:
         raise ValueError("A model needs at least one part: (logit_fn, optimizer). Received: none")
+    training = training or MinimizeParts()
 
     def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
         logits, optimized_parts = sum_of_logits(model_parts, features, mode)
+        train_op_fn = None
+        if mode == ModeKeys.TRAIN:
+            model = BuiltModel(head, features, labels, logits, optimized_parts)
+            train_op_fn = training.train_op_fn(model)
         return head.create_estimator_spec(
-            features,
-            mode,
-            logits=logits,
-            labels=labels,
-            train_op_fn=lambda loss: minimize_parts(loss, optimized_parts),
+            features, mode, logits=logits, labels=labels, train_op_fn=train_op_fn
         )
 
     return model_fn

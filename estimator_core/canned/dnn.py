@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +14,34 @@ from estimator_core.heads import Head, RegressionHead
 from estimator_core.heads.binary_or_multi_class import binary_or_multi_class_head
 from estimator_core.heads.loss_reduction import LossReduction
 from estimator_core.logits import dnn_logit_fn_builder
+
+
+@dataclasses.dataclass(frozen=True)
+class Network:
+    """What a fully connected network is made of; the arguments of `dnn_logit_fn_builder`."""
+
+    hidden_units: Any
+    feature_columns: Any
+    activation_fn: Callable[[Any], Any] | str | None
+    dropout: float | None
+    batch_norm: bool
+
+    def logit_fn(self, head: Head, **scoping: Any) -> Callable[..., tf.Tensor]:
+        """Returns the logit function of the network.
+
+        Args:
+            head: What takes the logits.
+            **scoping: `scope` and `input_layer_partitioner` of `dnn_logit_fn_builder`.
+        """
+        return dnn_logit_fn_builder(
+            head.logits_dimension,
+            self.hidden_units,
+            self.feature_columns,
+            self.activation_fn,
+            self.dropout,
+            self.batch_norm,
+            **scoping,
+        )
 
 
 class DNNEstimator(Estimator):
@@ -54,23 +83,12 @@ class DNNEstimator(Estimator):
         warm_start_from: Any = None,
         batch_norm: bool = False,
     ):
-        logit_fn = dnn_logit_fn_builder(
-            head.logits_dimension,
-            hidden_units,
-            feature_columns,
-            activation_fn=activation_fn,
-            dropout=dropout,
-            batch_norm=batch_norm,
-        )
-        super().__init__(
-            compose(head, [(logit_fn, optimizer)]),
-            model_dir=model_dir,
-            config=config,
-            warm_start_from=warm_start_from,
-        )
+        network = Network(hidden_units, feature_columns, activation_fn, dropout, batch_norm)
+        model_fn = compose(head, [(network.logit_fn(head), optimizer)])
+        super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
 
 
-class DNNClassifier(DNNEstimator):
+class DNNClassifier(Estimator):
     """A neural network that classifies.
 
     Example:
@@ -112,21 +130,15 @@ class DNNClassifier(DNNEstimator):
         loss_reduction: str = LossReduction.SUM_OVER_BATCH_SIZE,
         batch_norm: bool = False,
     ):
-        super().__init__(
-            binary_or_multi_class_head(n_classes, weight_column, label_vocabulary, loss_reduction),
-            hidden_units,
-            feature_columns,
-            model_dir=model_dir,
-            optimizer=optimizer,
-            activation_fn=activation_fn,
-            dropout=dropout,
-            config=config,
-            warm_start_from=warm_start_from,
-            batch_norm=batch_norm,
+        head = binary_or_multi_class_head(
+            n_classes, weight_column, label_vocabulary, loss_reduction
         )
+        network = Network(hidden_units, feature_columns, activation_fn, dropout, batch_norm)
+        model_fn = compose(head, [(network.logit_fn(head), optimizer)])
+        super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
 
 
-class DNNRegressor(DNNEstimator):
+class DNNRegressor(Estimator):
     """A neural network that predicts numbers.
 
     Example:
@@ -166,15 +178,7 @@ class DNNRegressor(DNNEstimator):
         loss_reduction: str = LossReduction.SUM_OVER_BATCH_SIZE,
         batch_norm: bool = False,
     ):
-        super().__init__(
-            RegressionHead(label_dimension, weight_column, loss_reduction),
-            hidden_units,
-            feature_columns,
-            model_dir=model_dir,
-            optimizer=optimizer,
-            activation_fn=activation_fn,
-            dropout=dropout,
-            config=config,
-            warm_start_from=warm_start_from,
-            batch_norm=batch_norm,
-        )
+        head = RegressionHead(label_dimension, weight_column, loss_reduction)
+        network = Network(hidden_units, feature_columns, activation_fn, dropout, batch_norm)
+        model_fn = compose(head, [(network.logit_fn(head), optimizer)])
+        super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)

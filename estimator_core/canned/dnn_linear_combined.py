@@ -8,47 +8,48 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core.canned.compose import ModelPart, compose
-from estimator_core.canned.linear import linear_learning_rate
+from estimator_core.canned.dnn import Network
+from estimator_core.canned.linear import LinearModel
 from estimator_core.estimator import Estimator
-from estimator_core.feature_columns.column_kinds import sorted_columns
 from estimator_core.heads import Head, RegressionHead
 from estimator_core.heads.binary_or_multi_class import binary_or_multi_class_head
 from estimator_core.heads.loss_reduction import LossReduction
-from estimator_core.logits import (
-    dnn_logit_fn_builder,
-    linear_logit_fn_builder,
-    with_activation_summary,
-)
+from estimator_core.logits import with_activation_summary
+from estimator_core.spec.estimator_spec import EstimatorSpec
 
 MAX_LINEAR_LEARNING_RATE = 0.005
 
 
-def checked_hidden_units(dnn_hidden_units: Sequence[int] | None) -> Sequence[int]:
-    """Returns the sizes of the network's layers, of which there is at least one.
+def check_parts(network: Network, linear: LinearModel) -> None:
+    """Checks that there is a network, a linear model, or both.
 
     Raises:
-        ValueError: There is none.
+        ValueError: There is neither, or the network has no hidden layers.
     """
-    if not dnn_hidden_units:
-        raise ValueError(
-            "dnn_hidden_units must be defined when dnn_feature_columns is specified. "
-            f"Received: dnn_hidden_units={dnn_hidden_units!r}"
-        )
-    return dnn_hidden_units
-
-
-def checked_parts(parts: list[ModelPart]) -> list[ModelPart]:
-    """Returns the network, the linear model, or both.
-
-    Raises:
-        ValueError: There is neither.
-    """
-    if not parts:
+    if not (network.feature_columns or linear.feature_columns):
         raise ValueError(
             "Either linear_feature_columns or dnn_feature_columns must be defined. "
             "Received: none of both"
         )
-    return parts
+    if network.feature_columns and not network.hidden_units:
+        raise ValueError(
+            "dnn_hidden_units must be defined when dnn_feature_columns is specified. "
+            f"Received: dnn_hidden_units={network.hidden_units!r}"
+        )
+
+
+def _model_fn(
+    head: Head, network: Network, dnn_optimizer: Any, linear: LinearModel, linear_optimizer: Any
+) -> Callable[..., EstimatorSpec]:
+    check_parts(network, linear)
+    parts = []
+    if network.feature_columns:
+        parts.append(ModelPart(network.logit_fn(head), dnn_optimizer))
+    if linear.feature_columns:
+        logit_fn = with_activation_summary(linear.logit_fn(head), "linear")
+        learning_rate = linear.learning_rate(MAX_LINEAR_LEARNING_RATE)
+        parts.append(ModelPart(logit_fn, linear_optimizer, learning_rate))
+    return compose(head, parts)
 
 
 class DNNLinearCombinedEstimator(Estimator):
@@ -107,34 +108,15 @@ class DNNLinearCombinedEstimator(Estimator):
         linear_sparse_combiner: str = "sum",
         warm_start_from: Any = None,
     ):
-        parts = []
-        if dnn_feature_columns:
-            dnn_logit_fn = dnn_logit_fn_builder(
-                head.logits_dimension,
-                checked_hidden_units(dnn_hidden_units),
-                dnn_feature_columns,
-                activation_fn=dnn_activation_fn,
-                dropout=dnn_dropout,
-                batch_norm=batch_norm,
-            )
-            parts.append(ModelPart(dnn_logit_fn, dnn_optimizer))
-        if linear_feature_columns:
-            columns = sorted_columns(linear_feature_columns)
-            linear_logit_fn = with_activation_summary(
-                linear_logit_fn_builder(head.logits_dimension, columns, linear_sparse_combiner),
-                "linear",
-            )
-            learning_rate = linear_learning_rate(columns, MAX_LINEAR_LEARNING_RATE)
-            parts.append(ModelPart(linear_logit_fn, linear_optimizer, learning_rate))
-        super().__init__(
-            compose(head, checked_parts(parts)),
-            model_dir=model_dir,
-            config=config,
-            warm_start_from=warm_start_from,
+        network = Network(
+            dnn_hidden_units, dnn_feature_columns, dnn_activation_fn, dnn_dropout, batch_norm
         )
+        linear = LinearModel(linear_feature_columns, linear_sparse_combiner)
+        model_fn = _model_fn(head, network, dnn_optimizer, linear, linear_optimizer)
+        super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
 
 
-class DNNLinearCombinedClassifier(DNNLinearCombinedEstimator):
+class DNNLinearCombinedClassifier(Estimator):
     """A linear model plus a neural network that classify.
 
     Example:
@@ -187,24 +169,18 @@ class DNNLinearCombinedClassifier(DNNLinearCombinedEstimator):
         batch_norm: bool = False,
         linear_sparse_combiner: str = "sum",
     ):
-        super().__init__(
-            binary_or_multi_class_head(n_classes, weight_column, label_vocabulary, loss_reduction),
-            model_dir=model_dir,
-            linear_feature_columns=linear_feature_columns,
-            linear_optimizer=linear_optimizer,
-            dnn_feature_columns=dnn_feature_columns,
-            dnn_optimizer=dnn_optimizer,
-            dnn_hidden_units=dnn_hidden_units,
-            dnn_activation_fn=dnn_activation_fn,
-            dnn_dropout=dnn_dropout,
-            config=config,
-            batch_norm=batch_norm,
-            linear_sparse_combiner=linear_sparse_combiner,
-            warm_start_from=warm_start_from,
+        head = binary_or_multi_class_head(
+            n_classes, weight_column, label_vocabulary, loss_reduction
         )
+        network = Network(
+            dnn_hidden_units, dnn_feature_columns, dnn_activation_fn, dnn_dropout, batch_norm
+        )
+        linear = LinearModel(linear_feature_columns, linear_sparse_combiner)
+        model_fn = _model_fn(head, network, dnn_optimizer, linear, linear_optimizer)
+        super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
 
 
-class DNNLinearCombinedRegressor(DNNLinearCombinedEstimator):
+class DNNLinearCombinedRegressor(Estimator):
     """A linear model plus a neural network that predict numbers.
 
     Example:
@@ -252,18 +228,10 @@ class DNNLinearCombinedRegressor(DNNLinearCombinedEstimator):
         batch_norm: bool = False,
         linear_sparse_combiner: str = "sum",
     ):
-        super().__init__(
-            RegressionHead(label_dimension, weight_column, loss_reduction),
-            model_dir=model_dir,
-            linear_feature_columns=linear_feature_columns,
-            linear_optimizer=linear_optimizer,
-            dnn_feature_columns=dnn_feature_columns,
-            dnn_optimizer=dnn_optimizer,
-            dnn_hidden_units=dnn_hidden_units,
-            dnn_activation_fn=dnn_activation_fn,
-            dnn_dropout=dnn_dropout,
-            config=config,
-            batch_norm=batch_norm,
-            linear_sparse_combiner=linear_sparse_combiner,
-            warm_start_from=warm_start_from,
+        head = RegressionHead(label_dimension, weight_column, loss_reduction)
+        network = Network(
+            dnn_hidden_units, dnn_feature_columns, dnn_activation_fn, dnn_dropout, batch_norm
         )
+        linear = LinearModel(linear_feature_columns, linear_sparse_combiner)
+        model_fn = _model_fn(head, network, dnn_optimizer, linear, linear_optimizer)
+        super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)

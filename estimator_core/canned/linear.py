@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from estimator_core.canned.compose import compose
+import tensorflow as tf
+
+from estimator_core.canned.compose import MinimizeParts, ModelPart, Training, compose
 from estimator_core.estimator import Estimator
 from estimator_core.feature_columns.column_kinds import sorted_columns
 from estimator_core.heads import Head, RegressionHead
@@ -14,12 +18,60 @@ from estimator_core.heads.binary_or_multi_class import binary_or_multi_class_hea
 from estimator_core.heads.loss_reduction import LossReduction
 from estimator_core.logits import linear_logit_fn_builder
 from estimator_core.sdca import LinearSDCA
-from estimator_core.sdca.model_fn import sdca_model_fn
+from estimator_core.sdca.training import SdcaTraining
+from estimator_core.spec.estimator_spec import EstimatorSpec
 
 
-def linear_learning_rate(columns: Sequence[Any], maximum: float = 0.2) -> float:
-    """Returns the learning rate of an optimizer given by name: the more columns, the lower."""
-    return min(maximum, 1.0 / math.sqrt(len(columns)))
+@dataclasses.dataclass(frozen=True)
+class LinearModel:
+    """What a linear model is made of: its columns, and how the weights of one column combine."""
+
+    feature_columns: Any
+    sparse_combiner: str
+
+    @functools.cached_property
+    def columns(self) -> list[Any]:
+        """The columns, sorted by name."""
+        return sorted_columns(self.feature_columns)
+
+    def learning_rate(self, maximum: float = 0.2) -> float:
+        """Returns the learning rate of an optimizer given by name: the more columns, the lower."""
+        return min(maximum, 1.0 / math.sqrt(len(self.columns)))
+
+    def logit_fn(self, head: Head, scope: str | None = "linear") -> Callable[..., tf.Tensor]:
+        """Returns the logit function of the model.
+
+        Args:
+            head: What takes the logits.
+            scope: Variable scope of the model; None builds it in the current one.
+        """
+        return linear_logit_fn_builder(
+            head.logits_dimension, self.columns, self.sparse_combiner, scope=scope
+        )
+
+    def training(self, head: Head, optimizer: Any, **scopes: str) -> Training:
+        """Returns how the optimizer trains the model.
+
+        Args:
+            head: What takes the logits.
+            optimizer: `LinearSDCA`, or any other optimizer.
+            **scopes: Those of `SdcaTraining`.
+
+        Raises:
+            ValueError: SDCA can't train such a model.
+        """
+        if isinstance(optimizer, LinearSDCA):
+            return SdcaTraining(optimizer, head, self.columns, self.sparse_combiner, **scopes)
+        return MinimizeParts()
+
+
+def _model_fn(
+    head: Head, feature_columns: Any, optimizer: Any, sparse_combiner: str
+) -> Callable[..., EstimatorSpec]:
+    linear = LinearModel(feature_columns, sparse_combiner)
+    training = linear.training(head, optimizer, model_scope="linear")
+    part = ModelPart(linear.logit_fn(head), optimizer, linear.learning_rate())
+    return compose(head, [part], training)
 
 
 class LinearEstimator(Estimator):
@@ -57,21 +109,11 @@ class LinearEstimator(Estimator):
         sparse_combiner: str = "sum",
         warm_start_from: Any = None,
     ):
-        columns = sorted_columns(feature_columns)
-        if isinstance(optimizer, LinearSDCA):
-            model_fn = sdca_model_fn(head, columns, optimizer, sparse_combiner)
-        else:
-            logit_fn = linear_logit_fn_builder(head.logits_dimension, columns, sparse_combiner)
-            model_fn = compose(head, [(logit_fn, optimizer, linear_learning_rate(columns))])
-        super().__init__(
-            model_fn,
-            model_dir=model_dir,
-            config=config,
-            warm_start_from=warm_start_from,
-        )
+        model_fn = _model_fn(head, feature_columns, optimizer, sparse_combiner)
+        super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
 
 
-class LinearClassifier(LinearEstimator):
+class LinearClassifier(Estimator):
     """A linear model that classifies: logistic regression.
 
     Example:
@@ -107,18 +149,14 @@ class LinearClassifier(LinearEstimator):
         loss_reduction: str = LossReduction.SUM_OVER_BATCH_SIZE,
         sparse_combiner: str = "sum",
     ):
-        super().__init__(
-            binary_or_multi_class_head(n_classes, weight_column, label_vocabulary, loss_reduction),
-            feature_columns,
-            model_dir=model_dir,
-            optimizer=optimizer,
-            config=config,
-            sparse_combiner=sparse_combiner,
-            warm_start_from=warm_start_from,
+        head = binary_or_multi_class_head(
+            n_classes, weight_column, label_vocabulary, loss_reduction
         )
+        model_fn = _model_fn(head, feature_columns, optimizer, sparse_combiner)
+        super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
 
 
-class LinearRegressor(LinearEstimator):
+class LinearRegressor(Estimator):
     """A linear model that predicts numbers: least squares.
 
     Example:
@@ -152,12 +190,6 @@ class LinearRegressor(LinearEstimator):
         loss_reduction: str = LossReduction.SUM_OVER_BATCH_SIZE,
         sparse_combiner: str = "sum",
     ):
-        super().__init__(
-            RegressionHead(label_dimension, weight_column, loss_reduction),
-            feature_columns,
-            model_dir=model_dir,
-            optimizer=optimizer,
-            config=config,
-            sparse_combiner=sparse_combiner,
-            warm_start_from=warm_start_from,
-        )
+        head = RegressionHead(label_dimension, weight_column, loss_reduction)
+        model_fn = _model_fn(head, feature_columns, optimizer, sparse_combiner)
+        super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)

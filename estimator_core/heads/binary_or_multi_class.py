@@ -16,6 +16,7 @@ def binary_or_multi_class_head(
     weight_column: Any = None,
     label_vocabulary: Sequence[str] | None = None,
     loss_reduction: str = LossReduction.SUM_OVER_BATCH_SIZE,
+    kinds: tuple[type[BinaryClassHead], type[MultiClassHead]] = (BinaryClassHead, MultiClassHead),
 ) -> Head:
     """Returns a `BinaryClassHead` for two classes, a `MultiClassHead` for more.
 
@@ -24,19 +25,21 @@ def binary_or_multi_class_head(
         weight_column: As in the heads.
         label_vocabulary: As in the heads.
         loss_reduction: As in the heads.
+        kinds: The classes of the heads, for two classes and for more.
 
     Raises:
         ValueError: Fewer than two classes.
     """
+    binary_class_head, multi_class_head = kinds
     if n_classes == 2:
-        return BinaryClassHead(
+        return binary_class_head(
             weight_column=weight_column,
             label_vocabulary=label_vocabulary,
             loss_reduction=loss_reduction,
         )
     if n_classes is None or n_classes < 2:
         raise ValueError(f"n_classes must be at least 2. Received: n_classes={n_classes}")
-    return MultiClassHead(
+    return multi_class_head(
         n_classes,
         weight_column=weight_column,
         label_vocabulary=label_vocabulary,

@@ -2,34 +2,49 @@
 
 from __future__ import annotations
 
-import tensorflow as tf
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from estimator_core import tf1
+import tensorflow as tf
 
 _CROSS_REPLICA_SUM = "CrossReplicaSum"
 
 
-def without_cross_replica_sums(graph: tf.Graph) -> None:
-    """Makes the sums over replicas in `graph` the one replica's own values.
+@contextlib.contextmanager
+def without_cross_replica_sums(graph: tf.Graph) -> Iterator[None]:
+    """Within this context, a sum over replicas that is added to `graph` is the replica's own value.
 
-    `tf.compat.v1.tpu.CrossShardOptimizer` sums gradients by an operation that only a TPU has. With
-    one replica the sum is the value itself, so everything that takes the sum takes the value. The
-    operations stay behind without a use: run the graph with `session_config`.
+    `tf.compat.v1.tpu.CrossShardOptimizer` sums gradients by an operation that only a TPU has. A graph
+    that holds it runs nowhere else, even if nothing uses its result. With one replica the sum is the
+    value itself, so an identity is made in its place. Other graphs are not touched.
+
+    Args:
+        graph: The default graph.
+
+    Raises:
+        ValueError: A sum over replicas was made in a function (`tf.cond`, `tf.while_loop`,
+            `tf.function`), which has a graph of its own.
     """
-    for operation in graph.get_operations():
-        if operation.type != _CROSS_REPLICA_SUM:
-            continue
-        value, total = operation.inputs[0], operation.outputs[0]
-        for consumer in total.consumers():
-            for index, taken in enumerate(consumer.inputs):
-                if taken.name == total.name:
-                    # TensorFlow has no public way to change the input of an operation.
-                    consumer._update_input(index, value)
+    # TensorFlow has no public way to say what a type of operation becomes. All wrappers of
+    # operations come through here, in TensorFlow 2.16 to 2.21.
+    create = graph._create_op_internal
 
+    def create_on_host(op_type: str, inputs: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
+        if op_type == _CROSS_REPLICA_SUM:
+            return tf.identity(inputs[0], name=kwargs["name"]).op
+        return create(op_type, inputs, *args, **kwargs)
 
-def session_config(given: tf1.ConfigProto) -> tf1.ConfigProto:
-    """Returns the configuration with which operations that nothing uses need no device."""
-    config = tf1.ConfigProto()
-    config.CopyFrom(given)
-    config.graph_options.place_pruned_graph = True
-    return config
+    graph._create_op_internal = create_on_host
+    try:
+        yield
+    finally:
+        del graph._create_op_internal
+    for function in graph.as_graph_def().library.function:
+        if any(node.op == _CROSS_REPLICA_SUM for node in function.node_def):
+            raise ValueError(
+                "Sums over replicas, such as those of a CrossShardOptimizer, can't be made within "
+                "tf.cond, tf.while_loop or tf.function where there is no TPU: leave them out when "
+                f"params['use_tpu'] is False. Received: {_CROSS_REPLICA_SUM} in the function "
+                f"{function.signature.name!r}"
+            )

@@ -15,7 +15,6 @@ from estimator_core.spec import calling
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import InputFn
-from estimator_core.tpu import one_replica
 from estimator_core.tpu.examples_per_second_hook import ExamplesPerSecondHook
 from estimator_core.tpu.experimental.embedding_config_spec import EmbeddingConfigSpec
 from estimator_core.tpu.run_config import RunConfig
@@ -131,10 +130,7 @@ class TPUEstimator(Estimator):
         super().__init__(
             model_fn_on_host(model_fn, self._batch_sizes),
             model_dir,
-            config.replace(
-                log_step_count_steps=None,
-                session_config=one_replica.session_config(config.session_config),
-            ),
+            config.replace(log_step_count_steps=None),
             params,
             warm_start_from,
         )

@@ -11,6 +11,7 @@ from estimator_core.logs import logger
 from estimator_core.spec.calling import arg_names
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.mode_keys import ModeKeys
+from estimator_core.tpu.global_step_order import read_before_write
 from estimator_core.tpu.one_replica import without_cross_replica_sums
 from estimator_core.tpu.tpu_estimator_spec import TPUEstimatorSpec
 
@@ -62,11 +63,12 @@ def model_fn_on_host(
         if "mode" in names:
             arguments["mode"] = mode
         logger.info("Running %s on CPU/GPU", mode)
-        spec = model_fn(features=features, **arguments)
-        if isinstance(spec, TPUEstimatorSpec):
-            spec = spec.with_metric_fn()
+        with without_cross_replica_sums(tf1.get_default_graph()):
+            spec = model_fn(features=features, **arguments)
+            if isinstance(spec, TPUEstimatorSpec):
+                spec = spec.with_metric_fn()
         if mode == ModeKeys.TRAIN:
-            without_cross_replica_sums(tf1.get_default_graph())
+            read_before_write(spec.train_op)
         return spec
 
     return _with_arguments(call, {*names, "mode"})

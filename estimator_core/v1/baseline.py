@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from estimator_core.canned.baseline import LEARNING_RATE
-from estimator_core.canned.compose import ModelPart
+from estimator_core.canned.baseline import LEARNING_RATE, baseline_model_fn
 from estimator_core.estimator import Estimator
 from estimator_core.heads import Head
 from estimator_core.heads.loss_reduction import LossReduction
-from estimator_core.logits import baseline_logit_fn_builder
-from estimator_core.v1 import compose
 from estimator_core.v1.heads import classifier_head, regressor_head
 from estimator_core.v1.optimizers import optimizer_for
 
@@ -31,17 +28,16 @@ class BaselineEstimator(Estimator):
 
     def __init__(
         self,
-        head: Head | compose.CannedHead,
+        head: Head,
         model_dir: Any = None,
         optimizer: Any = "Ftrl",
         config: Any = None,
     ):
-        logit_fn = baseline_logit_fn_builder(head.logits_dimension)
-        part = ModelPart(logit_fn, optimizer_for(optimizer, LEARNING_RATE))
-        super().__init__(compose.compose(head, [part]), model_dir=model_dir, config=config)
+        model_fn = baseline_model_fn(head, optimizer_for(optimizer, LEARNING_RATE))
+        super().__init__(model_fn, model_dir, config)
 
 
-class BaselineClassifier(BaselineEstimator):
+class BaselineClassifier(Estimator):
     """Predicts for all examples the share that each class has among the labels.
 
     Example:
@@ -66,10 +62,11 @@ class BaselineClassifier(BaselineEstimator):
         loss_reduction: str = LossReduction.WEIGHTED_SUM,
     ):
         head = classifier_head(n_classes, weight_column, label_vocabulary, loss_reduction)
-        super().__init__(head, model_dir=model_dir, optimizer=optimizer, config=config)
+        model_fn = baseline_model_fn(head, optimizer_for(optimizer, LEARNING_RATE))
+        super().__init__(model_fn, model_dir, config)
 
 
-class BaselineRegressor(BaselineEstimator):
+class BaselineRegressor(Estimator):
     """Predicts for all examples the mean of the labels.
 
     Example:
@@ -93,4 +90,5 @@ class BaselineRegressor(BaselineEstimator):
         loss_reduction: str = LossReduction.WEIGHTED_SUM,
     ):
         head = regressor_head(label_dimension, weight_column, loss_reduction)
-        super().__init__(head, model_dir=model_dir, optimizer=optimizer, config=config)
+        model_fn = baseline_model_fn(head, optimizer_for(optimizer, LEARNING_RATE))
+        super().__init__(model_fn, model_dir, config)

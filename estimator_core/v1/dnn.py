@@ -7,17 +7,32 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator_core.canned.compose import ModelPart
+from estimator_core.canned.compose import ModelPart, compose
+from estimator_core.canned.dnn import Network
 from estimator_core.estimator import Estimator
 from estimator_core.heads import Head
 from estimator_core.heads.loss_reduction import LossReduction
-from estimator_core.logits import dnn_logit_fn_builder
-from estimator_core.v1 import compose
+from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.v1.heads import classifier_head, regressor_head
 from estimator_core.v1.optimizers import optimizer_for
+from estimator_core.v1.scopes import (
+    hidden_layer_partitioner,
+    in_name_scope,
+    input_layer_partitioner_or_default,
+    model_in_scope,
+)
 
 _SCOPE = "dnn"
 _LEARNING_RATE = 0.05
+
+
+def _model_fn(
+    head: Head, network: Network, optimizer: Any, input_layer_partitioner: Any, config: Any
+) -> Callable[..., EstimatorSpec]:
+    partitioner = input_layer_partitioner_or_default(input_layer_partitioner, config)
+    logit_fn = network.logit_fn(head, scope=None, input_layer_partitioner=partitioner)
+    part = ModelPart(in_name_scope(logit_fn, _SCOPE), optimizer_for(optimizer, _LEARNING_RATE))
+    return model_in_scope(compose(head, [part]), _SCOPE, hidden_layer_partitioner(config))
 
 
 class DNNEstimator(Estimator):
@@ -39,7 +54,7 @@ class DNNEstimator(Estimator):
 
     def __init__(
         self,
-        head: Head | compose.CannedHead,
+        head: Head,
         hidden_units: Sequence[int],
         feature_columns: Any,
         model_dir: Any = None,
@@ -51,30 +66,12 @@ class DNNEstimator(Estimator):
         warm_start_from: Any = None,
         batch_norm: bool = False,
     ):
-        logit_fn = dnn_logit_fn_builder(
-            head.logits_dimension,
-            hidden_units,
-            feature_columns,
-            activation_fn=activation_fn,
-            dropout=dropout,
-            batch_norm=batch_norm,
-            scope=None,
-            input_layer_partitioner=compose.input_layer_partitioner_or_default(
-                input_layer_partitioner, config
-            ),
-        )
-        part = ModelPart(
-            compose.in_name_scope(logit_fn, _SCOPE), optimizer_for(optimizer, _LEARNING_RATE)
-        )
-        super().__init__(
-            compose.compose(head, [part], _SCOPE, compose.hidden_layer_partitioner(config)),
-            model_dir=model_dir,
-            config=config,
-            warm_start_from=warm_start_from,
-        )
+        network = Network(hidden_units, feature_columns, activation_fn, dropout, batch_norm)
+        model_fn = _model_fn(head, network, optimizer, input_layer_partitioner, config)
+        super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
 
 
-class DNNClassifier(DNNEstimator):
+class DNNClassifier(Estimator):
     """A neural network that classifies.
 
     Example:
@@ -107,22 +104,13 @@ class DNNClassifier(DNNEstimator):
         loss_reduction: str = LossReduction.WEIGHTED_SUM,
         batch_norm: bool = False,
     ):
-        super().__init__(
-            classifier_head(n_classes, weight_column, label_vocabulary, loss_reduction),
-            hidden_units,
-            feature_columns,
-            model_dir=model_dir,
-            optimizer=optimizer,
-            activation_fn=activation_fn,
-            dropout=dropout,
-            input_layer_partitioner=input_layer_partitioner,
-            config=config,
-            warm_start_from=warm_start_from,
-            batch_norm=batch_norm,
-        )
+        head = classifier_head(n_classes, weight_column, label_vocabulary, loss_reduction)
+        network = Network(hidden_units, feature_columns, activation_fn, dropout, batch_norm)
+        model_fn = _model_fn(head, network, optimizer, input_layer_partitioner, config)
+        super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
 
 
-class DNNRegressor(DNNEstimator):
+class DNNRegressor(Estimator):
     """A neural network that predicts numbers.
 
     Example:
@@ -154,16 +142,7 @@ class DNNRegressor(DNNEstimator):
         loss_reduction: str = LossReduction.WEIGHTED_SUM,
         batch_norm: bool = False,
     ):
-        super().__init__(
-            regressor_head(label_dimension, weight_column, loss_reduction),
-            hidden_units,
-            feature_columns,
-            model_dir=model_dir,
-            optimizer=optimizer,
-            activation_fn=activation_fn,
-            dropout=dropout,
-            input_layer_partitioner=input_layer_partitioner,
-            config=config,
-            warm_start_from=warm_start_from,
-            batch_norm=batch_norm,
-        )
+        head = regressor_head(label_dimension, weight_column, loss_reduction)
+        network = Network(hidden_units, feature_columns, activation_fn, dropout, batch_norm)
+        model_fn = _model_fn(head, network, optimizer, input_layer_partitioner, config)
+        super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)

@@ -7,27 +7,48 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator_core.canned.compose import ModelPart
-from estimator_core.canned.dnn_linear_combined import (
-    MAX_LINEAR_LEARNING_RATE,
-    checked_hidden_units,
-    checked_parts,
-)
-from estimator_core.canned.linear import linear_learning_rate
+from estimator_core.canned.compose import ModelPart, compose
+from estimator_core.canned.dnn import Network
+from estimator_core.canned.dnn_linear_combined import MAX_LINEAR_LEARNING_RATE, check_parts
+from estimator_core.canned.linear import LinearModel
 from estimator_core.estimator import Estimator
-from estimator_core.feature_columns.column_kinds import sorted_columns
 from estimator_core.heads import Head
 from estimator_core.heads.loss_reduction import LossReduction
-from estimator_core.logits import (
-    dnn_logit_fn_builder,
-    linear_logit_fn_builder,
-    with_activation_summary,
-)
-from estimator_core.v1 import compose
+from estimator_core.logits import with_activation_summary
+from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.v1.heads import classifier_head, regressor_head
 from estimator_core.v1.optimizers import optimizer_for
+from estimator_core.v1.scopes import (
+    hidden_layer_partitioner,
+    in_scope,
+    input_layer_partitioner_or_default,
+)
 
 _DNN_LEARNING_RATE = 0.001
+
+
+def _model_fn(
+    head: Head,
+    network: Network,
+    dnn_optimizer: Any,
+    linear: LinearModel,
+    linear_optimizer: Any,
+    input_layer_partitioner: Any,
+    config: Any,
+) -> Callable[..., EstimatorSpec]:
+    check_parts(network, linear)
+    partitioner = input_layer_partitioner_or_default(input_layer_partitioner, config)
+    parts = []
+    if network.feature_columns:
+        logit_fn = network.logit_fn(head, scope=None, input_layer_partitioner=partitioner)
+        logit_fn = in_scope(logit_fn, "dnn", hidden_layer_partitioner(config))
+        parts.append(ModelPart(logit_fn, optimizer_for(dnn_optimizer, _DNN_LEARNING_RATE)))
+    if linear.feature_columns:
+        logit_fn = with_activation_summary(linear.logit_fn(head, scope=None), "linear")
+        learning_rate = linear.learning_rate(MAX_LINEAR_LEARNING_RATE)
+        optimizer = optimizer_for(linear_optimizer, learning_rate)
+        parts.append(ModelPart(in_scope(logit_fn, "linear", partitioner), optimizer))
+    return compose(head, parts)
 
 
 class DNNLinearCombinedEstimator(Estimator):
@@ -56,7 +77,7 @@ class DNNLinearCombinedEstimator(Estimator):
 
     def __init__(
         self,
-        head: Head | compose.CannedHead,
+        head: Head,
         model_dir: Any = None,
         linear_feature_columns: Any = None,
         linear_optimizer: Any = "Ftrl",
@@ -71,49 +92,17 @@ class DNNLinearCombinedEstimator(Estimator):
         linear_sparse_combiner: str = "sum",
         warm_start_from: Any = None,
     ):
-        partitioner = compose.input_layer_partitioner_or_default(input_layer_partitioner, config)
-        parts = []
-        if dnn_feature_columns:
-            dnn_logit_fn = dnn_logit_fn_builder(
-                head.logits_dimension,
-                checked_hidden_units(dnn_hidden_units),
-                dnn_feature_columns,
-                activation_fn=dnn_activation_fn,
-                dropout=dnn_dropout,
-                batch_norm=batch_norm,
-                scope=None,
-                input_layer_partitioner=partitioner,
-            )
-            parts.append(
-                ModelPart(
-                    compose.in_scope(dnn_logit_fn, "dnn", compose.hidden_layer_partitioner(config)),
-                    optimizer_for(dnn_optimizer, _DNN_LEARNING_RATE),
-                )
-            )
-        if linear_feature_columns:
-            columns = sorted_columns(linear_feature_columns)
-            linear_logit_fn = with_activation_summary(
-                linear_logit_fn_builder(
-                    head.logits_dimension, columns, linear_sparse_combiner, scope=None
-                ),
-                "linear",
-            )
-            learning_rate = linear_learning_rate(columns, MAX_LINEAR_LEARNING_RATE)
-            parts.append(
-                ModelPart(
-                    compose.in_scope(linear_logit_fn, "linear", partitioner),
-                    optimizer_for(linear_optimizer, learning_rate),
-                )
-            )
-        super().__init__(
-            compose.compose(head, checked_parts(parts)),
-            model_dir=model_dir,
-            config=config,
-            warm_start_from=warm_start_from,
+        network = Network(
+            dnn_hidden_units, dnn_feature_columns, dnn_activation_fn, dnn_dropout, batch_norm
         )
+        linear = LinearModel(linear_feature_columns, linear_sparse_combiner)
+        model_fn = _model_fn(
+            head, network, dnn_optimizer, linear, linear_optimizer, input_layer_partitioner, config
+        )
+        super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
 
 
-class DNNLinearCombinedClassifier(DNNLinearCombinedEstimator):
+class DNNLinearCombinedClassifier(Estimator):
     """A linear model plus a neural network that classify.
 
     Example:
@@ -152,25 +141,18 @@ class DNNLinearCombinedClassifier(DNNLinearCombinedEstimator):
         batch_norm: bool = False,
         linear_sparse_combiner: str = "sum",
     ):
-        super().__init__(
-            classifier_head(n_classes, weight_column, label_vocabulary, loss_reduction),
-            model_dir=model_dir,
-            linear_feature_columns=linear_feature_columns,
-            linear_optimizer=linear_optimizer,
-            dnn_feature_columns=dnn_feature_columns,
-            dnn_optimizer=dnn_optimizer,
-            dnn_hidden_units=dnn_hidden_units,
-            dnn_activation_fn=dnn_activation_fn,
-            dnn_dropout=dnn_dropout,
-            input_layer_partitioner=input_layer_partitioner,
-            config=config,
-            batch_norm=batch_norm,
-            linear_sparse_combiner=linear_sparse_combiner,
-            warm_start_from=warm_start_from,
+        head = classifier_head(n_classes, weight_column, label_vocabulary, loss_reduction)
+        network = Network(
+            dnn_hidden_units, dnn_feature_columns, dnn_activation_fn, dnn_dropout, batch_norm
         )
+        linear = LinearModel(linear_feature_columns, linear_sparse_combiner)
+        model_fn = _model_fn(
+            head, network, dnn_optimizer, linear, linear_optimizer, input_layer_partitioner, config
+        )
+        super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
 
 
-class DNNLinearCombinedRegressor(DNNLinearCombinedEstimator):
+class DNNLinearCombinedRegressor(Estimator):
     """A linear model plus a neural network that predict numbers.
 
     Example:
@@ -207,19 +189,12 @@ class DNNLinearCombinedRegressor(DNNLinearCombinedEstimator):
         batch_norm: bool = False,
         linear_sparse_combiner: str = "sum",
     ):
-        super().__init__(
-            regressor_head(label_dimension, weight_column, loss_reduction),
-            model_dir=model_dir,
-            linear_feature_columns=linear_feature_columns,
-            linear_optimizer=linear_optimizer,
-            dnn_feature_columns=dnn_feature_columns,
-            dnn_optimizer=dnn_optimizer,
-            dnn_hidden_units=dnn_hidden_units,
-            dnn_activation_fn=dnn_activation_fn,
-            dnn_dropout=dnn_dropout,
-            input_layer_partitioner=input_layer_partitioner,
-            config=config,
-            batch_norm=batch_norm,
-            linear_sparse_combiner=linear_sparse_combiner,
-            warm_start_from=warm_start_from,
+        head = regressor_head(label_dimension, weight_column, loss_reduction)
+        network = Network(
+            dnn_hidden_units, dnn_feature_columns, dnn_activation_fn, dnn_dropout, batch_norm
         )
+        linear = LinearModel(linear_feature_columns, linear_sparse_combiner)
+        model_fn = _model_fn(
+            head, network, dnn_optimizer, linear, linear_optimizer, input_layer_partitioner, config
+        )
+        super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)

@@ -2,18 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from estimator_core.heads import BinaryClassHead, Head, RegressionHead
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.heads import BinaryClassHead, Head, MultiClassHead, RegressionHead
 from estimator_core.heads import metrics as metrics_lib
 from estimator_core.heads.binary_or_multi_class import binary_or_multi_class_head
-from estimator_core.heads.loss_reduction import check_loss_reduction
+from estimator_core.heads.loss_reduction import LossReduction, reduce_loss
+from estimator_core.heads.weighted import WeightedHead
+from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.keys import MetricKeys
-from estimator_core.v1.compose import CannedHead
+from estimator_core.spec.mode_keys import ModeKeys
 
 
-class _BinaryClassHead(BinaryClassHead):
+class _CannedHead(WeightedHead):
+    """Trains in the name scope "head", and with a sum for the loss writes the mean as well.
+
+    The mean per example is the summary "average_loss".
+    """
+
+    def create_estimator_spec(
+        self,
+        features: Any,
+        mode: str,
+        logits: Any,
+        labels: Any = None,
+        optimizer: Any = None,
+        trainable_variables: Sequence[Any] | None = None,
+        train_op_fn: Callable[[Any], Any] | None = None,
+        *args: Any,
+        **others: Any,
+    ) -> EstimatorSpec:
+        """Returns the `EstimatorSpec` of a model that ends in this head; see `Head`."""
+        if train_op_fn is not None:
+            train_op_fn = _in_head_scope(train_op_fn)
+        spec = super().create_estimator_spec(
+            features,
+            mode,
+            logits,
+            labels,
+            optimizer,
+            trainable_variables,
+            train_op_fn,
+            *args,
+            **others,
+        )
+        if mode == ModeKeys.TRAIN and self.loss_reduction in LossReduction.SUMS:
+            with tf.name_scope("losses"):
+                labels = self.processed_labels(labels, logits)
+                losses = self.own_loss(labels, logits)
+                weights = self.example_weights(features, losses)
+                mean = reduce_loss(losses, weights, LossReduction.WEIGHTED_MEAN)
+            tf1.summary.scalar(MetricKeys.LOSS_MEAN, mean)
+        return spec
+
+
+class _BinaryClassHead(_CannedHead, BinaryClassHead):
     """Sums the area under the precision-recall curve by the trapezoidal rule."""
 
     def metrics(self, regularization_losses: Sequence[Any] | None = None) -> dict[str, Any]:
@@ -26,38 +73,48 @@ class _BinaryClassHead(BinaryClassHead):
         }
 
 
+class _MultiClassHead(_CannedHead, MultiClassHead):
+    """As it is, but for the training."""
+
+
+class _RegressionHead(_CannedHead, RegressionHead):
+    """As it is, but for the training."""
+
+
 def classifier_head(
     n_classes: int,
     weight_column: Any,
     label_vocabulary: Sequence[str] | None,
     loss_reduction: str,
-) -> CannedHead:
+) -> Head:
     """Returns the head of a classifier.
 
     Raises:
         ValueError: Fewer than two classes, or an unknown loss reduction.
     """
-
-    def make(reduction: str) -> Head:
-        if n_classes == 2:
-            return _BinaryClassHead(
-                weight_column, label_vocabulary=label_vocabulary, loss_reduction=reduction
-            )
-        return binary_or_multi_class_head(n_classes, weight_column, label_vocabulary, reduction)
-
-    make(loss_reduction)  # raises now, not when training begins
-    return CannedHead(make, check_loss_reduction(loss_reduction))
+    return binary_or_multi_class_head(
+        n_classes,
+        weight_column,
+        label_vocabulary,
+        loss_reduction,
+        kinds=(_BinaryClassHead, _MultiClassHead),
+    )
 
 
-def regressor_head(label_dimension: int, weight_column: Any, loss_reduction: str) -> CannedHead:
+def regressor_head(label_dimension: int, weight_column: Any, loss_reduction: str) -> Head:
     """Returns the head of a regressor.
 
     Raises:
         ValueError: A label without numbers, or an unknown loss reduction.
     """
+    return _RegressionHead(label_dimension, weight_column, loss_reduction)
 
-    def make(reduction: str) -> Head:
-        return RegressionHead(label_dimension, weight_column, reduction)
 
-    make(loss_reduction)  # raises now, not when training begins
-    return CannedHead(make, check_loss_reduction(loss_reduction))
+def _in_head_scope(train_op_fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def scoped_train_op_fn(loss: Any) -> Any:
+        # A name scope that ends in a slash is taken as it is. Adam's powers are named by it.
+        outer = tf1.get_variable_scope().name
+        with tf.name_scope(f"{outer}/head/" if outer else "head/"):
+            return train_op_fn(loss)
+
+    return scoped_train_op_fn

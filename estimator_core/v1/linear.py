@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from estimator_core.canned.compose import ModelPart
-from estimator_core.canned.linear import linear_learning_rate
+from estimator_core.canned.compose import ModelPart, compose
+from estimator_core.canned.linear import LinearModel
 from estimator_core.estimator import Estimator
-from estimator_core.feature_columns.column_kinds import sorted_columns
 from estimator_core.heads import Head
 from estimator_core.heads.loss_reduction import LossReduction
-from estimator_core.logits import linear_logit_fn_builder
-from estimator_core.sdca import LinearSDCA
-from estimator_core.sdca.model_fn import check_trainable, sdca_train_op_fn
-from estimator_core.v1 import compose
+from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.v1.heads import classifier_head, regressor_head
 from estimator_core.v1.optimizers import optimizer_for
+from estimator_core.v1.scopes import (
+    in_name_scope,
+    input_layer_partitioner_or_default,
+    model_in_scope,
+)
 
 _SCOPE = "linear"
+
+
+def _model_fn(
+    head: Head, linear: LinearModel, optimizer: Any, partitioner: Any, config: Any
+) -> Callable[..., EstimatorSpec]:
+    part = ModelPart(
+        in_name_scope(linear.logit_fn(head, scope=None), _SCOPE),
+        optimizer_for(optimizer, linear.learning_rate()),
+    )
+    training = linear.training(head, optimizer, summary_scope=_SCOPE)
+    partitioner = input_layer_partitioner_or_default(partitioner, config)
+    return model_in_scope(compose(head, [part], training), _SCOPE, partitioner)
 
 
 class LinearEstimator(Estimator):
@@ -42,7 +54,7 @@ class LinearEstimator(Estimator):
 
     def __init__(
         self,
-        head: Head | compose.CannedHead,
+        head: Head,
         feature_columns: Any,
         model_dir: Any = None,
         optimizer: Any = "Ftrl",
@@ -51,34 +63,12 @@ class LinearEstimator(Estimator):
         sparse_combiner: str = "sum",
         warm_start_from: Any = None,
     ):
-        columns = sorted_columns(feature_columns)
-        make_train_op_fn = None
-        if isinstance(optimizer, LinearSDCA):
-            made = head.make(head.loss_reduction) if isinstance(head, compose.CannedHead) else head
-            check_trainable(made, sparse_combiner)
-            make_train_op_fn = functools.partial(
-                sdca_train_op_fn, optimizer, columns, summary_scope=_SCOPE
-            )
-        logit_fn = linear_logit_fn_builder(
-            head.logits_dimension, columns, sparse_combiner, scope=None
-        )
-        part = ModelPart(
-            compose.in_name_scope(logit_fn, _SCOPE),
-            optimizer_for(optimizer, linear_learning_rate(columns)),
-        )
-        model_fn = compose.compose(
-            head,
-            [part],
-            _SCOPE,
-            compose.input_layer_partitioner_or_default(partitioner, config),
-            make_train_op_fn,
-        )
-        super().__init__(
-            model_fn, model_dir=model_dir, config=config, warm_start_from=warm_start_from
-        )
+        linear = LinearModel(feature_columns, sparse_combiner)
+        model_fn = _model_fn(head, linear, optimizer, partitioner, config)
+        super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
 
 
-class LinearClassifier(LinearEstimator):
+class LinearClassifier(Estimator):
     """A linear model that classifies: logistic regression.
 
     Example:
@@ -108,19 +98,13 @@ class LinearClassifier(LinearEstimator):
         loss_reduction: str = LossReduction.WEIGHTED_SUM,
         sparse_combiner: str = "sum",
     ):
-        super().__init__(
-            classifier_head(n_classes, weight_column, label_vocabulary, loss_reduction),
-            feature_columns,
-            model_dir=model_dir,
-            optimizer=optimizer,
-            config=config,
-            partitioner=partitioner,
-            sparse_combiner=sparse_combiner,
-            warm_start_from=warm_start_from,
-        )
+        head = classifier_head(n_classes, weight_column, label_vocabulary, loss_reduction)
+        linear = LinearModel(feature_columns, sparse_combiner)
+        model_fn = _model_fn(head, linear, optimizer, partitioner, config)
+        super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
 
 
-class LinearRegressor(LinearEstimator):
+class LinearRegressor(Estimator):
     """A linear model that predicts numbers: least squares.
 
     Example:
@@ -149,13 +133,7 @@ class LinearRegressor(LinearEstimator):
         loss_reduction: str = LossReduction.WEIGHTED_SUM,
         sparse_combiner: str = "sum",
     ):
-        super().__init__(
-            regressor_head(label_dimension, weight_column, loss_reduction),
-            feature_columns,
-            model_dir=model_dir,
-            optimizer=optimizer,
-            config=config,
-            partitioner=partitioner,
-            sparse_combiner=sparse_combiner,
-            warm_start_from=warm_start_from,
-        )
+        head = regressor_head(label_dimension, weight_column, loss_reduction)
+        linear = LinearModel(feature_columns, sparse_combiner)
+        model_fn = _model_fn(head, linear, optimizer, partitioner, config)
+        super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)

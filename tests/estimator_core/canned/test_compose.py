@@ -67,6 +67,39 @@ def test_a_premade_of_ones_own(tmp_path):
     assert estimator.evaluate(input_fn, steps=1)["accuracy"] == 1.0
 
 
+class Ascent:
+    """A training of one's own: moves the variable of each part up the slope, by the rate 0.5."""
+
+    def train_op_fn(self, model):
+        assert set(model.features) == {"a", "b"}
+        assert [len(part.variables) for part in model.parts] == [1, 1]
+
+        def train_op(loss):
+            updates = []
+            for part in model.parts:
+                (variable,) = part.variables
+                (gradient,) = tf.gradients(loss, [variable])
+                updates.append(variable.assign_add(0.5 * gradient, read_value=False))
+            with tf.control_dependencies(updates):
+                return tf1.train.get_global_step().assign_add(1, read_value=False)
+
+        return train_op
+
+
+def test_a_training_of_ones_own():
+    """The loss is (a + b - 3)^2: its slope at 0 is -6 for each weight."""
+    parts = [(logit_fn("a"), "SGD"), (logit_fn("b"), "SGD")]
+    estimator = est.Estimator(compose(est.RegressionHead(), parts, Ascent()))
+
+    def input_fn():
+        return tf.data.Dataset.from_tensors(({"a": [[1.0]], "b": [[1.0]]}, [3.0]))
+
+    estimator.train(input_fn, steps=1)
+    assert estimator.get_variable_value("a") == -3.0
+    assert estimator.get_variable_value("b") == -3.0
+    assert estimator.evaluate(input_fn)["loss"] == 81.0  # (-6 - 3)^2; nothing is trained here
+
+
 def test_what_can_not_work():
     with pytest.raises(ValueError, match="at least one part"):
         compose(est.RegressionHead(), [])

@@ -1,4 +1,4 @@
-"""The model_fn of a linear model that LinearSDCA trains."""
+"""How a linear model is trained by LinearSDCA."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from estimator_core.heads import (
     PoissonRegressionHead,
     RegressionHead,
 )
-from estimator_core.logits import linear_logit_fn_builder
 from estimator_core.sdca.example_state import ExampleStates
 from estimator_core.sdca.examples import (
     Examples,
@@ -27,8 +26,6 @@ from estimator_core.sdca.examples import (
 )
 from estimator_core.sdca.linear_sdca import LinearSDCA
 from estimator_core.sdca.minimize import minimize
-from estimator_core.spec.estimator_spec import EstimatorSpec
-from estimator_core.spec.mode_keys import ModeKeys
 
 # The first that fits: the special regressions are regressions too.
 _LOSS_TYPES: tuple[tuple[type[Head], str], ...] = (
@@ -39,93 +36,68 @@ _LOSS_TYPES: tuple[tuple[type[Head], str], ...] = (
 )
 
 
-def sdca_model_fn(
-    head: Head, feature_columns: Sequence[Any], sdca: LinearSDCA, sparse_combiner: str = "sum"
-) -> Callable[..., EstimatorSpec]:
-    """Returns the `model_fn` of a linear model that `sdca` trains.
+class SdcaTraining:
+    """How `compose` trains a linear model by SDCA: the optimizers of its parts are not used.
 
     Args:
-        head: A head with one logit: binary, logistic, Poisson or least squares.
+        sdca: The settings.
+        head: The head of the model, with one logit: binary, logistic, Poisson or least squares.
         feature_columns: Categorical and dense columns, by name.
-        sdca: The optimizer.
         sparse_combiner: Must be "sum".
-
-    Raises:
-        ValueError: SDCA can't train such a model.
-    """
-    check_trainable(head, sparse_combiner)
-    logit_fn = linear_logit_fn_builder(head.logits_dimension, feature_columns)
-
-    def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
-        if not isinstance(features, Mapping):
-            raise ValueError(
-                "features should be a dictionary of `Tensor`s, by feature name. "
-                f"Received: features={features!r}"
-            )
-        logits = logit_fn(features, mode)
-        train_op_fn = None
-        if mode == ModeKeys.TRAIN:
-            train_op_fn = sdca_train_op_fn(
-                sdca, feature_columns, head, features, labels, logits, model_scope="linear"
-            )
-        return head.create_estimator_spec(
-            features, mode, logits=logits, labels=labels, train_op_fn=train_op_fn
-        )
-
-    return model_fn
-
-
-def check_trainable(head: Head, sparse_combiner: str) -> None:
-    """Checks that SDCA can train the linear model of such a head.
-
-    Raises:
-        ValueError: It can't.
-    """
-    _loss_type(head)
-    if sparse_combiner != "sum":
-        raise ValueError(
-            'sparse_combiner must be "sum" when optimizer is a LinearSDCA object. '
-            f"Received: sparse_combiner={sparse_combiner!r}"
-        )
-
-
-def sdca_train_op_fn(
-    sdca: LinearSDCA,
-    feature_columns: Sequence[Any],
-    head: Head,
-    features: Mapping[str, Any],
-    labels: Any,
-    logits: tf.Tensor,
-    model_scope: str | None = None,
-    summary_scope: str | None = None,
-) -> Callable[[tf.Tensor], tf.Operation]:
-    """Returns the function from the loss to the op of one training step.
-
-    Args:
-        sdca: The optimizer.
-        feature_columns: Categorical and dense columns, by name.
-        head: The head of the model.
-        features: Dict of feature name to `Tensor` or `SparseTensor`, `[batch_size, ...]`.
-        labels: Labels of the batch.
-        logits: `[batch_size, 1]`.
-        model_scope: Variable scope, below the current one, in which the linear model was built; None
+        model_scope: Variable scope, below the current one, in which the linear model is built; None
             means the current one.
         summary_scope: What the tags of summaries begin with; None is nothing.
 
     Raises:
-        ValueError: The model is split over replicas, or a column can't be trained.
-        KeyError: There is no feature of example ids.
-        TypeError: The example ids are no strings.
+        ValueError: SDCA can't train such a model.
     """
-    _check_one_replica()
-    with tf1.variable_scope(model_scope) if model_scope else contextlib.nullcontext():
-        examples = _examples(head, features, labels, logits, feature_columns, sdca)
-    states = ExampleStates(sdca.num_table_shards or 1)
 
-    def train_op_fn(loss: tf.Tensor) -> tf.Operation:
-        return minimize(sdca, _loss_type(head), examples, states, loss, summary_scope)
+    def __init__(
+        self,
+        sdca: LinearSDCA,
+        head: Head,
+        feature_columns: Sequence[Any],
+        sparse_combiner: str = "sum",
+        model_scope: str | None = None,
+        summary_scope: str | None = None,
+    ):
+        if sparse_combiner != "sum":
+            raise ValueError(
+                'sparse_combiner must be "sum" when optimizer is a LinearSDCA object. '
+                f"Received: sparse_combiner={sparse_combiner!r}"
+            )
+        self._sdca = sdca
+        self._loss_type = _loss_type(head)
+        self._columns = feature_columns
+        self._model_scope = model_scope
+        self._summary_scope = summary_scope
 
-    return train_op_fn
+    def train_op_fn(self, model: Any) -> Callable[[tf.Tensor], tf.Operation]:
+        """Returns the function from the loss to the op of one training step.
+
+        Args:
+            model: The `BuiltModel`.
+
+        Raises:
+            ValueError: The model is split over replicas, or a column can't be trained.
+            KeyError: There is no feature of example ids.
+            TypeError: The example ids are no strings.
+        """
+        _check_one_replica()
+        with (
+            tf1.variable_scope(self._model_scope) if self._model_scope else contextlib.nullcontext()
+        ):
+            examples = _examples(
+                model.head, model.features, model.labels, model.logits, self._columns, self._sdca
+            )
+        states = ExampleStates(self._sdca.num_table_shards or 1)
+
+        def train_op(loss: tf.Tensor) -> tf.Operation:
+            return minimize(
+                self._sdca, self._loss_type, examples, states, loss, self._summary_scope
+            )
+
+        return train_op
 
 
 def _loss_type(head: Any) -> str:

@@ -1,0 +1,78 @@
+"""The scopes that give the parts of a model their names in `tf.compat.v1.estimator`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.spec.estimator_spec import EstimatorSpec
+
+_INPUT_LAYER_MIN_SLICE_BYTES = 64 << 20
+
+
+def model_in_scope(
+    model_fn: Callable[..., EstimatorSpec], scope: str, partitioner: Callable[..., Any]
+) -> Callable[..., EstimatorSpec]:
+    """Returns `model_fn`, building its variables below a scope and partitioned.
+
+    Optimizer slots are made there as well, so that their names in a checkpoint end in "part_0/Ftrl" or
+    "t_0/Adagrad". Names of operations and tags of summaries are left alone.
+
+    Args:
+        model_fn: `model_fn(features, labels, mode)`.
+        scope: Variable scope.
+        partitioner: Splits the variables.
+    """
+
+    def scoped_model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
+        with tf1.variable_scope(scope, partitioner=partitioner, auxiliary_name_scope=False):
+            return model_fn(features, labels, mode)
+
+    return scoped_model_fn
+
+
+def in_scope(
+    logit_fn: Callable[..., Any], scope: str, partitioner: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    """Returns `logit_fn`, building its variables below a scope and partitioned.
+
+    Args:
+        logit_fn: `logit_fn(features, mode)`, which makes its variables in the current scope.
+        scope: Variable scope and name scope, which the tags of its summaries begin with as well.
+        partitioner: Splits the variables; None takes the current scope's.
+    """
+
+    def scoped_logit_fn(features: Mapping[str, Any], mode: str) -> Any:
+        with tf1.variable_scope(scope, partitioner=partitioner):
+            return logit_fn(features, mode)
+
+    return scoped_logit_fn
+
+
+def in_name_scope(logit_fn: Callable[..., Any], scope: str) -> Callable[..., Any]:
+    """Returns `logit_fn` with a scope for its operations and summaries, not for its variables."""
+
+    def scoped_logit_fn(features: Mapping[str, Any], mode: str) -> Any:
+        with tf.name_scope(scope):
+            return logit_fn(features, mode)
+
+    return scoped_logit_fn
+
+
+def hidden_layer_partitioner(config: Any) -> Callable[..., Any]:
+    """Returns the partitioner of a network's layers: over parameter servers, from 256 KiB a slice."""
+    return tf1.min_max_variable_partitioner(max_partitions=_num_ps_replicas(config))
+
+
+def input_layer_partitioner_or_default(partitioner: Any, config: Any) -> Callable[..., Any]:
+    """Returns the user's partitioner, or one over parameter servers, from 64 MiB a slice."""
+    return partitioner or tf1.min_max_variable_partitioner(
+        max_partitions=_num_ps_replicas(config), min_slice_size=_INPUT_LAYER_MIN_SLICE_BYTES
+    )
+
+
+def _num_ps_replicas(config: Any) -> int:
+    return 0 if config is None else config.num_ps_replicas
