@@ -11,6 +11,7 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.execution.base import Execution
 from estimator_core.execution.single_device import SingleDevice
+from estimator_core.execution.strategy import ReplicasInSync
 
 _execution_of: weakref.WeakKeyDictionary[tf.Graph, Execution] = weakref.WeakKeyDictionary()
 _SINGLE_DEVICE = SingleDevice()
@@ -28,11 +29,13 @@ def current_execution() -> Execution:
     """Returns the Execution that the default graph is built for.
 
     A function or a branch within it belongs to the same one. For a graph that no Estimator builds, and
-    for eager code, it is the plain one.
+    for eager code, it is that of the user's own `tf.distribute` scope, or the plain one.
     """
     graph = tf1.get_default_graph()
     while graph is not None:
         if graph in _execution_of:
             return _execution_of[graph]
         graph = getattr(graph, "outer_graph", None)
+    if tf.distribute.has_strategy():
+        return ReplicasInSync(tf.distribute.get_strategy())
     return _SINGLE_DEVICE

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import tensorflow as tf
+
+from estimator_core import tf1
 from estimator_core.execution.base import Execution
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.execution.strategy import ReplicasInSync
 from estimator_core.run_config import RunConfig
 from estimator_core.spec.mode_keys import ModeKeys
+
+_IN_SYNC = (
+    tf.distribute.MirroredStrategy,
+    tf.distribute.OneDeviceStrategy,
+    tf1.distribute.MirroredStrategy,
+    tf1.distribute.OneDeviceStrategy,
+)
 
 
 def select_execution(config: RunConfig, mode: str) -> Execution:
@@ -31,6 +41,11 @@ def select_execution(config: RunConfig, mode: str) -> Execution:
     strategy = name and (
         getattr(config, name) or getattr(config.experimental_distribute, name, None)
     )
+    if strategy and not isinstance(strategy, _IN_SYNC):
+        raise ValueError(
+            "Only tf.distribute.MirroredStrategy and OneDeviceStrategy are supported yet; leave "
+            f"train_distribute and eval_distribute out to run on one device. Received: {strategy!r}"
+        )
     if strategy:
         return ReplicasInSync(strategy, config.session_config)
     return SingleDevice(config.session_config)

@@ -16,13 +16,6 @@ from estimator_core.execution.single_device import SingleDevice
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.mode_keys import ModeKeys
 
-_SUPPORTED = (
-    tf.distribute.MirroredStrategy,
-    tf.distribute.OneDeviceStrategy,
-    tf1.distribute.MirroredStrategy,
-    tf1.distribute.OneDeviceStrategy,
-)
-
 
 class ReplicasInSync(Execution):
     """Runs a copy of the model on each device of a `tf.distribute` strategy.
@@ -34,18 +27,10 @@ class ReplicasInSync(Execution):
         strategy: `tf.distribute.MirroredStrategy` or `OneDeviceStrategy`.
         session_config: `ConfigProto` of the sessions.
 
-    Raises:
-        ValueError: The strategy is of another kind.
-
     Source: `train_distribute` and `eval_distribute` of `tf.estimator.RunConfig`.
     """
 
     def __init__(self, strategy: Any, session_config: Any = None):
-        if not isinstance(strategy, _SUPPORTED):
-            raise ValueError(
-                "Only tf.distribute.MirroredStrategy and OneDeviceStrategy are supported yet; leave "
-                f"train_distribute and eval_distribute out to run on one device. Received: {strategy!r}"
-            )
         self.strategy = strategy
         self._in_process = SingleDevice(_with_all_cpus(session_config))
         self.num_replicas = strategy.num_replicas_in_sync

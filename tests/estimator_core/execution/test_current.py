@@ -71,6 +71,19 @@ def test_eager_code_is_on_one_device():
     assert type(current_execution()) is SingleDevice
 
 
+def test_a_strategy_of_the_users_own_is_asked():
+    """Heads and optimizers are used outside of Estimators, too."""
+    strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
+    with strategy.scope():
+        execution = current_execution()
+        assert execution.strategy is strategy
+        assert execution.num_replicas == 2
+    with tf.Graph().as_default():
+        with strategy.scope():
+            assert current_execution().num_replicas == 2
+        assert current_execution().num_replicas == 1
+
+
 def test_a_graph_that_is_forgotten_is_freed():
     graph = tf.Graph()
     with graph.as_default(), building(graph, SingleDevice()):
