@@ -15,32 +15,9 @@ from tests.oracle import observe
 from tests.oracle.programs import PROGRAMS, SCENARIOS
 from tests.oracle.programs.program import STEPS
 
-tf1 = tf.compat.v1
-
 EXPECTED = pathlib.Path(__file__).parent / "expected"
 RELATIVE = 1e-5
 HAS_LEGACY_KERAS = tf.keras.Model.__module__.startswith("tf_keras")
-
-
-def write_checkpoint(model_dir, variables):
-    """Writes the reference's initial variables as a checkpoint to continue from."""
-    names = sorted(variables)
-    tensors = []
-    for name in names:
-        variable = variables[name]
-        values = np.array(variable["values"], dtype=variable["dtype"])
-        tensors.append(np.broadcast_to(values.reshape(-1), [np.prod(variable["shape"], dtype=int)]))
-    prefix = os.path.join(model_dir, "model.ckpt-0")
-    tf.raw_ops.SaveV2(
-        prefix=prefix,
-        tensor_names=names,
-        shape_and_slices=[""] * len(names),
-        tensors=[
-            tf.constant(tensor.reshape(variables[name]["shape"]))
-            for name, tensor in zip(names, tensors, strict=True)
-        ],
-    )
-    tf1.train.update_checkpoint_state(model_dir, prefix)
 
 
 def expected_of(name):
@@ -65,7 +42,7 @@ def run(request, tmp_path_factory):
     program = PROGRAMS[request.param]
     expected = expected_of(request.param)
     model_dir = str(tmp_path_factory.mktemp(request.param))
-    write_checkpoint(model_dir, expected["initial_variables"])
+    observe.write_checkpoint(model_dir, expected["initial_variables"])
     e = names_for(program)
     config = e.RunConfig(model_dir=model_dir, save_summary_steps=1)
     estimator = program.make(e, config=config)
