@@ -40,7 +40,7 @@ class Tolerance:
 
 TOLERANCES = {
     "losses": Tolerance(1e-5),
-    "metrics": Tolerance(1e-5, 1e-5),
+    "metrics": Tolerance(1e-5, 1e-6),
     "predictions": Tolerance(1e-4, 1e-6),
     "final_norms": Tolerance(1e-4, 1e-6),
     "numbers": Tolerance(1e-5, 1e-6),  # of a scenario

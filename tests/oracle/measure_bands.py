@@ -43,7 +43,6 @@ VARIANTS = {
             "TF_NUM_INTEROP_THREADS": "1",
         }
     ),
-    "avx2": Variant({"ONEDNN_MAX_CPU_ISA": "AVX2", "TF_ENABLE_ONEDNN_OPTS": "0"}),
 }
 PROCESSES = 2  # at a time
 

@@ -12,9 +12,7 @@ def names_for(program):
 
 def run_config(name, program, model_dir, **config):
     """Returns the RunConfig with which the reference draws a program's initial variables."""
+    seed = zlib.crc32(name.encode()) if program.seed is None else program.seed
     return names_for(program).RunConfig(
-        model_dir=model_dir,
-        save_summary_steps=1,
-        tf_random_seed=zlib.crc32(name.encode()),
-        **config,
+        model_dir=model_dir, save_summary_steps=1, tf_random_seed=seed, **config
     )
