@@ -82,8 +82,7 @@ def run(name, expected_dir, model_dir, last_bit):
         name: Its name; of a model directory, with "model_dirs/" before it.
         expected_dir: Directory of `expected/` and `model_dirs/`.
         model_dir: An empty directory.
-        last_bit: Whether a `LastBitHook` goes along. A scenario, which has no place for one, runs
-            as it is.
+        last_bit: Whether a `LastBitHook` goes along, which a scenario has no place for.
     """
     hooks = [LastBitHook(zlib.crc32(name.encode()))] if last_bit else []
     if name.startswith(MODEL_DIR_PREFIX):
@@ -99,7 +98,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("expected_dir", type=pathlib.Path)
     parser.add_argument("output_dir", type=pathlib.Path)
-    parser.add_argument("names", nargs="+")
+    parser.add_argument("names", nargs="*")
     parser.add_argument("--last_bit", action="store_true")
     args = parser.parse_args()
     for name in args.names:
