@@ -41,7 +41,7 @@ PROGRAMS = {
     "v1_linear_classifier_words": _program(
         "word",
         lambda e, **kw: e.LinearClassifier(
-            LINEAR,
+            [SIZE, KIND, SIZE_CLASS, SIZE_X_KIND],
             n_classes=3,
             weight_column="weight",
             label_vocabulary=list(GRADES),
@@ -70,7 +70,7 @@ PROGRAMS = {
             DEEP,
             n_classes=3,
             weight_column="weight",
-            optimizer="Adam",
+            optimizer=lambda: tf1.train.AdamOptimizer(0.005),
             activation_fn=tf.nn.tanh,
             batch_norm=True,
             **kw,
