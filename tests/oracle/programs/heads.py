@@ -90,8 +90,13 @@ OPTIMIZERS = ("Adagrad", "Adam", "Ftrl", "RMSProp", "SGD")
 
 # Adam magnifies what is left of gradients that cancel: the classes are as frequent as one another.
 OTHER_OPTIMIZERS = {"baseline_with_multi_class_words": "SGD"}
-# Programs whose logits the seed of the name draws close to 0.
-SEEDS = {"combined_with_binary_words": 1, "combined_with_multi_head": 1, "rnn_with_binary_words": 1}
+# Programs for which the seed of the name draws logits close to 0, or units that are all dead.
+SEEDS = {
+    "combined_with_binary_words": 1,
+    "combined_with_multi_head": 1,
+    "dnn_with_multi_head": 1,
+    "rnn_with_binary_words": 1,
+}
 
 
 def _optimizer(i, j, name):
