@@ -95,6 +95,27 @@ def variables_of(checkpoint):
     }
 
 
+def write_checkpoint(model_dir, variables):
+    """Writes the reference's initial variables as a checkpoint to continue from."""
+    names = sorted(variables)
+    tensors = []
+    for name in names:
+        variable = variables[name]
+        values = np.array(variable["values"], dtype=variable["dtype"])
+        tensors.append(np.broadcast_to(values.reshape(-1), [np.prod(variable["shape"], dtype=int)]))
+    prefix = os.path.join(model_dir, "model.ckpt-0")
+    tf.raw_ops.SaveV2(
+        prefix=prefix,
+        tensor_names=names,
+        shape_and_slices=[""] * len(names),
+        tensors=[
+            tf.constant(tensor.reshape(variables[name]["shape"]))
+            for name, tensor in zip(names, tensors, strict=True)
+        ],
+    )
+    tf.compat.v1.train.update_checkpoint_state(model_dir, prefix)
+
+
 def signatures_after_export(e, estimator, serving_features):
     """Returns the signatures of an export that parses examples; None when there is no spec."""
     if serving_features is None:
@@ -104,9 +125,9 @@ def signatures_after_export(e, estimator, serving_features):
     return signatures_of(os.fsdecode(estimator.export_saved_model(base, receiver_fn)))
 
 
-def observe(e, estimator, program):
+def observe(e, estimator, program, hooks=()):
     """Trains, evaluates, predicts and exports; returns what can be seen of it."""
-    estimator.train(program.inputs(), steps=STEPS)
+    estimator.train(program.inputs(), steps=STEPS, hooks=list(hooks))
     metrics = estimator.evaluate(program.inputs(repeat=1))
     rows = itertools.islice(estimator.predict(program.inputs(repeat=1)), 3)
     predictions = [{name_of(key): as_json(value) for key, value in row.items()} for row in rows]

@@ -8,7 +8,7 @@ import pytest
 
 from tests.oracle import observe
 from tests.oracle.programs import MODEL_DIRS, PROGRAMS
-from tests.oracle.test_oracle import RELATIVE, names_for
+from tests.oracle.test_oracle import assert_close, names_for
 
 HERE = pathlib.Path(__file__).parent / "model_dirs"
 
@@ -26,12 +26,12 @@ def test_model_dir_of_the_reference_goes_on(name, tmp_path):
     assert metrics["global_step"] == 30
     assert set(metrics) == set(expected["metrics"])
     for key, value in expected["metrics"].items():
-        assert metrics[key] == pytest.approx(value, rel=RELATIVE, abs=1e-6), key
+        assert_close("metrics", metrics[key], value, key)
 
     estimator.train(program.inputs(), steps=20)
     losses = observe.losses_of(str(model_dir))
     assert len(losses) == 20
-    assert losses == pytest.approx(expected["losses"], rel=RELATIVE)
+    assert_close("losses", losses, expected["losses"])
     assert estimator.get_variable_value("global_step") == expected["global_step"] == 50
 
 

@@ -7,40 +7,16 @@ import pathlib
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
 from tests.oracle import observe
+from tests.oracle.bands import TOLERANCES
 from tests.oracle.programs import PROGRAMS, SCENARIOS
 from tests.oracle.programs.program import STEPS
 
-tf1 = tf.compat.v1
-
 EXPECTED = pathlib.Path(__file__).parent / "expected"
-RELATIVE = 1e-5
 HAS_LEGACY_KERAS = tf.keras.Model.__module__.startswith("tf_keras")
-
-
-def write_checkpoint(model_dir, variables):
-    """Writes the reference's initial variables as a checkpoint to continue from."""
-    names = sorted(variables)
-    tensors = []
-    for name in names:
-        variable = variables[name]
-        values = np.array(variable["values"], dtype=variable["dtype"])
-        tensors.append(np.broadcast_to(values.reshape(-1), [np.prod(variable["shape"], dtype=int)]))
-    prefix = os.path.join(model_dir, "model.ckpt-0")
-    tf.raw_ops.SaveV2(
-        prefix=prefix,
-        tensor_names=names,
-        shape_and_slices=[""] * len(names),
-        tensors=[
-            tf.constant(tensor.reshape(variables[name]["shape"]))
-            for name, tensor in zip(names, tensors, strict=True)
-        ],
-    )
-    tf1.train.update_checkpoint_state(model_dir, prefix)
 
 
 def expected_of(name):
@@ -65,7 +41,7 @@ def run(request, tmp_path_factory):
     program = PROGRAMS[request.param]
     expected = expected_of(request.param)
     model_dir = str(tmp_path_factory.mktemp(request.param))
-    write_checkpoint(model_dir, expected["initial_variables"])
+    observe.write_checkpoint(model_dir, expected["initial_variables"])
     e = names_for(program)
     config = e.RunConfig(model_dir=model_dir, save_summary_steps=1)
     estimator = program.make(e, config=config)
@@ -88,6 +64,13 @@ def test_programs_that_need_legacy_keras():
     assert tests.returncode == 0, tests.stdout + tests.stderr
 
 
+def assert_close(kind, seen, expected, where=""):
+    """Checks numbers to the tolerance of their kind, far above the bands in bands.json."""
+    tolerance = TOLERANCES[kind]
+    wanted = pytest.approx(expected, rel=tolerance.relative, abs=tolerance.absolute)
+    assert seen == wanted, where
+
+
 def test_every_program_has_expectations():
     assert {path.stem for path in EXPECTED.glob("*.json")} == {*PROGRAMS, *SCENARIOS}
 
@@ -95,14 +78,14 @@ def test_every_program_has_expectations():
 def test_losses_step_by_step(run):
     expected, seen, _ = run
     assert len(expected["losses"]) == STEPS
-    np.testing.assert_allclose(seen["losses"], expected["losses"], rtol=RELATIVE)
+    assert_close("losses", seen["losses"], expected["losses"])
 
 
 def test_metric_keys_and_values(run):
     expected, seen, _ = run
     assert set(seen["metrics"]) == set(expected["metrics"])
     for key, value in expected["metrics"].items():
-        assert seen["metrics"][key] == pytest.approx(value, rel=RELATIVE, abs=1e-5), key
+        assert_close("metrics", seen["metrics"][key], value, key)
 
 
 def test_predictions(run):
@@ -114,7 +97,7 @@ def test_predictions(run):
             if isinstance(values[0], str):
                 assert got[key] == values, key
             else:
-                np.testing.assert_allclose(got[key], values, rtol=1e-4, atol=1e-6, err_msg=key)
+                assert_close("predictions", got[key], values, key)
 
 
 def test_variable_names_shapes_and_dtypes(run):
@@ -130,7 +113,7 @@ def test_variable_names_shapes_and_dtypes(run):
 def test_trained_variables_and_slots(run):
     expected, seen, _ = run
     for name, norm in expected["final_norms"].items():
-        assert seen["final_norms"][name] == pytest.approx(norm, rel=1e-4, abs=1e-6), name
+        assert_close("final_norms", seen["final_norms"][name], norm, name)
 
 
 def test_signatures(run):
@@ -150,7 +133,7 @@ def test_scenario(name, tmp_path):
 
 
 def assert_same(seen, expected, where):
-    """Checks numbers with a fraction to 1e-5, and all else exactly; `where` is the path so far."""
+    """Checks numbers with a fraction to their tolerance, and all else exactly; `where` is the path so far."""
     if isinstance(expected, dict):
         assert isinstance(seen, dict), where
         assert set(seen) == set(expected), where
@@ -164,6 +147,6 @@ def assert_same(seen, expected, where):
         for index, value in enumerate(expected):
             assert_same(seen[index], value, f"{where}[{index}]")
     elif isinstance(expected, float):
-        assert seen == pytest.approx(expected, rel=RELATIVE, abs=1e-6), where
+        assert_close("numbers", seen, expected, where)
     else:
         assert seen == expected, where

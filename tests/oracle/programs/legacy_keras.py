@@ -1,7 +1,8 @@
 """Programs of Keras 2's time: `tf.compat.v1.layers`, `tf.keras` layers and `tf.keras.optimizers.legacy`.
 
-On today's TensorFlow they need tf_keras and TF_USE_LEGACY_KERAS=1. Dense layers before a batch
-normalization go without bias: its gradient would be noise around zero, which Adam scales up.
+On today's TensorFlow they need tf_keras and TF_USE_LEGACY_KERAS=1. What a batch
+normalization cancels is left out, or has an activation in between: the bias of the layer before, and
+the shift of another one. Its gradient would be noise around zero, which Adam scales up.
 """
 
 import functools
@@ -48,9 +49,9 @@ def layers_model_fn(e, features, labels, mode):
     training = mode == e.ModeKeys.TRAIN
     layers = tf1.layers
     images = tf.reshape(features["image"], [-1, 6, 6, 1])
-    outputs = layers.conv2d(images, 3, kernel_size=[3, 3], padding="same", activation=tf.nn.relu)
+    outputs = layers.conv2d(images, 3, kernel_size=[3, 3], padding="same", use_bias=False)
+    outputs = tf.nn.relu(layers.batch_normalization(outputs, training=training, momentum=0.9))
     outputs = layers.max_pooling2d(outputs, pool_size=[2, 2], strides=2)
-    outputs = layers.batch_normalization(outputs, training=training, momentum=0.9)
     outputs = layers.dense(
         layers.flatten(outputs),
         4,
@@ -70,7 +71,7 @@ def layers_model_fn(e, features, labels, mode):
         accuracy = tf1.metrics.accuracy(labels=labels, predictions=predictions["classes"])
         return e.EstimatorSpec(mode, loss=loss, eval_metric_ops={"accuracy": accuracy})
     with tf.control_dependencies(tf1.get_collection(tf1.GraphKeys.UPDATE_OPS)):
-        optimizer = tf1.train.AdamOptimizer(0.01)
+        optimizer = tf1.train.AdamOptimizer(0.003)
         train_op = optimizer.minimize(loss, global_step=tf1.train.get_global_step())
     return e.EstimatorSpec(mode, loss=loss, train_op=train_op)
 

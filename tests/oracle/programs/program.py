@@ -25,6 +25,7 @@ class Program:
         slow: Whether only `make test-all` runs it.
         legacy_keras: Whether it needs Keras 2 as `tf.keras`: the package tf_keras, and the environment
             variable TF_USE_LEGACY_KERAS=1. The reference has no other Keras.
+        seed: Seed of the initial variables that the reference draws; None takes one of the name.
     """
 
     inputs: Callable[..., Callable[[], Any]]
@@ -33,6 +34,7 @@ class Program:
     v1: bool = False
     slow: bool = False
     legacy_keras: bool = False
+    seed: int | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from tests.oracle.programs.data import BATCH_SIZE, FEATURES, GRADES, LABELS, NUM_EXAMPLES
-from tests.oracle.programs.heads import HEADS
+from tests.oracle.programs.heads import HEADS, SEEDS
 from tests.oracle.programs.program import Program
 
 fc = tf.feature_column
@@ -100,12 +100,12 @@ def _classifier(label, *args, dense_labels=False, **arguments):
     )
 
 
-def _estimator(label, make_head, *args, dense_labels=False, slow=False, **arguments):
+def _estimator(label, make_head, *args, dense_labels=False, program=None, **arguments):
     return Program(
         _inputs(label, dense_labels),
         lambda e, **kw: e.experimental.RNNEstimator(make_head(e), *args, **arguments, **kw),
         SERVING_FEATURES,
-        slow=slow,
+        **(program or {}),
     )
 
 
@@ -196,7 +196,13 @@ PROGRAMS = {
         dense_labels=True,
     ),
     **{
-        f"rnn_with_{name}": _estimator(label, make_head, SEQUENCE, units=[3], slow=True)
+        f"rnn_with_{name}": _estimator(
+            label,
+            make_head,
+            SEQUENCE,
+            units=[3],
+            program={"slow": True, "seed": SEEDS.get(f"rnn_with_{name}")},
+        )
         for name, (label, make_head) in HEADS.items()
     },
 }

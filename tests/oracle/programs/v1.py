@@ -8,9 +8,11 @@ import tensorflow as tf
 
 from tests.oracle.programs.data import (
     DEEP,
+    FLOOR,
     GRADES,
     KIND,
     LINEAR,
+    PLACE,
     SERVING_FEATURES,
     SIZE,
     SIZE_CLASS,
@@ -22,6 +24,7 @@ from tests.oracle.programs.data import (
 )
 from tests.oracle.programs.program import STEPS, Program, Scenario
 
+fc = tf.feature_column
 tf1 = tf.compat.v1
 
 
@@ -38,7 +41,7 @@ PROGRAMS = {
     "v1_linear_classifier_words": _program(
         "word",
         lambda e, **kw: e.LinearClassifier(
-            LINEAR,
+            [SIZE, KIND, SIZE_CLASS, SIZE_X_KIND],
             n_classes=3,
             weight_column="weight",
             label_vocabulary=list(GRADES),
@@ -67,7 +70,7 @@ PROGRAMS = {
             DEEP,
             n_classes=3,
             weight_column="weight",
-            optimizer="Adam",
+            optimizer=lambda: tf1.train.AdamOptimizer(0.005),
             activation_fn=tf.nn.tanh,
             batch_norm=True,
             **kw,
@@ -85,8 +88,12 @@ PROGRAMS = {
             **kw,
         ),
     ),
+    # RMSProp's default learning rate magnifies rounding; a small network stays within bounds.
     "v1_dnn_regressor_rmsprop": _program(
-        "number", lambda e, **kw: e.DNNRegressor([4], DEEP, optimizer="RMSProp", **kw)
+        "number",
+        lambda e, **kw: e.DNNRegressor(
+            [3], [SIZE, PLACE, fc.embedding_column(FLOOR, 3)], optimizer="RMSProp", **kw
+        ),
     ),
     "v1_dnn_regressor": _program(
         "numbers",
@@ -94,7 +101,7 @@ PROGRAMS = {
             [6],
             DEEP,
             label_dimension=2,
-            optimizer=lambda: tf1.train.MomentumOptimizer(0.01, 0.9),
+            optimizer=lambda: tf1.train.MomentumOptimizer(0.0002, 0.9),
             **kw,
         ),
     ),
