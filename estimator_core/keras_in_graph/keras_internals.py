@@ -147,7 +147,7 @@ def tf_keras_compile_settings(model: Any) -> dict[str, Any]:
     return model._get_compile_args()  # noqa: SLF001 - get_compile_config serializes them
 
 
-def weigh_losses(model: Any, sample_weights: Sequence[Any]) -> None:
+def weigh_losses(model: Any, sample_weights: Sequence[Any] | None) -> None:
     """Compiles the losses and weighted metrics of a graph's tf_keras model with sample weights."""
     model._compile_weights_loss_and_weighted_metrics(sample_weights)  # noqa: SLF001 - `fit` does it
 

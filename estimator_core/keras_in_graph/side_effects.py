@@ -109,11 +109,14 @@ def collected_side_effects(inputs: Any = ()) -> Iterator[SideEffects]:
     Args:
         inputs: Nested structure of the tensors that model_fn is called with. No variable is updated
             before they are there: else a counter would count the attempt to read past the end.
+
+    Raises:
+        RuntimeError: Keras 3 is imported within the context, for the first time, and a variable made.
     """
     effects = SideEffects(tf.nest.flatten(inputs, expand_composites=True))
     with (
         _patches.needed(_replacements()),
-        tf.variable_creator_scope(_with_kerases_imported_late),
+        tf.variable_creator_scope(_watch_for_late_imports("keras" in sys.modules)),
         keras_internals.names_from_the_start(),
     ):
         graph = tf1.get_default_graph()
@@ -143,10 +146,23 @@ def _replacements() -> list[Replacement]:
     return replacements
 
 
-def _with_kerases_imported_late(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
-    """Makes a variable; a Keras that model_fn itself imports shows by the first one at the latest."""
-    _patches.also(_replacements())
-    return next_creator(**kwargs)
+def _watch_for_late_imports(had_keras: bool) -> Callable[..., Any]:
+    """Returns a variable creator that notices a Keras which model_fn itself has imported.
+
+    TensorFlow imports one of them; this is for the other one. tf_keras makes a variable before anything
+    that is replaced matters. In Keras 3 it is too late then, as that variable may be a random state.
+    """
+
+    def create(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+        if not had_keras and "keras" in sys.modules:
+            raise RuntimeError(
+                "Keras 3 was first imported within model_fn, where it can't be followed any more: import "
+                "keras at the top of the module."
+            )
+        _patches.also(_replacements())
+        return next_creator(**kwargs)
+
+    return create
 
 
 def _variable_init(make_variable: Callable[..., None]) -> Callable[..., None]:
