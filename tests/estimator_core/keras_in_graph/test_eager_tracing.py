@@ -32,7 +32,9 @@ def test_outputs_and_side_effects_of_a_called_function():
 
 def test_a_sparse_gradient_stays_sparse_within():
     with tf.Graph().as_default():
-        slices = tf.IndexedSlices(tf.constant([[1.0], [2.0]]), tf.constant([1, 1]), [3, 1])
+        slices = tf.IndexedSlices(
+            tf.constant([[1.0], [2.0]]), tf.constant([1, 1]), tf.constant([3, 1])
+        )
 
         def function(slices):
             assert isinstance(slices, tf.IndexedSlices)
