@@ -118,8 +118,11 @@ def _keras_classes():
 
 
 def _attributes():
-    """All attributes of the classes that the package knows of; the dicts compare by equality."""
-    return [dict(vars(owner)) for owner in _keras_classes()]
+    """The attributes of the classes, but for the annotations, which Python adds when they are asked for."""
+    return [
+        {name: value for name, value in vars(owner).items() if name != "__annotations__"}
+        for owner in _keras_classes()
+    ]
 
 
 def _uses_keras(features, labels, mode):
