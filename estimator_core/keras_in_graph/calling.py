@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator_core.keras_in_graph import side_effects
+from estimator_core.keras_in_graph import keras_internals, side_effects
 from estimator_core.spec import calling
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.metric_fn import MetricFn
@@ -39,7 +39,7 @@ def _with_keras_effects(spec: EstimatorSpec, effects: side_effects.SideEffects) 
     if spec.mode == ModeKeys.TRAIN:
         updates = [*effects.updates(), *effects.applied_gradients]
         return spec._replace(train_op=tf.group(spec.train_op, *updates)) if updates else spec
-    draws = effects.updates(filter(side_effects.is_random_state, effects.variables))
+    draws = effects.updates(filter(keras_internals.is_random_state, effects.variables))
     return _after(draws, spec) if draws else spec
 
 

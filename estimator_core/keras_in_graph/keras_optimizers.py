@@ -13,7 +13,8 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution.current import current_execution
-from estimator_core.keras_in_graph import eager_tracing
+from estimator_core.keras_in_graph import eager_tracing, keras_internals
+from estimator_core.keras_in_graph.graph_variables import tf_variable
 
 
 def is_keras_optimizer(optimizer: Any) -> bool:
@@ -61,8 +62,7 @@ def _legacy_in_this_graph(optimizer: Any) -> Any:
 
     These make their variables at first use, so a copy of an unused one makes them in the current graph.
     """
-    # No public name gives them without making variables. A LossScaleOptimizer has none of its own.
-    hyperparameters = getattr(optimizer, "_hyper", None)
+    hyperparameters = keras_internals.legacy_hyperparameters(optimizer)
     if hyperparameters is None:
         return type(optimizer).from_config(_config(optimizer))
     if any(tf.is_symbolic_tensor(value) for value in hyperparameters.values()):
@@ -78,7 +78,7 @@ def _legacy_in_this_graph(optimizer: Any) -> Any:
                 setattr(fresh, name, value)
         return fresh
     unused = _read_eagerly(optimizer, lambda: copy.deepcopy(optimizer))
-    unused._distribution_strategy = current_execution().strategy
+    keras_internals.set_legacy_strategy(unused, current_execution().strategy)
     return unused
 
 
@@ -131,13 +131,20 @@ def scaled_loss(optimizer: Any, loss: tf.Tensor, variables: Sequence[Any]) -> tf
     return optimizer.scale_loss(loss)
 
 
-def apply_gradients(optimizer: Any, grads_and_vars: Sequence[tuple[Any, Any]]) -> tf.Operation:
+def apply_gradients(
+    optimizer: Any,
+    grads_and_vars: Sequence[tuple[Any, Any]],
+    update_variables: Callable[[Any], Any] | None = None,
+) -> tf.Operation:
     """Returns the op of one update.
 
     Args:
         optimizer: A Keras optimizer that belongs to the current graph.
         grads_and_vars: Gradients, `Tensor` or `IndexedSlices`, with their variables.
+        update_variables: Function of such pairs that makes the update in a `tf.function`; None means the
+            optimizer's `apply_gradients`.
     """
+    update_variables = update_variables or optimizer.apply_gradients
     if _is_legacy(optimizer):
         return tf.group(optimizer.apply_gradients(grads_and_vars))
     build(optimizer, [variable for _, variable in grads_and_vars])
@@ -147,7 +154,7 @@ def apply_gradients(optimizer: Any, grads_and_vars: Sequence[tuple[Any, Any]]) -
     # Keras returns no op to run. A function does: its call runs all side effects within, in order.
     def update(gradients: Sequence[Any]) -> tf.Tensor:
         variables = [variable for _, variable in grads_and_vars]
-        optimizer.apply_gradients(list(zip(gradients, variables, strict=True)))
+        update_variables(list(zip(gradients, variables, strict=True)))
         return tf.constant(0)
 
     gradients = [gradient for gradient, _ in grads_and_vars]
@@ -183,7 +190,7 @@ def _apply_on_replicas(optimizer: Any, grads_and_vars: Sequence[tuple[Any, Any]]
     if not pairs:
         raise ValueError("No gradients provided for any variable.")
     variables = [variable for _, variable in pairs]
-    gradients = optimizer._clip_gradients([gradient for gradient, _ in pairs])  # no public name
+    gradients = keras_internals.clipped_gradients(optimizer, [gradient for gradient, _ in pairs])
     updates = [
         (
             gradient,
@@ -201,7 +208,8 @@ def _update_of_one(optimizer: Any, constraint: Any) -> Callable[[Any, Any], tf.O
     def update(variable: Any, gradient: Any) -> tf.Operation:
         def step(gradient: Any) -> tf.Tensor:
             rate = tf.cast(optimizer.learning_rate, variable.dtype)
-            if optimizer.weight_decay is not None and optimizer._use_weight_decay(variable):
+            decays = keras_internals.decays_weights_of(optimizer, variable)
+            if optimizer.weight_decay is not None and decays:
                 variable.assign_sub(variable * optimizer.weight_decay * rate)
             optimizer.update_step(gradient, variable, rate)
             if constraint is not None:
@@ -211,11 +219,6 @@ def _update_of_one(optimizer: Any, constraint: Any) -> Callable[[Any, Any], tf.O
         return tf.function(step, autograph=False)(gradient).op
 
     return update
-
-
-def tf_variable(variable: Any) -> Any:
-    """Returns the `tf.Variable` of a Keras 3 variable, or `variable` when it is one."""
-    return variable.value if hasattr(variable, "path") else variable
 
 
 def _is_legacy(optimizer: Any) -> bool:

@@ -4,32 +4,32 @@ Keras 3 updates variables as a side effect: of `apply_gradients`, of a batch nor
 training, of a dropout's random state, of a metric's `update_state`. Called in a `tf.Graph`, such an
 update is an operation that nobody runs. Here they are collected while model_fn runs, and
 `apply_gradients` is made to return the operation that model_fns written for tf.estimator expect.
+
+Keras has no hook for this, so four methods of its base classes are replaced, for as long as a
+model_fn is being called in some thread and no longer (`class_patches`). Whether a model_fn will use
+Keras can't be known before: the constructor of its first optimizer must already take a learning rate
+that is calculated in the graph, which Keras refuses. Meanwhile a replacement passes every call on that
+comes from another thread, from eager code or from within a `tf.function`: it acts only where a
+collection is going on in the thread, in the graph that is being built. A program that has imported no
+Keras has none replaced.
 """
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import functools
 import importlib
-import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-import keras
 import tensorflow as tf
-from keras.src.backend.common import global_state  # no public name gives these counts
-from keras.src.backend.common import name_scope as keras_name_scope  # nor the current path
-from keras.src.backend.common.stateless_scope import in_stateless_scope
 
 from estimator_core import tf1
-from estimator_core.execution.current import current_execution
-from estimator_core.keras_in_graph import keras_optimizers
+from estimator_core.keras_in_graph import graph_variables, keras_internals, keras_optimizers
+from estimator_core.keras_in_graph.class_patches import ClassPatches, Replacement
 
-_RANDOM_STATE = "seed_generator_state"
-_NAME_COUNTS = "object_name_uids"
 _UPDATE_PREFIXES = ("Assign", "ResourceScatter", "ResourceApply", "ResourceSparseApply")
 
 
@@ -46,6 +46,7 @@ class SideEffects:
         self.inputs = [tensor for tensor in inputs if tf.is_tensor(tensor)]
         self.variables: list[Any] = []
         self.applied_gradients: list[tf.Operation] = []
+        self._optimizers: list[tuple[Any, Any]] = []
 
     def updates(self, variables: Iterable[Any] | None = None) -> list[tf.Operation]:
         """Returns the operations of the default graph that update `variables`.
@@ -57,7 +58,7 @@ class SideEffects:
         """
         handles = {}
         for variable in self.variables if variables is None else variables:
-            for part in _parts(keras_optimizers.tf_variable(variable)):
+            for part in graph_variables.components(variable):
                 if tf.is_symbolic_tensor(part.handle):
                     handles[part.handle.name] = part.initializer
         return [
@@ -69,6 +70,15 @@ class SideEffects:
             and operation is not handles[operation.inputs[0].name]
             and not _restores(operation)
         ]
+
+    def in_this_graph(self, optimizer: Any) -> Any:
+        """Returns an optimizer, or the one copy of it when it was made outside of the current graph."""
+        for given, usable in self._optimizers:
+            if given is optimizer:
+                return usable
+        usable = keras_optimizers.in_this_graph(optimizer)
+        self._optimizers.append((optimizer, usable))
+        return usable
 
 
 def _restores(update: tf.Operation) -> bool:
@@ -87,6 +97,9 @@ class _Active(threading.local):
 
 
 _active = _Active()
+_patches = ClassPatches()
+_graphs: list[tf.Graph] = []
+"""Those with a collection in any thread: an optimizer may be made in one of its own."""
 
 
 @contextlib.contextmanager
@@ -96,89 +109,115 @@ def collected_side_effects(inputs: Any = ()) -> Iterator[SideEffects]:
     Args:
         inputs: Nested structure of the tensors that model_fn is called with. No variable is updated
             before they are there: else a counter would count the attempt to read past the end.
+
+    Raises:
+        RuntimeError: Keras 3 is imported within the context, for the first time, and a variable made.
     """
-    _watch_keras()
-    if "tf_keras" in sys.modules or os.environ.get("TF_USE_LEGACY_KERAS") in ("1", "true", "True"):
-        _watch_tf_keras()
     effects = SideEffects(tf.nest.flatten(inputs, expand_composites=True))
-    _active.stack.append(effects)
-    try:
-        with _names_from_the_start():
+    with (
+        _patches.needed(_replacements()),
+        tf.variable_creator_scope(_watch_for_late_imports("keras" in sys.modules)),
+        keras_internals.names_from_the_start(),
+    ):
+        graph = tf1.get_default_graph()
+        _graphs.append(graph)
+        _active.stack.append(effects)
+        try:
             yield effects
-    finally:
-        _active.stack.remove(effects)
+        finally:
+            _active.stack.remove(effects)
+            _graphs.remove(graph)
 
 
-@contextlib.contextmanager
-def _names_from_the_start() -> Iterator[None]:
-    """Numbers automatic names as if nothing had been named before.
+def _replacements() -> list[Replacement]:
+    """Returns what is replaced in the Kerases that the program has imported."""
+    replacements = []
+    if "keras" in sys.modules:
+        keras = importlib.import_module("keras")
+        replacements += [
+            Replacement(keras.Variable, "__init__", _variable_init),
+            Replacement(keras.Variable, "assign", _assign),
+            Replacement(keras.optimizers.Optimizer, "__init__", _optimizer_init),
+            Replacement(keras.optimizers.Optimizer, "apply_gradients", _apply_gradients),
+        ]
+    if "tf_keras" in sys.modules:  # its newer optimizers update as a side effect, too
+        optimizer_class = importlib.import_module("tf_keras").optimizers.Optimizer
+        replacements.append(Replacement(optimizer_class, "apply_gradients", _apply_gradients))
+    return replacements
 
-    Keras 3 counts names over the whole process ("dense", "dense_1"), the Keras of tf.estimator's
-    time did so in each graph. A second graph of the same model must use the names of the first, for
-    checkpoints go by them.
+
+def _watch_for_late_imports(had_keras: bool) -> Callable[..., Any]:
+    """Returns a variable creator that notices a Keras which model_fn itself has imported.
+
+    TensorFlow imports one of them; this is for the other one. tf_keras makes a variable before anything
+    that is replaced matters. In Keras 3 it is too late then, as that variable may be a random state.
     """
-    before = global_state.get_global_attribute(_NAME_COUNTS)
-    global_state.set_global_attribute(_NAME_COUNTS, collections.defaultdict(int))
-    try:
-        yield
-    finally:
-        global_state.set_global_attribute(_NAME_COUNTS, before)
+
+    def create(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+        if not had_keras and "keras" in sys.modules:
+            raise RuntimeError(
+                "Keras 3 was first imported within model_fn, where it can't be followed any more: import "
+                "keras at the top of the module."
+            )
+        _patches.also(_replacements())
+        return next_creator(**kwargs)
+
+    return create
 
 
-@functools.cache
-def _watch_keras() -> None:
-    """Makes Keras 3 report to the collections going on; without any, it behaves as ever."""
-    make_variable = keras.Variable.__init__
-    assign_value = keras.Variable.assign
-    make_optimizer = keras.optimizers.Optimizer.__init__
-
+def _variable_init(make_variable: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(make_variable)
     def variable_init(self: Any, *args: Any, **kwargs: Any) -> None:
+        if not _active.stack:
+            make_variable(self, *args, **kwargs)
+            return
         with _scope_of_the_path():
             make_variable(self, *args, **kwargs)
-        if _in_plain_graph() and not in_stateless_scope():
-            _keep_replicas_together(self.value)
-            if is_random_state(self):  # no part of the model: tf.estimator's checkpoints have none
-                make_local([self])
+        if _in_plain_graph() and not keras_internals.in_stateless_scope():
+            graph_variables.keep_replicas_together(self)
+            if keras_internals.is_random_state(self):  # tf.estimator's checkpoints have none
+                graph_variables.make_local([self])
         for effects in _active.stack:
             effects.variables.append(self)
 
+    return variable_init
+
+
+def _assign(assign_value: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(assign_value)
     def assign(self: Any, value: Any) -> Any:
-        if not _in_plain_graph() or in_stateless_scope():
+        if not _in_plain_graph() or keras_internals.in_stateless_scope():
             return assign_value(self, value)
         with tf.control_dependencies([*_active.stack[-1].inputs, *_uses_so_far(self)]):
             return assign_value(self, value)
 
+    return assign
+
+
+def _optimizer_init(make_optimizer: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(make_optimizer)
     def optimizer_init(self: Any, learning_rate: Any, *args: Any, **kwargs: Any) -> None:
         # One that is calculated in a graph, as the decays of tf.compat.v1 are, comes as a function.
-        rate = (lambda: learning_rate) if tf.is_symbolic_tensor(learning_rate) else learning_rate
+        rate = (lambda: learning_rate) if _is_of_a_model(learning_rate) else learning_rate
         make_optimizer(self, rate, *args, **kwargs)
 
-    keras.Variable.__init__ = variable_init
-    keras.Variable.assign = assign
-    keras.optimizers.Optimizer.__init__ = optimizer_init
-    keras.optimizers.Optimizer.apply_gradients = _as_operation(
-        keras.optimizers.Optimizer.apply_gradients
-    )
+    return optimizer_init
 
 
-@functools.cache
-def _watch_tf_keras() -> None:
-    """Makes the newer optimizers of tf_keras, which update as a side effect too, return an operation."""
-    optimizer_class = importlib.import_module("tf_keras").optimizers.Optimizer
-    optimizer_class.apply_gradients = _as_operation(optimizer_class.apply_gradients)
-
-
-def _as_operation(update_variables: Callable[..., Any]) -> Callable[..., Any]:
+def _apply_gradients(update_variables: Callable[..., Any]) -> Callable[..., Any]:
     """Returns an optimizer's `apply_gradients` that returns an operation in a model_fn."""
 
     @functools.wraps(update_variables)
     def apply_gradients(self: Any, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
         if not _in_plain_graph():
             return update_variables(self, grads_and_vars, *args, **kwargs)
-        update = keras_optimizers.apply_gradients(self, list(grads_and_vars))
+        optimizer = _active.stack[-1].in_this_graph(self)
+        # What a subclass does in its own apply_gradients, it has done to the gradients already.
+        update = keras_optimizers.apply_gradients(
+            optimizer,
+            list(grads_and_vars),
+            lambda pairs: update_variables(optimizer, pairs, *args, **kwargs),
+        )
         for effects in _active.stack:
             effects.applied_gradients.append(update)
         return update
@@ -186,26 +225,14 @@ def _as_operation(update_variables: Callable[..., Any]) -> Callable[..., Any]:
     return apply_gradients
 
 
-def is_random_state(variable: Any) -> bool:
-    """Returns whether a Keras variable is the state of a `keras.random.SeedGenerator`."""
-    return variable.name == _RANDOM_STATE
+def _is_of_a_model(value: Any) -> bool:
+    """Returns whether a value is a tensor of a graph that a model_fn is being called for."""
+    return tf.is_symbolic_tensor(value) and any(value.graph is graph for graph in _graphs)
 
 
 def _in_plain_graph() -> bool:
     """Returns whether a collection is going on, in a graph whose operations nobody runs by themselves."""
     return bool(_active.stack) and not tf.executing_eagerly() and not tf.inside_function()
-
-
-def _keep_replicas_together(variable: Any) -> None:
-    """Leaves a variable of several replicas in the graph's collections, and takes its parts out.
-
-    A checkpoint holds it once. Those that TensorFlow makes for `tf.compat.v1` are collected in this way.
-    """
-    parts = _parts(variable)
-    if parts[0] is not variable:
-        for name in (tf1.GraphKeys.GLOBAL_VARIABLES, tf1.GraphKeys.TRAINABLE_VARIABLES):
-            collected = tf1.get_collection_ref(name)
-            collected[:] = [v for v in collected if not any(v is part for part in parts)]
 
 
 def _scope_of_the_path() -> contextlib.AbstractContextManager[Any]:
@@ -216,7 +243,7 @@ def _scope_of_the_path() -> contextlib.AbstractContextManager[Any]:
     """
     if not _in_plain_graph():
         return contextlib.nullcontext()
-    path = [part for part in keras_name_scope.current_path().split("/") if part]
+    path = [part for part in keras_internals.current_path().split("/") if part]
     scopes = [part for part in tf1.get_default_graph().get_name_scope().split("/") if part]
     outside, numbered = scopes[: len(scopes) - len(path)], scopes[len(scopes) - len(path) :]
     if len(scopes) < len(path) or not all(map(str.startswith, numbered, path)):
@@ -231,8 +258,8 @@ def _uses_so_far(variable: Any) -> list[tf.Operation]:
     A graph keeps no order between a read and an update that follows it in the program; a dropout
     could draw with the random state of the step to come, and with the same one again in that step.
     """
-    variable = keras_optimizers.tf_variable(variable)
-    initializers = [part.initializer for part in _parts(variable)]
+    variable = graph_variables.tf_variable(variable)
+    initializers = [part.initializer for part in graph_variables.components(variable)]
     return [
         operation
         for operation in variable.handle.consumers()
@@ -253,53 +280,12 @@ def metric_ops(metric: Any, effects: SideEffects) -> tuple[Any, Any]:
     Raises:
         ValueError: `update_state` was not called in model_fn.
     """
-    variables = [keras_optimizers.tf_variable(variable) for variable in metric.variables]
+    variables = [graph_variables.tf_variable(variable) for variable in metric.variables]
     updates = list(getattr(metric, "updates", None) or effects.updates(variables))
     if not updates:
         raise ValueError(
             "A Keras metric in eval_metric_ops must be updated in model_fn: call its update_state(). "
             f"Received: {metric!r}"
         )
-    make_local(variables)
+    graph_variables.make_local(variables)
     return tf.convert_to_tensor(metric.result()), tf.group(*updates)
-
-
-def make_local(variables: Iterable[Any]) -> None:
-    """Makes variables local ones: checkpoints do not hold them, and each session starts them anew.
-
-    Args:
-        variables: Keras or TensorFlow variables of the default graph.
-    """
-    _move(variables, tf1.GraphKeys.GLOBAL_VARIABLES, tf1.GraphKeys.LOCAL_VARIABLES)
-
-
-def make_random_state_global(variables: Iterable[Any]) -> None:
-    """Makes states of random numbers among the variables global ones, to be loaded and saved."""
-    states = filter(is_random_state, variables)
-    _move(states, tf1.GraphKeys.LOCAL_VARIABLES, tf1.GraphKeys.GLOBAL_VARIABLES)
-
-
-def _move(variables: Iterable[Any], source: str, target: str) -> None:
-    before, after = tf1.get_collection_ref(source), tf1.get_collection_ref(target)
-    for variable in map(keras_optimizers.tf_variable, variables):
-        before[:] = [other for other in before if other is not variable]
-        if not any(other is variable for other in after):
-            after.append(variable)
-
-
-def load_value(variable: Any, value: Any, session: Any) -> None:
-    """Sets a variable in a session; the graph may be finalized.
-
-    Args:
-        variable: `tf.Variable`, or one with a component for each replica.
-        value: NumPy array.
-        session: `tf.compat.v1.Session` of its graph.
-    """
-    for part in _parts(variable):
-        initializer = part.initializer
-        session.run(initializer, {initializer.inputs[1]: value})
-
-
-def _parts(variable: Any) -> tuple[Any, ...]:
-    """Returns the variable of each replica, or the one variable that there is."""
-    return current_execution().components(variable)

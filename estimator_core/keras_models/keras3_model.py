@@ -11,7 +11,12 @@ import keras
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.keras_in_graph import keras_optimizers, side_effects
+from estimator_core.keras_in_graph import (
+    graph_variables,
+    keras_internals,
+    keras_optimizers,
+    side_effects,
+)
 from estimator_core.keras_models import keras3_step, model_inputs
 from estimator_core.keras_models.graph_model import (
     Conversion,
@@ -49,7 +54,9 @@ class Keras3Model(GraphModel):
             )
         _check_has_no_tables(model)
         try:
-            self._config, functions = with_live_functions(model.get_config(), _layers(model))
+            self._config, functions = with_live_functions(
+                model.get_config(), keras_internals.flattened_layers(model)
+            )
         except NotImplementedError as error:
             raise ValueError(
                 "The Keras model has no configuration to copy it by: give its class a get_config() that "
@@ -84,7 +91,7 @@ class Keras3Model(GraphModel):
         with side_effects.collected_side_effects((features, labels)) as effects:
             spec, kept = self._spec(features, labels, mode, config)
         # What is left are the variables of metrics.
-        side_effects.make_local(
+        graph_variables.make_local(
             variable for variable in effects.variables if not any(variable is k for k in kept)
         )
         return spec
@@ -185,7 +192,7 @@ class Keras3Model(GraphModel):
             with keras.StatelessScope():
                 keras3_step.call(copy, inputs, training=False)
         _copy_trainable_flags(self.model, copy)
-        side_effects.make_random_state_global(copy.variables)  # Keras' models hold theirs
+        graph_variables.make_random_state_global(copy.variables)  # Keras' models hold theirs
         self._check_shapes(copy)
         return copy
 
@@ -206,9 +213,7 @@ class Keras3Model(GraphModel):
             if type(self.model).compile is not keras.Model.compile and _is_subclass(self.model):
                 copy.compile_from_config(self.model.get_compile_config())
             else:
-                settings = dict(
-                    self.model._compile_config.config
-                )  # no public name gives the objects
+                settings = keras_internals.compile_settings(self.model)
                 settings["optimizer"] = (
                     keras_optimizers.in_this_graph(self.model.optimizer) if with_optimizer else None
                 )
@@ -275,13 +280,8 @@ def _tf_variables(model: Any) -> list[Any]:
 
 def _own_classes(model: Any) -> dict[str, type]:
     """Returns the classes of the model's layers that are not Keras' own, by their names."""
-    classes = {type(layer) for layer in _layers(model)}
+    classes = {type(layer) for layer in keras_internals.flattened_layers(model)}
     return {own.__name__: own for own in classes if own.__module__.partition(".")[0] != "keras"}
-
-
-def _layers(model: Any) -> list[Any]:
-    """Returns the model with all layers within, each before those that it holds."""
-    return list(model._flatten_layers())  # no public name gives the nested ones
 
 
 def _check_has_no_tables(model: Any) -> None:
@@ -290,7 +290,11 @@ def _check_has_no_tables(model: Any) -> None:
     Raises:
         ValueError: A layer does.
     """
-    names = [layer.name for layer in _layers(model) if hasattr(layer, "lookup_table")]
+    names = [
+        layer.name
+        for layer in keras_internals.flattened_layers(model)
+        if hasattr(layer, "lookup_table")
+    ]
     if names:
         raise ValueError(
             f"The Keras model has layers with lookup tables, {names}, which an Estimator can't copy: call "
@@ -301,7 +305,7 @@ def _check_has_no_tables(model: Any) -> None:
 
 def _copy_trainable_flags(model: Any, copy: Any) -> None:
     """Freezes in the copy what is frozen in the model; setting a layer sets those within."""
-    layers, copies = _layers(model), _layers(copy)
+    layers, copies = keras_internals.flattened_layers(model), keras_internals.flattened_layers(copy)
     flags = {layer.name: layer.trainable for layer in layers}
     if len(layers) == len(copies):
         flags_in_order = [layer.trainable for layer in layers]

@@ -10,7 +10,7 @@ import keras
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.keras_in_graph import eager_tracing, keras_optimizers
+from estimator_core.keras_in_graph import eager_tracing, keras_internals, keras_optimizers
 
 _Pairs = list[tuple[Any, Any]]
 
@@ -140,7 +140,7 @@ def evaluate(
     )
     results: dict[str, Any] = {}
     for metric in model.metrics:
-        if not any(metric is other for other in _loss_trackers(model)):
+        if not any(metric is other for other in keras_internals.loss_trackers(model)):
             result = eager_tracing.call_as_function(metric.result)
             results.update(result if isinstance(result, dict) else {metric.name: result})
     return outputs, loss, {name: (value, update) for name, value in results.items()}
@@ -163,14 +163,7 @@ def _make_metrics(model: Any, inputs: Any, targets: Any, sample_weights: Any) ->
     make then waits for the end of the outermost scope.
     """
     with keras.StatelessScope(), eager_tracing.eager_unless_replicated():
-        model._symbolic_build(data_batch=(inputs, targets, sample_weights))  # no public name
-
-
-def _loss_trackers(model: Any) -> list[Any]:
-    """Returns the means of losses that Keras counts among the metrics."""
-    names = ("_loss_tracker", "_compile_loss")  # no public name gives these
-    tracker, losses = (getattr(model, name, None) for name in names)
-    return [tracker, *(losses.metrics if losses is not None else [])]
+        keras_internals.make_metrics(model, (inputs, targets, sample_weights))
 
 
 def _takes(method: Any, argument: str) -> bool:

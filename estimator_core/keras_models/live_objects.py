@@ -8,6 +8,8 @@ from typing import Any
 
 import keras
 
+from estimator_core.keras_in_graph import keras_internals
+
 _PLAIN = (bool, int, float, str, type(None))
 
 
@@ -24,10 +26,11 @@ def fresh_metric(metric: Any) -> Any:
         return metric
     config = metric.get_config()
     functions = {}
-    if isinstance(config.get("fn"), Mapping) and callable(getattr(metric, "_fn", None)):
+    function = keras_internals.metric_function(metric)
+    if isinstance(config.get("fn"), Mapping) and function is not None:
         # A configuration has a function by its name only, which nobody needs to have registered.
         config["fn"] = _reference("metric_fn")
-        functions["metric_fn"] = metric._fn  # no public name
+        functions["metric_fn"] = function
     with keras.utils.custom_object_scope(functions):
         fresh = type(metric).from_config(config)
     _check_is_alike(metric, fresh)
@@ -80,7 +83,7 @@ def with_live_functions(
         if layer is not None and "function" in own:
             for key, function in (
                 ("function", layer.function),
-                ("output_shape", layer._output_shape),  # no public name
+                ("output_shape", keras_internals.lambda_output_shape(layer)),
             ):
                 if callable(function):
                     name = f"{layer.name}_{key}"

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution.current import current_execution
-from estimator_core.keras_in_graph import side_effects
+from estimator_core.keras_in_graph import graph_variables
 from estimator_core.keras_models.graph_model import GLOBAL_STEP_ATTRIBUTE, NAME_BASED, OBJECT_BASED
 
 
@@ -40,7 +40,7 @@ class ModelWeights:
 
         def init_fn(_: Any, session: Any) -> None:
             for variable, value in zip(variables, self.values, strict=True):
-                side_effects.load_value(variable, value, session)
+                graph_variables.load_value(variable, value, session)
 
         return tf1.train.Scaffold(
             saver=self._saver(copy, variables, optimizer, for_writing),

@@ -10,7 +10,7 @@ import tensorflow as tf
 import tf_keras
 
 from estimator_core import tf1
-from estimator_core.keras_in_graph import keras_optimizers
+from estimator_core.keras_in_graph import keras_internals, keras_optimizers
 from estimator_core.keras_models import model_inputs
 from estimator_core.keras_models.graph_model import Conversion, GraphModel, KeepCheckpoints
 from estimator_core.keras_models.live_objects import fresh_metric
@@ -35,13 +35,13 @@ class TfKerasModel(GraphModel):
 
     def __init__(self, model: Any, conversion: Conversion):
         super().__init__(model, conversion)
-        if not model._is_graph_network:  # no public name tells
+        if not keras_internals.is_functional(model):
             raise ValueError(
                 "A tf_keras model must be functional or sequential, with known inputs, to become an "
                 f"Estimator; a Keras 3 model may be a subclass. Received: keras_model={model!r}"
             )
-        # No public name gives the objects; and while a copy is made, the model's class is another one.
-        self._settings = model._get_compile_args() if model.optimizer else {}
+        # Read now: while a copy is made, the model's class is another one.
+        self._settings = keras_internals.tf_keras_compile_settings(model) if model.optimizer else {}
         self._optimizer = _as_legacy(model.optimizer)
         self._num_copies_in_the_making = 0
         values = [weight.numpy() for weight in model.weights]
@@ -77,7 +77,7 @@ class TfKerasModel(GraphModel):
                 )
             if sample_weights is not None:
                 weights = self._targets(sample_weights, "sample weights")
-                copy._compile_weights_loss_and_weighted_metrics(weights)  # no public name
+                keras_internals.weigh_losses(copy, weights)
             if not is_training:
                 metrics = {metric.name: metric for metric in copy.metrics}
                 return EstimatorSpec(
@@ -126,12 +126,7 @@ class TfKerasModel(GraphModel):
         self._num_copies_in_the_making += 1
         try:
             tf_keras.backend.set_learning_phase(is_training)
-            copy = tf_keras.__internal__.models.clone_and_build_model(
-                self.model,
-                input_tensors=inputs,
-                custom_objects=dict(self.conversion.custom_objects),
-                compile_clone=False,
-            )
+            copy = keras_internals.clone_of(self.model, inputs, self.conversion.custom_objects)
             if is_compiled:
                 settings = dict(self._settings)
                 for name in ("metrics", "weighted_metrics"):
@@ -143,14 +138,7 @@ class TfKerasModel(GraphModel):
         finally:
             self._num_copies_in_the_making -= 1
             if not self._num_copies_in_the_making:
-                self._turn_classes_back()
-
-    def _turn_classes_back(self) -> None:
-        with tf.__internal__.eager_context.eager_mode():
-            classes: set[Any] = {type(layer) for layer in self.model._flatten_layers()}
-            for own in classes:
-                own.__new__(own)
-            tf_keras.metrics.Metric.__new__(tf_keras.metrics.Mean)
+                keras_internals.turn_classes_back(self.model)
 
     def _train_op(self, copy: Any) -> tuple[Any, Any]:
         """Returns the model's optimizer in the current graph, and the op of one training step."""
@@ -193,4 +181,4 @@ def _as_legacy(optimizer: Any) -> Any:
         or optimizer.use_ema
     ):
         return optimizer
-    return tf_keras.__internal__.optimizers.convert_to_legacy_optimizer(optimizer)
+    return keras_internals.legacy_optimizer_like(optimizer)

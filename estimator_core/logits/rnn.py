@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import numbers
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import keras
 import tensorflow as tf
 
 from estimator_core import tf1
@@ -198,7 +198,7 @@ def _rnn_class(cell: Any) -> Any:
             )
     tf_keras: Any = sys.modules.get("tf_keras")  # who has a cell of it has imported it
     is_tf_keras = tf_keras is not None and isinstance(cells[0], tf_keras.layers.Layer)
-    return (tf_keras if is_tf_keras else keras).layers.RNN
+    return (tf_keras if is_tf_keras else importlib.import_module("keras")).layers.RNN
 
 
 def _forget_random_states(before: Sequence[Any]) -> None:

@@ -35,21 +35,27 @@ class ClippedOptimizer(tf1.train.Optimizer):
         """Returns the names of its slots."""
         return self._optimizer.get_slot_names()
 
+    # The methods that a `tf.compat.v1.train.Optimizer` is to override have an underscore. Only they tell
+    # one variable's summed gradient from the next, so what passes calls on must make them itself.
+
     def _create_slots(self, var_list: Sequence[Any]) -> None:
-        self._optimizer._create_slots(var_list)
+        self._optimizer._create_slots(var_list)  # noqa: SLF001
 
     def _prepare(self) -> None:
-        self._optimizer._prepare()
+        self._optimizer._prepare()  # noqa: SLF001
 
     def _resource_apply_dense(self, grad: tf.Tensor, handle: Any) -> Any:
-        return self._optimizer._resource_apply_dense(tf.clip_by_norm(grad, self._clipnorm), handle)
+        clipped = tf.clip_by_norm(grad, self._clipnorm)
+        return self._optimizer._resource_apply_dense(clipped, handle)  # noqa: SLF001
 
     def _resource_apply_sparse_duplicate_indices(
         self, grad: tf.Tensor, handle: Any, indices: tf.Tensor
     ) -> Any:
         # As Keras does: before the rows that occur several times are summed.
         clipped = tf.clip_by_norm(grad, self._clipnorm)
-        return self._optimizer._resource_apply_sparse_duplicate_indices(clipped, handle, indices)
+        return self._optimizer._resource_apply_sparse_duplicate_indices(  # noqa: SLF001
+            clipped, handle, indices
+        )
 
     def _finish(self, update_ops: Sequence[Any], name_scope: str) -> Any:
-        return self._optimizer._finish(update_ops, name_scope)
+        return self._optimizer._finish(update_ops, name_scope)  # noqa: SLF001

@@ -1,4 +1,6 @@
 import itertools
+import sys
+import threading
 
 import keras
 import numpy as np
@@ -6,11 +8,17 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from estimator_core.keras_in_graph.eager_tracing import eager_unless_replicated
 
 tf1 = tf.compat.v1
 
+
 _X = np.array([[1.0, 2.0], [3.0, 5.0]], np.float32)
+
+
 _Y = np.array([[1.0], [-1.0]], np.float32)
+
+
 _KERNEL = np.array([[0.5], [-0.25]], np.float32)
 
 
@@ -22,109 +30,6 @@ def _dense():
     return keras.layers.Dense(
         1, kernel_initializer=lambda shape, dtype: tf.constant(_KERNEL), name="dense"
     )
-
-
-def _eager_kernel(make_optimizer, steps):
-    """The kernel after `steps` steps of the same model, in eager Keras."""
-    layer, optimizer = _dense(), make_optimizer()
-    layer.build((None, 2))
-    for _ in range(steps):
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(tf.square(layer(_X) - _Y))
-        gradients = tape.gradient(loss, layer.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, layer.trainable_variables, strict=True))
-    return layer.kernel.numpy()
-
-
-def _model_fn(make_optimizer, use_returned_op):
-    def model_fn(features, labels, mode):
-        layer, optimizer = _dense(), make_optimizer()
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(tf.square(layer(features["x"]) - labels))
-        gradients = tape.gradient(loss, layer.trainable_variables)
-        update = optimizer.apply_gradients(zip(gradients, layer.trainable_variables, strict=True))
-        count = tf1.train.get_global_step().assign_add(1)
-        train_op = tf.group(update, count) if use_returned_op else count
-        return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
-
-    return model_fn
-
-
-_OPTIMIZERS = {
-    "sgd": lambda: keras.optimizers.SGD(0.1, momentum=0.9),
-    "adam": lambda: keras.optimizers.Adam(0.1),
-    "clipped": lambda: keras.optimizers.RMSprop(0.1, clipnorm=0.5),
-    "schedule": lambda: keras.optimizers.Adam(
-        keras.optimizers.schedules.ExponentialDecay(0.1, 2, 0.5)
-    ),
-}
-
-
-@pytest.mark.parametrize("use_returned_op", [True, False])
-@pytest.mark.parametrize("name", _OPTIMIZERS)
-def test_keras_optimizers_train_as_they_do_eagerly(tmp_path, name, use_returned_op):
-    model_fn = _model_fn(_OPTIMIZERS[name], use_returned_op)
-    estimator = est.Estimator(model_fn, tmp_path)
-    estimator.train(_input_fn, steps=3)
-    estimator.train(_input_fn, steps=2)  # slots and step count come from the checkpoint
-    (kernel,) = (n for n in estimator.get_variable_names() if n.endswith("dense/kernel"))
-    np.testing.assert_allclose(
-        estimator.get_variable_value(kernel), _eager_kernel(_OPTIMIZERS[name], 5), rtol=1e-5
-    )
-
-
-def test_a_learning_rate_may_be_calculated_in_the_graph(tmp_path):
-    def decayed():
-        step = tf1.train.get_global_step()
-        return keras.optimizers.Adam(tf1.train.exponential_decay(0.1, step, 2, 0.5))
-
-    estimator = est.Estimator(_model_fn(decayed, True), str(tmp_path))
-    estimator.train(_input_fn, steps=5)
-    expected = _eager_kernel(_OPTIMIZERS["schedule"], 5)
-    np.testing.assert_allclose(estimator.get_variable_value("dense/kernel"), expected, rtol=1e-5)
-
-
-@pytest.mark.parametrize("use_returned_op", [True, False])
-def test_newer_optimizers_of_tf_keras_train_as_those_of_keras_do(tmp_path, use_returned_op):
-    tf_keras = pytest.importorskip("tf_keras")
-    make = {
-        "tf_keras": lambda: tf_keras.optimizers.SGD(0.1),
-        "keras": lambda: keras.optimizers.SGD(0.1),
-    }
-    kernels = []
-    for name, make_optimizer in make.items():
-
-        def model_fn(features, labels, mode, make_optimizer=make_optimizer):
-            kernel = tf1.get_variable("kernel", initializer=_KERNEL, use_resource=True)
-            loss = tf.reduce_mean(tf.square(tf.matmul(features["x"], kernel) - labels))
-            gradients = tf.gradients(loss, [kernel])
-            update = make_optimizer().apply_gradients(zip(gradients, [kernel], strict=True))
-            count = tf1.train.get_global_step().assign_add(1)
-            train_op = tf.group(update, count) if use_returned_op else count
-            return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
-
-        estimator = est.Estimator(model_fn, str(tmp_path / name)).train(_input_fn, steps=3)
-        kernels.append(estimator.get_variable_value("kernel"))
-    assert not np.allclose(kernels[0], _KERNEL)
-    np.testing.assert_allclose(*kernels, rtol=1e-6)
-
-
-def test_moving_statistics_are_updated_in_training_only(tmp_path):
-    def model_fn(features, labels, mode):
-        layer = keras.layers.BatchNormalization(momentum=0.5, name="norm")
-        output = layer(features["x"], training=mode == est.ModeKeys.TRAIN)
-        loss = tf.reduce_mean(output)
-        step = tf1.train.get_global_step().assign_add(1)
-        return est.EstimatorSpec(mode, {"y": output}, loss, step)
-
-    estimator = est.Estimator(model_fn, tmp_path)
-    estimator.train(_input_fn, steps=2)
-    (name,) = (n for n in estimator.get_variable_names() if n.endswith("moving_mean"))
-    # The batch mean is (2, 3.5): after two steps 0.75 of it.
-    expected = [1.5, 2.625]
-    np.testing.assert_allclose(estimator.get_variable_value(name), expected)
-    estimator.evaluate(_input_fn, steps=3)
-    np.testing.assert_allclose(estimator.get_variable_value(name), expected)
 
 
 class _Losses(est.SessionRunHook):
@@ -190,176 +95,6 @@ def test_a_saver_of_model_fns_own_restores_nothing_by_training(tmp_path):
     assert estimator.evaluate(_input_fn, steps=2)["global_step"] == 2
 
 
-def test_keras_metrics_are_evaluated_over_all_batches(tmp_path):
-    def input_fn():
-        features = {"x": [[1.0], [2.0], [6.0]]}
-        return tf.data.Dataset.from_tensor_slices((features, tf.zeros([3, 1]))).batch(2)
-
-    def model_fn(features, labels, mode):
-        metric = keras.metrics.MeanAbsoluteError(name="mae")
-        metric.update_state(labels, features["x"])
-        loss = tf.reduce_sum(features["x"])
-        step = tf1.train.get_global_step().assign_add(1)
-        metrics = {"mae": metric} if mode == est.ModeKeys.EVAL else None
-        return est.EstimatorSpec(mode, loss=loss, train_op=step, eval_metric_ops=metrics)
-
-    estimator = est.Estimator(model_fn, tmp_path)
-    estimator.train(input_fn, steps=1)
-    for _ in range(2):
-        assert estimator.evaluate(input_fn)["mae"] == pytest.approx(3.0)
-
-
-def test_a_keras_metric_that_was_not_updated_is_refused(tmp_path):
-    def model_fn(features, labels, mode):
-        metric = keras.metrics.MeanAbsoluteError()
-        return est.EstimatorSpec(mode, loss=tf.constant(0.0), eval_metric_ops={"mae": metric})
-
-    with pytest.raises(ValueError, match="update_state"):
-        est.Estimator(model_fn, tmp_path).evaluate(_input_fn, steps=1)
-
-
-def test_object_based_checkpoints_are_read_back_by_eager_keras(tmp_path):
-    def model_fn(features, labels, mode):
-        layer, optimizer = _dense(), keras.optimizers.Adam(0.1)
-        step = tf1.train.get_global_step()
-        checkpoint = tf.train.Checkpoint(step=step, optimizer=optimizer, layer=layer)
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(tf.square(layer(features["x"]) - labels))
-        gradients = tape.gradient(loss, layer.trainable_variables)
-        update = optimizer.apply_gradients(zip(gradients, layer.trainable_variables, strict=True))
-        return est.EstimatorSpec(
-            mode,
-            loss=loss,
-            train_op=tf.group(update, checkpoint.step.assign_add(1)),
-            scaffold=tf1.train.Scaffold(saver=checkpoint),
-        )
-
-    est.Estimator(model_fn, tmp_path).train(_input_fn, steps=4)
-    layer, optimizer = _dense(), keras.optimizers.Adam(0.1)
-    layer.build((None, 2))
-    optimizer.build(layer.trainable_variables)
-    step = tf.Variable(0, dtype=tf.int64)
-    checkpoint = tf.train.Checkpoint(step=step, optimizer=optimizer, layer=layer)
-    checkpoint.restore(tf.train.latest_checkpoint(str(tmp_path)))
-    assert step.numpy() == 4
-    assert optimizer.iterations.numpy() == 4
-    expected = _eager_kernel(lambda: keras.optimizers.Adam(0.1), 4)
-    np.testing.assert_allclose(layer.kernel.numpy(), expected, rtol=1e-5)
-
-
-def test_a_model_with_object_based_checkpoints_predicts_and_is_exported(tmp_path):
-    def model_fn(features, labels, mode):
-        layer = _dense()
-        step = tf1.train.get_global_step()
-        predictions = layer(features["x"])
-        checkpoint = tf.train.Checkpoint(step=step, layer=layer)
-        loss = train_op = None
-        if mode == est.ModeKeys.TRAIN:
-            loss = tf.reduce_mean(predictions)
-            train_op = tf.group(layer.kernel.value.assign_add([[1.0], [2.0]]), step.assign_add(1))
-        return est.EstimatorSpec(
-            mode,
-            predictions={"y": predictions},
-            loss=loss,
-            train_op=train_op,
-            scaffold=tf1.train.Scaffold(saver=checkpoint),
-        )
-
-    def ones():
-        return tf.data.Dataset.from_tensors(({"x": [[1.0, 1.0]]}, [[0.0]]))
-
-    estimator = est.Estimator(model_fn, tmp_path).train(ones, steps=1)
-    first = [row["y"] for row in estimator.predict(ones)]
-    estimator.train(ones, steps=1)
-    second = [row["y"] for _ in range(2) for row in estimator.predict(ones)]
-    # Each step adds 1 and 2 to the two weights: 3 more for the input (1, 1).
-    np.testing.assert_allclose(second, [first[0] + 3.0] * 2, rtol=1e-6)
-    receiver_fn = est.export.build_raw_serving_input_receiver_fn(
-        {"x": tf.TensorSpec([None, 2], tf.float32)}
-    )
-    path = estimator.export_saved_model(str(tmp_path / "export"), receiver_fn).decode()
-    serve = tf.saved_model.load(path).signatures["serving_default"]
-    np.testing.assert_allclose(serve(x=tf.ones([1, 2]))["y"], second[:1], rtol=1e-6)
-
-
-def _tf_keras_model(tf_keras):
-    layers = tf_keras.layers
-    return tf_keras.Sequential(
-        [
-            layers.BatchNormalization(momentum=0.5, name="norm"),
-            layers.Dense(
-                1, kernel_initializer=tf_keras.initializers.Constant(_KERNEL), name="dense"
-            ),
-        ]
-    )
-
-
-def _tf_keras_model_fn(tf_keras, make_optimizer, updates_of):
-    def model_fn(features, labels, mode):
-        model = _tf_keras_model(tf_keras)
-        outputs = model(features["x"], training=mode == est.ModeKeys.TRAIN)
-        if mode == est.ModeKeys.PREDICT:
-            return est.EstimatorSpec(mode, predictions={"y": outputs})
-        loss = tf.reduce_mean(tf.square(outputs - labels))
-        if mode == est.ModeKeys.EVAL:
-            metric = tf_keras.metrics.MeanAbsoluteError()
-            metric.update_state(labels, outputs)
-            return est.EstimatorSpec(mode, loss=loss, eval_metric_ops={"mae": metric})
-        optimizer = make_optimizer()
-        optimizer.iterations = tf1.train.get_or_create_global_step()
-        (update,) = optimizer.get_updates(loss, model.trainable_variables)
-        train_op = tf.group(update, *updates_of(model, features["x"]))
-        return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
-
-    return model_fn
-
-
-@pytest.mark.filterwarnings("ignore:.*updates:UserWarning")  # tf_keras', of what this is about
-@pytest.mark.parametrize(
-    "updates_of",
-    [
-        lambda model, inputs: model.updates,
-        lambda model, inputs: model.get_updates_for(None) + model.get_updates_for(inputs),
-        lambda model, inputs: model.get_layer("norm").updates,
-    ],
-)
-def test_tf_keras_layers_and_get_updates_train_as_they_do_eagerly(tmp_path, updates_of):
-    tf_keras = pytest.importorskip("tf_keras")
-
-    def make_optimizer():
-        schedule = tf_keras.optimizers.schedules.ExponentialDecay(0.1, 2, 0.5)
-        return tf_keras.optimizers.legacy.Adam(schedule)
-
-    estimator = est.Estimator(_tf_keras_model_fn(tf_keras, make_optimizer, updates_of), tmp_path)
-    estimator.train(_input_fn, steps=3)
-    estimator.train(_input_fn, steps=2)  # slots and step count come from the checkpoint
-    results = estimator.evaluate(_input_fn, steps=3)
-    predicted = next(estimator.predict(_input_fn, yield_single_examples=False))["y"]
-
-    model, optimizer = _tf_keras_model(tf_keras), make_optimizer()
-    for _ in range(5):
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(tf.square(model(_X, training=True) - _Y))
-        gradients = tape.gradient(loss, model.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
-    expected = model(_X).numpy()
-    np.testing.assert_allclose(predicted, expected, rtol=1e-5)
-    assert results["global_step"] == 5
-    assert results["mae"] == pytest.approx(np.abs(expected - _Y).mean(), rel=1e-5)
-    assert results["loss"] == pytest.approx(np.square(expected - _Y).mean(), rel=1e-5)
-    # The names of 2.15's Keras: nothing is counted on from other graphs.
-    trained = [
-        f"sequential/{name}" for name in ("norm/gamma", "norm/beta", "dense/kernel", "dense/bias")
-    ]
-    assert set(estimator.get_variable_names()) == {
-        "global_step",
-        *trained,
-        *(f"sequential/norm/moving_{name}" for name in ("mean", "variance")),
-        *(f"Adam/{name}" for name in ("beta_1", "beta_2", "decay")),
-        *(f"Adam/{name}/{slot}" for name in trained for slot in "mv"),
-    }
-
-
 def test_a_tf_keras_dropout_draws_anew_in_each_step(tmp_path):
     tf_keras = pytest.importorskip("tf_keras")
     losses = _Losses()
@@ -373,3 +108,208 @@ def test_a_tf_keras_dropout_draws_anew_in_each_step(tmp_path):
 
     est.Estimator(model_fn, tmp_path).train(_input_fn, steps=20, hooks=[losses])
     assert len(set(losses.losses)) == 20
+
+
+def _keras_classes():
+    classes = [keras.Variable, keras.optimizers.Optimizer, keras.optimizers.SGD]
+    if "tf_keras" in sys.modules:
+        classes.append(sys.modules["tf_keras"].optimizers.Optimizer)
+    return classes
+
+
+def _attributes():
+    """The attributes of the classes, but for the annotations, which Python adds when they are asked for."""
+    return [
+        {name: value for name, value in vars(owner).items() if name != "__annotations__"}
+        for owner in _keras_classes()
+    ]
+
+
+def _uses_keras(features, labels, mode):
+    hidden = keras.layers.BatchNormalization()(features["x"], training=mode == "train")
+    outputs = _dense()(hidden)
+    if mode == est.ModeKeys.PREDICT:
+        return est.EstimatorSpec(mode, {"y": outputs})
+    loss = tf.reduce_mean(tf.square(outputs - labels))
+    variables = tf1.trainable_variables()
+    pairs = zip(tf.gradients(loss, variables), variables, strict=True)
+    update = keras.optimizers.SGD(0.1).apply_gradients(pairs)
+    train_op = tf.group(update, tf1.train.get_global_step().assign_add(1))
+    return est.EstimatorSpec(mode, {"y": outputs}, loss, train_op)
+
+
+def test_keras_is_the_very_same_before_and_after(tmp_path):
+    before = _attributes()
+    estimator = est.Estimator(_uses_keras, tmp_path)
+    assert _attributes() == before
+    estimator.train(_input_fn, steps=2)
+    assert _attributes() == before
+    estimator.evaluate(_input_fn, steps=1)
+    next(estimator.predict(_input_fn))
+    assert _attributes() == before
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_keras_is_the_very_same_after_an_error_in_model_fn(tmp_path, error):
+    before = _attributes()
+
+    def model_fn(features, labels, mode):
+        _uses_keras(features, labels, mode)
+        raise error("stop")
+
+    with pytest.raises(error, match="stop"):
+        est.Estimator(model_fn, tmp_path).train(_input_fn, steps=1)
+    assert _attributes() == before
+    estimator = est.Estimator(_uses_keras, tmp_path).train(_input_fn, steps=1)
+    assert estimator.get_variable_value("global_step") == 1
+
+
+def test_keras_is_its_own_again_while_the_graph_runs(tmp_path):
+    seen = []
+
+    class Look(est.SessionRunHook):
+        def before_run(self, run_context):
+            seen.append(_attributes())
+
+    before = _attributes()
+    est.Estimator(_uses_keras, tmp_path).train(_input_fn, steps=2, hooks=[Look()])
+    assert seen == [before, before]
+
+
+def test_two_threads_that_build_at_once_and_the_last_one_restores(tmp_path):
+    before = _attributes()
+    barrier = threading.Barrier(2, timeout=120)
+    errors = []
+
+    def model_fn(features, labels, mode):
+        barrier.wait()  # both are in the midst of model_fn
+        spec = _uses_keras(features, labels, mode)
+        barrier.wait()
+        return spec
+
+    def train(name):
+        try:
+            est.Estimator(model_fn, str(tmp_path / name)).train(_input_fn, steps=3)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=train, args=[name]) for name in ("a", "b")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert _attributes() == before
+    names = [est.Estimator(_uses_keras, str(tmp_path / name)) for name in ("a", "b")]
+    kernels = [estimator.get_variable_value("dense/kernel") for estimator in names]
+    np.testing.assert_array_equal(*kernels)
+    assert not np.allclose(kernels[0], _KERNEL)
+
+
+def _fit():
+    keras.utils.set_random_seed(5)
+    layers = [keras.layers.Dropout(0.5, seed=1), keras.layers.BatchNormalization(), _dense()]
+    model = keras.Sequential([keras.Input((2,)), *layers])
+    model.compile(keras.optimizers.Adam(0.1), "mse", metrics=["mae"])
+    history = model.fit(_X, _Y, epochs=3, verbose=0).history
+    return history, model.get_weights()
+
+
+def test_keras_trains_in_another_thread_as_ever(tmp_path):
+    expected, expected_weights = _fit()
+    results = []
+
+    def model_fn(features, labels, mode):
+        thread = threading.Thread(target=lambda: results.append(_fit()))
+        thread.start()
+        spec = _uses_keras(features, labels, mode)
+        thread.join()  # all of its training has been while model_fn was called
+        return spec
+
+    estimator = est.Estimator(model_fn, tmp_path).train(_input_fn, steps=1)
+    ((history, weights),) = results
+    assert history == expected
+    for weight, other in zip(weights, expected_weights, strict=True):
+        np.testing.assert_array_equal(weight, other)
+    # Nothing of the other model is in the Estimator's.
+    assert sorted(estimator.get_variable_names()) == [
+        *(f"batch_normalization/{n}" for n in ("beta", "gamma", "moving_mean", "moving_variance")),
+        "dense/bias",
+        "dense/kernel",
+        "global_step",
+        "sgd/iteration",
+        "sgd/learning_rate",
+    ]
+
+
+def test_a_graph_within_model_fn_and_eager_code_are_left_alone(tmp_path):
+    def model_fn(features, labels, mode):
+        with eager_unless_replicated():
+            eager = keras.Variable(1.0)
+            eager.assign_add(2.0)
+            assert eager.numpy() == 3.0
+        with pytest.raises(ValueError, match="learning_rate"):
+            keras.optimizers.SGD(None)
+        return _uses_keras(features, labels, mode)
+
+    estimator = est.Estimator(model_fn, tmp_path).train(_input_fn, steps=1)
+    assert not [name for name in estimator.get_variable_names() if name.startswith("variable")]
+
+
+def test_what_a_user_has_replaced_himself_is_called_and_kept(tmp_path, monkeypatch):
+    calls = []
+    assign = keras.Variable.assign
+
+    def counted(self, value):
+        calls.append(self.name)
+        return assign(self, value)
+
+    monkeypatch.setattr(keras.Variable, "assign", counted)
+    est.Estimator(_uses_keras, tmp_path).train(_input_fn, steps=1)
+    assert {"moving_mean", "moving_variance"} <= set(calls)
+    assert vars(keras.Variable)["assign"] is counted
+
+
+def test_a_replacement_of_the_users_that_is_made_in_model_fn_stays_harmless(tmp_path):
+    def model_fn(features, labels, mode):
+        inner = keras.Variable.assign
+        keras.Variable.assign = lambda self, value: inner(self, value)
+        return _uses_keras(features, labels, mode)
+
+    try:
+        est.Estimator(model_fn, tmp_path).train(_input_fn, steps=1)
+        variable = keras.Variable(1.0)
+        variable.assign(4.0)
+        assert variable.numpy() == 4.0
+    finally:
+        del keras.Variable.assign  # it is inherited
+
+
+def test_a_keras_that_model_fn_imports_is_followed_from_then_on(tmp_path, monkeypatch):
+    tf_keras = pytest.importorskip("tf_keras")
+    monkeypatch.delitem(sys.modules, "tf_keras")
+    before = dict(vars(tf_keras.optimizers.Optimizer))
+
+    def model_fn(features, labels, mode):
+        sys.modules["tf_keras"] = tf_keras  # as an import does
+        kernel = tf1.get_variable("kernel", initializer=_KERNEL)
+        loss = tf.reduce_sum(kernel)
+        tf_keras.optimizers.SGD(0.5).apply_gradients([(tf.gradients(loss, [kernel])[0], kernel)])
+        count = tf1.train.get_global_step().assign_add(1)
+        return est.EstimatorSpec(mode, loss=loss, train_op=count)
+
+    estimator = est.Estimator(model_fn, tmp_path).train(_input_fn, steps=2)
+    # The slope is 1: two steps of 0.5.
+    np.testing.assert_allclose(estimator.get_variable_value("kernel"), _KERNEL - 1.0)
+    assert dict(vars(tf_keras.optimizers.Optimizer)) == before
+
+
+def test_keras_3_that_model_fn_imports_is_refused(tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, "keras")
+
+    def model_fn(features, labels, mode):
+        sys.modules["keras"] = keras
+        return _uses_keras(features, labels, mode)
+
+    with pytest.raises(RuntimeError, match="import keras at the top of the module"):
+        est.Estimator(model_fn, tmp_path).train(_input_fn, steps=1)

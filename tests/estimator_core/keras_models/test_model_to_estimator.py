@@ -7,10 +7,14 @@ import estimator_core as est
 
 tf1 = tf.compat.v1
 
+
 _RANDOM = np.random.RandomState(0)
+
+
 _X = _RANDOM.randn(48, 4).astype(np.float32)
+
+
 _Y = (_X.sum(axis=1, keepdims=True) > 0).astype(np.float32)
-_WEIGHTS = _RANDOM.uniform(0.1, 2.0, 48).astype(np.float32)
 
 
 class Tower(keras.Model):
@@ -40,172 +44,8 @@ def _functional(optimizer="adam", **compile_args):
     return model
 
 
-def _sequential():
-    model = keras.Sequential(
-        [keras.layers.Dense(5, "tanh", name="a"), keras.layers.Dense(1, name="b")]
-    )
-    model.build((None, 4))
-    model.compile(keras.optimizers.SGD(0.1, momentum=0.9, nesterov=True), "mse", metrics=["mae"])
-    return model
-
-
-def _subclassed():
-    model = Tower(3)
-    model(_X[:1])
-    model.compile("adam", "mse", metrics=["mae", keras.metrics.R2Score()])
-    return model
-
-
-def _recurrent():
-    inputs = keras.Input((4,), name="x")
-    sequence = keras.layers.Reshape((2, 2))(inputs)
-    state = keras.layers.LSTM(3, dropout=0.3, recurrent_dropout=0.2, name="lstm")(sequence)
-    model = keras.Model(inputs, keras.layers.Dense(1, name="out")(state))
-    model.compile("rmsprop", "mse", metrics=["mae"])
-    return model
-
-
-def _frozen_inside():
-    inner = keras.Sequential(
-        [
-            keras.Input((4,)),
-            keras.layers.Dense(4, name="inner"),
-            keras.layers.BatchNormalization(name="inner_norm"),
-        ],
-        name="base",
-    )
-    inner.layers[1].trainable = False
-    inner.layers[0].trainable = False
-    inputs = keras.Input((4,), name="x")
-    model = keras.Model(inputs, keras.layers.Dense(1, name="out")(inner(inputs)))
-    model.compile("adam", "mse", metrics=["mae"])
-    return model
-
-
-def _own_functions():
-    """Objects that no configuration could hold: a function, a loss object, a metric object."""
-
-    def own(labels, predictions):
-        return tf.reduce_mean(tf.abs(labels - predictions) ** 1.5, axis=-1)
-
-    inputs = keras.Input((4,), name="x")
-    model = keras.Model(inputs, keras.layers.Dense(1, name="out")(inputs))
-    model.compile("adam", own, metrics=[keras.metrics.MeanAbsoluteError(name="error"), own])
-    return model
-
-
-class Scaled(keras.metrics.Metric):
-    """The sum of predictions by a factor, in several places; its configuration is left out."""
-
-    def __init__(self, factor=2.0, places=2, name="scaled", **kwargs):
-        super().__init__(name=name, **kwargs)
-        self.factor = factor
-        self.total = self.add_weight(shape=(places,), initializer="zeros", name="total")
-
-    def update_state(self, labels, predictions, sample_weight=None):
-        self.total.assign_add(self.factor * keras.ops.ones_like(self.total))
-
-    def result(self):
-        return keras.ops.sum(self.total)
-
-
-def _twice(x):
-    return tf.multiply(x, 2.0)
-
-
-def _lambdas():
-    shift = 3.0
-    inputs = keras.Input((4,), name="x")
-    inner = keras.Sequential([keras.Input((4,)), keras.layers.Lambda(_twice)])(inputs)
-    hidden = keras.layers.Lambda(
-        lambda x: tf.concat([x, x + shift], 1), output_shape=lambda shape: (shape[0], 8)
-    )(inner)
-    model = keras.Model(inputs, keras.layers.Dense(1, name="out")(hidden))
-    model.compile("adam", "mse", metrics=["mae"])
-    return model
-
-
-_MODELS = {
-    "lambdas": _lambdas,
-    "wrapped metrics": lambda: _functional(
-        metrics=[
-            keras.metrics.MeanMetricWrapper(lambda y, p: tf.abs(y - p) * 3.0, name="own"),
-            keras.metrics.MeanMetricWrapper(lambda y, p: tf.abs(y - p), name="other"),
-            Scaled(),
-            keras.metrics.AUC(multi_label=True, num_labels=1),
-        ]
-    ),
-    "functional": _functional,
-    "sequential": _sequential,
-    "subclassed": _subclassed,
-    "recurrent": _recurrent,
-    "frozen inside": _frozen_inside,
-    "own functions": _own_functions,
-    "schedule": lambda: _functional(
-        keras.optimizers.Adam(keras.optimizers.schedules.ExponentialDecay(0.1, 2, 0.5))
-    ),
-    "clipnorm": lambda: _functional(keras.optimizers.SGD(0.5, clipnorm=0.01)),
-    "clipvalue": lambda: _functional(keras.optimizers.SGD(0.5, clipvalue=0.01)),
-    "global clipnorm": lambda: _functional(keras.optimizers.Adam(0.1, global_clipnorm=0.01)),
-    "accumulated": lambda: _functional(keras.optimizers.Adam(0.1, gradient_accumulation_steps=2)),
-    "moving average": lambda: _functional(
-        keras.optimizers.Adam(0.1, use_ema=True, ema_overwrite_frequency=3)
-    ),
-    "loss scale": lambda: _functional(
-        keras.optimizers.LossScaleOptimizer(
-            keras.optimizers.SGD(0.1), initial_scale=4, dynamic_growth_steps=3
-        )
-    ),
-    "weight decay": lambda: _functional(keras.optimizers.SGD(0.1, weight_decay=0.1)),
-    **{
-        name: lambda name=name: _functional(name) for name in ("adafactor", "ftrl", "lion", "nadam")
-    },
-}
-
-
 def _batches(x=_X, y=_Y):
     return tf.data.Dataset.from_tensor_slices((x, y)).batch(8)
-
-
-def _assert_same_weights(model, expected, **tolerance):
-    for variable, other in zip(model.variables, expected.variables, strict=True):
-        np.testing.assert_allclose(
-            variable.numpy(), other.numpy(), err_msg=variable.path, rtol=1e-5, atol=1e-6
-        )
-
-
-def _assert_same_metrics(results, expected):
-    results = {name: value for name, value in results.items() if name != "global_step"}
-    assert results.keys() == expected.keys()
-    for name, value in expected.items():
-        assert results[name] == pytest.approx(value, rel=1e-5, abs=1e-6), name
-
-
-@pytest.mark.parametrize("name", _MODELS)
-def test_training_and_evaluation_are_those_of_keras(tmp_path, name):
-    model = _MODELS[name]()
-    untrained = model.evaluate(_batches(), verbose=0, return_dict=True)
-    estimator = est.model_to_estimator(model, model_dir=tmp_path)
-    before = [variable.numpy() for variable in model.variables]
-    _assert_same_metrics(estimator.evaluate(_batches), untrained)
-    estimator.train(_batches, steps=2)
-    estimator.train(lambda: _batches().skip(2))  # continues from the checkpoint
-    for variable, value in zip(model.variables, before, strict=True):
-        np.testing.assert_array_equal(variable.numpy(), value)
-    results = estimator.evaluate(_batches)
-    rows = list(estimator.predict(_batches))
-    assert len(rows[0]) == 1
-    predictions = [next(iter(row.values())) for row in rows]
-
-    model.fit(_batches(), verbose=0, shuffle=False)
-    fitted = [variable.numpy() for variable in model.variables]
-    _assert_same_metrics(results, model.evaluate(_batches(), verbose=0, return_dict=True))
-    np.testing.assert_allclose(predictions, model.predict(_X, verbose=0), rtol=1e-5, atol=1e-6)
-    assert est.to_keras(estimator) is model
-    for variable, value in zip(model.variables, fitted, strict=True):
-        np.testing.assert_allclose(
-            variable.numpy(), value, err_msg=variable.path, rtol=1e-5, atol=1e-6
-        )
 
 
 def _two_by_two():
@@ -225,50 +65,12 @@ def _two_by_two():
 
 
 _WIDE, _DEEP = _X[:, :2], _X[:, 2:]
+
+
 _TWO_FEATURES = {
     "by name": {"deep": _DEEP, "wide": _WIDE},
     "in order": (_WIDE, _DEEP),
 }
-_TWO_LABELS = {
-    "by name": {"kind": _Y, "value": _X[:, :1]},
-    "in order": (_X[:, :1], _Y),
-}
-_TWO_WEIGHTS = {
-    "none": None,
-    "one for all": _WEIGHTS,
-    "by name": {"kind": _WEIGHTS, "value": _WEIGHTS[::-1].copy()},
-}
-
-
-@pytest.mark.parametrize("weights", _TWO_WEIGHTS)
-@pytest.mark.parametrize("structure", _TWO_FEATURES)
-def test_two_inputs_and_outputs(tmp_path, structure, weights):
-    model = _two_by_two()
-    features, labels = _TWO_FEATURES[structure], _TWO_LABELS[structure]
-    if weights != "none":
-        features = {"features": features, "sample_weights": _TWO_WEIGHTS[weights]}
-    estimator = est.model_to_estimator(model, model_dir=tmp_path)
-    estimator.train(lambda: _batches(features, labels))
-    results = estimator.evaluate(lambda: _batches(features, labels))
-    predictions = list(estimator.predict(lambda: _batches(_TWO_FEATURES[structure], labels)))
-
-    for_keras = [_TWO_FEATURES["in order"], _TWO_LABELS["in order"]]
-    if weights == "by name":
-        for_keras.append((_TWO_WEIGHTS[weights]["value"], _TWO_WEIGHTS[weights]["kind"]))
-    elif weights != "none":
-        for_keras.append((_WEIGHTS, _WEIGHTS))
-    batches = tf.data.Dataset.from_tensor_slices(tuple(for_keras)).batch(8)
-    model.fit(batches, verbose=0, shuffle=False)
-    expected = model.evaluate(batches, verbose=0, return_dict=True)
-    _assert_same_metrics(
-        results,
-        {name: expected[name] for name in expected if name not in ("value_loss", "kind_loss")},
-    )
-    assert set(predictions[0]) == {"value", "kind"}
-    for name, output in zip(
-        ("value", "kind"), model.predict([_WIDE, _DEEP], verbose=0), strict=True
-    ):
-        np.testing.assert_allclose([p[name] for p in predictions], output, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("checkpoint_format", ["checkpoint", "saver"])
@@ -290,48 +92,6 @@ def test_an_untrained_model_is_exported_as_it_is(tmp_path, checkpoint_format):
         np.testing.assert_allclose(model.predict(_X, verbose=0), expected, rtol=1e-5, atol=1e-6)
         estimator.train(_batches)
         est.to_keras(estimator)
-
-
-def test_a_loss_scale_grows_as_in_keras(tmp_path):
-    scaled = keras.optimizers.LossScaleOptimizer(
-        keras.optimizers.SGD(0.1), initial_scale=4, dynamic_growth_steps=3
-    )
-    estimator = est.model_to_estimator(
-        _functional(scaled), model_dir=tmp_path, checkpoint_format="saver"
-    )
-    estimator.train(_batches, steps=4)
-    names = [name for name in estimator.get_variable_names() if "dynamic_scale" in name]
-    # Doubled after the third step.
-    assert [estimator.get_variable_value(name) for name in names] == [8.0]
-
-
-def test_names_in_checkpoints_are_those_of_the_layers(tmp_path):
-    model = _functional()
-    estimator = est.model_to_estimator(model, model_dir=tmp_path, checkpoint_format="saver")
-    estimator.train(_batches, steps=1)
-    trained = ["hidden/kernel", "hidden/bias", "norm/gamma", "norm/beta", "out/kernel", "out/bias"]
-    slots = [
-        f"adam/{name.replace('/', '_')}_{slot}"
-        for name in trained
-        for slot in ("momentum", "velocity")
-    ]
-    assert set(estimator.get_variable_names()) == {
-        *trained,
-        *slots,
-        "norm/moving_mean",
-        "norm/moving_variance",
-        "seed_generator/seed_generator_state",
-        "adam/iteration",
-        "adam/learning_rate",
-        "global_step",
-    }
-
-
-def test_predictions_go_by_the_names_of_outputs():
-    rows = est.model_to_estimator(_sequential()).predict(_batches)
-    assert list(next(rows)) == ["b"]
-    rows = est.model_to_estimator(_subclassed()).predict(_batches)
-    assert list(next(rows)) == ["output_1"]
 
 
 def test_object_based_checkpoints_are_read_by_keras(tmp_path):
@@ -369,102 +129,6 @@ def test_a_path_that_keras_cannot_load(tmp_path, name):
         (tmp_path / name).write_bytes(b"no HDF5")
     with pytest.raises(ValueError, match="load it yourself, with tf_keras.*Received.*" + name):
         est.model_to_estimator(keras_model_path=str(tmp_path / name))
-
-
-def _signatures(estimator, tmp_path, shapes):
-    """Returns the kind and the outputs of each exported signature, fed with serialized tf.Examples."""
-    spec = {name: tf.io.FixedLenFeature(shape[1:], tf.float32) for name, shape in shapes.items()}
-    receiver_fn = est.export.build_parsing_serving_input_receiver_fn(spec)
-    path = estimator.export_saved_model(str(tmp_path / "export"), receiver_fn).decode()
-    with tf.Graph().as_default(), tf1.Session() as session:
-        signatures = tf1.saved_model.load(session, ["serve"], path).signature_def
-    return {
-        name: (signature.method_name.rpartition("/")[2], sorted(signature.outputs))
-        for name, signature in signatures.items()
-        if name != "__saved_model_init_op"
-    }
-
-
-def _plain():
-    inputs = keras.Input((4,), name="x")
-    model = keras.Model(inputs, keras.layers.Dense(1, name="out")(inputs))
-    model.compile("sgd", "mse")
-    return model
-
-
-_PREDICT, _REGRESS = est.export.PredictOutput, est.export.RegressionOutput
-
-
-# The signatures are those of tf.estimator 2.15, which does not take a "serving_default".
-@pytest.mark.parametrize(
-    ("make", "export_outputs", "signatures"),
-    [
-        (
-            _two_by_two,
-            {"kind": _PREDICT},
-            {"serving_default": ("predict", ["kind", "value"]), "kind": ("predict", ["output"])},
-        ),
-        (_two_by_two, {}, {"serving_default": ("predict", ["kind", "value"])}),
-        (
-            _plain,
-            {"out": _REGRESS},
-            {"serving_default": ("predict", ["out"]), "out": ("regress", ["outputs"])},
-        ),
-        (
-            _plain,
-            {"serving_default": lambda outputs: _REGRESS(outputs["out"])},
-            {"serving_default": ("regress", ["outputs"])},
-        ),
-    ],
-)
-def test_signatures_of_some_outputs(tmp_path, make, export_outputs, signatures):
-    estimator = est.model_to_estimator(
-        make(), model_dir=tmp_path / "model", export_outputs=export_outputs
-    )
-    shapes = {tensor.name: tensor.shape for tensor in make().inputs}
-    assert _signatures(estimator, tmp_path, shapes) == signatures
-
-
-def test_signatures_of_what_is_no_output_are_refused(tmp_path):
-    estimator = est.model_to_estimator(
-        _plain(), model_dir=tmp_path, export_outputs={"out": _PREDICT, "z": _PREDICT}
-    )
-    with pytest.raises(ValueError, match=r"\['out'\]. Received: \['out', 'z'\]"):
-        _signatures(estimator, tmp_path, {"x": [None, 4]})
-
-
-def test_metrics_and_signatures_by_other_names(tmp_path):
-    names = {"value_mae": "error", "kind_accuracy": "hits", "value_mse": "mse"}
-    estimator = est.model_to_estimator(
-        _two_by_two(),
-        model_dir=tmp_path / "model",
-        metric_names_map={**names, "value_mean_squared_error": "mse"},
-        export_outputs={
-            "value": est.export.RegressionOutput,
-            "kind": est.export.PredictOutput,
-        },
-    )
-    assert _signatures(estimator, tmp_path, {"wide": [None, 2], "deep": [None, 2]}) == {
-        "serving_default": ("predict", ["kind", "value"]),
-        "value": ("regress", ["outputs"]),
-        "kind": ("predict", ["output"]),
-    }
-    features, labels = _TWO_FEATURES["by name"], _TWO_LABELS["by name"]
-    results = estimator.evaluate(lambda: _batches(features, labels))
-    assert set(results) == {"error", "hits", "mse", "loss", "global_step"}
-    incomplete = est.model_to_estimator(_two_by_two(), metric_names_map={"value_mae": "error"})
-    with pytest.raises(ValueError, match=r"lacks.*kind_accuracy"):
-        incomplete.evaluate(lambda: _batches(features, labels))
-
-
-def test_a_class_of_a_package_named_like_keras_is_not_keras_own(tmp_path):
-    doubled = type("Doubled", (keras.layers.Layer,), {"call": lambda self, x: x * 2.0})
-    doubled.__module__ = "keras_project.layers"
-    model = keras.Sequential([keras.Input((4,)), doubled(), keras.layers.Dense(1, name="out")])
-    model.compile("sgd", "mse")
-    rows = est.model_to_estimator(model, model_dir=tmp_path).predict(_batches)
-    expected = model.predict(_X, verbose=0)
-    np.testing.assert_allclose([row["out"] for row in rows], expected, rtol=1e-5, atol=1e-6)
 
 
 class OwnTraining(Tower):
@@ -507,48 +171,3 @@ def test_unknown_names_of_inputs_list_those_of_the_model():
         list(estimator.predict(lambda: _batches(_WIDE, _Y)))
     with pytest.raises(KeyError, match=r"labels lacks \['kind'\]"):
         estimator.train(lambda: _batches(_TWO_FEATURES["by name"], {"value": _Y}))
-
-
-@pytest.mark.parametrize("arguments", [{"factor": 3.0}, {"places": 3}])
-def test_a_metric_with_less_configuration_than_arguments_is_refused(tmp_path, arguments):
-    model = _functional(metrics=[Scaled(**arguments)])
-    estimator = est.model_to_estimator(model, model_dir=tmp_path)
-    with pytest.raises(ValueError, match=r"get_config\(\) must return all arguments.*Scaled"):
-        estimator.evaluate(_batches)
-
-
-@pytest.mark.parametrize("do", ["train", "evaluate"])
-def test_missing_labels_are_named(tmp_path, do):
-    estimator = est.model_to_estimator(_functional(), model_dir=tmp_path)
-    with pytest.raises(ValueError, match=r"needs labels.*Received: labels=None, loss='binary_"):
-        getattr(estimator, do)(lambda: tf.data.Dataset.from_tensors(_X))
-
-
-class AddsItsLoss(keras.layers.Layer):
-    def call(self, inputs):
-        self.add_loss(keras.ops.mean(inputs**2))
-        return inputs
-
-
-def test_a_model_that_adds_its_losses_needs_no_labels(tmp_path):
-    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1), AddsItsLoss()])
-    model.compile("sgd")
-    estimator = est.model_to_estimator(model, model_dir=tmp_path)
-    expected = np.mean(model.predict(_X, verbose=0) ** 2)
-    results = estimator.evaluate(lambda: tf.data.Dataset.from_tensors(_X))
-    assert results["loss"] == pytest.approx(expected, rel=1e-5)
-
-
-@pytest.mark.parametrize(
-    "make_layer",
-    [
-        lambda: keras.layers.StringLookup(vocabulary=["a", "b"], output_mode="multi_hot"),
-        lambda: keras.layers.TextVectorization(vocabulary=["a", "b"], output_mode="multi_hot"),
-    ],
-)
-def test_layers_with_lookup_tables_are_refused(make_layer):
-    words = keras.Input((1,), dtype="string", name="words")
-    model = keras.Model(words, keras.layers.Dense(1)(make_layer()(words)))
-    model.compile("sgd", "mse")
-    with pytest.raises(ValueError, match=r"lookup tables, \['(string_lookup|text_vec).*input_fn"):
-        est.model_to_estimator(model)

@@ -1,0 +1,69 @@
+"""Keras variables in the collections of a `tf.Graph`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from estimator_core import tf1
+from estimator_core.execution.current import current_execution
+from estimator_core.keras_in_graph import keras_internals
+
+
+def tf_variable(variable: Any) -> Any:
+    """Returns the `tf.Variable` of a Keras 3 variable, or `variable` when it is one."""
+    return variable.value if hasattr(variable, "path") else variable
+
+
+def components(variable: Any) -> tuple[Any, ...]:
+    """Returns the variable of each replica, or the one variable that there is."""
+    return current_execution().components(tf_variable(variable))
+
+
+def keep_replicas_together(variable: Any) -> None:
+    """Leaves a variable of several replicas in the graph's collections, and takes its parts out.
+
+    A checkpoint holds it once. Those that TensorFlow makes for `tf.compat.v1` are collected in this way.
+    """
+    variable = tf_variable(variable)
+    parts = components(variable)
+    if parts[0] is not variable:
+        for name in (tf1.GraphKeys.GLOBAL_VARIABLES, tf1.GraphKeys.TRAINABLE_VARIABLES):
+            collected = tf1.get_collection_ref(name)
+            collected[:] = [v for v in collected if not any(v is part for part in parts)]
+
+
+def make_local(variables: Iterable[Any]) -> None:
+    """Makes variables local ones: checkpoints do not hold them, and each session starts them anew.
+
+    Args:
+        variables: Keras or TensorFlow variables of the default graph.
+    """
+    _move(variables, tf1.GraphKeys.GLOBAL_VARIABLES, tf1.GraphKeys.LOCAL_VARIABLES)
+
+
+def make_random_state_global(variables: Iterable[Any]) -> None:
+    """Makes states of random numbers among the variables global ones, to be loaded and saved."""
+    states = filter(keras_internals.is_random_state, variables)
+    _move(states, tf1.GraphKeys.LOCAL_VARIABLES, tf1.GraphKeys.GLOBAL_VARIABLES)
+
+
+def _move(variables: Iterable[Any], source: str, target: str) -> None:
+    before, after = tf1.get_collection_ref(source), tf1.get_collection_ref(target)
+    for variable in map(tf_variable, variables):
+        before[:] = [other for other in before if other is not variable]
+        if not any(other is variable for other in after):
+            after.append(variable)
+
+
+def load_value(variable: Any, value: Any, session: Any) -> None:
+    """Sets a variable in a session; the graph may be finalized.
+
+    Args:
+        variable: `tf.Variable`, or one with a component for each replica.
+        value: NumPy array.
+        session: `tf.compat.v1.Session` of its graph.
+    """
+    for part in components(variable):
+        initializer = part.initializer
+        session.run(initializer, {initializer.inputs[1]: value})

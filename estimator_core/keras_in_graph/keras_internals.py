@@ -1,0 +1,184 @@
+"""The one gateway to what Keras has no public name for, in Keras 3 and in tf_keras.
+
+No other file names `keras.src` or `tf_keras.src` (a lint rule sees to it) or a private attribute of a
+Keras object, so that this file is the whole of what a new Keras could break. Keras is imported where
+it is used: with `TF_USE_LEGACY_KERAS` TensorFlow itself does without Keras 3.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import importlib
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+_RANDOM_STATE = "seed_generator_state"
+_NAME_COUNTS = "object_name_uids"
+
+# Names, scopes and variables of Keras 3
+
+
+@contextlib.contextmanager
+def names_from_the_start() -> Iterator[None]:
+    """Numbers automatic names in this thread as if nothing had been named before.
+
+    Keras 3 counts names over the whole process ("dense", "dense_1"), the Keras of tf.estimator's
+    time did so in each graph. A second graph of the same model must use the names of the first, for
+    checkpoints go by them.
+    """
+    if "keras" not in sys.modules:
+        yield
+        return
+    from keras.src.backend.common import global_state
+
+    before = global_state.get_global_attribute(_NAME_COUNTS)
+    global_state.set_global_attribute(_NAME_COUNTS, collections.defaultdict(int))
+    try:
+        yield
+    finally:
+        global_state.set_global_attribute(_NAME_COUNTS, before)
+
+
+def current_path() -> str:
+    """Returns the path of the layers and optimizers that are now being built: "model/dense"."""
+    from keras.src.backend.common.name_scope import current_path as path
+
+    return path()
+
+
+def in_stateless_scope() -> bool:
+    """Returns whether a `keras.StatelessScope` is open in this thread."""
+    from keras.src.backend.common import stateless_scope
+
+    return stateless_scope.in_stateless_scope()
+
+
+def is_random_state(variable: Any) -> bool:
+    """Returns whether a Keras variable is the state of a `keras.random.SeedGenerator`."""
+    return variable.name == _RANDOM_STATE
+
+
+# Optimizers of Keras 3
+
+
+def clipped_gradients(optimizer: Any, gradients: Sequence[Any]) -> list[Any]:
+    """Returns the gradients of all variables as the optimizer's clipnorm and the like have them."""
+    return optimizer._clip_gradients(gradients)  # noqa: SLF001 - only `apply` does it otherwise
+
+
+def decays_weights_of(optimizer: Any, variable: Any) -> bool:
+    """Returns whether the optimizer's weight decay, if it has any, is for the variable, too."""
+    return optimizer._use_weight_decay(variable)  # noqa: SLF001 - no public name tells
+
+
+# Optimizers of tf_keras.optimizers.legacy
+
+
+def legacy_hyperparameters(optimizer: Any) -> Mapping[str, Any] | None:
+    """Returns an optimizer's hyperparameters without making variables of them.
+
+    None for one that has none of its own, as a LossScaleOptimizer.
+    """
+    return getattr(optimizer, "_hyper", None)
+
+
+def set_legacy_strategy(optimizer: Any, strategy: Any) -> None:
+    """Sets the `tf.distribute.Strategy` that an optimizer, made outside of its scope, will work in."""
+    optimizer._distribution_strategy = strategy  # noqa: SLF001 - else it is that of the constructor
+
+
+# Models, layers and metrics of both
+
+
+def flattened_layers(model: Any) -> list[Any]:
+    """Returns the model with all layers within, each before those that it holds."""
+    return list(model._flatten_layers())  # noqa: SLF001 - `layers` lacks the nested ones
+
+
+def metric_function(metric: Any) -> Callable[..., Any] | None:
+    """Returns the function that a metric takes the mean of; None when it is no such metric."""
+    function = getattr(metric, "_fn", None)
+    return function if callable(function) else None
+
+
+# Models of Keras 3
+
+
+def compile_settings(model: Any) -> dict[str, Any]:
+    """Returns the arguments of the model's `compile`, the objects themselves."""
+    return dict(model._compile_config.config)  # noqa: SLF001 - get_compile_config serializes them
+
+
+def lambda_output_shape(layer: Any) -> Any:
+    """Returns the argument `output_shape` of a `keras.layers.Lambda`."""
+    return layer._output_shape  # noqa: SLF001 - no public name gives it
+
+
+def make_metrics(model: Any, batch: tuple[Any, Any, Any]) -> None:
+    """Has the model's metrics and loss trackers make their variables.
+
+    Args:
+        model: Compiled Keras 3 model.
+        batch: (inputs, targets, sample weights), of which the shapes and dtypes matter.
+    """
+    model._symbolic_build(data_batch=batch)  # noqa: SLF001 - else they wait for `fit`
+
+
+def loss_trackers(model: Any) -> list[Any]:
+    """Returns the means of losses that a Keras 3 model counts among its metrics."""
+    tracker, losses = (getattr(model, name, None) for name in ("_loss_tracker", "_compile_loss"))
+    return [tracker, *(losses.metrics if losses is not None else [])]
+
+
+# Models of tf_keras
+
+
+def is_functional(model: Any) -> bool:
+    """Returns whether a tf_keras model is a graph of layers, functional or sequential."""
+    return model._is_graph_network  # noqa: SLF001 - no public name tells
+
+
+def tf_keras_compile_settings(model: Any) -> dict[str, Any]:
+    """Returns the arguments of the `compile` of a tf_keras model, the objects themselves."""
+    return model._get_compile_args()  # noqa: SLF001 - get_compile_config serializes them
+
+
+def weigh_losses(model: Any, sample_weights: Sequence[Any] | None) -> None:
+    """Compiles the losses and weighted metrics of a graph's tf_keras model with sample weights."""
+    model._compile_weights_loss_and_weighted_metrics(sample_weights)  # noqa: SLF001 - `fit` does it
+
+
+def clone_of(model: Any, inputs: Any, custom_objects: Mapping[str, Any]) -> Any:
+    """Returns an uncompiled copy of a functional tf_keras model in the current graph.
+
+    Args:
+        model: The tf_keras model.
+        inputs: Tensors that it is called with; None makes placeholders.
+        custom_objects: Classes and functions by the name that the model's configuration has.
+    """
+    return importlib.import_module("tf_keras").__internal__.models.clone_and_build_model(
+        model, input_tensors=inputs, custom_objects=dict(custom_objects), compile_clone=False
+    )
+
+
+def turn_classes_back(model: Any) -> None:
+    """Turns the classes of a tf_keras model's layers, and of metrics, into those for eager mode.
+
+    `__new__` of a layer makes its class the one for graphs whenever a graph is current.
+    """
+    tf_keras = importlib.import_module("tf_keras")
+    with tf.__internal__.eager_context.eager_mode():
+        classes: set[Any] = {type(layer) for layer in flattened_layers(model)}
+        for own in classes:
+            own.__new__(own)
+        tf_keras.metrics.Metric.__new__(tf_keras.metrics.Mean)
+
+
+def legacy_optimizer_like(optimizer: Any) -> Any:
+    """Returns an optimizer of `tf_keras.optimizers.legacy` with the settings of the newer one."""
+    internal = importlib.import_module("tf_keras").__internal__
+    return internal.optimizers.convert_to_legacy_optimizer(optimizer)

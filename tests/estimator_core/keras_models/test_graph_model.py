@@ -1,0 +1,155 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+from estimator_core.keras_models.graph_model import Conversion, KeepCheckpoints
+
+tf1 = tf.compat.v1
+
+
+_RANDOM = np.random.RandomState(0)
+
+
+_X = _RANDOM.randn(48, 4).astype(np.float32)
+
+
+_Y = (_X.sum(axis=1, keepdims=True) > 0).astype(np.float32)
+
+
+def _batches(x=_X, y=_Y):
+    return tf.data.Dataset.from_tensor_slices((x, y)).batch(8)
+
+
+def _two_by_two():
+    wide, deep = keras.Input((2,), name="wide"), keras.Input((2,), name="deep")
+    joined = keras.layers.Concatenate()([wide, deep])
+    value = keras.layers.Dense(1, name="value")(joined)
+    kind = keras.layers.Dense(2, "softmax", name="kind")(joined)
+    model = keras.Model([wide, deep], [value, kind])
+    model.compile(
+        "adam",
+        {"value": "mse", "kind": "sparse_categorical_crossentropy"},
+        loss_weights={"value": 0.3, "kind": 2.0},
+        metrics={"value": ["mae"], "kind": ["accuracy"]},
+        weighted_metrics={"value": ["mse"]},
+    )
+    return model
+
+
+_WIDE, _DEEP = _X[:, :2], _X[:, 2:]
+
+
+_TWO_FEATURES = {
+    "by name": {"deep": _DEEP, "wide": _WIDE},
+    "in order": (_WIDE, _DEEP),
+}
+
+
+_TWO_LABELS = {
+    "by name": {"kind": _Y, "value": _X[:, :1]},
+    "in order": (_X[:, :1], _Y),
+}
+
+
+def _signatures(estimator, tmp_path, shapes):
+    """Returns the kind and the outputs of each exported signature, fed with serialized tf.Examples."""
+    spec = {name: tf.io.FixedLenFeature(shape[1:], tf.float32) for name, shape in shapes.items()}
+    receiver_fn = est.export.build_parsing_serving_input_receiver_fn(spec)
+    path = estimator.export_saved_model(str(tmp_path / "export"), receiver_fn).decode()
+    with tf.Graph().as_default(), tf1.Session() as session:
+        signatures = tf1.saved_model.load(session, ["serve"], path).signature_def
+    return {
+        name: (signature.method_name.rpartition("/")[2], sorted(signature.outputs))
+        for name, signature in signatures.items()
+        if name != "__saved_model_init_op"
+    }
+
+
+def _plain():
+    inputs = keras.Input((4,), name="x")
+    model = keras.Model(inputs, keras.layers.Dense(1, name="out")(inputs))
+    model.compile("sgd", "mse")
+    return model
+
+
+_PREDICT, _REGRESS = est.export.PredictOutput, est.export.RegressionOutput
+
+
+# The signatures are those of tf.estimator 2.15, which does not take a "serving_default".
+@pytest.mark.parametrize(
+    ("make", "export_outputs", "signatures"),
+    [
+        (
+            _two_by_two,
+            {"kind": _PREDICT},
+            {"serving_default": ("predict", ["kind", "value"]), "kind": ("predict", ["output"])},
+        ),
+        (_two_by_two, {}, {"serving_default": ("predict", ["kind", "value"])}),
+        (
+            _plain,
+            {"out": _REGRESS},
+            {"serving_default": ("predict", ["out"]), "out": ("regress", ["outputs"])},
+        ),
+        (
+            _plain,
+            {"serving_default": lambda outputs: _REGRESS(outputs["out"])},
+            {"serving_default": ("regress", ["outputs"])},
+        ),
+    ],
+)
+def test_signatures_of_some_outputs(tmp_path, make, export_outputs, signatures):
+    estimator = est.model_to_estimator(
+        make(), model_dir=tmp_path / "model", export_outputs=export_outputs
+    )
+    shapes = {tensor.name: tensor.shape for tensor in make().inputs}
+    assert _signatures(estimator, tmp_path, shapes) == signatures
+
+
+def test_signatures_of_what_is_no_output_are_refused(tmp_path):
+    estimator = est.model_to_estimator(
+        _plain(), model_dir=tmp_path, export_outputs={"out": _PREDICT, "z": _PREDICT}
+    )
+    with pytest.raises(ValueError, match=r"\['out'\]. Received: \['out', 'z'\]"):
+        _signatures(estimator, tmp_path, {"x": [None, 4]})
+
+
+def test_metrics_and_signatures_by_other_names(tmp_path):
+    names = {"value_mae": "error", "kind_accuracy": "hits", "value_mse": "mse"}
+    estimator = est.model_to_estimator(
+        _two_by_two(),
+        model_dir=tmp_path / "model",
+        metric_names_map={**names, "value_mean_squared_error": "mse"},
+        export_outputs={
+            "value": est.export.RegressionOutput,
+            "kind": est.export.PredictOutput,
+        },
+    )
+    assert _signatures(estimator, tmp_path, {"wide": [None, 2], "deep": [None, 2]}) == {
+        "serving_default": ("predict", ["kind", "value"]),
+        "value": ("regress", ["outputs"]),
+        "kind": ("predict", ["output"]),
+    }
+    features, labels = _TWO_FEATURES["by name"], _TWO_LABELS["by name"]
+    results = estimator.evaluate(lambda: _batches(features, labels))
+    assert set(results) == {"error", "hits", "mse", "loss", "global_step"}
+    incomplete = est.model_to_estimator(_two_by_two(), metric_names_map={"value_mae": "error"})
+    with pytest.raises(ValueError, match=r"lacks.*kind_accuracy"):
+        incomplete.evaluate(lambda: _batches(features, labels))
+
+
+def test_an_object_based_saver_keeps_as_many_checkpoints_as_the_config_says():
+    for keep, expected in ((3, 3), (None, 0)):  # None and 0 keep all
+        config = est.RunConfig(keep_checkpoint_max=keep, keep_checkpoint_every_n_hours=7)
+        with tf.Graph().as_default():
+            scaffold = tf1.train.Scaffold(saver=tf1.train.Saver([tf.Variable(1.0)]))
+            KeepCheckpoints(scaffold, config).after_create_session(None, None)
+        saver_def = scaffold.saver.saver_def
+        assert saver_def.max_to_keep == expected
+        assert saver_def.keep_checkpoint_every_n_hours == 7
+
+
+def test_metrics_keep_their_names_without_a_map():
+    assert Conversion().renamed_metrics({"mae": 1}) == {"mae": 1}
+    assert Conversion(metric_names_map={"mae": "error"}).renamed_metrics({"mae": 1}) == {"error": 1}

@@ -1,0 +1,363 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+
+_RANDOM = np.random.RandomState(0)
+
+
+_X = _RANDOM.randn(48, 4).astype(np.float32)
+
+
+_Y = (_X.sum(axis=1, keepdims=True) > 0).astype(np.float32)
+
+
+_WEIGHTS = _RANDOM.uniform(0.1, 2.0, 48).astype(np.float32)
+
+
+class Tower(keras.Model):
+    """A subclassed model with a configuration."""
+
+    def __init__(self, units, **kwargs):
+        super().__init__(**kwargs)
+        self.units = units
+        self.hidden = keras.layers.Dense(units, activation="relu")
+        self.norm = keras.layers.BatchNormalization()
+        self.out = keras.layers.Dense(1)
+
+    def get_config(self):
+        return {**super().get_config(), "units": self.units}
+
+    def call(self, inputs, training=False):
+        return self.out(self.norm(self.hidden(inputs), training=training))
+
+
+def _functional(optimizer="adam", **compile_args):
+    inputs = keras.Input((4,), name="x")
+    hidden = keras.layers.Dense(6, "relu", name="hidden", kernel_regularizer="l2")(inputs)
+    hidden = keras.layers.BatchNormalization(name="norm")(hidden)
+    hidden = keras.layers.Dropout(0.4, seed=7)(hidden)
+    model = keras.Model(inputs, keras.layers.Dense(1, "sigmoid", name="out")(hidden))
+    model.compile(optimizer, "binary_crossentropy", **(compile_args or {"metrics": ["accuracy"]}))
+    return model
+
+
+def _sequential():
+    model = keras.Sequential(
+        [keras.layers.Dense(5, "tanh", name="a"), keras.layers.Dense(1, name="b")]
+    )
+    model.build((None, 4))
+    model.compile(keras.optimizers.SGD(0.1, momentum=0.9, nesterov=True), "mse", metrics=["mae"])
+    return model
+
+
+def _subclassed():
+    model = Tower(3)
+    model(_X[:1])
+    model.compile("adam", "mse", metrics=["mae", keras.metrics.R2Score()])
+    return model
+
+
+def _recurrent():
+    inputs = keras.Input((4,), name="x")
+    sequence = keras.layers.Reshape((2, 2))(inputs)
+    state = keras.layers.LSTM(3, dropout=0.3, recurrent_dropout=0.2, name="lstm")(sequence)
+    model = keras.Model(inputs, keras.layers.Dense(1, name="out")(state))
+    model.compile("rmsprop", "mse", metrics=["mae"])
+    return model
+
+
+def _frozen_inside():
+    inner = keras.Sequential(
+        [
+            keras.Input((4,)),
+            keras.layers.Dense(4, name="inner"),
+            keras.layers.BatchNormalization(name="inner_norm"),
+        ],
+        name="base",
+    )
+    inner.layers[1].trainable = False
+    inner.layers[0].trainable = False
+    inputs = keras.Input((4,), name="x")
+    model = keras.Model(inputs, keras.layers.Dense(1, name="out")(inner(inputs)))
+    model.compile("adam", "mse", metrics=["mae"])
+    return model
+
+
+def _own_functions():
+    """Objects that no configuration could hold: a function, a loss object, a metric object."""
+
+    def own(labels, predictions):
+        return tf.reduce_mean(tf.abs(labels - predictions) ** 1.5, axis=-1)
+
+    inputs = keras.Input((4,), name="x")
+    model = keras.Model(inputs, keras.layers.Dense(1, name="out")(inputs))
+    model.compile("adam", own, metrics=[keras.metrics.MeanAbsoluteError(name="error"), own])
+    return model
+
+
+class Scaled(keras.metrics.Metric):
+    """The sum of predictions by a factor, in several places; its configuration is left out."""
+
+    def __init__(self, factor=2.0, places=2, name="scaled", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self.factor = factor
+        self.total = self.add_weight(shape=(places,), initializer="zeros", name="total")
+
+    def update_state(self, labels, predictions, sample_weight=None):
+        self.total.assign_add(self.factor * keras.ops.ones_like(self.total))
+
+    def result(self):
+        return keras.ops.sum(self.total)
+
+
+def _twice(x):
+    return tf.multiply(x, 2.0)
+
+
+def _lambdas():
+    shift = 3.0
+    inputs = keras.Input((4,), name="x")
+    inner = keras.Sequential([keras.Input((4,)), keras.layers.Lambda(_twice)])(inputs)
+    hidden = keras.layers.Lambda(
+        lambda x: tf.concat([x, x + shift], 1), output_shape=lambda shape: (shape[0], 8)
+    )(inner)
+    model = keras.Model(inputs, keras.layers.Dense(1, name="out")(hidden))
+    model.compile("adam", "mse", metrics=["mae"])
+    return model
+
+
+_MODELS = {
+    "lambdas": _lambdas,
+    "wrapped metrics": lambda: _functional(
+        metrics=[
+            keras.metrics.MeanMetricWrapper(lambda y, p: tf.abs(y - p) * 3.0, name="own"),
+            keras.metrics.MeanMetricWrapper(lambda y, p: tf.abs(y - p), name="other"),
+            Scaled(),
+            keras.metrics.AUC(multi_label=True, num_labels=1),
+        ]
+    ),
+    "functional": _functional,
+    "sequential": _sequential,
+    "subclassed": _subclassed,
+    "recurrent": _recurrent,
+    "frozen inside": _frozen_inside,
+    "own functions": _own_functions,
+    "schedule": lambda: _functional(
+        keras.optimizers.Adam(keras.optimizers.schedules.ExponentialDecay(0.1, 2, 0.5))
+    ),
+    "clipnorm": lambda: _functional(keras.optimizers.SGD(0.5, clipnorm=0.01)),
+    "clipvalue": lambda: _functional(keras.optimizers.SGD(0.5, clipvalue=0.01)),
+    "global clipnorm": lambda: _functional(keras.optimizers.Adam(0.1, global_clipnorm=0.01)),
+    "accumulated": lambda: _functional(keras.optimizers.Adam(0.1, gradient_accumulation_steps=2)),
+    "moving average": lambda: _functional(
+        keras.optimizers.Adam(0.1, use_ema=True, ema_overwrite_frequency=3)
+    ),
+    "loss scale": lambda: _functional(
+        keras.optimizers.LossScaleOptimizer(
+            keras.optimizers.SGD(0.1), initial_scale=4, dynamic_growth_steps=3
+        )
+    ),
+    "weight decay": lambda: _functional(keras.optimizers.SGD(0.1, weight_decay=0.1)),
+    **{
+        name: lambda name=name: _functional(name) for name in ("adafactor", "ftrl", "lion", "nadam")
+    },
+}
+
+
+def _batches(x=_X, y=_Y):
+    return tf.data.Dataset.from_tensor_slices((x, y)).batch(8)
+
+
+def _assert_same_metrics(results, expected):
+    results = {name: value for name, value in results.items() if name != "global_step"}
+    assert results.keys() == expected.keys()
+    for name, value in expected.items():
+        assert results[name] == pytest.approx(value, rel=1e-5, abs=1e-6), name
+
+
+@pytest.mark.parametrize("name", _MODELS)
+def test_training_and_evaluation_are_those_of_keras(tmp_path, name):
+    model = _MODELS[name]()
+    untrained = model.evaluate(_batches(), verbose=0, return_dict=True)
+    estimator = est.model_to_estimator(model, model_dir=tmp_path)
+    before = [variable.numpy() for variable in model.variables]
+    _assert_same_metrics(estimator.evaluate(_batches), untrained)
+    estimator.train(_batches, steps=2)
+    estimator.train(lambda: _batches().skip(2))  # continues from the checkpoint
+    for variable, value in zip(model.variables, before, strict=True):
+        np.testing.assert_array_equal(variable.numpy(), value)
+    results = estimator.evaluate(_batches)
+    rows = list(estimator.predict(_batches))
+    assert len(rows[0]) == 1
+    predictions = [next(iter(row.values())) for row in rows]
+
+    model.fit(_batches(), verbose=0, shuffle=False)
+    fitted = [variable.numpy() for variable in model.variables]
+    _assert_same_metrics(results, model.evaluate(_batches(), verbose=0, return_dict=True))
+    np.testing.assert_allclose(predictions, model.predict(_X, verbose=0), rtol=1e-5, atol=1e-6)
+    assert est.to_keras(estimator) is model
+    for variable, value in zip(model.variables, fitted, strict=True):
+        np.testing.assert_allclose(
+            variable.numpy(), value, err_msg=variable.path, rtol=1e-5, atol=1e-6
+        )
+
+
+def _two_by_two():
+    wide, deep = keras.Input((2,), name="wide"), keras.Input((2,), name="deep")
+    joined = keras.layers.Concatenate()([wide, deep])
+    value = keras.layers.Dense(1, name="value")(joined)
+    kind = keras.layers.Dense(2, "softmax", name="kind")(joined)
+    model = keras.Model([wide, deep], [value, kind])
+    model.compile(
+        "adam",
+        {"value": "mse", "kind": "sparse_categorical_crossentropy"},
+        loss_weights={"value": 0.3, "kind": 2.0},
+        metrics={"value": ["mae"], "kind": ["accuracy"]},
+        weighted_metrics={"value": ["mse"]},
+    )
+    return model
+
+
+_WIDE, _DEEP = _X[:, :2], _X[:, 2:]
+
+
+_TWO_FEATURES = {
+    "by name": {"deep": _DEEP, "wide": _WIDE},
+    "in order": (_WIDE, _DEEP),
+}
+
+
+_TWO_LABELS = {
+    "by name": {"kind": _Y, "value": _X[:, :1]},
+    "in order": (_X[:, :1], _Y),
+}
+
+
+_TWO_WEIGHTS = {
+    "none": None,
+    "one for all": _WEIGHTS,
+    "by name": {"kind": _WEIGHTS, "value": _WEIGHTS[::-1].copy()},
+}
+
+
+@pytest.mark.parametrize("weights", _TWO_WEIGHTS)
+@pytest.mark.parametrize("structure", _TWO_FEATURES)
+def test_two_inputs_and_outputs(tmp_path, structure, weights):
+    model = _two_by_two()
+    features, labels = _TWO_FEATURES[structure], _TWO_LABELS[structure]
+    if weights != "none":
+        features = {"features": features, "sample_weights": _TWO_WEIGHTS[weights]}
+    estimator = est.model_to_estimator(model, model_dir=tmp_path)
+    estimator.train(lambda: _batches(features, labels))
+    results = estimator.evaluate(lambda: _batches(features, labels))
+    predictions = list(estimator.predict(lambda: _batches(_TWO_FEATURES[structure], labels)))
+
+    for_keras = [_TWO_FEATURES["in order"], _TWO_LABELS["in order"]]
+    if weights == "by name":
+        for_keras.append((_TWO_WEIGHTS[weights]["value"], _TWO_WEIGHTS[weights]["kind"]))
+    elif weights != "none":
+        for_keras.append((_WEIGHTS, _WEIGHTS))
+    batches = tf.data.Dataset.from_tensor_slices(tuple(for_keras)).batch(8)
+    model.fit(batches, verbose=0, shuffle=False)
+    expected = model.evaluate(batches, verbose=0, return_dict=True)
+    _assert_same_metrics(
+        results,
+        {name: expected[name] for name in expected if name not in ("value_loss", "kind_loss")},
+    )
+    assert set(predictions[0]) == {"value", "kind"}
+    for name, output in zip(
+        ("value", "kind"), model.predict([_WIDE, _DEEP], verbose=0), strict=True
+    ):
+        np.testing.assert_allclose([p[name] for p in predictions], output, rtol=1e-5, atol=1e-6)
+
+
+def test_a_loss_scale_grows_as_in_keras(tmp_path):
+    scaled = keras.optimizers.LossScaleOptimizer(
+        keras.optimizers.SGD(0.1), initial_scale=4, dynamic_growth_steps=3
+    )
+    estimator = est.model_to_estimator(
+        _functional(scaled), model_dir=tmp_path, checkpoint_format="saver"
+    )
+    estimator.train(_batches, steps=4)
+    names = [name for name in estimator.get_variable_names() if "dynamic_scale" in name]
+    # Doubled after the third step.
+    assert [estimator.get_variable_value(name) for name in names] == [8.0]
+
+
+def test_names_in_checkpoints_are_those_of_the_layers(tmp_path):
+    model = _functional()
+    estimator = est.model_to_estimator(model, model_dir=tmp_path, checkpoint_format="saver")
+    estimator.train(_batches, steps=1)
+    trained = ["hidden/kernel", "hidden/bias", "norm/gamma", "norm/beta", "out/kernel", "out/bias"]
+    slots = [
+        f"adam/{name.replace('/', '_')}_{slot}"
+        for name in trained
+        for slot in ("momentum", "velocity")
+    ]
+    assert set(estimator.get_variable_names()) == {
+        *trained,
+        *slots,
+        "norm/moving_mean",
+        "norm/moving_variance",
+        "seed_generator/seed_generator_state",
+        "adam/iteration",
+        "adam/learning_rate",
+        "global_step",
+    }
+
+
+def test_predictions_go_by_the_names_of_outputs():
+    rows = est.model_to_estimator(_sequential()).predict(_batches)
+    assert list(next(rows)) == ["b"]
+    rows = est.model_to_estimator(_subclassed()).predict(_batches)
+    assert list(next(rows)) == ["output_1"]
+
+
+def test_a_class_of_a_package_named_like_keras_is_not_keras_own(tmp_path):
+    doubled = type("Doubled", (keras.layers.Layer,), {"call": lambda self, x: x * 2.0})
+    doubled.__module__ = "keras_project.layers"
+    model = keras.Sequential([keras.Input((4,)), doubled(), keras.layers.Dense(1, name="out")])
+    model.compile("sgd", "mse")
+    rows = est.model_to_estimator(model, model_dir=tmp_path).predict(_batches)
+    expected = model.predict(_X, verbose=0)
+    np.testing.assert_allclose([row["out"] for row in rows], expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("do", ["train", "evaluate"])
+def test_missing_labels_are_named(tmp_path, do):
+    estimator = est.model_to_estimator(_functional(), model_dir=tmp_path)
+    with pytest.raises(ValueError, match=r"needs labels.*Received: labels=None, loss='binary_"):
+        getattr(estimator, do)(lambda: tf.data.Dataset.from_tensors(_X))
+
+
+class AddsItsLoss(keras.layers.Layer):
+    def call(self, inputs):
+        self.add_loss(keras.ops.mean(inputs**2))
+        return inputs
+
+
+def test_a_model_that_adds_its_losses_needs_no_labels(tmp_path):
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1), AddsItsLoss()])
+    model.compile("sgd")
+    estimator = est.model_to_estimator(model, model_dir=tmp_path)
+    expected = np.mean(model.predict(_X, verbose=0) ** 2)
+    results = estimator.evaluate(lambda: tf.data.Dataset.from_tensors(_X))
+    assert results["loss"] == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "make_layer",
+    [
+        lambda: keras.layers.StringLookup(vocabulary=["a", "b"], output_mode="multi_hot"),
+        lambda: keras.layers.TextVectorization(vocabulary=["a", "b"], output_mode="multi_hot"),
+    ],
+)
+def test_layers_with_lookup_tables_are_refused(make_layer):
+    words = keras.Input((1,), dtype="string", name="words")
+    model = keras.Model(words, keras.layers.Dense(1)(make_layer()(words)))
+    model.compile("sgd", "mse")
+    with pytest.raises(ValueError, match=r"lookup tables, \['(string_lookup|text_vec).*input_fn"):
+        est.model_to_estimator(model)

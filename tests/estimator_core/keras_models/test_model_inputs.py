@@ -1,0 +1,44 @@
+import pytest
+
+from estimator_core.keras_models import model_inputs
+
+
+def test_sample_weights_are_split_off_by_exactly_two_keys():
+    split = model_inputs.split_sample_weights
+    assert split({"features": 1, "sample_weights": 2}) == (1, 2)
+    for features in ({"features": 1}, {"features": 1, "sample_weights": 2, "x": 3}, 4):
+        assert split(features) == (features, None)
+
+
+@pytest.mark.parametrize("given", [{"b": 2, "a": 1, "c": 3}, (1, 2), [1, 2]])
+def test_tensors_come_in_the_order_of_the_names(given):
+    assert model_inputs.in_order_of(["a", "b"], given, "features", {}) == [1, 2]
+
+
+def test_a_single_tensor_and_an_alias():
+    assert model_inputs.in_order_of(["a"], 1, "features", {}) == [1]
+    assert model_inputs.in_order_of(["a"], {"other": 1}, "features", {"other": "a"}) == [1]
+
+
+def test_missing_names_and_other_numbers_of_tensors_are_refused():
+    with pytest.raises(KeyError, match=r"dict of labels lacks \['b'\].*\['a', 'b'\].*\['a', 'z'\]"):
+        model_inputs.in_order_of(["a", "b"], {"z": 0, "a": 1}, "labels", {})
+    with pytest.raises(ValueError, match=r"takes 2 features, \['a', 'b'\].*Received: 1"):
+        model_inputs.in_order_of(["a", "b"], 1, "features", {})
+
+
+def test_outputs_without_names_are_numbered_from_1():
+    named = model_inputs.named_outputs
+    assert named(None, [5, 6]) == {"output_1": 5, "output_2": 6}
+    assert named(["a"], 5) == {"a": 5}
+    assert named(["a"], {"b": 5}) == {"b": 5}
+
+
+def test_only_a_model_without_a_loss_needs_no_labels():
+    class Compiled:
+        loss = None
+
+    model_inputs.check_needs_no_labels(Compiled())
+    Compiled.loss = "mse"
+    with pytest.raises(ValueError, match=r"needs labels.*loss='mse'"):
+        model_inputs.check_needs_no_labels(Compiled())

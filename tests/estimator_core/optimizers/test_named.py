@@ -1,0 +1,92 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from estimator_core.optimizers.minimize import (
+    minimize,
+)
+
+tf1 = tf.compat.v1
+
+
+def train(make_optimizer, steps=3, sparse=False):
+    """Returns a vector's values after each step on a loss with known slope, and the variable names.
+
+    The loss is sum(vector * [1, -2, 0]) or, sparse, the sum of rows 0 and 0 and 1: slopes 2, 1, 0.
+    """
+    with tf.Graph().as_default():
+        shape = [3, 1] if sparse else [3]
+        vector = tf1.get_variable("vector", shape, initializer=tf1.initializers.ones())
+        if sparse:
+            loss = tf.reduce_sum(tf.gather(vector, [0, 0, 1]))
+        else:
+            loss = tf.reduce_sum(vector * [1.0, -2.0, 0.0])
+        with tf.name_scope("training"):  # as heads do
+            train_op = minimize(make_optimizer(), loss)
+        global_step = tf1.train.get_global_step()
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            values = []
+            for _ in range(steps):
+                session.run(train_op)
+                values.append(session.run(vector).ravel())
+            assert session.run(global_step) == steps
+        return np.array(values), [variable.op.name for variable in tf1.global_variables()]
+
+
+# The slope is constant, so Adam's steps are the learning rate, but for epsilon.
+@pytest.mark.parametrize("sparse", [False, True])
+def test_adam_steps_by_the_learning_rate(sparse):
+    values, names = train(lambda: "Adam", sparse=sparse)
+    signs = [1, 1, 0] if sparse else [1, -1, 0]
+    expected = 1 - 0.001 * np.outer([1, 2, 3], signs)
+    np.testing.assert_allclose(values, expected, rtol=1e-6)
+    assert "training/Adam/vector/m" in names
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_adagrad(sparse):
+    values, names = train(lambda: "Adagrad", steps=2, sparse=sparse)
+    slopes = np.array([2, 1, 0] if sparse else [1, -2, 0])
+    # The accumulator starts at 0.1 and gains the squared slope.
+    first = 1 - 0.001 * slopes / np.sqrt(0.1 + slopes**2)
+    second = first - 0.001 * slopes / np.sqrt(0.1 + 2 * slopes**2)
+    np.testing.assert_allclose(values, [first, second], rtol=1e-6)
+    assert names == [
+        "vector",
+        "global_step",
+        "training/Adagrad/learning_rate",
+        "training/Adagrad/decay",
+        "training/Adagrad/vector/accumulator",
+    ]
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_rmsprop(sparse):
+    values, _ = train(lambda: "RMSProp", steps=2, sparse=sparse)
+    slopes = np.array([2, 1, 0] if sparse else [1, -2, 0])
+    # The mean square is 0.1 g^2 after a step, 0.19 g^2 after two.
+    first = 1 - 0.001 * np.sign(slopes) / np.sqrt(0.1)
+    second = first - 0.001 * np.sign(slopes) / np.sqrt(0.19)
+    np.testing.assert_allclose(values, [first, second], rtol=1e-5)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_sgd(sparse):
+    values, _ = train(lambda: "SGD", steps=2, sparse=sparse)
+    slopes = np.array([2, 1, 0] if sparse else [1, -2, 0])
+    np.testing.assert_allclose(values, [1 - 0.01 * slopes, 1 - 0.02 * slopes], rtol=1e-6)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_ftrl(sparse):
+    values, _ = train(lambda: "Ftrl", sparse=sparse)
+    slopes = np.array([2.0, 1.0] if sparse else [1.0, -2.0])
+    # McMahan et al. 2013, algorithm 1, with learning rate 0.001 and squares that start at 0.1.
+    weights, squares, z = np.ones(2), np.full(2, 0.1), np.zeros(2)
+    for step in range(3):
+        sigma = (np.sqrt(squares + slopes**2) - np.sqrt(squares)) / 0.001
+        z += slopes - sigma * weights
+        squares += slopes**2
+        weights = -z * 0.001 / np.sqrt(squares)
+        np.testing.assert_allclose(values[step, :2], weights, rtol=1e-4)
