@@ -103,6 +103,19 @@ def test_regularization_and_weights_reach_the_metrics():
     assert found["average_loss"] == pytest.approx(13.5 / 3.5)
 
 
+def test_regularization_reaches_metrics_that_are_updated_by_themselves():
+    head = SequentialHeadWrapper(est.RegressionHead())
+
+    def update_ops():
+        features = {key: tf.constant(value) for key, value in FEATURES.items()}
+        losses = [tf.constant(10.0), tf.constant(0.5)]
+        metrics = head.metrics(regularization_losses=losses)
+        head.update_metrics(metrics, features, LOGITS, LABELS, "eval", regularization_losses=losses)
+        return {key: metric.as_pair()[1] for key, metric in metrics.items()}
+
+    assert run(update_ops)["regularization_loss"] == pytest.approx(10.5)
+
+
 @pytest.mark.parametrize(
     ("static_head", "labels", "logits", "expected"),
     [
