@@ -8,8 +8,6 @@ import estimator_core as est
 from estimator_core import tpu
 from estimator_core.tpu import user_functions
 
-tf1 = tf.compat.v1
-
 
 def test_input_fn_finds_the_batch_size_in_its_params():
     def input_fn(params, input_context=None, mode=None):
@@ -97,14 +95,3 @@ def test_a_mode_without_batch_size_has_none_in_params():
 def test_model_fn_without_params_is_refused():
     with pytest.raises(ValueError, match=r"model_fn .* does not include params"):
         run_model_fn(lambda features, mode: None)
-
-
-@pytest.mark.parametrize("mode", ["train", "eval"])
-def test_sums_over_replicas_are_taken_out_of_the_graph_of_training(mode):
-    def model_fn(features, mode, params):
-        loss = tf1.tpu.cross_replica_sum(tf.reduce_sum(features["x"])) + 1.0
-        return est.EstimatorSpec(mode, loss=loss, train_op=tf.identity(loss))
-
-    spec, _, _ = run_model_fn(model_fn, mode)
-    source = spec.loss.op.inputs[0].op.type
-    assert source == ("Sum" if mode == "train" else "CrossReplicaSum")
