@@ -172,8 +172,7 @@ def _keras_layer(make_cell: Callable[[], Any], return_sequences: bool) -> Layer:
         with side_effects.collected_side_effects(inputs):  # numbers the names of cells from 0
             cell = make_cell()
             rnn = _rnn_class(cell)(cell, return_sequences=return_sequences)
-            outputs = rnn(inputs, mask=mask, training=training)
-        return outputs
+            return rnn(inputs, mask=mask, training=training)
 
     return layer
 
