@@ -22,9 +22,6 @@ USE_DEFAULT: Any = object()
 """The `cell_type` of who does not name one: "simple_rnn"."""
 
 
-_RANDOM_STATE = "seed_generator_state"  # as Keras 3 names it
-
-
 class SequenceLogits(NamedTuple):
     """What a recurrent network makes of a batch.
 
@@ -172,13 +169,10 @@ def _keras_layer(make_cell: Callable[[], Any], return_sequences: bool) -> Layer:
     """Returns a layer of the Keras that a cell, or list of cells, belongs to."""
 
     def layer(inputs: tf.Tensor, mask: tf.Tensor, training: bool) -> tf.Tensor:
-        before = tf1.global_variables()
         with side_effects.collected_side_effects(inputs):  # numbers the names of cells from 0
             cell = make_cell()
             rnn = _rnn_class(cell)(cell, return_sequences=return_sequences)
-            outputs = rnn(inputs, mask=mask, training=training)
-        _forget_random_states(before)
-        return outputs
+            return rnn(inputs, mask=mask, training=training)
 
     return layer
 
@@ -199,19 +193,3 @@ def _rnn_class(cell: Any) -> Any:
     tf_keras: Any = sys.modules.get("tf_keras")  # who has a cell of it has imported it
     is_tf_keras = tf_keras is not None and isinstance(cells[0], tf_keras.layers.Layer)
     return (tf_keras if is_tf_keras else importlib.import_module("keras")).layers.RNN
-
-
-def _forget_random_states(before: Sequence[Any]) -> None:
-    """Keeps the random states of dropout out of checkpoints: those of tf.estimator have none.
-
-    A Keras 3 cell has one even without dropout. Each start of a program starts with a new state.
-
-    Args:
-        before: The global variables that there were before the cells.
-    """
-    known = {id(variable) for variable in before}
-    in_checkpoints = tf1.get_collection_ref(tf1.GraphKeys.GLOBAL_VARIABLES)
-    for variable in list(in_checkpoints):
-        if id(variable) not in known and _RANDOM_STATE in variable.op.name.split("/"):
-            in_checkpoints[:] = [other for other in in_checkpoints if other is not variable]
-            tf1.add_to_collection(tf1.GraphKeys.LOCAL_VARIABLES, variable)

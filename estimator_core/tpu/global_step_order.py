@@ -56,7 +56,7 @@ def _put_before(first: list[tf.Operation], then: list[tf.Operation]) -> None:
     for late in then:
         early = [operation for operation in first if late not in _with_ancestors([operation])]
         # TensorFlow has no public way to order operations that are there already.
-        late._add_control_inputs(early)
+        late._add_control_inputs(early)  # noqa: SLF001
 
 
 def _with_ancestors(operations: list[tf.Operation]) -> set[tf.Operation]:

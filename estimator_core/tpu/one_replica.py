@@ -28,18 +28,18 @@ def without_cross_replica_sums(graph: tf.Graph) -> Iterator[None]:
     """
     # TensorFlow has no public way to say what a type of operation becomes. All wrappers of
     # operations come through here, in TensorFlow 2.16 to 2.21.
-    create = graph._create_op_internal
+    create = graph._create_op_internal  # noqa: SLF001
 
     def create_on_host(op_type: str, inputs: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
         if op_type == _CROSS_REPLICA_SUM:
             return tf.identity(inputs[0], name=kwargs["name"]).op
         return create(op_type, inputs, *args, **kwargs)
 
-    graph._create_op_internal = create_on_host
+    graph._create_op_internal = create_on_host  # noqa: SLF001
     try:
         yield
     finally:
-        del graph._create_op_internal
+        del graph._create_op_internal  # noqa: SLF001
     for function in graph.as_graph_def().library.function:
         if any(node.op == _CROSS_REPLICA_SUM for node in function.node_def):
             raise ValueError(

@@ -290,3 +290,73 @@ def test_a_model_is_exported_with_the_graphs_of_all_modes(make_estimator, input_
         with tf.Graph().as_default(), tf1.Session() as session:
             meta_graph = tf1.saved_model.load(session, tags, path)
             assert set(meta_graph.signature_def) == names
+
+
+def test_a_checkpoint_of_another_model_leaves_nothing_behind(make_estimator, input_fn, tmp_path):
+    def larger_model_fn(features, labels, mode):
+        weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+        other = tf1.get_variable("other", [], initializer=tf1.zeros_initializer())
+        return est.EstimatorSpec(mode, predictions={"y": (weight + other) * features["x"]})
+
+    trained = make_estimator().train(input_fn, steps=1)
+    estimator = est.Estimator(larger_model_fn, trained.model_dir)
+    with pytest.raises(
+        ValueError, match=r"Couldn't load checkpoint .*-1 into the 'infer' graph.*other"
+    ):
+        estimator.export_saved_model(str(tmp_path / "exports"), _parsing())
+    assert os.listdir(tmp_path / "exports") == []
+
+
+def test_a_model_without_a_default_signature_is_told_so(caplog):
+    with tf.Graph().as_default():
+        x = tf1.placeholder(tf.float32, [None])
+        outputs = {"mine": est.export.PredictOutput(x)}
+        assert set(saved_model.signature_defs(outputs, {"x": x})) == {"mine"}
+        assert "no default signature" in caplog.text
+        caplog.clear()
+        for name in ("serving_default", "eval", "train"):
+            saved_model.signature_defs({name: outputs["mine"]}, {"x": x})
+        assert "no default signature" not in caplog.text
+
+
+def test_nothing_that_can_be_served_is_an_error():
+    with tf.Graph().as_default():
+        x = tf1.placeholder(tf.float32, [None])
+        outputs = {"serving_default": est.export.RegressionOutput(x)}
+        with pytest.raises(ValueError, match=r"No signature can be exported.*single tensor input"):
+            saved_model.signature_defs(outputs, {"x": x})
+
+
+def test_what_an_output_of_ones_own_refuses_is_an_error():
+    class Refusing(est.export.ExportOutput):
+        def as_signature_def(self, receiver_tensors):
+            raise ValueError("not today")
+
+    with tf.Graph().as_default():
+        x = tf1.placeholder(tf.float32, [None])
+        outputs = {"serving_default": est.export.PredictOutput(x), "other": Refusing()}
+        with pytest.raises(ValueError, match="not today"):
+            saved_model.signature_defs(outputs, {"x": x})
+
+
+def test_a_writer_takes_graphs_of_modes_and_publishes_them(tmp_path):
+    """The graph of the first mode brings the variables; the graph is binary by default."""
+    checkpoint = str(tmp_path / "model.ckpt")
+    with tf.Graph().as_default(), tf1.Session() as session:
+        variable = tf1.get_variable("weight", initializer=3.0)
+        session.run(variable.initializer)
+        tf1.train.Saver().save(session, checkpoint, write_meta_graph=False)
+    with saved_model.SavedModelWriter(str(tmp_path / "exports")) as writer:
+        for mode, name in (("infer", "serving_default"), ("eval", "eval")):
+            with tf.Graph().as_default():
+                x = tf1.placeholder(tf.float32, [None])
+                y = tf1.get_variable("weight", []) * x
+                spec = est.EstimatorSpec(mode, predictions={"y": y}, loss=tf.constant(0.0))
+                outputs = {name: est.export.PredictOutput({"y": y})}
+                writer.add(mode, spec, outputs, {"x": x}, None, checkpoint)
+        assert not os.path.exists(writer.path)
+    assert os.listdir(tmp_path / "exports") == [os.path.basename(writer.path)]
+    assert "saved_model.pb" in os.listdir(writer.path)
+    for tag, name in (("serve", "serving_default"), ("eval", "eval")):
+        serve = tf.saved_model.load(writer.path, tags=[tag]).signatures[name]
+        np.testing.assert_array_equal(serve(x=tf.constant([2.0]))["y"], [6])

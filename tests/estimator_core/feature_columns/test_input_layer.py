@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from estimator_core.feature_columns import input_layer, linear_model
+from estimator_core.feature_columns import input_layer
 
 tf1 = tf.compat.v1
 
@@ -89,47 +89,6 @@ def test_shared_embeddings_share_one_trainable_table():
             session.run(tf1.global_variables_initializer())
             table.load(TABLE, session)
             np.testing.assert_array_equal(session.run(output), [[6, 7, 2, 3]])
-
-
-@pytest.mark.parametrize("layer", [input_layer, linear_model])
-def test_shared_embeddings_of_tensorflow_1(layer):
-    with tf.Graph().as_default():
-        ids = [fc.categorical_column_with_identity(name, 4) for name in ("seen", "bought")]
-        columns = tf1.feature_column.shared_embedding_columns(
-            ids, 2, combiner="sum", initializer=tf1.initializers.constant(TABLE)
-        )
-        features = {
-            "seen": tf.constant([1]),
-            "bought": tf.constant([[3, 0]]),
-            "price": tf.constant([9.0]),
-        }
-        output = layer(features, [*columns, PRICE_OF_ONE])
-        (table,) = [v for v in tf1.trainable_variables() if v.op.name.endswith("embedding_weights")]
-        assert table.op.name == f"{layer.__name__}/bought_seen_shared_embedding/embedding_weights"
-        with tf1.Session() as session:
-            session.run(tf1.global_variables_initializer())
-            if layer is input_layer:
-                # Rows 3 and 0; the price; row 1.
-                np.testing.assert_array_equal(session.run(output), [[6, 8, 1, 2, 3]])
-            else:
-                assert [w.shape.as_list() for w in output.weights] == [[2, 1], [1, 1], [2, 1]]
-
-
-def test_shared_embeddings_of_tensorflow_1_from_a_checkpoint(tmp_path):
-    with tf.Graph().as_default(), tf1.Session() as session:
-        variable = tf1.get_variable("table", initializer=TABLE)
-        session.run(variable.initializer)
-        path = tf1.train.Saver().save(session, str(tmp_path / "model"))
-    with tf.Graph().as_default():
-        ids = fc.categorical_column_with_identity("ids", 4)
-        columns = tf1.feature_column.shared_embedding_columns(
-            [ids], 2, ckpt_to_load_from=path, tensor_name_in_ckpt="table", trainable=False
-        )
-        output = input_layer({"ids": tf.constant([2])}, columns)
-        assert not tf1.trainable_variables()
-        with tf1.Session() as session:
-            session.run(tf1.global_variables_initializer())
-            assert session.run(output).tolist() == [[4.0, 5.0]]
 
 
 def test_an_embedding_from_a_checkpoint(tmp_path):

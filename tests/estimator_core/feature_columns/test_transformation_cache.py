@@ -50,22 +50,3 @@ def test_sparse_rank_1_becomes_rank_2():
 def test_no_column():
     with pytest.raises(TypeError, match="feature name or a feature column"):
         FeatureTransformationCache({}).get(3, None)
-
-
-def test_state_manager_knows_what_it_made():
-    column = fc.numeric_column("age")
-    manager = StateManager(trainable=False)
-    with tf.Graph().as_default():
-        made = manager.create_variable(column, "weights", [2])
-        assert manager.get_variable(column, "weights") is made
-        assert made.op.name == "age/weights"
-        assert tf1.trainable_variables() == []
-        with pytest.raises(ValueError, match="already exists"):
-            manager.create_variable(column, "weights", [2])
-        with pytest.raises(ValueError, match="no variable named bias"):
-            manager.get_variable(column, "bias")
-    assert not manager.has_resource(column, "table")
-    manager.add_resource(column, "table", "anything")
-    assert manager.get_resource(column, "table") == "anything"
-    with pytest.raises(ValueError, match="no resource named other"):
-        manager.get_resource(column, "other")

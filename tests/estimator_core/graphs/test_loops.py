@@ -138,3 +138,109 @@ def test_predict_refuses_single_examples_of_different_batch_sizes(tmp_path, eval
 
     with pytest.raises(ValueError, match="'a': 2, 'b': 5"):
         next(est.Estimator(model_fn, tmp_path).predict(eval_input_fn))
+
+
+def batches(count):
+    """Returns an input_fn of so many batches of one example."""
+    return lambda: tf.data.Dataset.from_tensors(({"x": [1.0]}, [0.0])).repeat(count)
+
+
+@pytest.mark.parametrize(
+    ("steps", "in_input", "logged"),
+    [
+        (3, 9, [1, 2, 3]),
+        (19, 30, list(range(1, 20))),
+        (25, 30, [*range(2, 25, 2), 25]),  # every 25 // 10, and the last one
+        (40, 60, list(range(4, 41, 4))),
+        (25, 7, [2, 4, 6]),  # the input ends first
+        (None, 4, []),
+    ],
+)
+def test_evaluation_logs_about_ten_times(make_estimator, caplog, steps, in_input, logged):
+    estimator = make_estimator()
+    with caplog.at_level("INFO", logger="tensorflow"):
+        estimator.evaluate(batches(in_input), steps=steps)
+    lines = [record.getMessage() for record in caplog.records]
+    assert [line for line in lines if line.startswith("Evaluation [")] == [
+        f"Evaluation [{done}/{steps}]" for done in logged
+    ]
+
+
+@pytest.mark.parametrize(("steps", "evaluated"), [(3, 3), (9, 5), (None, 5)])
+def test_evaluation_stops_after_its_steps_or_the_input(make_estimator, steps, evaluated):
+    class Count(est.SessionRunHook):
+        calls = 0
+
+        def after_run(self, run_context, run_values):
+            self.calls += 1
+
+    hook = Count()
+    make_estimator().evaluate(batches(5), steps=steps, hooks=[hook])
+    assert hook.calls == evaluated
+
+
+@pytest.mark.parametrize("every", [2, 3])
+def test_training_without_a_step_is_told(make_estimator, caplog, every):
+    estimator = make_estimator(save_checkpoints_steps=every, log_step_count_steps=every)
+    estimator.train(batches(0))
+    assert "made no steps" in caplog.text
+    assert estimator.get_variable_value("global_step") == 0
+
+
+def predicted(predictions, **arguments):
+    """Returns what is predicted for two batches of x, of 2 and of 1 example."""
+
+    def model_fn(features, labels, mode):
+        return est.EstimatorSpec(mode, predictions=predictions(features["x"]))
+
+    def input_fn():
+        return tf.data.Dataset.from_tensor_slices({"x": [1.0, 2.0, 3.0]}).batch(2)
+
+    return list(est.Estimator(model_fn).predict(input_fn, **arguments))
+
+
+def test_predictions_come_one_by_one():
+    found = predicted(lambda x: {"x": x, "pair": tf.stack([x, -x], axis=1)})
+    assert [set(one) for one in found] == [{"x", "pair"}] * 3
+    assert [float(one["x"]) for one in found] == [1.0, 2.0, 3.0]
+    assert [one["pair"].tolist() for one in found] == [[1, -1], [2, -2], [3, -3]]
+
+
+def test_a_single_tensor_comes_one_by_one_too():
+    assert predicted(lambda x: 2.0 * x) == [2.0, 4.0, 6.0]
+
+
+def test_checkpoints_may_leave_the_graph_out(make_estimator, input_fn, tmp_path):
+    make_estimator(checkpoint_save_graph_def=False).train(input_fn, steps=3)
+    names = [path.name for path in (tmp_path / "model").iterdir()]
+    assert "model.ckpt-3.index" in names
+    assert "graph.pbtxt" not in names
+
+
+def test_hooks_see_a_step_in_the_order_of_tf_estimator(make_estimator, input_fn):
+    """The checkpoint, its listeners, the caller's hooks, and model_fn's own."""
+    calls = []
+
+    class Listener(est.CheckpointSaverListener):
+        def after_save(self, session, global_step_value):
+            calls.append(f"listener {global_step_value}")
+
+    class Hook(est.SessionRunHook):
+        def __init__(self, name):
+            self.name = name
+
+        def after_run(self, run_context, run_values):
+            calls.append(self.name)
+
+    model_fn = make_estimator().model_fn
+
+    def with_hooks(features, labels, mode, config):
+        return model_fn(features, labels, mode, config)._replace(
+            training_hooks=[Hook("training")], training_chief_hooks=[Hook("chief")]
+        )
+
+    config = make_estimator(save_checkpoints_steps=2).config
+    estimator = est.Estimator(with_hooks, config=config)
+    estimator.train(input_fn, steps=3, hooks=[Hook("caller")], saving_listeners=[Listener()])
+    each = ["chief", "caller", "training"]
+    assert calls == ["listener 0", *each, "listener 2", *each, *each, "listener 3"]

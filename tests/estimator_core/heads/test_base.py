@@ -46,6 +46,9 @@ def test_a_head_of_ones_own_trains_and_evaluates():
             session.run(train.train_op)
             assert session.run(bias).item() == pytest.approx(0.01 * 0.9)
             assert session.run(tf1.train.get_global_step()) == 1
+            # Predictions are there for hooks, in all modes.
+            assert session.run(train.predictions["quantile"])[:, 0] == pytest.approx([0.009, 0.009])
+            assert session.run(evaluate.predictions["quantile"]).item() == pytest.approx(3.009)
             session.run([update for _, update in evaluate.eval_metric_ops.values()])
             assert session.run(evaluate.eval_metric_ops["label/mean"][0]) == pytest.approx(1.5)
 

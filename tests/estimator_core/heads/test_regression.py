@@ -92,6 +92,12 @@ def test_export_outputs():
         assert spec.export_outputs["serving_default"] is spec.export_outputs["regression"]
 
 
+def test_a_loss_fn_has_a_loss_for_each_number():
+    head = est.RegressionHead(2, loss_fn=lambda labels, logits: tf.abs(labels - logits))
+    # (1 + 1 + 2 + 2 + 4 + 1) / 6
+    assert run(lambda: head.loss(LABELS, LOGITS)) == pytest.approx(11 / 6)
+
+
 def test_what_can_not_work():
     with pytest.raises(ValueError, match="label_dimension"):
         est.RegressionHead(0)

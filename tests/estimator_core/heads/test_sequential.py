@@ -82,6 +82,40 @@ def test_metrics_leave_out_the_padding():
     }
 
 
+def test_regularization_and_weights_reach_the_metrics():
+    head = SequentialHeadWrapper(est.RegressionHead(weight_column="w"), feature_columns="w")
+    with tf.Graph().as_default():
+        features = {"sequence_length_mask": MASK, "w": [[1.0, 2.0], [0.5, 77.0]]}
+        spec = head.create_estimator_spec(
+            features,
+            "eval",
+            tf.constant(LOGITS),
+            tf.constant(LABELS),
+            regularization_losses=[tf.constant(10.0), tf.constant(0.5)],
+        )
+        with tf1.Session() as session:
+            session.run(tf1.local_variables_initializer())
+            updates = {key: update for key, (_, update) in spec.eval_metric_ops.items()}
+            found = session.run({"loss": spec.loss, **updates})
+    # The weighted squared errors are 1, 8 and 4.5, the weights 3.5 together.
+    assert found["loss"] == pytest.approx(13.5 / 3 + 10.5)
+    assert found["regularization_loss"] == pytest.approx(10.5)
+    assert found["average_loss"] == pytest.approx(13.5 / 3.5)
+
+
+def test_regularization_reaches_metrics_that_are_updated_by_themselves():
+    head = SequentialHeadWrapper(est.RegressionHead())
+
+    def update_ops():
+        features = {key: tf.constant(value) for key, value in FEATURES.items()}
+        losses = [tf.constant(10.0), tf.constant(0.5)]
+        metrics = head.metrics(regularization_losses=losses)
+        head.update_metrics(metrics, features, LOGITS, LABELS, "eval", regularization_losses=losses)
+        return {key: metric.as_pair()[1] for key, metric in metrics.items()}
+
+    assert run(update_ops)["regularization_loss"] == pytest.approx(10.5)
+
+
 @pytest.mark.parametrize(
     ("static_head", "labels", "logits", "expected"),
     [

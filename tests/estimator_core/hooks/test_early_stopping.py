@@ -1,8 +1,13 @@
+import json
+
 import pytest
 import tensorflow as tf
 
+import estimator_core as est
 from estimator_core import summaries
 from estimator_core.hooks import early_stopping
+
+tf1 = tf.compat.v1
 
 
 def _write(estimator, values, metric="accuracy"):
@@ -45,7 +50,12 @@ _CASES = [
     ("stop_if_higher_hook", {"threshold": 0.75}, {10: 0.7, 20: 0.76}, True),
     ("stop_if_higher_hook", {"threshold": 0.75}, {10: 0.7, 20: 0.75}, False),
     ("stop_if_higher_hook", {"threshold": 0.8, "min_steps": 15}, {10: 0.9, 20: 0.7}, False),
+    ("stop_if_higher_hook", {"threshold": 0.8, "min_steps": 19}, {10: 0.9, 20: 0.9}, True),
+    ("stop_if_higher_hook", {"threshold": 0.8, "min_steps": 20}, {10: 0.7, 20: 0.9}, True),
+    ("stop_if_higher_hook", {"threshold": 0.8, "min_steps": 21}, {10: 0.9, 20: 0.9}, False),
     ("stop_if_lower_hook", {"threshold": 0.25}, {10: 0.24}, True),
+    ("stop_if_lower_hook", {"threshold": 0.25, "min_steps": 10}, {10: 0.24}, True),
+    ("stop_if_lower_hook", {"threshold": 0.25, "min_steps": 11}, {10: 0.24}, False),
     ("stop_if_lower_hook", {"threshold": 0.25}, {10: 0.25}, False),
     (
         "stop_if_no_increase_hook",
@@ -56,6 +66,46 @@ _CASES = [
     (
         "stop_if_no_increase_hook",
         {"max_steps_without_increase": 20},
+        {10: 0.5, 20: 0.6, 30: 0.6},
+        False,
+    ),
+    # The best, at 10, is 19 steps before 29 and 20 before 30, whatever lies in between.
+    ("stop_if_no_increase_hook", {"max_steps_without_increase": 20}, {10: 0.5, 29: 0.1}, False),
+    (
+        "stop_if_no_increase_hook",
+        {"max_steps_without_increase": 20},
+        {10: 0.5, 20: 0.1, 25: 0.4, 30: 0.3},
+        True,
+    ),
+    # It stays a reason to stop when better values come after it.
+    (
+        "stop_if_no_increase_hook",
+        {"max_steps_without_increase": 20},
+        {10: 0.5, 30: 0.4, 40: 0.9},
+        True,
+    ),
+    # Evaluations before min_steps are no best values.
+    (
+        "stop_if_no_increase_hook",
+        {"max_steps_without_increase": 20, "min_steps": 10},
+        {10: 0.5, 30: 0.4},
+        True,
+    ),
+    (
+        "stop_if_no_increase_hook",
+        {"max_steps_without_increase": 20, "min_steps": 11},
+        {10: 0.5, 20: 0.3, 30: 0.3},
+        False,
+    ),
+    (
+        "stop_if_no_decrease_hook",
+        {"max_steps_without_decrease": 20, "min_steps": 10},
+        {10: 0.5, 30: 0.6},
+        True,
+    ),
+    (
+        "stop_if_no_decrease_hook",
+        {"max_steps_without_decrease": 20, "min_steps": 11},
         {10: 0.5, 20: 0.6, 30: 0.6},
         False,
     ),
@@ -80,9 +130,160 @@ def test_hooks_read_the_evaluations(make_estimator, input_fn, name, arguments, e
     estimator = make_estimator()
     _write(estimator, evaluations)
     hook = getattr(early_stopping, name)(
-        estimator, "accuracy", **arguments, run_every_secs=None, run_every_steps=1
+        estimator, "accuracy", **arguments, run_every_secs=None, run_every_steps=20
     )
     assert _steps_trained(estimator, input_fn, hook) == (1 if stops else 10)
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"),
+    [
+        ("stop_if_higher_hook", {"threshold": 0.5}),
+        ("stop_if_lower_hook", {"threshold": 0.5}),
+        ("stop_if_no_increase_hook", {"max_steps_without_increase": 5}),
+        ("stop_if_no_decrease_hook", {"max_steps_without_decrease": 5}),
+    ],
+)
+def test_evaluations_without_the_metric_do_not_count(make_estimator, input_fn, name, limit):
+    estimator = make_estimator()
+    _write(estimator, {10: 0.5, 20: 0.5}, metric="auc")
+    hook = getattr(early_stopping, name)(
+        estimator, "accuracy", **limit, run_every_secs=None, run_every_steps=3
+    )
+    assert _steps_trained(estimator, input_fn, hook) == 10
+
+
+class _Run:
+    """Runs a hook on steps of our choice; what it fetches and asks for is kept."""
+
+    def __init__(self, hook):
+        self.stopped = False
+        with tf.Graph().as_default():
+            self._step = tf1.train.create_global_step()
+            hook.begin()
+            self.session = tf1.Session()
+            self.session.run(tf1.global_variables_initializer())
+        hook.after_create_session(self.session, None)
+        self._hook = hook
+
+    def request_stop(self):
+        self.stopped = True
+
+    def after(self, result):
+        self._hook.before_run(self)
+        values = est.SessionRunValues(results=result, options=None, run_metadata=None)
+        self._hook.after_run(self, values)
+        return self.stopped
+
+
+def test_it_is_asked_every_so_many_steps(make_estimator):
+    asked = []
+    hook = early_stopping.make_early_stopping_hook(
+        make_estimator(), lambda: asked.append(step), run_every_secs=None, run_every_steps=3
+    )
+    run = _Run(hook)
+    for step in (4, 5, 6, 7, 8, 11, 12, 13, 14):
+        assert not run.after(step)
+    assert asked == [4, 7, 11, 14]
+
+
+@pytest.mark.parametrize(("settings", "secs"), [({}, 60), ({"run_every_secs": 7}, 7)])
+def test_it_is_asked_every_so_many_seconds(make_estimator, monkeypatch, settings, secs):
+    now = [1000.0]
+    monkeypatch.setattr("time.time", lambda: now[0])
+    asked = []
+    hook = early_stopping.make_early_stopping_hook(
+        make_estimator(), lambda: asked.append(step), **settings
+    )
+    run = _Run(hook)
+    for step, later in enumerate((0, secs - 0.5, 0.5, secs - 0.5, 1.0)):
+        now[0] += later
+        run.after(step)
+    assert asked == [0, 2, 4]
+
+
+@pytest.mark.parametrize(
+    ("name", "limit", "evaluations"),
+    [
+        ("stop_if_higher_hook", {"threshold": 0.5}, {0: 0.6}),
+        ("stop_if_lower_hook", {"threshold": 0.5}, {0: 0.4}),
+        ("stop_if_no_increase_hook", {"max_steps_without_increase": 5}, {0: 0.5, 5: 0.5}),
+        ("stop_if_no_decrease_hook", {"max_steps_without_decrease": 5}, {0: 0.5, 5: 0.5}),
+    ],
+)
+def test_by_default_all_hooks_look_once_a_minute_at_all_evaluations(
+    make_estimator, monkeypatch, name, limit, evaluations
+):
+    now = [1000.0]
+    monkeypatch.setattr("time.time", lambda: now[0])
+    estimator = make_estimator()
+    run = _Run(getattr(early_stopping, name)(estimator, "accuracy", **limit))
+    assert not run.after(1)  # the first look; there is nothing yet
+    _write(estimator, evaluations)
+    now[0] += 59.5
+    assert not run.after(2)
+    now[0] += 0.5
+    assert run.after(3)
+
+
+def test_workers_stop_when_the_chief_has_raised_the_flag(monkeypatch, make_estimator, input_fn):
+    class Chief(est.SessionRunHook):
+        """Raises the flag after three steps, as the process of the chief would."""
+
+        def begin(self):
+            with tf1.variable_scope("signal_early_stopping", reuse=True):
+                flag = tf1.get_variable("STOP", [], tf.bool)
+            self.steps = 0
+            self.raise_flag = flag.assign(True)
+
+        def after_run(self, run_context, run_values):
+            self.steps += 1
+            if self.steps == 3:
+                run_context.session.run(self.raise_flag)
+
+    estimator = make_estimator()
+    cluster = {
+        "cluster": {"chief": ["c:1"], "worker": ["w:1"]},
+        "task": {"type": "worker", "index": 0},
+    }
+    with monkeypatch.context() as in_cluster:
+        in_cluster.setenv("TF_CONFIG", json.dumps(cluster))
+        worker = make_estimator()
+    hook = early_stopping.make_early_stopping_hook(worker, lambda: 1 / 0)  # only the chief asks
+    estimator.train(input_fn, steps=10, hooks=[hook, Chief()])
+    # The flag is seen by the step after the one that raised it.
+    assert estimator.get_variable_value("global_step") == 4
+
+
+def test_the_flag_of_a_stopped_training_is_lowered_for_the_workers_too(
+    make_estimator, input_fn, monkeypatch
+):
+    estimator = make_estimator()
+    cluster = {"chief": ["c:1"], "worker": ["w:1"]}
+    task = {"type": "worker", "index": 0}
+    with monkeypatch.context() as in_cluster:
+        in_cluster.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
+        of_a_worker = early_stopping.make_early_stopping_hook(make_estimator(), bool)
+
+    def chief(answer):
+        return early_stopping.make_early_stopping_hook(
+            estimator, lambda: answer, run_every_secs=None, run_every_steps=3
+        )
+
+    estimator.train(input_fn, steps=10, hooks=[chief(True), of_a_worker])
+    assert estimator.get_variable_value("global_step") == 1
+    estimator.train(input_fn, steps=4, hooks=[chief(False), of_a_worker])
+    assert estimator.get_variable_value("global_step") == 5
+
+
+def test_the_flag_is_no_trainable_variable(make_estimator):
+    hook = early_stopping.make_early_stopping_hook(make_estimator(), bool)
+    with tf.Graph().as_default():
+        tf1.train.create_global_step()
+        hook.begin()
+        assert tf1.trainable_variables() == []
+        names = {variable.op.name for variable in tf1.global_variables()}
+    assert names == {"global_step", "signal_early_stopping/STOP"}
 
 
 def test_another_directory_can_hold_the_evaluations(make_estimator, input_fn, tmp_path):

@@ -116,3 +116,81 @@ def test_logging_at_the_end_alone_is_never_due():
     hook = est.LoggingTensorHook(["x"], at_end=True)
     hook._iter_count = 3
     assert interval_of(hook).steps_until_due(3) is None
+
+
+class SavesSteps(est.CheckpointSaverListener):
+    def __init__(self):
+        self.fired = []
+
+    def after_save(self, session, global_step_value):
+        self.fired.append(int(global_step_value))
+
+
+class CountsSteps(est.StepCounterHook):
+    """Notes the steps at which it would write."""
+
+    def __init__(self, every_n_steps):
+        super().__init__(every_n_steps, output_dir="unused", summary_writer=object())
+        self.fired = []
+
+    def _log_and_record(self, elapsed_steps, elapsed_time, global_step):
+        self.fired.append(int(global_step))
+
+
+class Foreseen(est.SessionRunHook):
+    """Asks before each step when the next one is that another hook is due at."""
+
+    def __init__(self, interval):
+        self._interval = interval
+        self.due = []
+
+    def begin(self):
+        self.step = 0
+
+    def before_run(self, run_context):
+        self.due.append(self.step + self._interval.steps_until_due(self.step))
+
+    def after_run(self, run_context, run_values):
+        self.step += 1
+
+
+def run(hook, steps=11):
+    """Runs a hook in as many steps; returns what was foreseen before each of them."""
+    with tf.Graph().as_default():
+        train_op = tf1.train.create_global_step().assign_add(1)
+        tf.constant(7.0, name="seven")
+        foreseen = Foreseen(interval_of(hook))
+        with tf1.train.MonitoredSession(hooks=[hook, foreseen]) as session:
+            while not session.should_stop() and foreseen.step < steps:
+                session.run(train_op)
+    return foreseen.due
+
+
+def next_of(fired, steps):
+    """For each step the first one after it at which a hook was due."""
+    return [min(step for step in fired if step > before) for before in range(steps)]
+
+
+def test_checkpoints_are_foreseen(tmp_path):
+    listener = SavesSteps()
+    hook = est.CheckpointSaverHook(str(tmp_path), save_steps=4, listeners=[listener])
+    due = run(hook)
+    assert listener.fired == [0, 4, 8, 11]  # the last one at the end
+    assert due == next_of([4, 8, 12], 11)
+
+
+def test_counts_of_steps_are_foreseen():
+    hook = CountsSteps(3)
+    due = run(hook)
+    assert hook.fired == [4, 7, 10]  # the first step starts the clock
+    assert due == next_of([1, 4, 7, 10, 13], 11)
+
+
+def test_lines_of_tensors_are_foreseen():
+    fired = []
+    hook = est.LoggingTensorHook(
+        {"seven": "seven:0"}, every_n_iter=4, formatter=lambda values: fired.append(values) or ""
+    )
+    due = run(hook)
+    assert len(fired) == 3
+    assert due == next_of([1, 5, 9, 13], 11)

@@ -29,6 +29,47 @@ def test_a_worker_waits_for_the_checkpoint(make_estimator, input_fn, tmp_path):
     assert worker.get_variable_value("global_step") < 10
 
 
+@pytest.mark.parametrize(("settings", "secs"), [({}, 30), ({"wait_after_file_check_secs": 7}, 7)])
+def test_only_from_the_step_before_the_last_on_it_looks_and_waits(
+    monkeypatch, make_estimator, input_fn, settings, secs
+):
+    chief = make_estimator()
+    waited = []
+    monkeypatch.setattr(
+        stop_at_checkpoint_step.StopAtCheckpointStepHook.__init__,
+        "__defaults__",
+        (30, waited.append),
+    )
+    cluster = {"chief": ["c:1"], "worker": ["w:1"]}
+    task = {"type": "worker", "index": 0}
+    with monkeypatch.context() as in_cluster:
+        in_cluster.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
+        worker = make_estimator()
+    hook = est.experimental.make_stop_at_checkpoint_step_hook(worker, 4, **settings)
+    stops = []
+
+    class Context:
+        def request_stop(self):
+            stops.append(True)
+
+    def after(step):
+        values = est.SessionRunValues(results=step, options=None, run_metadata=None)
+        hook.after_run(Context(), values)
+
+    after(2)  # of the step from 2 to 3
+    assert waited == []
+    after(3)
+    assert waited == [secs]
+    chief.train(input_fn, max_steps=3)
+    after(4)
+    assert (waited, stops) == ([secs, secs], [])
+    chief.train(input_fn, max_steps=4)
+    after(2)
+    assert stops == []
+    after(3)
+    assert (waited, stops) == ([secs, secs], [True])
+
+
 def test_workers_get_the_waiting_hook(monkeypatch, make_estimator):
     cluster = {"chief": ["c:1"], "worker": ["w:1"]}
     task = {"type": "worker", "index": 0}
@@ -37,6 +78,8 @@ def test_workers_get_the_waiting_hook(monkeypatch, make_estimator):
     assert isinstance(hook, stop_at_checkpoint_step.StopAtCheckpointStepHook)
 
 
-def test_the_last_step_has_to_be_given():
+def test_the_last_step_and_the_directory_have_to_be_given():
     with pytest.raises(ValueError, match="last_step=None"):
         stop_at_checkpoint_step.StopAtCheckpointStepHook("model", None)
+    with pytest.raises(ValueError, match="model_dir=None"):
+        stop_at_checkpoint_step.StopAtCheckpointStepHook(None, 4)

@@ -1,9 +1,11 @@
 import logging
+import re
 
 import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from estimator_core.hooks.training_progress import ProgressHook
 
 tf1 = tf.compat.v1
 
@@ -29,12 +31,45 @@ def test_a_nan_loss_names_its_tensor_and_step_and_loses_nothing(tmp_path):
 
 
 def test_loss_and_step_before_the_update_are_logged_at_intervals(tmp_path, caplog):
-    config = est.RunConfig(model_dir=str(tmp_path), log_step_count_steps=2)
+    config = est.RunConfig(model_dir=str(tmp_path), log_step_count_steps=3)
     with caplog.at_level(logging.INFO, logger="tensorflow"):
-        est.Estimator(model_fn, config=config).train(input_fn(1.0, 2.0, 1.0, 2.0, 1.0))
+        est.Estimator(model_fn, config=config).train(input_fn(1.0, 2.0, 3.0, 1.0, 2.0))
     lines = [record.getMessage() for record in caplog.records]
-    lines = [line.split(" (")[0] for line in lines if line.startswith("loss = ")]
-    assert lines == ["loss = 0.0, step = 0", "loss = 0.0, step = 2", "loss = 0.0, step = 4"]
+    first, second = [line for line in lines if line.startswith("loss = ")]
+    assert first == "loss = 0.0, step = 0"  # log(1); no time has passed yet
+    assert re.fullmatch(r"loss = 0.0, step = 3 \([0-9.]+ sec\)", second)
+
+
+@pytest.mark.parametrize("every_n_iter", [None, 0])
+def test_no_interval_logs_nothing(every_n_iter, caplog):
+    with tf.Graph().as_default(), caplog.at_level(logging.INFO, logger="tensorflow"):
+        train_op = tf1.train.create_global_step().assign_add(1)
+        hook = ProgressHook(tf.constant(1.0), every_n_iter)
+        assert hook.last_step is None
+        with tf1.train.MonitoredSession(hooks=[hook]) as session:
+            session.run(train_op)
+            session.run(train_op)
+    assert hook.last_step == 2
+    assert "loss" not in caplog.text
+
+
+def test_the_time_is_that_since_the_last_line(monkeypatch, caplog):
+    now = [50.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    with tf.Graph().as_default(), caplog.at_level(logging.INFO, logger="tensorflow"):
+        train_op = tf1.train.create_global_step().assign_add(1)
+        hook = ProgressHook(tf.constant(1.0), 2)
+        for _ in range(2):  # a second session starts anew
+            with tf1.train.MonitoredSession(hooks=[hook]) as session:
+                for secs in (1.0, 2.0, 3.0, 4.0, 5.0):
+                    now[0] += secs
+                    session.run(train_op)
+    lines = [record.getMessage() for record in caplog.records]
+    assert [line for line in lines if line.startswith("loss")] == [
+        "loss = 1.0, step = 0",
+        "loss = 1.0, step = 2 (5.000 sec)",
+        "loss = 1.0, step = 4 (9.000 sec)",
+    ] * 2
 
 
 def test_input_that_ends_before_max_steps_is_said(tmp_path, caplog):
@@ -58,6 +93,12 @@ def test_an_error_of_the_graph_says_at_which_step(tmp_path, caplog):
     with pytest.raises(tf.errors.InvalidArgumentError, match="inverse_of_x"):
         estimator.train(input_fn(1.0, 2.0, 0.0))
     assert "Training failed in the step after global step 2." in caplog.text
+    # The checkpoint is the one from before the first step; a training that goes on counts on.
+    estimator = est.Estimator(model_fn, str(tmp_path / "other")).train(input_fn(1.0, 2.0, 3.0))
+    estimator = est.Estimator(failing_model_fn, str(tmp_path / "other"))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="inverse_of_x"):
+        estimator.train(input_fn(1.0, 0.0))
+    assert "Training failed in the step after global step 4." in caplog.text
 
 
 def test_an_error_of_evaluation_says_in_which_batch(tmp_path, caplog):

@@ -1,0 +1,150 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+
+tf1 = tf.compat.v1
+export = est.export
+
+
+def test_dicts_stay_as_they_are():
+    sparse = tf.sparse.from_dense([[1]])
+    ragged = tf.ragged.constant([[1], []])
+    x = tf.constant([1.0])
+    receiver = export.ServingInputReceiver({"x": x, "s": sparse, 3: ragged}, {"in": x})
+    assert receiver.features == {"x": x, "s": sparse, 3: ragged}
+    assert receiver.receiver_tensors == {"in": x}
+    assert receiver.receiver_tensors_alternatives is None
+
+
+def test_single_tensors_get_names():
+    x, y = tf.constant([1.0]), tf.constant([2.0])
+    receiver = export.ServingInputReceiver(x, y, {"other": y, "both": {"a": x, "b": y}})
+    assert receiver.features == {"feature": x}
+    assert receiver.receiver_tensors == {"input": y}
+    assert receiver.receiver_tensors_alternatives == {
+        "other": {"input": y},
+        "both": {"a": x, "b": y},
+    }
+
+
+def test_a_bare_tensor_stays_bare():
+    x, y = tf.constant([1.0]), tf.constant([2.0])
+    receiver = export.TensorServingInputReceiver(x, y, {"other": x})
+    assert receiver.features is x
+    assert receiver.receiver_tensors == {"input": y}
+    assert receiver.receiver_tensors_alternatives == {"other": {"input": x}}
+
+
+def test_labels_are_kept_as_they_are():
+    x, y = tf.constant([1.0]), tf.constant([2.0])
+    receiver = export.EvalInputReceiver(x, y, y)
+    assert receiver == ({"feature": x}, {"input": y}, y)
+    labels = {"a": x, "b": y}
+    assert export.EvalInputReceiver({"x": x}, {"in": y}, labels).labels is labels
+
+
+X = tf.constant([1.0])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: export.ServingInputReceiver(None, X), "one of them is None"),
+        (lambda: export.ServingInputReceiver(X, None), "one of them is None"),
+        (lambda: export.ServingInputReceiver({("a", "b"): X}, X), "feature keys must be strings"),
+        (lambda: export.ServingInputReceiver({"x": [1.0]}, X), "feature 'x' must be a Tensor"),
+        (lambda: export.ServingInputReceiver(X, {"in": 1}), "receiver_tensors 'in' must be"),
+        (lambda: export.ServingInputReceiver(X, X, [X]), "alternatives must be a dict"),
+        (lambda: export.ServingInputReceiver(X, X, {"a": 1}), "alternatives 'input' must be a"),
+        (lambda: export.TensorServingInputReceiver(None, X), "features=None"),
+        (lambda: export.TensorServingInputReceiver({"x": X}, X), "use ServingInputReceiver"),
+        (lambda: export.TensorServingInputReceiver([1.0], X), "must be a Tensor"),
+        (lambda: export.TensorServingInputReceiver(X, None), "one of them is None"),
+        (lambda: export.EvalInputReceiver(None, X, X), "one is None"),
+        (lambda: export.EvalInputReceiver(X, None, X), "one is None"),
+        (lambda: export.EvalInputReceiver(X, X, None), "one is None"),
+        (lambda: export.EvalInputReceiver(X, X, [1.0]), "label 'label' must be a Tensor"),
+        (lambda: export.EvalInputReceiver(X, X, {"y": 1.0}), "label 'y' must be a Tensor"),
+    ],
+)
+def test_what_can_not_be_received(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+SPEC = {"x": tf.io.FixedLenFeature([2], tf.float32), "words": tf.io.VarLenFeature(tf.string)}
+
+
+def example(x, words):
+    features = tf.train.Features(
+        feature={
+            "x": tf.train.Feature(float_list=tf.train.FloatList(value=x)),
+            "words": tf.train.Feature(bytes_list=tf.train.BytesList(value=words)),
+        }
+    )
+    return tf.train.Example(features=features).SerializeToString()
+
+
+@pytest.mark.parametrize(("settings", "size"), [({}, None), ({"default_batch_size": 3}, 3)])
+def test_examples_are_parsed(settings, size):
+    with tf.Graph().as_default(), tf1.Session() as session:
+        receiver = export.build_parsing_serving_input_receiver_fn(SPEC, **settings)()
+        assert list(receiver.receiver_tensors) == ["examples"]
+        examples = receiver.receiver_tensors["examples"]
+        assert (examples.dtype, examples.shape.as_list()) == (tf.string, [size])
+        assert examples.op.name == "input_example_tensor"
+        assert receiver.features["x"].shape.as_list() == [size, 2]
+        fed = [example([1.0, 2.0], [b"a", b"b"]), example([3.0, 4.0], []), example([5.0, 6.0], [])]
+        found = session.run(receiver.features, {examples: fed})
+        assert found["x"].tolist() == [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+        assert found["words"].values.tolist() == [b"a", b"b"]
+
+
+@pytest.mark.parametrize(("settings", "size"), [({}, None), ({"default_batch_size": 3}, 3)])
+def test_raw_tensors_have_placeholders_of_their_shape(settings, size):
+    features = {
+        "tensor": tf.zeros([7, 2]),
+        "spec": tf.TensorSpec([None, 4], tf.int64),
+        "array": np.zeros([5], np.float64),
+        "words": ["a", "b"],
+    }
+    receiver_fn = export.build_raw_serving_input_receiver_fn(features, **settings)
+    with tf.Graph().as_default() as graph:
+        receiver = receiver_fn()
+        assert receiver.features == receiver.receiver_tensors
+        found = {name: (t.dtype, t.shape.as_list()) for name, t in receiver.features.items()}
+        assert {t.op.type for t in receiver.features.values()} == {"Placeholder"}
+        assert {op.name for op in graph.get_operations()} == set(features)
+    assert found == {
+        "tensor": (tf.float32, [size, 2]),
+        "spec": (tf.int64, [size, 4]),
+        "array": (tf.float64, [size]),
+        "words": (tf.string, [size]),
+    }
+
+
+@pytest.mark.parametrize("shape", [[], None])
+def test_raw_tensors_need_a_batch_dimension(shape):
+    with pytest.raises(ValueError, match="'x' needs a batch dimension"):
+        export.build_raw_serving_input_receiver_fn({"x": tf.TensorSpec(shape)})
+
+
+@pytest.mark.parametrize(
+    ("feature", "op"),
+    [
+        ("fare", "fare"),
+        ("a/b-c.d_1", "a/b-c.d_1"),
+        ("pick up (km)", "pick_up__km_"),
+        ("größe", "gr__e"),
+        ("_hidden", "input__hidden"),
+        ("", "input_"),
+        ("7th", "7th"),
+        ("²", "input__"),
+    ],
+)
+def test_placeholders_are_named_as_the_features_are(feature, op):
+    with tf.Graph().as_default():
+        receiver = export.build_raw_serving_input_receiver_fn({feature: tf.TensorSpec([None])})()
+        assert receiver.features[feature].op.name == op

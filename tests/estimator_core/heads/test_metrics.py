@@ -1,0 +1,131 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from sklearn.metrics import roc_auc_score
+
+from estimator_core.heads import metrics
+
+tf1 = tf.compat.v1
+
+
+def measured(metric, *batches):
+    """Returns a metric's value after batches of (*values, weights)."""
+    with tf.Graph().as_default():
+        updates = iter(zip(*batches, strict=True))
+        *values, weights = (
+            tf1.placeholder(np.asarray(column[0]).dtype, name=f"value_{i}")
+            if column[0] is not None
+            else None
+            for i, column in enumerate(updates)
+        )
+        update = metric.update_state(*values, sample_weight=weights)
+        fed = [*values, *([] if weights is None else [weights])]
+        with tf1.Session() as session:
+            session.run(tf1.local_variables_initializer())
+            for batch in batches:
+                session.run(update, dict(zip(fed, batch, strict=False)))
+            assert session.run(metric.as_pair()[0]) == session.run(metric.result())
+            return session.run(metric.result())
+
+
+def test_a_metric_has_no_value_before_the_first_batch():
+    metric = metrics.mean("m")
+    with pytest.raises(ValueError, match="call update_state"):
+        metric.result()
+    with pytest.raises(ValueError, match="call update_state"):
+        metric.as_pair()
+
+
+def test_the_update_is_what_is_returned():
+    with tf.Graph().as_default():
+        metric = metrics.mean("m")
+        update = metric.update_state(tf.constant([1, 2]))
+        assert update is metric.as_pair()[1]
+        assert metric.result() is metric.as_pair()[0]
+
+
+def test_mean():
+    assert measured(metrics.mean("m"), ([1, 2], None), ([6], None)) == 3.0
+    # (1 * 3 + 5 * 1 + 7 * 0) / 4
+    assert measured(metrics.mean("m"), ([1.0, 5.0], [3.0, 1.0]), ([7.0], [0.0])) == 2.0
+
+
+def test_accuracy():
+    labels, classes = [1, 0, 2], np.array([1, 0, 0], np.int64)
+    assert measured(metrics.accuracy("a"), (labels, classes, None)) == pytest.approx(2 / 3)
+    weighted = measured(metrics.accuracy("a"), (labels, classes, [1.0, 2.0, 5.0]))
+    assert weighted == pytest.approx(3 / 8)
+
+
+def test_labels_that_are_fractions_equal_no_class():
+    labels = np.array([1.0, 0.4], np.float32)
+    assert measured(metrics.accuracy("a"), (labels, np.array([1.0, 0.0], np.float32), None)) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("labels", "weights", "expected"),
+    [([1, 0, 0, 0], None, 0.75), ([1, 1, 0], None, 2 / 3), ([1, 0], [1.0, 3.0], 0.75)],
+)
+def test_accuracy_baseline_is_that_of_the_more_frequent_class(labels, weights, expected):
+    assert measured(metrics.accuracy_baseline("b"), (labels, weights)) == pytest.approx(expected)
+
+
+def test_precision_and_recall():
+    labels, classes, weights = [1, 1, 1, 0], [1, 0, 0, 1], [2.0, 1.0, 1.0, 4.0]
+    # One true positive; two are predicted, three are there. Weighted: 2 of 6, 2 of 4.
+    assert measured(metrics.precision("p"), (labels, classes, None)) == 1 / 2
+    assert measured(metrics.precision("p"), (labels, classes, weights)) == pytest.approx(1 / 3)
+    assert measured(metrics.recall("r"), (labels, classes, None)) == pytest.approx(1 / 3)
+    assert measured(metrics.recall("r"), (labels, classes, weights)) == 1 / 2
+
+
+@pytest.fixture
+def scored():
+    """Labels, noisy scores in (0, 1) and weights of 500 examples."""
+    random = np.random.default_rng(5)
+    labels = random.integers(0, 2, 500)
+    scores = 1 / (1 + np.exp(-random.normal(labels - 0.5, 1.0)))
+    return labels, scores.astype(np.float32), random.uniform(0.5, 2.0, 500).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "curve", "summation"),
+    [
+        ({}, "ROC", "interpolation"),  # the trapezoidal rule, as Keras calls it for ROC
+        ({"curve": "PR"}, "PR", "interpolation"),  # careful interpolation, for PR
+    ],
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_auc_is_that_of_keras_over_200_thresholds(scored, arguments, curve, summation, weighted):
+    labels, scores, weights = scored
+    weights = weights if weighted else None
+    keras_auc = keras.metrics.AUC(num_thresholds=200, curve=curve, summation_method=summation)
+    keras_auc.update_state(labels, scores, weights)
+    found = measured(metrics.auc("auc", **arguments), (labels, scores, weights))
+    assert found == pytest.approx(keras_auc.result(), rel=1e-6)
+    if curve == "ROC":
+        assert found == pytest.approx(
+            roc_auc_score(labels, scores, sample_weight=weights), abs=1e-3
+        )
+
+
+def test_the_areas_of_pr_differ_by_their_rule(scored):
+    labels, scores, _ = scored
+    trapezoidal = metrics.auc("auc", "PR", "trapezoidal")
+    careful = metrics.auc("auc", "PR", "careful_interpolation")
+    found = [measured(metric, (labels, scores, None)) for metric in (trapezoidal, careful)]
+    assert found[0] == pytest.approx(found[1], abs=1e-2)
+    assert found[0] != pytest.approx(found[1], abs=1e-6)
+
+
+def test_the_variables_of_a_metric_have_its_name():
+    with tf.Graph().as_default():
+        for name in ("mean", "accuracy", "accuracy_baseline", "precision", "recall", "auc"):
+            metric = getattr(metrics, name)(f"my_{name}")
+            values = [tf.constant([1.0])] * (1 if name in ("mean", "accuracy_baseline") else 2)
+            metric.update_state(*values)
+        scopes = {variable.op.name.split("/")[0] for variable in tf1.local_variables()}
+    assert scopes == {
+        "my_mean", "my_accuracy", "my_accuracy_baseline", "my_precision", "my_recall", "my_auc",
+    }  # fmt: skip

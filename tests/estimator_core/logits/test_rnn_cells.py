@@ -1,0 +1,118 @@
+"""Steps of the cells by hand: one unit, so that each gate is a number."""
+
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from estimator_core.logits.rnn_cells import CELLS, unroll
+
+tf1 = tf.compat.v1
+
+
+def sigmoid(x):
+    return 1 / (1 + math.exp(-x))
+
+
+def run(name, weights, inputs, mask, return_sequences=True, units=1):
+    """Returns the outputs of a cell with these weights."""
+    with tf.Graph().as_default():
+        cell = CELLS[name](np.shape(inputs)[-1], units)
+        outputs = unroll(cell, tf.constant(inputs), tf.constant(mask), return_sequences)
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            for variable in tf1.trainable_variables():
+                variable.load(np.float32(weights[variable.op.name]), session)
+            return session.run(outputs)
+
+
+ONE_SEQUENCE = {"inputs": [[[1.0], [2.0]]], "mask": [[True, True]]}
+
+
+def test_simple_rnn():
+    weights = {"kernel": [[0.5]], "recurrent_kernel": [[2.0]], "bias": [0.1]}
+    first = math.tanh(0.5 * 1 + 0.1)
+    second = math.tanh(0.5 * 2 + 2 * first + 0.1)
+    found = run("simple_rnn", weights, **ONE_SEQUENCE)
+    assert found[0, :, 0] == pytest.approx([first, second], rel=1e-5)
+
+
+def test_lstm():
+    """The columns are the input gate, the forget gate, the candidate, the output gate."""
+    weights = {
+        "kernel": [[0.1, 0.2, 0.3, 0.4]],
+        "recurrent_kernel": [[1.0, -1.0, 0.5, 2.0]],
+        "bias": [0.01, 0.02, 0.03, 0.04],
+    }
+    output = memory = 0.0
+    expected = []
+    for x in (1.0, 2.0):
+        write = sigmoid(0.1 * x + 1.0 * output + 0.01)
+        forget = sigmoid(0.2 * x - 1.0 * output + 0.02)
+        candidate = math.tanh(0.3 * x + 0.5 * output + 0.03)
+        read = sigmoid(0.4 * x + 2.0 * output + 0.04)
+        memory = forget * memory + write * candidate
+        output = read * math.tanh(memory)
+        expected.append(output)
+    assert run("lstm", weights, **ONE_SEQUENCE)[0, :, 0] == pytest.approx(expected, rel=1e-5)
+
+
+def test_gru():
+    """The columns are the update gate, the reset gate, the candidate; the bias has two rows."""
+    weights = {
+        "kernel": [[0.1, 0.2, 0.3]],
+        "recurrent_kernel": [[1.0, -1.0, 0.5]],
+        "bias": [[0.01, 0.02, 0.03], [0.4, 0.5, 0.6]],
+    }
+    output = 0.0
+    expected = []
+    for x in (1.0, 2.0):
+        keep = sigmoid(0.1 * x + 0.01 + 1.0 * output + 0.4)
+        reset = sigmoid(0.2 * x + 0.02 - 1.0 * output + 0.5)
+        candidate = math.tanh(0.3 * x + 0.03 + reset * (0.5 * output + 0.6))
+        output = keep * output + (1 - keep) * candidate
+        expected.append(output)
+    assert run("gru", weights, **ONE_SEQUENCE)[0, :, 0] == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("return_sequences", [True, False])
+def test_steps_that_the_mask_leaves_out_change_nothing(return_sequences):
+    weights = {"kernel": [[0.5]], "recurrent_kernel": [[2.0]], "bias": [0.1]}
+    first, later = math.tanh(0.5 * 1 + 0.1), math.tanh(0.5 * 4 + 0.1)
+    last = math.tanh(0.5 * 3 + 2 * first + 0.1)
+    found = run(
+        "simple_rnn",
+        weights,
+        [[[1.0], [9.0], [3.0]], [[9.0], [4.0], [9.0]], [[9.0], [9.0], [9.0]]],
+        [[True, False, True], [False, True, False], [False, False, False]],
+        return_sequences,
+    )
+    expected = np.array([[first, first, last], [0.0, later, later], [0.0, 0.0, 0.0]])
+    expected = expected[..., np.newaxis] if return_sequences else expected[:, -1:]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "gates", "bias"),
+    [("simple_rnn", 1, [0.0] * 3), ("lstm", 4, [0.0] * 3 + [1.0] * 3 + [0.0] * 6),
+     ("gru", 3, [[0.0] * 9] * 2)],
+)  # fmt: skip
+def test_variables(name, gates, bias):
+    with tf.Graph().as_default():
+        assert CELLS[name].name == name
+        assert CELLS[name](2, 3).num_gates == gates
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            values = session.run({v.op.name: v for v in tf1.trainable_variables()})
+    assert {key: value.shape for key, value in values.items() if key != "bias"} == {
+        "kernel": (2, 3 * gates),
+        "recurrent_kernel": (3, 3 * gates),
+    }
+    assert values["bias"].tolist() == bias
+    # Orthogonal: the rows are of length one and at right angles to each other.
+    recurrent = values["recurrent_kernel"]
+    np.testing.assert_allclose(recurrent @ recurrent.T, np.eye(3), atol=1e-5)
+    # Glorot uniform: between -limit and limit, the root of 6 / (rows + columns).
+    limit = math.sqrt(6 / (2 + 3 * gates))
+    assert 0 < np.abs(values["kernel"]).max() <= limit

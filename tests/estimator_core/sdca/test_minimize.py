@@ -1,0 +1,75 @@
+"""One step by hand: a single example of least squares, whose dual has a maximum in closed form."""
+
+import pytest
+import tensorflow as tf
+
+from estimator_core.experimental import LinearSDCA
+from estimator_core.sdca.example_state import ExampleStates
+from estimator_core.sdca.examples import DenseFeature, Examples
+from estimator_core.sdca.minimize import minimize
+
+tf1 = tf.compat.v1
+
+
+@pytest.fixture
+def step():
+    """Returns a function that makes steps on x = 2 with label 3, from weight 0, and what is there then."""
+
+    def run(steps=1, **settings):
+        with tf.Graph().as_default(), tf1.Session() as session:
+            tf1.train.create_global_step()
+            weight = tf1.get_variable("weight", [1, 1], initializer=tf1.zeros_initializer())
+            examples = Examples(
+                tf.constant(["only"]),
+                tf.constant([3.0]),
+                tf.constant([1.0]),
+                [],
+                [DenseFeature(tf.constant([[2.0]]), weight)],
+            )
+            loss = tf.reduce_sum(tf.square(2.0 * weight - 3.0)) / 2.0
+            states = ExampleStates(1)
+            sdca = LinearSDCA("id", **settings)
+            train_op = minimize(sdca, "squared_loss", examples, states, loss, "linear")
+            summaries = {
+                tensor.op.name: tensor for tensor in tf1.get_collection(tf1.GraphKeys.SUMMARIES)
+            }
+            session.run(tf1.global_variables_initializer())
+            for _ in range(steps):
+                session.run(train_op)
+            tags = {}
+            for serialized in session.run(list(summaries.values())):
+                for value in tf1.Summary.FromString(serialized).value:
+                    tags[value.tag] = value.simple_value
+            variables = session.run({v.op.name: v for v in tf1.global_variables()})
+            trainable = [v.op.name for v in tf1.trainable_variables()]
+            return variables, tags, trainable
+
+    return run
+
+
+@pytest.mark.parametrize("l2", [1.0, 4.0])
+def test_one_example_is_solved_in_one_step(step, l2):
+    """The least of (2 w - 3)^2 / 2 + l2 w^2 / 2 is where 2 (2 w - 3) + l2 w = 0: w = 6 / (4 + l2)."""
+    variables, tags, trainable = step(symmetric_l2_regularization=l2)
+    assert variables["weight"].item() == pytest.approx(6 / (4 + l2), rel=1e-5)
+    assert variables["weight_unshrunk"].item() == pytest.approx(6 / (4 + l2), rel=1e-5)
+    assert variables["global_step"] == 1
+    assert trainable == ["weight"]
+    assert set(tags) == {"linear/approximate_duality_gap", "linear/examples_seen"}
+    assert tags["linear/examples_seen"] == 1.0
+
+
+def test_l1_shrinks_what_the_ascent_works_on(step):
+    """Where w > 0: 2 (2 w - 3) + l2 w + l1 = 0, with l1 = 1 and l2 = 2: w = 5 / 6."""
+    variables, _, _ = step(
+        steps=30, symmetric_l1_regularization=1.0, symmetric_l2_regularization=2.0
+    )
+    assert variables["weight"].item() == pytest.approx(5 / 6, rel=1e-4)
+    # The threshold is l1 / l2.
+    assert variables["weight_unshrunk"].item() == pytest.approx(5 / 6 + 0.5, rel=1e-4)
+    assert variables["global_step"] == 30
+
+
+def test_l1_can_leave_nothing(step):
+    variables, _, _ = step(steps=3, symmetric_l1_regularization=7.0)
+    assert variables["weight"].item() == 0.0  # the slope at 0 is -6

@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+from estimator_core.experimental import LinearSDCA
+from estimator_core.sdca import model_fn as sdca_model_fn
+
+tf1 = tf.compat.v1
+
+fc = tf.feature_column
+SDCA = LinearSDCA("id", symmetric_l2_regularization=2.0)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        est.BinaryClassHead(),
+        est.LogisticRegressionHead(),
+        est.PoissonRegressionHead(),
+        est.RegressionHead(),
+    ],
+    ids=lambda head: type(head).__name__,
+)
+def test_heads_of_one_logit_can_be_trained(head):
+    sdca_model_fn.check_trainable(head, "sum")
+
+
+@pytest.mark.parametrize(
+    ("head", "combiner", "message"),
+    [
+        (est.MultiClassHead(3), "sum", "multi-class"),
+        (est.MultiLabelHead(2), "sum", "Unsupported head type"),
+        (est.RegressionHead(2), "sum", "label_dimension=2"),
+        (est.RegressionHead(), "mean", "sparse_combiner='mean'"),
+    ],
+)
+def test_what_can_not_be_trained(head, combiner, message):
+    with pytest.raises(ValueError, match=message):
+        sdca_model_fn.check_trainable(head, combiner)
+    with pytest.raises(ValueError, match=message):
+        sdca_model_fn.sdca_model_fn(head, [], SDCA, combiner)
+
+
+def test_weighted_least_squares_of_a_bias():
+    """Two examples without any column: the least of 1 (b - 6)^2 / 2 + 3 (b - 2)^2 / 2 + 2 b^2 / 2.
+
+    The slope, b - 6 + 3 b - 6 + 2 b, is 0 where b = 2.
+    """
+    head = est.RegressionHead(weight_column="weight")
+    model_fn = sdca_model_fn.sdca_model_fn(head, [fc.numeric_column("zero")], SDCA)
+    with tf.Graph().as_default(), tf1.Session() as session:
+        step = tf1.train.create_global_step()
+        features = {
+            "id": tf.constant([["a"], ["b"]]),
+            "zero": tf.zeros([2]),
+            "weight": tf.constant([1.0, 3.0]),
+        }
+        spec = model_fn(features, tf.constant([6.0, 2.0]), "train")
+        session.run(tf1.global_variables_initializer())
+        # The mean of 1 * 36 and 3 * 4, from the bias 0.
+        assert session.run(spec.loss) == pytest.approx(24.0)
+        for _ in range(60):
+            session.run(spec.train_op)
+        bias = session.run(tf1.global_variables("linear/linear_model/bias_weights")[0])
+        assert bias.item() == pytest.approx(2.0, rel=1e-3)
+        assert session.run(step) == 60
+        np.testing.assert_allclose(
+            session.run(spec.predictions["predictions"]), [[2], [2]], rtol=1e-3
+        )
+
+
+def test_only_training_needs_the_ids_of_examples():
+    model_fn = sdca_model_fn.sdca_model_fn(est.RegressionHead(), [fc.numeric_column("x")], SDCA)
+    with tf.Graph().as_default():
+        features = {"x": tf.constant([1.0])}
+        assert model_fn(features, None, "infer").predictions
+    for mode, error, message in (("train", KeyError, "needs the feature 'id'"),):
+        with tf.Graph().as_default(), pytest.raises(error, match=message):
+            model_fn({"x": tf.constant([1.0])}, tf.constant([1.0]), mode)
+    with tf.Graph().as_default(), pytest.raises(TypeError, match="must hold strings"):
+        model_fn({"x": tf.constant([1.0]), "id": tf.constant([7])}, tf.constant([1.0]), "train")
+
+
+def test_features_must_be_a_dict():
+    model_fn = sdca_model_fn.sdca_model_fn(est.RegressionHead(), [fc.numeric_column("x")], SDCA)
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="should be a dictionary"):
+        model_fn(tf.constant([1.0]), tf.constant([1.0]), "train")

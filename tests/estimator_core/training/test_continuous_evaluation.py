@@ -1,0 +1,109 @@
+"""The evaluator's loop with a clock of the test's: nothing sleeps."""
+
+import pytest
+
+import estimator_core as est
+from estimator_core.training.continuous_evaluation import evaluate_continuously
+
+
+class Recorder(est.Exporter):
+    """Notes each call: (global step of the checkpoint, whether it was the final one)."""
+
+    name = "recorder"
+
+    def __init__(self):
+        self.calls = []
+
+    def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
+        self.calls.append((int(eval_result["global_step"]), is_the_final_export))
+        return b"exported"
+
+
+class Clock:
+    """Time that goes by while the evaluator sleeps, and by `busy_secs` for each look at the clock."""
+
+    def __init__(self, while_asleep, busy_secs=0.0):
+        self.now = 100.0
+        self.waits = []
+        self._while_asleep = while_asleep
+        self._busy_secs = busy_secs
+
+    def __call__(self):
+        self.now += self._busy_secs
+        return self.now
+
+    def sleep(self, seconds):
+        self.waits.append(seconds)
+        self.now += seconds
+        self._while_asleep(len(self.waits))
+
+
+@pytest.fixture
+def evaluate(make_estimator, input_fn, eval_input_fn):
+    """Runs the loop; during its n-th sleep another process trains `steps[n]` steps."""
+
+    def run(steps, max_steps, busy_secs=0.0, **settings):
+        trainer = make_estimator()
+
+        def train(number):
+            if number > len(steps):
+                raise KeyboardInterrupt  # who stops it
+            if steps[number - 1]:
+                trainer.train(input_fn, steps=steps[number - 1])
+
+        recorder, clock = Recorder(), Clock(train, busy_secs)
+        spec = est.EvalSpec(eval_input_fn, exporters=recorder, **settings)
+        result = None
+        try:
+            result = evaluate_continuously(
+                make_estimator(), spec, max_steps, clock=clock, sleep=clock.sleep
+            )
+        except KeyboardInterrupt:
+            assert len(clock.waits) == len(steps) + 1
+        return recorder.calls, clock.waits, result
+
+    return run
+
+
+def test_it_waits_for_checkpoints_and_ends_with_the_last_step(evaluate):
+    calls, waits, (metrics, exports) = evaluate([0, 2, 3], 5, start_delay_secs=5, throttle_secs=7)
+    assert waits == [5, 7, 7]
+    assert calls == [(2, False), (5, True)]
+    assert (metrics["global_step"], exports) == (5, [b"exported"])
+
+
+def test_the_throttle_is_between_the_starts_of_evaluations(evaluate):
+    """The evaluation takes four seconds of the ten."""
+    _, waits, _ = evaluate([2, 2], 4, busy_secs=4.0, start_delay_secs=3, throttle_secs=10)
+    assert waits == [3, 6]
+
+
+@pytest.mark.parametrize(("busy_secs", "throttle_secs"), [(0.0, 0), (20.0, 10), (9.5, 10)])
+def test_it_waits_a_second_at_least(evaluate, busy_secs, throttle_secs):
+    _, waits, _ = evaluate(
+        [2, 2], 4, busy_secs=busy_secs, start_delay_secs=3, throttle_secs=throttle_secs
+    )
+    assert waits == [3, 1]
+
+
+def test_a_checkpoint_is_evaluated_once(evaluate):
+    calls, waits, _ = evaluate([2, 0, 0, 1], 3, start_delay_secs=2, throttle_secs=4)
+    assert calls == [(2, False), (3, True)]
+    assert waits == [2, 4, 4, 4]
+
+
+@pytest.mark.parametrize("max_steps", [2, 3])
+def test_a_step_past_the_last_one_ends_it_too(evaluate, max_steps):
+    calls, _, _ = evaluate([3], max_steps, start_delay_secs=0)
+    assert calls == [(3, True)]
+
+
+def test_without_a_last_step_it_goes_on_for_ever(evaluate):
+    calls, _, result = evaluate([2, 2, 2], None, start_delay_secs=0)
+    assert calls == [(2, False), (4, False), (6, False)]
+    assert result is None
+
+
+def test_defaults_of_delay_and_throttle(evaluate):
+    _, waits, _ = evaluate([2, 2], 4)
+    assert waits == [120, 600]

@@ -1,0 +1,77 @@
+import os
+
+import pytest
+
+import estimator_core as est
+from estimator_core.training.evaluator import Evaluator
+
+
+class Recorder(est.Exporter):
+    def __init__(self, name):
+        self._name = name
+        self.calls = []
+
+    @property
+    def name(self):
+        return self._name
+
+    def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
+        step = int(eval_result["global_step"])
+        self.calls.append((export_path, checkpoint_path, step, is_the_final_export))
+        return f"{self._name}-{step}".encode()
+
+
+class Batches(est.SessionRunHook):
+    count = 0
+
+    def after_run(self, run_context, run_values):
+        self.count += 1
+
+
+def test_a_model_without_checkpoints_is_no_error(make_estimator, eval_input_fn, caplog):
+    evaluator = Evaluator(make_estimator(), est.EvalSpec(eval_input_fn))
+    assert evaluator.evaluate_and_export(is_the_final_export=False) is None
+    assert evaluator.newest is None
+    assert "not trained yet" in caplog.text
+
+
+def test_the_newest_checkpoint_is_evaluated_as_the_spec_says(
+    make_estimator, input_fn, eval_input_fn
+):
+    estimator = make_estimator().train(input_fn, steps=2)  # w = 1.5
+    exporters, hook = [Recorder("a"), Recorder("b")], Batches()
+    spec = est.EvalSpec(eval_input_fn, steps=1, name="mine", hooks=[hook], exporters=exporters)
+    evaluation = Evaluator(estimator, spec).evaluate_and_export(is_the_final_export=False)
+    # Of two batches the first: x = 1 and 2, labels 0. The errors are 1.5 and 3.
+    assert evaluation.metrics["mae"] == pytest.approx(2.25)
+    assert hook.count == 1
+    assert os.path.isdir(estimator.eval_dir("mine"))
+    assert evaluation.checkpoint_path == estimator.latest_checkpoint()
+    assert evaluation.export_results == [b"a-2", b"b-2"]
+    assert evaluation.is_final is False
+    for exporter in exporters:
+        directory = os.path.join(estimator.model_dir, "export", exporter.name)
+        assert exporter.calls == [(directory, estimator.latest_checkpoint(), 2, False)]
+
+
+def test_each_checkpoint_is_evaluated_once_and_exported_as_final_once(
+    make_estimator, input_fn, eval_input_fn
+):
+    estimator = make_estimator().train(input_fn, steps=2)
+    recorder, hook = Recorder("a"), Batches()
+    evaluator = Evaluator(
+        estimator, est.EvalSpec(eval_input_fn, hooks=[hook], exporters=[recorder])
+    )
+    first = evaluator.evaluate_and_export(is_the_final_export=False)
+    assert evaluator.evaluate_and_export(is_the_final_export=False) is first
+    assert evaluator.newest is first
+    final = evaluator.evaluate_and_export(is_the_final_export=True)
+    assert (final.is_final, final.metrics) == (True, first.metrics)
+    assert evaluator.evaluate_and_export(is_the_final_export=True) is final
+    assert evaluator.evaluate_and_export(is_the_final_export=False) is final
+    assert [(step, is_final) for _, _, step, is_final in recorder.calls] == [(2, False), (2, True)]
+    assert hook.count == 2  # the batches of one evaluation
+    estimator.train(input_fn, steps=1)
+    later = evaluator.evaluate_and_export(is_the_final_export=False)
+    assert (later.metrics["global_step"], later.is_final) == (3, False)
+    assert hook.count == 4

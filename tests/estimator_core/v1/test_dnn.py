@@ -1,0 +1,33 @@
+import os
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from estimator_core import v1
+
+FEATURES, LABELS = np.array([[1.0], [2.0], [3.0]]), np.array([[0.0], [1.0], [1.0]])
+
+
+def input_fn():
+    return tf.data.Dataset.from_tensors(({"x": np.float32(FEATURES)}, np.float32(LABELS)))
+
+
+@pytest.mark.parametrize(("reduction", "divisor"), [("weighted_sum", 1.0), ("weighted_mean", 3.0)])
+def test_one_step_of_a_regressor(tmp_path, reduction, divisor):
+    """The slope of the last bias is that of the predictions, 2 (prediction - label)."""
+    column = tf.feature_column.numeric_column("x")
+    estimator = v1.DNNRegressor(
+        [4], [column], str(tmp_path), optimizer="SGD", loss_reduction=reduction
+    ).train(input_fn)
+
+    def before(name):
+        return tf.train.load_variable(os.path.join(tmp_path, "model.ckpt-0"), f"dnn/{name}")
+
+    hidden = np.maximum(FEATURES @ before("hiddenlayer_0/kernel"), 0.0)
+    slopes = 2.0 * (hidden @ before("logits/kernel") - LABELS)
+    rate = 0.05  # of an optimizer that is given by name
+    bias = estimator.get_variable_value("dnn/logits/bias")
+    assert bias == pytest.approx([-rate * slopes.sum() / divisor], rel=1e-4)
+    kernel = before("logits/kernel") - rate * hidden.T @ slopes / divisor
+    np.testing.assert_allclose(estimator.get_variable_value("dnn/logits/kernel"), kernel, rtol=1e-4)

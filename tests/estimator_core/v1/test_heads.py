@@ -1,0 +1,78 @@
+import math
+
+import keras
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+from estimator_core.v1 import heads
+
+tf1 = tf.compat.v1
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "kind", "logits"), [(2, est.BinaryClassHead, 1), (3, est.MultiClassHead, 3)]
+)
+def test_classifiers(n_classes, kind, logits):
+    head = heads.classifier_head(n_classes, "w", None, "weighted_sum")
+    assert (head.logits_dimension, head.loss_reduction) == (logits, "weighted_sum")
+    features = {"w": [1.0, 3.0]}
+    for reduction, expected in (("weighted_sum", 4.0), ("weighted_mean", 1.0)):
+        made = head.make(reduction)
+        assert isinstance(made, kind)
+        # All logits are 0: the loss of an example is log(number of classes).
+        loss = made.loss([[0], [1]], tf.zeros([2, logits]), features)
+        assert loss.numpy() == pytest.approx(expected * math.log(n_classes))
+
+
+def test_words_of_classifiers():
+    head = heads.classifier_head(2, None, ["no", "yes"], "weighted_sum").make("weighted_sum")
+    assert head.predictions(tf.constant([[3.0]]))["classes"].numpy().tolist() == [[b"yes"]]
+
+
+def test_regressors():
+    head = heads.regressor_head(2, "w", "weighted_sum")
+    assert (head.logits_dimension, head.loss_reduction) == (2, "weighted_sum")
+    labels, logits = [[1.0, 2.0], [0.0, 0.0]], tf.constant([[0.0, 0.0], [1.0, 3.0]])
+    # 2 * (1 + 4) + 0.5 * (1 + 9)
+    loss = head.make("weighted_sum").loss(labels, logits, {"w": [2.0, 0.5]})
+    assert loss.numpy() == pytest.approx(15.0)
+
+
+def test_the_area_under_precision_and_recall_is_summed_by_trapezoids():
+    """As the metric of TensorFlow 1 has it, and not that of `estimator_core.BinaryClassHead`."""
+    labels, logits = [[1], [0], [1], [0], [1]], [[2.0], [1.0], [0.5], [-1.0], [-2.0]]
+
+    def area(head):
+        with tf.Graph().as_default(), tf1.Session() as session:
+            metrics = head.update_metrics(head.metrics(), {}, tf.constant(logits), labels)
+            _, expected_update = tf1.metrics.auc(
+                labels, tf.sigmoid(logits), curve="PR", summation_method="trapezoidal"
+            )
+            session.run(tf1.local_variables_initializer())
+            updates = {key: metric.as_pair()[1] for key, metric in metrics.items()}
+            found, expected = session.run([updates, expected_update])
+            return set(found), found["auc_precision_recall"], expected
+
+    keys, found, expected = area(heads.classifier_head(2, None, None, "weighted_sum").make("sum"))
+    assert found == pytest.approx(expected)
+    other_keys, interpolated, _ = area(est.BinaryClassHead())
+    metric = keras.metrics.AUC(curve="PR")
+    metric.update_state(labels, tf.sigmoid(logits))
+    assert interpolated == pytest.approx(metric.result(), abs=1e-5)
+    assert found != pytest.approx(interpolated, abs=1e-3)
+    assert keys == other_keys
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: heads.classifier_head(1, None, None, "weighted_sum"), "n_classes"),
+        (lambda: heads.classifier_head(2, None, None, "none"), "Invalid loss_reduction"),
+        (lambda: heads.regressor_head(0, None, "weighted_sum"), "label_dimension"),
+        (lambda: heads.regressor_head(1, None, "none"), "Invalid loss_reduction"),
+    ],
+)
+def test_what_can_not_work_is_refused_at_once(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
