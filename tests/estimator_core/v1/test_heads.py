@@ -14,19 +14,18 @@ tf1 = tf.compat.v1
     ("n_classes", "kind", "logits"), [(2, est.BinaryClassHead, 1), (3, est.MultiClassHead, 3)]
 )
 def test_classifiers(n_classes, kind, logits):
-    head = heads.classifier_head(n_classes, "w", None, "weighted_sum")
-    assert (head.logits_dimension, head.loss_reduction) == (logits, "weighted_sum")
     features = {"w": [1.0, 3.0]}
     for reduction, expected in (("weighted_sum", 4.0), ("weighted_mean", 1.0)):
-        made = head.make(reduction)
-        assert isinstance(made, kind)
+        head = heads.classifier_head(n_classes, "w", None, reduction)
+        assert isinstance(head, kind)
+        assert (head.logits_dimension, head.loss_reduction) == (logits, reduction)
         # All logits are 0: the loss of an example is log(number of classes).
-        loss = made.loss([[0], [1]], tf.zeros([2, logits]), features)
+        loss = head.loss([[0], [1]], tf.zeros([2, logits]), features)
         assert loss.numpy() == pytest.approx(expected * math.log(n_classes))
 
 
 def test_words_of_classifiers():
-    head = heads.classifier_head(2, None, ["no", "yes"], "weighted_sum").make("weighted_sum")
+    head = heads.classifier_head(2, None, ["no", "yes"], "weighted_sum")
     assert head.predictions(tf.constant([[3.0]]))["classes"].numpy().tolist() == [[b"yes"]]
 
 
@@ -35,7 +34,7 @@ def test_regressors():
     assert (head.logits_dimension, head.loss_reduction) == (2, "weighted_sum")
     labels, logits = [[1.0, 2.0], [0.0, 0.0]], tf.constant([[0.0, 0.0], [1.0, 3.0]])
     # 2 * (1 + 4) + 0.5 * (1 + 9)
-    loss = head.make("weighted_sum").loss(labels, logits, {"w": [2.0, 0.5]})
+    loss = head.loss(labels, logits, {"w": [2.0, 0.5]})
     assert loss.numpy() == pytest.approx(15.0)
 
 
@@ -54,7 +53,7 @@ def test_the_area_under_precision_and_recall_is_summed_by_trapezoids():
             found, expected = session.run([updates, expected_update])
             return set(found), found["auc_precision_recall"], expected
 
-    keys, found, expected = area(heads.classifier_head(2, None, None, "weighted_sum").make("sum"))
+    keys, found, expected = area(heads.classifier_head(2, None, None, "weighted_sum"))
     assert found == pytest.approx(expected)
     other_keys, interpolated, _ = area(est.BinaryClassHead())
     metric = keras.metrics.AUC(curve="PR")

@@ -3,13 +3,22 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from estimator_core.canned.compose import ModelPart, compose
 from estimator_core.experimental import LinearSDCA
-from estimator_core.sdca import model_fn as sdca_model_fn
+from estimator_core.logits import linear_logit_fn_builder
+from estimator_core.sdca.training import SdcaTraining
 
 tf1 = tf.compat.v1
 
 fc = tf.feature_column
 SDCA = LinearSDCA("id", symmetric_l2_regularization=2.0)
+
+
+def model_of(head, columns):
+    """The model_fn of a linear model that SDCA trains."""
+    logit_fn = linear_logit_fn_builder(head.logits_dimension, columns)
+    training = SdcaTraining(SDCA, head, columns, model_scope="linear")
+    return compose(head, [ModelPart(logit_fn, None)], training)
 
 
 @pytest.mark.parametrize(
@@ -23,7 +32,7 @@ SDCA = LinearSDCA("id", symmetric_l2_regularization=2.0)
     ids=lambda head: type(head).__name__,
 )
 def test_heads_of_one_logit_can_be_trained(head):
-    sdca_model_fn.check_trainable(head, "sum")
+    assert SdcaTraining(SDCA, head, [], "sum")
 
 
 @pytest.mark.parametrize(
@@ -37,9 +46,7 @@ def test_heads_of_one_logit_can_be_trained(head):
 )
 def test_what_can_not_be_trained(head, combiner, message):
     with pytest.raises(ValueError, match=message):
-        sdca_model_fn.check_trainable(head, combiner)
-    with pytest.raises(ValueError, match=message):
-        sdca_model_fn.sdca_model_fn(head, [], SDCA, combiner)
+        SdcaTraining(SDCA, head, [], combiner)
 
 
 def test_weighted_least_squares_of_a_bias():
@@ -48,7 +55,7 @@ def test_weighted_least_squares_of_a_bias():
     The slope, b - 6 + 3 b - 6 + 2 b, is 0 where b = 2.
     """
     head = est.RegressionHead(weight_column="weight")
-    model_fn = sdca_model_fn.sdca_model_fn(head, [fc.numeric_column("zero")], SDCA)
+    model_fn = model_of(head, [fc.numeric_column("zero")])
     with tf.Graph().as_default(), tf1.Session() as session:
         step = tf1.train.create_global_step()
         features = {
@@ -71,7 +78,7 @@ def test_weighted_least_squares_of_a_bias():
 
 
 def test_only_training_needs_the_ids_of_examples():
-    model_fn = sdca_model_fn.sdca_model_fn(est.RegressionHead(), [fc.numeric_column("x")], SDCA)
+    model_fn = model_of(est.RegressionHead(), [fc.numeric_column("x")])
     with tf.Graph().as_default():
         features = {"x": tf.constant([1.0])}
         assert model_fn(features, None, "infer").predictions
@@ -83,6 +90,6 @@ def test_only_training_needs_the_ids_of_examples():
 
 
 def test_features_must_be_a_dict():
-    model_fn = sdca_model_fn.sdca_model_fn(est.RegressionHead(), [fc.numeric_column("x")], SDCA)
+    model_fn = model_of(est.RegressionHead(), [fc.numeric_column("x")])
     with tf.Graph().as_default(), pytest.raises(ValueError, match="should be a dictionary"):
         model_fn(tf.constant([1.0]), tf.constant([1.0]), "train")
