@@ -18,8 +18,23 @@ WITHOUT_WARNINGS = (
     "contract",
     "guides",
     "estimator_core/checkpoints",
+    "estimator_core/clustering",
     "estimator_core/execution",
+    "estimator_core/experimental",
     "estimator_core/export",
+    "estimator_core/feature_columns",
+    "estimator_core/graphs",
+    "estimator_core/heads",
+    "estimator_core/hooks",
+    "estimator_core/inputs",
+    "estimator_core/keras_in_graph",
+    "estimator_core/logits",
+    "estimator_core/optimizers",
+    "estimator_core/sdca",
+    "estimator_core/spec",
+    "estimator_core/tpu",
+    "estimator_core/training",
+    "estimator_core/v1",
 )
 
 
