@@ -82,7 +82,9 @@ def test_checkpoints_and_summaries_are_of_the_same_steps(make_estimator, tmp_pat
     }
     # TensorFlow's hook reads the step before or after the update, and then may come a step early.
     assert len(losses) == 4
-    assert all(step in (due, due - 1) for step, due in zip(sorted(losses), (1, 4, 7, 10), strict=True))
+    assert all(
+        step in (due, due - 1) for step, due in zip(sorted(losses), (1, 4, 7, 10), strict=True)
+    )
     # The loss of two replicas is the sum of theirs, or their mean: it halves with the weight either way.
     assert {step: loss / losses[1] * 4.0 for step, loss in losses.items()} == pytest.approx(
         {step: loss_at(step - 1) for step in losses}
