@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -30,7 +30,7 @@ from estimator_core.spec.arguments import (
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.export_outputs import EvalOutput, ExportOutput, TrainOutput
 from estimator_core.spec.mode_keys import ModeKeys
-from estimator_core.spec.types import InputFn, ReceiverFn
+from estimator_core.spec.types import Hook, InputFn, ModelFn, ReceiverFn, SavingListener
 
 
 class Estimator:
@@ -62,7 +62,7 @@ class Estimator:
 
     def __init__(
         self,
-        model_fn: Callable[..., EstimatorSpec],
+        model_fn: ModelFn,
         model_dir: str | os.PathLike[str] | None = None,
         config: RunConfig | None = None,
         params: Any = None,
@@ -98,7 +98,7 @@ class Estimator:
         return self._model.warm_start_settings
 
     @property
-    def model_fn(self) -> Callable[..., EstimatorSpec]:
+    def model_fn(self) -> ModelFn:
         """The model function, as a function of (features, labels, mode, config)."""
 
         def public_model_fn(
@@ -112,11 +112,11 @@ class Estimator:
 
     def train(
         self,
-        input_fn: Callable[..., Any],
-        hooks: Sequence[Any] | None = None,
+        input_fn: InputFn,
+        hooks: Sequence[Hook] | None = None,
         steps: int | None = None,
         max_steps: int | None = None,
-        saving_listeners: Sequence[Any] | None = None,
+        saving_listeners: Sequence[SavingListener] | None = None,
     ) -> Estimator:
         """Trains the model and returns this Estimator.
 
@@ -165,9 +165,9 @@ class Estimator:
 
     def evaluate(
         self,
-        input_fn: Callable[..., Any],
+        input_fn: InputFn,
         steps: int | None = None,
-        hooks: Sequence[Any] | None = None,
+        hooks: Sequence[Hook] | None = None,
         checkpoint_path: str | None = None,
         name: str | None = None,
     ) -> dict[str, Any]:
@@ -208,9 +208,9 @@ class Estimator:
 
     def predict(
         self,
-        input_fn: Callable[..., Any],
+        input_fn: InputFn,
         predict_keys: Any = None,
-        hooks: Sequence[Any] | None = None,
+        hooks: Sequence[Hook] | None = None,
         checkpoint_path: str | None = None,
         yield_single_examples: bool = True,
     ) -> Iterator[Any]:
@@ -244,7 +244,7 @@ class Estimator:
         yield from loops.predict(program, checkpoint_path, fetches, yield_single_examples, hooks)
 
     def predictor(
-        self, serving_input_receiver_fn: Callable[[], Any], checkpoint_path: str | None = None
+        self, serving_input_receiver_fn: ReceiverFn, checkpoint_path: str | None = None
     ) -> Predictor:
         """Returns a function from feature values to predictions, for many small predictions.
 
@@ -275,7 +275,7 @@ class Estimator:
     def export_saved_model(
         self,
         export_dir_base: str,
-        serving_input_receiver_fn: Callable[[], Any],
+        serving_input_receiver_fn: ReceiverFn,
         assets_extra: Mapping[str, str] | None = None,
         as_text: bool = False,
         checkpoint_path: str | None = None,
@@ -308,7 +308,7 @@ class Estimator:
     def export_savedmodel(
         self,
         export_dir_base: str,
-        serving_input_receiver_fn: Callable[[], Any],
+        serving_input_receiver_fn: ReceiverFn,
         assets_extra: Mapping[str, str] | None = None,
         as_text: bool = False,
         checkpoint_path: str | None = None,
@@ -338,7 +338,7 @@ class Estimator:
     def experimental_export_all_saved_models(
         self,
         export_dir_base: str,
-        input_receiver_fn_map: Mapping[str, Callable[[], Any]],
+        input_receiver_fn_map: Mapping[str, ReceiverFn],
         assets_extra: Mapping[str, str] | None = None,
         as_text: bool = False,
         checkpoint_path: str | None = None,
@@ -378,7 +378,7 @@ class Estimator:
         self,
         writer: SavedModelWriter,
         mode: str,
-        receiver_fn: Callable[[], Any],
+        receiver_fn: ReceiverFn,
         checkpoint_path: str,
     ) -> None:
         program, receiver = self._build_for_receiver(mode, receiver_fn)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from estimator_core.canned.compose import compose
@@ -11,12 +11,12 @@ from estimator_core.heads import Head, RegressionHead
 from estimator_core.heads.binary_or_multi_class import binary_or_multi_class_head
 from estimator_core.heads.loss_reduction import LossReduction
 from estimator_core.logits import baseline_logit_fn_builder
-from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.spec.types import ModelFn
 
 LEARNING_RATE = 0.3
 
 
-def baseline_model_fn(head: Head, optimizer: Any) -> Callable[..., EstimatorSpec]:
+def baseline_model_fn(head: Head, optimizer: Any) -> ModelFn:
     """Returns the `model_fn` whose logits are a bias alone, which `optimizer` trains."""
     logit_fn = baseline_logit_fn_builder(head.logits_dimension)
     return compose(head, [(logit_fn, optimizer, LEARNING_RATE)])

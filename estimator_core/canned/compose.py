@@ -13,6 +13,7 @@ from estimator_core.optimizers.minimize import OptimizedPart, minimize_parts
 from estimator_core.spec.arguments import checked_features
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.mode_keys import ModeKeys
+from estimator_core.spec.types import ModelFn
 
 
 class ModelPart(NamedTuple):
@@ -71,7 +72,7 @@ class MinimizeParts:
 
 def compose(
     head: Head, parts: Sequence[tuple[Any, ...]], training: Training | None = None
-) -> Callable[..., EstimatorSpec]:
+) -> ModelFn:
     """Returns a `model_fn` whose logits are the sum of the parts' logits.
 
     Example:

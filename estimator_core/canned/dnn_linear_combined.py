@@ -15,7 +15,7 @@ from estimator_core.heads import Head, RegressionHead
 from estimator_core.heads.binary_or_multi_class import binary_or_multi_class_head
 from estimator_core.heads.loss_reduction import LossReduction
 from estimator_core.logits import with_activation_summary
-from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.spec.types import ModelFn
 
 MAX_LINEAR_LEARNING_RATE = 0.005
 
@@ -40,7 +40,7 @@ def check_parts(network: Network, linear: LinearModel) -> None:
 
 def _model_fn(
     head: Head, network: Network, dnn_optimizer: Any, linear: LinearModel, linear_optimizer: Any
-) -> Callable[..., EstimatorSpec]:
+) -> ModelFn:
     check_parts(network, linear)
     parts = []
     if network.feature_columns:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from estimator_core.clustering import distances, initial_centers, model_fn
 from estimator_core.estimator import Estimator
 from estimator_core.logs import logger
 from estimator_core.run_config import RunConfig
+from estimator_core.spec.types import InputFn
 
 
 class KMeans(Estimator):
@@ -95,7 +96,7 @@ class KMeans(Estimator):
         )
         super().__init__(clustering.model_fn, model_dir=model_dir, config=config)
 
-    def predict_cluster_index(self, input_fn: Callable[..., Any]) -> Iterator[Any]:
+    def predict_cluster_index(self, input_fn: InputFn) -> Iterator[Any]:
         """Yields the index of each point's center, an integer.
 
         Args:
@@ -104,7 +105,7 @@ class KMeans(Estimator):
         for prediction in self.predict(input_fn, predict_keys=self.CLUSTER_INDEX):
             yield prediction[self.CLUSTER_INDEX]
 
-    def transform(self, input_fn: Callable[..., Any]) -> Iterator[Any]:
+    def transform(self, input_fn: InputFn) -> Iterator[Any]:
         """Yields each point's distances to all centers, float32 `[num_clusters]`.
 
         They are not squared, unlike the prediction "all_distances".
@@ -119,7 +120,7 @@ class KMeans(Estimator):
                 all_distances = np.sqrt(np.maximum(all_distances, 0.0))
             yield all_distances
 
-    def score(self, input_fn: Callable[..., Any]) -> Any:
+    def score(self, input_fn: InputFn) -> Any:
         """Returns the sum of the distances (squared ones, if Euclidean) of points to their centers.
 
         Args:

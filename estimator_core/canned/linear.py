@@ -19,7 +19,7 @@ from estimator_core.heads.loss_reduction import LossReduction
 from estimator_core.logits import linear_logit_fn_builder
 from estimator_core.sdca import LinearSDCA
 from estimator_core.sdca.training import SdcaTraining
-from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.spec.types import ModelFn
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,9 +65,7 @@ class LinearModel:
         return MinimizeParts()
 
 
-def _model_fn(
-    head: Head, feature_columns: Any, optimizer: Any, sparse_combiner: str
-) -> Callable[..., EstimatorSpec]:
+def _model_fn(head: Head, feature_columns: Any, optimizer: Any, sparse_combiner: str) -> ModelFn:
     linear = LinearModel(feature_columns, sparse_combiner)
     training = linear.training(head, optimizer, model_scope="linear")
     part = ModelPart(linear.logit_fn(head), optimizer, linear.learning_rate())

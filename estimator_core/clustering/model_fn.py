@@ -15,6 +15,7 @@ from estimator_core.run_config import RunConfig
 from estimator_core.spec.estimator_spec import DEFAULT_SERVING_SIGNATURE, EstimatorSpec
 from estimator_core.spec.export_outputs import PredictOutput
 from estimator_core.spec.mode_keys import ModeKeys
+from estimator_core.spec.types import Hook
 
 SCORE = "score"
 CLUSTER_INDEX = "cluster_index"
@@ -73,7 +74,7 @@ class Clustering:
         with tf.control_dependencies([update]):
             train_op = tf1.train.get_or_create_global_step().assign_add(1, read_value=False)
         add_centers = self._add_centers(points, to_initialize, is_initialized)
-        hooks: list[Any] = [
+        hooks: list[Hook] = [
             initial_centers.InitialCentersHook(add_centers, is_initialized, config.is_chief)
         ]
         if self.relative_tolerance is not None:

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from estimator_core.execution.inputs import Inputs
 from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.spec.types import InputFn
 
 StepFn: TypeAlias = Callable[[Any, Any], EstimatorSpec]
 """Builds the model for one batch: a function of (features, labels)."""
@@ -59,7 +60,7 @@ class Execution(abc.ABC):
         """Returns the context in which the whole graph is built."""
 
     @abc.abstractmethod
-    def make_inputs(self, input_fn: Callable[..., Any], mode: str) -> Inputs:
+    def make_inputs(self, input_fn: InputFn, mode: str) -> Inputs:
         """Returns the iterator over what `input_fn`, called within the graph, provides.
 
         Args:

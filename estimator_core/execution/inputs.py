@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.spec.mode_keys import ModeKeys
+from estimator_core.spec.types import Hook
 
 
 class Inputs:
@@ -25,7 +26,7 @@ class Inputs:
         self,
         get_next: Callable[[], Any],
         mode: str,
-        hooks: Sequence[Any] = (),
+        hooks: Sequence[Hook] = (),
         is_endless: bool = False,
     ):
         self._get_next = get_next

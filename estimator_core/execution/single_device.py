@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
 from typing import Any
 
 from estimator_core import tf1
@@ -11,6 +10,7 @@ from estimator_core.execution.base import Execution, Step, StepFn
 from estimator_core.execution.evaluation_metrics import with_evaluation_metrics
 from estimator_core.execution.inputs import Inputs, inputs_from
 from estimator_core.spec.mode_keys import ModeKeys
+from estimator_core.spec.types import InputFn
 
 
 class SingleDevice(Execution):
@@ -27,7 +27,7 @@ class SingleDevice(Execution):
         """Returns a context that changes nothing."""
         return contextlib.nullcontext()
 
-    def make_inputs(self, input_fn: Callable[..., Any], mode: str) -> Inputs:
+    def make_inputs(self, input_fn: InputFn, mode: str) -> Inputs:
         """Returns the inputs; the input pipeline is placed on the CPU."""
         with tf1.device("/cpu:0"):
             return inputs_from(input_fn(), mode)

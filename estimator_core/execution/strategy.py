@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -15,6 +15,7 @@ from estimator_core.execution.inputs import Inputs, inputs_from_dataset
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.mode_keys import ModeKeys
+from estimator_core.spec.types import InputFn
 
 
 class ReplicasInSync(Execution):
@@ -45,7 +46,7 @@ class ReplicasInSync(Execution):
         contexts.enter_context(self._scaling_of_losses(True))
         return contexts
 
-    def make_inputs(self, input_fn: Callable[..., Any], mode: str) -> Inputs:
+    def make_inputs(self, input_fn: InputFn, mode: str) -> Inputs:
         """Returns the iterator over one input pipeline: the first batch is for the first replica, and so on.
 
         Raises:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -12,6 +12,7 @@ from estimator_core.estimator import Estimator
 from estimator_core.graphs import loops
 from estimator_core.spec.arguments import checked_instances, checked_steps
 from estimator_core.spec.mode_keys import ModeKeys
+from estimator_core.spec.types import Hook, InputFn
 
 
 class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
@@ -45,9 +46,9 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
     def __init__(
         self,
         estimator: Estimator,
-        input_fn: Callable[..., Any],
+        input_fn: InputFn,
         steps: int | None = None,
-        hooks: Sequence[Any] | None = None,
+        hooks: Sequence[Hook] | None = None,
         name: str | None = None,
         every_n_iter: int = 100,
     ):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from estimator_core.checkpoints import warm_start_report as checkpoints_report
@@ -10,10 +9,11 @@ from estimator_core.checkpoints import warm_start_settings
 from estimator_core.checkpoints.warm_start_report import WarmStartReport
 from estimator_core.estimator import Estimator
 from estimator_core.spec.mode_keys import ModeKeys
+from estimator_core.spec.types import InputFn
 
 
 def warm_start_report(
-    estimator: Estimator, input_fn: Callable[..., Any], warm_start_from: Any = None
+    estimator: Estimator, input_fn: InputFn, warm_start_from: Any = None
 ) -> WarmStartReport:
     """Returns how each variable of the model would start, without training it.
 

@@ -15,7 +15,7 @@ from estimator_core import summaries
 from estimator_core.export.exporters import LatestExporter, export_directories
 from estimator_core.logs import logger
 from estimator_core.spec.calling import arg_names
-from estimator_core.spec.types import EstimatorLike
+from estimator_core.spec.types import EstimatorLike, ReceiverFn
 
 _LOSS = "loss"
 _BEST_FILE = "best_eval_result.json"
@@ -75,7 +75,7 @@ class BestExporter(LatestExporter):
     def __init__(
         self,
         name: str = "best_exporter",
-        serving_input_receiver_fn: Callable[[], Any] | None = None,
+        serving_input_receiver_fn: ReceiverFn | None = None,
         event_file_pattern: str | None = "eval/*.tfevents.*",
         compare_fn: Callable[..., bool] | None = loss_smaller,
         assets_extra: Mapping[str, str] | None = None,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import abc
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
 
 from estimator_core.logs import logger
-from estimator_core.spec.types import EstimatorLike
+from estimator_core.spec.types import EstimatorLike, ReceiverFn
 
 
 class Exporter(abc.ABC):
@@ -60,7 +60,7 @@ class _ServingExporter(Exporter):
     def __init__(
         self,
         name: str,
-        serving_input_receiver_fn: Callable[[], Any],
+        serving_input_receiver_fn: ReceiverFn,
         assets_extra: Mapping[str, str] | None = None,
         as_text: bool = False,
     ):
@@ -135,7 +135,7 @@ class LatestExporter(_ServingExporter):
     def __init__(
         self,
         name: str,
-        serving_input_receiver_fn: Callable[[], Any],
+        serving_input_receiver_fn: ReceiverFn,
         assets_extra: Mapping[str, str] | None = None,
         as_text: bool = False,
         exports_to_keep: int | None = 5,

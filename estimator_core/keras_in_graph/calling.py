@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -14,10 +14,11 @@ from estimator_core.spec import calling
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.metric_fn import MetricFn
 from estimator_core.spec.mode_keys import ModeKeys
+from estimator_core.spec.types import ModelFn
 
 
 def call_model_fn(
-    model_fn: Callable[..., Any], features: Any, labels: Any, mode: str, params: Any, config: Any
+    model_fn: ModelFn, features: Any, labels: Any, mode: str, params: Any, config: Any
 ) -> EstimatorSpec:
     """Returns what `model_fn` returns, with what its Keras objects did by being called.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -12,6 +12,7 @@ import tensorflow as tf
 from estimator_core.estimator import Estimator
 from estimator_core.keras_models import model_weights
 from estimator_core.keras_models.graph_model import NAME_BASED, OBJECT_BASED, Conversion, GraphModel
+from estimator_core.spec.types import ReceiverFn
 
 _FORMATS = (OBJECT_BASED, NAME_BASED)
 
@@ -43,7 +44,7 @@ class KerasEstimator(Estimator):
     def experimental_export_all_saved_models(
         self,
         export_dir_base: str,
-        input_receiver_fn_map: Mapping[str, Callable[[], Any]],
+        input_receiver_fn_map: Mapping[str, ReceiverFn],
         assets_extra: Mapping[str, str] | None = None,
         as_text: bool = False,
         checkpoint_path: str | None = None,

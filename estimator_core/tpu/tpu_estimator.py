@@ -14,7 +14,7 @@ from estimator_core.logs import logger
 from estimator_core.spec import calling
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.mode_keys import ModeKeys
-from estimator_core.spec.types import InputFn
+from estimator_core.spec.types import Hook, InputFn, ReceiverFn, SavingListener
 from estimator_core.tpu.examples_per_second_hook import ExamplesPerSecondHook
 from estimator_core.tpu.experimental.embedding_config_spec import EmbeddingConfigSpec
 from estimator_core.tpu.run_config import RunConfig
@@ -139,11 +139,11 @@ class TPUEstimator(Estimator):
 
     def train(
         self,
-        input_fn: Callable[..., Any],
-        hooks: Sequence[Any] | None = None,
+        input_fn: InputFn,
+        hooks: Sequence[Hook] | None = None,
         steps: int | None = None,
         max_steps: int | None = None,
-        saving_listeners: Sequence[Any] | None = None,
+        saving_listeners: Sequence[SavingListener] | None = None,
     ) -> TPUEstimator:
         """Trains the model and returns this TPUEstimator.
 
@@ -169,9 +169,9 @@ class TPUEstimator(Estimator):
 
     def evaluate(
         self,
-        input_fn: Callable[..., Any],
+        input_fn: InputFn,
         steps: int | None = None,
-        hooks: Sequence[Any] | None = None,
+        hooks: Sequence[Hook] | None = None,
         checkpoint_path: str | None = None,
         name: str | None = None,
     ) -> dict[str, Any]:
@@ -195,9 +195,9 @@ class TPUEstimator(Estimator):
 
     def predict(
         self,
-        input_fn: Callable[..., Any],
+        input_fn: InputFn,
         predict_keys: Any = None,
-        hooks: Sequence[Any] | None = None,
+        hooks: Sequence[Hook] | None = None,
         checkpoint_path: str | None = None,
         yield_single_examples: bool = True,
     ) -> Iterator[Any]:
@@ -224,7 +224,7 @@ class TPUEstimator(Estimator):
         logger.info("prediction_loop marked as finished")
 
     def predictor(
-        self, serving_input_receiver_fn: Callable[[], Any], checkpoint_path: str | None = None
+        self, serving_input_receiver_fn: ReceiverFn, checkpoint_path: str | None = None
     ) -> Predictor:
         """Returns a function from feature values to predictions; see `Estimator.predictor`.
 
@@ -255,7 +255,7 @@ class TPUEstimator(Estimator):
     def experimental_export_all_saved_models(
         self,
         export_dir_base: str,
-        input_receiver_fn_map: Mapping[str, Callable[[], Any]],
+        input_receiver_fn_map: Mapping[str, ReceiverFn],
         assets_extra: Mapping[str, str] | None = None,
         as_text: bool = False,
         checkpoint_path: str | None = None,

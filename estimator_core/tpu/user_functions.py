@@ -11,6 +11,7 @@ from estimator_core.logs import logger
 from estimator_core.spec.calling import arg_names
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.mode_keys import ModeKeys
+from estimator_core.spec.types import InputFn, ModelFn
 from estimator_core.tpu.global_step_order import read_before_write
 from estimator_core.tpu.one_replica import without_cross_replica_sums
 from estimator_core.tpu.tpu_estimator_spec import TPUEstimatorSpec
@@ -20,9 +21,7 @@ RESERVED_PARAMS = (BATCH_SIZE, "context")
 _USE_TPU = "use_tpu"
 
 
-def input_fn_with_batch_size(
-    input_fn: Callable[..., Any], batch_size: int | None
-) -> Callable[..., Any]:
+def input_fn_with_batch_size(input_fn: InputFn, batch_size: int | None) -> Callable[..., Any]:
     """Returns an input_fn that gives `input_fn` the batch size in its `params`.
 
     Raises:
@@ -43,8 +42,8 @@ def input_fn_with_batch_size(
 
 
 def model_fn_on_host(
-    model_fn: Callable[..., Any], batch_sizes: Mapping[str, int | None]
-) -> Callable[..., EstimatorSpec]:
+    model_fn: Callable[..., TPUEstimatorSpec | EstimatorSpec], batch_sizes: Mapping[str, int | None]
+) -> ModelFn:
     """Returns the model_fn of an `Estimator` that runs the one of a TPUEstimator without a TPU.
 
     Where it runs the user's model_fn finds in `params["use_tpu"]`, which is False.

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from estimator_core import tf1
 from estimator_core.export.exporters import Exporter
 from estimator_core.run_config import RunConfig
 from estimator_core.spec.arguments import checked_instances, checked_steps
+from estimator_core.spec.types import Hook, InputFn, SavingListener
 
 
 class _TrainFields(NamedTuple):
-    input_fn: Callable[..., Any]
+    input_fn: InputFn
     max_steps: int | None
     hooks: tuple[Any, ...]
     saving_listeners: tuple[Any, ...]
@@ -39,10 +40,10 @@ class TrainSpec(_TrainFields):
 
     def __new__(
         cls,
-        input_fn: Callable[..., Any],
+        input_fn: InputFn,
         max_steps: int | None = None,
-        hooks: Sequence[Any] | None = None,
-        saving_listeners: Sequence[Any] | None = None,
+        hooks: Sequence[Hook] | None = None,
+        saving_listeners: Sequence[SavingListener] | None = None,
     ) -> TrainSpec:
         """Returns the checked TrainSpec."""
         _check_input_fn(input_fn)
@@ -59,7 +60,7 @@ class TrainSpec(_TrainFields):
 
 
 class _EvalFields(NamedTuple):
-    input_fn: Callable[..., Any]
+    input_fn: InputFn
     steps: int | None
     name: str | None
     hooks: tuple[Any, ...]
@@ -97,10 +98,10 @@ class EvalSpec(_EvalFields):
 
     def __new__(
         cls,
-        input_fn: Callable[..., Any],
+        input_fn: InputFn,
         steps: int | None = 100,
         name: str | None = None,
-        hooks: Sequence[Any] | None = None,
+        hooks: Sequence[Hook] | None = None,
         exporters: Exporter | Sequence[Exporter] | None = None,
         start_delay_secs: float = 120,
         throttle_secs: float = 600,

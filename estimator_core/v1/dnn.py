@@ -12,7 +12,7 @@ from estimator_core.canned.dnn import Network
 from estimator_core.estimator import Estimator
 from estimator_core.heads import Head
 from estimator_core.heads.loss_reduction import LossReduction
-from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.spec.types import ModelFn
 from estimator_core.v1.heads import classifier_head, regressor_head
 from estimator_core.v1.optimizers import optimizer_for
 from estimator_core.v1.scopes import (
@@ -28,7 +28,7 @@ _LEARNING_RATE = 0.05
 
 def _model_fn(
     head: Head, network: Network, optimizer: Any, input_layer_partitioner: Any, config: Any
-) -> Callable[..., EstimatorSpec]:
+) -> ModelFn:
     partitioner = input_layer_partitioner_or_default(input_layer_partitioner, config)
     logit_fn = network.logit_fn(head, scope=None, input_layer_partitioner=partitioner)
     part = ModelPart(in_name_scope(logit_fn, _SCOPE), optimizer_for(optimizer, _LEARNING_RATE))

@@ -15,7 +15,7 @@ from estimator_core.estimator import Estimator
 from estimator_core.heads import Head
 from estimator_core.heads.loss_reduction import LossReduction
 from estimator_core.logits import with_activation_summary
-from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.spec.types import ModelFn
 from estimator_core.v1.heads import classifier_head, regressor_head
 from estimator_core.v1.optimizers import optimizer_for
 from estimator_core.v1.scopes import (
@@ -35,7 +35,7 @@ def _model_fn(
     linear_optimizer: Any,
     input_layer_partitioner: Any,
     config: Any,
-) -> Callable[..., EstimatorSpec]:
+) -> ModelFn:
     check_parts(network, linear)
     partitioner = input_layer_partitioner_or_default(input_layer_partitioner, config)
     parts = []

@@ -10,7 +10,7 @@ from estimator_core.canned.linear import LinearModel
 from estimator_core.estimator import Estimator
 from estimator_core.heads import Head
 from estimator_core.heads.loss_reduction import LossReduction
-from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.spec.types import ModelFn
 from estimator_core.v1.heads import classifier_head, regressor_head
 from estimator_core.v1.optimizers import optimizer_for
 from estimator_core.v1.scopes import (
@@ -24,7 +24,7 @@ _SCOPE = "linear"
 
 def _model_fn(
     head: Head, linear: LinearModel, optimizer: Any, partitioner: Any, config: Any
-) -> Callable[..., EstimatorSpec]:
+) -> ModelFn:
     part = ModelPart(
         in_name_scope(linear.logit_fn(head, scope=None), _SCOPE),
         optimizer_for(optimizer, linear.learning_rate()),

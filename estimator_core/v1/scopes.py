@@ -9,13 +9,12 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.spec.types import ModelFn
 
 _INPUT_LAYER_MIN_SLICE_BYTES = 64 << 20
 
 
-def model_in_scope(
-    model_fn: Callable[..., EstimatorSpec], scope: str, partitioner: Callable[..., Any]
-) -> Callable[..., EstimatorSpec]:
+def model_in_scope(model_fn: ModelFn, scope: str, partitioner: Callable[..., Any]) -> ModelFn:
     """Returns `model_fn`, building its variables below a scope and partitioned.
 
     Optimizer slots are made there as well, so that their names in a checkpoint end in "part_0/Ftrl" or
