@@ -26,7 +26,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     Args:
       plan: What to do.
       runner: Runs the components.
-      recorder: Is told what has run.
+      recorder: Records what has run.
       progress: Shows what runs.
 
     Raises:

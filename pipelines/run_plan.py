@@ -1,4 +1,4 @@
-"""The first part of a run: what is asked for, checked against the data; nothing is written yet."""
+"""The first part of a run: the request, checked against the data. Nothing is written yet."""
 
 import os
 from dataclasses import dataclass
@@ -103,8 +103,8 @@ def plan_run(request: RunRequest, display: Display) -> RunPlan:
     """Returns what a run is going to do.
 
     Args:
-      request: What is asked for.
-      display: Is told what is going on.
+      request: What to run, and where.
+      display: Shows the progress.
 
     Raises:
       BadInputError: The data, the configuration or the root cannot be used.

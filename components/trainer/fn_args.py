@@ -1,4 +1,4 @@
-"""What the user's trainer_fn or run_fn is told: TFX's FnArgs under all the names it has had."""
+"""The argument of the user's trainer_fn or run_fn: TFX's FnArgs, under all the names it has had."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""warm_start_report: what `warm_start_from` will do to an Estimator, told before training."""
+"""warm_start_report: what `warm_start_from` will do to an Estimator, reported before training."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """At which steps a hook has to be called, so that the steps in between can run in one session call.
 
-A hook of the user's says so itself, with the two methods of `StepInterval`. One that does not is called
-at every step, for nobody knows what it does there.
+A hook of the user's declares it with the two methods of `StepInterval`. One that does not is called at
+every step: what it does there is not known.
 """
 
 from __future__ import annotations

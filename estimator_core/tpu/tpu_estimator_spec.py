@@ -29,7 +29,7 @@ class _Fields(NamedTuple):
 
 
 class TPUEstimatorSpec(_Fields):
-    """The ops and tensors of one mode, told apart by what runs on the TPU and what on its host.
+    """The ops and tensors of one mode, divided into what runs on the TPU and what on its host.
 
     Metrics, the host call and the scaffold are functions, because a host calls them: with the values
     that the TPU sends, or, with `use_tpu=False`, with the tensors themselves.

@@ -17,7 +17,7 @@ class Evaluation(NamedTuple):
         checkpoint_path: The checkpoint that was evaluated.
         metrics: What `Estimator.evaluate` returned.
         export_results: One entry per exporter: the directory of its export, or None.
-        is_final: Whether the exporters were told that training has ended.
+        is_final: Whether the exporters were called with `is_the_final_export=True`.
     """
 
     checkpoint_path: str

@@ -31,7 +31,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class RunObserver(Protocol):
-    """Is told about each component; all methods are called from the runner's thread."""
+    """Called before and after each component, from the runner's thread."""
 
     def component_started(self, component: BaseNode) -> None:
         """A component begins."""
@@ -58,7 +58,7 @@ class ComponentLauncher:
         keep their outputs and the others run again.
       fingerprints: A hash of what a component depends on beyond its inputs and execution
         properties: the user's code, the contents of files. Those without one have none.
-      observer: Is told about each component.
+      observer: Called before and after each component.
       checks: What has to hold of a component's outputs before others run.
     """
 

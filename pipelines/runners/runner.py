@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 class Runner(Protocol):
     """Decides in which order the components of a pipeline run, and how many of them at a time.
 
-    How one component runs, what is reused and what is told about it is the same for all runners:
+    How one component runs, what is reused and what is reported is the same for all runners:
     that is the launcher's part. A new runner is one file, and one line in `registry.py`.
 
     Example:

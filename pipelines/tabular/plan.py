@@ -48,7 +48,7 @@ class NumericFeature(_Part):
     Attributes:
       column: Raw column.
       center: A number near the mean; sums of squares are taken around it, to be accurate.
-      has_missing: Whether the DNN is told which values are missing.
+      has_missing: Whether a feature of the DNN says which values are missing.
     """
 
     column: str
