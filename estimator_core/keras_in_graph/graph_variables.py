@@ -64,6 +64,6 @@ def load_value(variable: Any, value: Any, session: Any) -> None:
         value: NumPy array.
         session: `tf.compat.v1.Session` of its graph.
     """
-    for part in components(variable):
+    for part in current_execution().components(variable):
         initializer = part.initializer
         session.run(initializer, {initializer.inputs[1]: value})

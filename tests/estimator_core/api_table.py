@@ -44,7 +44,7 @@ TESTS = {
     "DNNLinearCombinedEstimator": _oracle("estimator_with_head"),
     "DNNLinearCombinedRegressor": _oracle("combined_regressor"),
     "DNNRegressor": _oracle("dnn_regressor_adam"),
-    "Estimator": f"{_CORE}test_estimator.py::test_train_calls_hooks_and_saving_listeners",
+    "Estimator": f"{_CORE}graphs/test_loops.py::test_train_calls_hooks_and_saving_listeners",
     "EstimatorSpec": f"{_CORE}spec/test_estimator_spec.py::test_each_mode_needs_its_arguments",
     "EvalSpec": f"{_CORE}training/test_train_and_evaluate.py"
     "::test_every_checkpoint_is_evaluated_and_exported_once",
@@ -63,7 +63,7 @@ TESTS = {
     "LinearRegressor": _oracle("linear_regressor_weighted"),
     "LoggingTensorHook": f"{_HOOKS}test_logging_tensor_hook",
     "LogisticRegressionHead": _oracle("linear_logistic_regression"),
-    "ModeKeys": f"{_KERAS}test_side_effects.py::test_keras_metrics_are_evaluated_over_all_batches",
+    "ModeKeys": f"{_KERAS}test_calling.py::test_keras_metrics_are_evaluated_over_all_batches",
     "MultiClassHead": f"{_CORE}heads/test_multi_class.py::test_loss",
     "MultiHead": _oracle("linear_multi_head"),
     "MultiLabelHead": _oracle("dnn_multi_label"),
@@ -129,7 +129,7 @@ TESTS = {
     "inputs.numpy_input_fn": f"{_CORE}inputs/test_in_memory.py::test_batches_run_across_epochs",
     "inputs.pandas_input_fn": f"{_CORE}inputs/test_in_memory.py"
     "::test_data_frames_become_features_by_column",
-    "model_to_estimator": f"{_CORE}keras_models/test_model_to_estimator.py"
+    "model_to_estimator": f"{_CORE}keras_models/test_keras3_model.py"
     "::test_training_and_evaluation_are_those_of_keras",
     "regressor_parse_example_spec": f"{_CORE}canned/test_parse_example_spec.py::test_regressors",
     "train_and_evaluate": f"{_CORE}training/test_train_and_evaluate.py"

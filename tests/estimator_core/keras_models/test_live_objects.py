@@ -67,7 +67,7 @@ def test_a_fresh_metric_has_the_function_and_variables_of_its_own():
     metric = keras.metrics.MeanMetricWrapper(own, name="tripled")
     fresh = fresh_metric(metric)
     assert fresh is not metric
-    fresh.update_state([2.0, 4.0], [0.0, 0.0])
+    fresh.update_state(tf.constant([2.0, 4.0]), tf.constant([0.0, 0.0]))
     assert (float(fresh.result()), fresh.name) == (9.0, "tripled")
     assert float(metric.result()) == 0.0
 

@@ -62,6 +62,7 @@ def test_params_may_be_of_another_kind(params):
 
 def run_model_fn(model_fn, mode="train", batch_sizes=None, **arguments):
     with tf.Graph().as_default():
+        tf.compat.v1.train.create_global_step()
         call = user_functions.model_fn_on_host(
             model_fn, {"train": 8} if batch_sizes is None else batch_sizes
         )
