@@ -67,7 +67,7 @@ def test_constructor_arguments(rnn):
         {"units": [8], "cell_type": "lstm", "optimizer": "Adam"},
         {"units": [8, 4], "cell_type": "gru", "optimizer": lambda: tf.keras.optimizers.Adam(0.05)},
         {
-            "rnn_cell_fn": lambda: tf.keras.layers.GRUCell(8, dropout=0.1),
+            "rnn_cell_fn": lambda: tf.keras.layers.GRUCell(8, dropout=0.1, seed=3),
             "optimizer": tf.compat.v1.train.AdamOptimizer(0.05),
         },
     ],
