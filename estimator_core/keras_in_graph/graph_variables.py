@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import tensorflow as tf
+
 from estimator_core import tf1
 from estimator_core.execution.current import current_execution
 from estimator_core.keras_in_graph import keras_internals
@@ -12,7 +14,7 @@ from estimator_core.keras_in_graph import keras_internals
 
 def tf_variable(variable: Any) -> Any:
     """Returns the `tf.Variable` of a Keras 3 variable, or `variable` when it is one."""
-    return variable.value if hasattr(variable, "path") else variable
+    return variable if isinstance(variable, tf.Variable) else variable.value
 
 
 def components(variable: Any) -> tuple[Any, ...]:
@@ -64,6 +66,6 @@ def load_value(variable: Any, value: Any, session: Any) -> None:
         value: NumPy array.
         session: `tf.compat.v1.Session` of its graph.
     """
-    for part in current_execution().components(variable):
+    for part in components(variable):
         initializer = part.initializer
         session.run(initializer, {initializer.inputs[1]: value})
