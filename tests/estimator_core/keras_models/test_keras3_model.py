@@ -129,12 +129,20 @@ def _lambdas():
     return model
 
 
+def _error(labels, predictions):
+    return tf.abs(labels - predictions)
+
+
+def _tripled_error(labels, predictions):
+    return 3.0 * _error(labels, predictions)
+
+
 _MODELS = {
     "lambdas": _lambdas,
     "wrapped metrics": lambda: _functional(
         metrics=[
-            keras.metrics.MeanMetricWrapper(lambda y, p: tf.abs(y - p) * 3.0, name="own"),
-            keras.metrics.MeanMetricWrapper(lambda y, p: tf.abs(y - p), name="other"),
+            keras.metrics.MeanMetricWrapper(_tripled_error, name="own"),
+            keras.metrics.MeanMetricWrapper(_error, name="other"),
             Scaled(),
             keras.metrics.AUC(multi_label=True, num_labels=1),
         ]
