@@ -5,7 +5,9 @@ without any. Those of `components` and `pipelines` stay exempt: TFX, Beam and Ku
 warn of each other's versions, and none of it is ours to mend.
 """
 
+import contextlib
 import pathlib
+import sys
 
 import pytest
 import tensorflow as tf
@@ -44,3 +46,23 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if any(item.path.is_relative_to(folder) for folder in folders):
             item.add_marker(pytest.mark.filterwarnings("error"))
+
+
+@pytest.fixture
+def uninstalled():
+    """Begins without the names of `install()`, and takes away what a test leaves of them."""
+    before = dict(sys.modules)
+    for name in set(sys.modules):
+        if name.split(".")[0] == "tensorflow_estimator":
+            del sys.modules[name]
+    yield
+    for name in set(sys.modules) - set(before):
+        if "estimator" in name and not name.startswith("estimator_core"):
+            del sys.modules[name]
+    sys.modules.update(before)
+    owners = [tf, tf.compat.v1, tf.compat.v2, tf.keras]
+    owners += [getattr(tf.compat, outer).compat for outer in ("v1", "v2")]
+    owners += [getattr(owner, inner) for owner in owners[-2:] for inner in ("v1", "v2")]
+    for owner in owners:
+        with contextlib.suppress(AttributeError):
+            del owner.estimator

@@ -1,4 +1,3 @@
-import contextlib
 import importlib
 import sys
 import types
@@ -35,25 +34,7 @@ def train(model_dir):
 """
 
 
-@pytest.fixture
-def clean(monkeypatch):
-    """Takes away again what install() puts into TensorFlow's modules."""
-    before = dict(sys.modules)
-    monkeypatch.delitem(sys.modules, "tensorflow_estimator", raising=False)
-    yield
-    for name in set(sys.modules) - set(before):
-        if "estimator" in name and not name.startswith("estimator_core"):
-            del sys.modules[name]
-    monkeypatch.undo()
-    for owner in (tf, tf.compat.v1, tf.compat.v2, tf.compat.v1.compat.v1, tf.compat.v1.compat.v2):
-        with contextlib.suppress(AttributeError):
-            del owner.estimator
-    for owner in (tf.compat.v2.compat.v1, tf.compat.v2.compat.v2, tf.keras):
-        with contextlib.suppress(AttributeError):
-            del owner.estimator
-
-
-def test_code_that_was_never_changed_runs(clean, tmp_path, monkeypatch):
+def test_code_that_was_never_changed_runs(uninstalled, tmp_path, monkeypatch):
     (tmp_path / "old_code.py").write_text(OLD_CODE)
     monkeypatch.syspath_prepend(str(tmp_path))
     estimator_core.install()
@@ -66,7 +47,7 @@ def test_code_that_was_never_changed_runs(clean, tmp_path, monkeypatch):
     sys.modules.pop("old_code")
 
 
-def test_all_paths_lead_here_and_twice_is_once(clean):
+def test_all_paths_lead_here_and_twice_is_once(uninstalled):
     estimator_core.install()
     estimator_core.install()
     assert tf.estimator is estimator_core
@@ -82,7 +63,7 @@ def test_all_paths_lead_here_and_twice_is_once(clean):
         assert importlib.import_module(path) is module, path
 
 
-def test_keras_models(clean):
+def test_keras_models(uninstalled):
     estimator_core.install()
     assert tf.keras.estimator.model_to_estimator is estimator_core.model_to_estimator
     names: dict = {}
@@ -90,13 +71,13 @@ def test_keras_models(clean):
     assert names["model_to_estimator"] is estimator_core.model_to_estimator
 
 
-def test_inner_modules_of_the_old_package_are_not_there(clean):
+def test_inner_modules_of_the_old_package_are_not_there(uninstalled):
     estimator_core.install()
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("tensorflow_estimator.python.estimator.util")
 
 
-def test_a_working_tf_estimator_is_left_alone(clean, monkeypatch):
+def test_a_working_tf_estimator_is_left_alone(uninstalled, monkeypatch):
     theirs = types.ModuleType("tensorflow_estimator.python.estimator.api._v2.estimator")
     monkeypatch.setattr(tf, "estimator", theirs, raising=False)
     with pytest.raises(RuntimeError, match=f"tf.estimator of its own.*{tf.__version__}"):

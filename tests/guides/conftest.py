@@ -20,7 +20,7 @@ PROGRAMS = pathlib.Path(__file__).parent / "programs"
 
 
 @pytest.fixture(params=["import changed", "installed"])
-def run_program(request, monkeypatch, tmp_path, caplog):
+def run_program(request, uninstalled, monkeypatch, tmp_path, caplog):
     """Returns a function that runs a program in the test's directory and returns its names.
 
     It runs with the one import changed by which a user gets at our names, and as it is after
