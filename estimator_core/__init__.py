@@ -58,7 +58,7 @@ from estimator_core.hooks import (
     StopAtStepHook,
     SummarySaverHook,
 )
-from estimator_core.install import install
+from estimator_core.installation.install import install
 from estimator_core.keras_models.model_to_estimator import model_to_estimator
 from estimator_core.keras_models.to_keras import to_keras
 from estimator_core.run_config import RunConfig

@@ -415,6 +415,10 @@ class Estimator:
         execution = select_execution(self._config, ModeKeys.PREDICT)
         return build_for_receiver(self._model, execution, mode, receiver_fn)
 
+    def _create_and_assert_global_step(self, graph: tf.Graph) -> Any:
+        """Returns the new global step of a graph, for subclasses of tf.estimator's time that build graphs."""
+        return tf1.train.create_global_step(graph)
+
     # Checkpoints
 
     def latest_checkpoint(self) -> str | None:

@@ -51,7 +51,7 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture
 def uninstalled():
     """Begins without the names of `install()`, and takes away what a test leaves of them."""
-    before = dict(sys.modules)
+    before, finders = dict(sys.modules), list(sys.meta_path)
     for name in set(sys.modules):
         if name.split(".")[0] == "tensorflow_estimator":
             del sys.modules[name]
@@ -60,7 +60,8 @@ def uninstalled():
         if "estimator" in name and not name.startswith("estimator_core"):
             del sys.modules[name]
     sys.modules.update(before)
-    owners = [tf, tf.compat.v1, tf.compat.v2, tf.keras]
+    sys.meta_path[:] = finders
+    owners = [tf, tf.compat.v1, tf.compat.v2, tf.keras, tf.compat.v1.keras, tf.compat.v2.keras]
     owners += [getattr(tf.compat, outer).compat for outer in ("v1", "v2")]
     owners += [getattr(owner, inner) for owner in owners[-2:] for inner in ("v1", "v2")]
     for owner in owners:

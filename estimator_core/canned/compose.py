@@ -147,4 +147,4 @@ def _variables_behind(logits: tf.Tensor, candidates: Sequence[Any]) -> list[Any]
             if tensor.op not in reached:
                 reached.add(tensor.op)
                 pending.append(tensor.op)
-    return [variable for variable in candidates if variable.handle.op in reached]
+    return [variable for variable in candidates if variable.op in reached]

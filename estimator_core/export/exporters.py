@@ -47,8 +47,8 @@ class Exporter(abc.ABC):
         """
 
 
-class _ServingExporter(Exporter):
-    """What the exporters of a serving model share.
+class ServingExporter(Exporter):
+    """What the exporters of a serving model share; not public.
 
     Args:
         name: Name of the directory below `model_dir/export`.
@@ -78,7 +78,8 @@ class _ServingExporter(Exporter):
         """Name of the directory below `model_dir/export` that takes the exports."""
         return self._name
 
-    def _export(self, estimator: EstimatorLike, export_path: str, checkpoint_path: str) -> bytes:
+    def export_to(self, estimator: EstimatorLike, export_path: str, checkpoint_path: str) -> bytes:
+        """Exports the model and returns the directory of the SavedModel."""
         return estimator.export_saved_model(
             export_path,
             self._serving_input_receiver_fn,
@@ -88,7 +89,7 @@ class _ServingExporter(Exporter):
         )
 
 
-class FinalExporter(_ServingExporter):
+class FinalExporter(ServingExporter):
     """Exports once, when training has ended.
 
     Args:
@@ -113,10 +114,10 @@ class FinalExporter(_ServingExporter):
         if not is_the_final_export:
             return None
         logger.info("Performing the final export in the end of training.")
-        return self._export(estimator, export_path, checkpoint_path)
+        return self.export_to(estimator, export_path, checkpoint_path)
 
 
-class LatestExporter(_ServingExporter):
+class LatestExporter(ServingExporter):
     """Exports after every evaluation, and keeps the newest exports.
 
     Args:
@@ -157,7 +158,7 @@ class LatestExporter(_ServingExporter):
     ) -> bytes | None:
         """Exports the model, then deletes the oldest exports; see `Exporter.export`."""
         del eval_result, is_the_final_export
-        result = self._export(estimator, export_path, checkpoint_path)
+        result = self.export_to(estimator, export_path, checkpoint_path)
         if self._exports_to_keep is None:
             return result
         for directory in export_directories(export_path)[: -self._exports_to_keep]:

@@ -52,6 +52,13 @@ class Keras3Model(GraphModel):
                 "An Estimator runs Keras models on TensorFlow: set the environment variable KERAS_BACKEND to "
                 f"'tensorflow' before Keras is imported. Received: {keras.backend.backend()!r}"
             )
+        if not tf.executing_eagerly():
+            raise ValueError(
+                "A Keras 3 model has its weights in eager variables: make it, and the Estimator, outside of "
+                "tf.Graph().as_default(). A program that calls tf.compat.v1.disable_v2_behavior() needs "
+                "Keras 2: install tf_keras and set the environment variable TF_USE_LEGACY_KERAS=1. "
+                f"Received: keras_model={model!r}"
+            )
         _check_has_no_tables(model)
         try:
             self._config, functions = with_live_functions(

@@ -44,7 +44,7 @@ class TfKerasModel(GraphModel):
         self._settings = keras_internals.tf_keras_compile_settings(model) if model.optimizer else {}
         self._optimizer = _as_legacy(model.optimizer)
         self._num_copies_in_the_making = 0
-        values = [weight.numpy() for weight in model.weights]
+        values = model.get_weights()  # with eager execution disabled, from the session of Keras
         self._weights = ModelWeights(values, conversion.checkpoint_format)
 
     def check_is_trainable(self) -> None:

@@ -27,7 +27,9 @@ def baseline_logit_fn_builder(units: int) -> Callable[..., tf.Tensor]:
     def logit_fn(features: Mapping[str, Any], mode: str) -> tf.Tensor:
         del mode  # the same in all modes
         with tf1.variable_scope("baseline"):
-            bias = tf1.get_variable("bias", [units], initializer=tf1.initializers.zeros())
+            bias = tf1.get_variable(
+                "bias", [units], initializer=tf1.initializers.zeros(), use_resource=True
+            )
         batch_size = _batch_size(features)
         return tf.ones([batch_size, 1]) * tf.convert_to_tensor(bias)
 

@@ -65,6 +65,7 @@ from estimator_core.v1.dnn_linear_combined import (
     DNNLinearCombinedRegressor,
 )
 from estimator_core.v1.linear import LinearClassifier, LinearEstimator, LinearRegressor
+from estimator_core.v1.model_to_estimator import model_to_estimator
 
 __all__ = [
     "BaselineClassifier",
@@ -121,6 +122,7 @@ __all__ = [
     "experimental",
     "export",
     "inputs",
+    "model_to_estimator",
     "regressor_parse_example_spec",
     "tpu",
     "train_and_evaluate",

@@ -60,7 +60,7 @@ class _CannedHead(WeightedHead):
         return spec
 
 
-class _BinaryClassHead(_CannedHead, BinaryClassHead):
+class CannedBinaryClassHead(_CannedHead, BinaryClassHead):
     """Sums the area under the precision-recall curve by the trapezoidal rule."""
 
     def metrics(self, regularization_losses: Sequence[Any] | None = None) -> dict[str, Any]:
@@ -73,11 +73,11 @@ class _BinaryClassHead(_CannedHead, BinaryClassHead):
         }
 
 
-class _MultiClassHead(_CannedHead, MultiClassHead):
+class CannedMultiClassHead(_CannedHead, MultiClassHead):
     """As it is, but for the training."""
 
 
-class _RegressionHead(_CannedHead, RegressionHead):
+class CannedRegressionHead(_CannedHead, RegressionHead):
     """As it is, but for the training."""
 
 
@@ -97,7 +97,7 @@ def classifier_head(
         weight_column,
         label_vocabulary,
         loss_reduction,
-        kinds=(_BinaryClassHead, _MultiClassHead),
+        kinds=(CannedBinaryClassHead, CannedMultiClassHead),
     )
 
 
@@ -107,7 +107,7 @@ def regressor_head(label_dimension: int, weight_column: Any, loss_reduction: str
     Raises:
         ValueError: A label without numbers, or an unknown loss reduction.
     """
-    return _RegressionHead(label_dimension, weight_column, loss_reduction)
+    return CannedRegressionHead(label_dimension, weight_column, loss_reduction)
 
 
 def _in_head_scope(train_op_fn: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -9,6 +9,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator_core.installation.old_modules import OldModuleFinder
+
 _OWNERS = {
     "tensorflow": "estimator_core",
     "tensorflow.compat.v1": "estimator_core.v1",
@@ -33,6 +35,9 @@ def install() -> None:
       `tf.compat.v2`
     - `from tensorflow_estimator import estimator`, which is that of `tf.compat.v1`
     - `tf.keras.estimator.model_to_estimator`, and to import it from there
+    - imports from the modules inside tensorflow_estimator, such as
+      `from tensorflow_estimator.python.estimator.canned import metric_keys`, for public names and
+      the helpers that programs used; also below `tensorflow.python.estimator`
 
     Example:
         >>> import estimator_core
@@ -56,13 +61,23 @@ def install() -> None:
         )
     for owner, package in _OWNERS.items():
         _provide(owner, "estimator", importlib.import_module(package))
-    standalone = types.ModuleType(_STANDALONE, "The names of tf.compat.v1.estimator.")
-    standalone.__path__ = []  # a package, without what the original has inside
-    if sys.modules.setdefault(_STANDALONE, standalone) is standalone:
-        _provide(_STANDALONE, "estimator", importlib.import_module("estimator_core.v1"))
-    keras_estimator = types.ModuleType(_KERAS_ESTIMATOR, "Keras models as Estimators.")
-    keras_estimator.model_to_estimator = core.model_to_estimator  # type: ignore[attr-defined]
-    tf.keras.estimator = sys.modules[_KERAS_ESTIMATOR] = keras_estimator
+    # tensorflow_estimator 2.15 may be there, as TensorFlow Model Analysis asks for it; it can't be
+    # imported with this TensorFlow.
+    for name in [name for name in sys.modules if name.split(".")[0] == _STANDALONE]:
+        del sys.modules[name]
+    sys.meta_path.insert(0, OldModuleFinder())
+    # Keras 3 is one module for both; what is put there last is that of TensorFlow 2.
+    for owner in ("tensorflow.compat.v1", "tensorflow.compat.v2"):
+        module = _keras_estimator(importlib.import_module(_OWNERS[owner]))
+        importlib.import_module(owner).keras.estimator = module
+    tf.keras.estimator = sys.modules[_KERAS_ESTIMATOR] = tf.compat.v2.keras.estimator
+
+
+def _keras_estimator(package: Any) -> types.ModuleType:
+    """Returns the module `estimator` of a Keras."""
+    module: Any = types.ModuleType(_KERAS_ESTIMATOR, "Keras models as Estimators.")
+    module.model_to_estimator = package.model_to_estimator
+    return module
 
 
 def _provide(owner: str, name: str, module: types.ModuleType) -> None:

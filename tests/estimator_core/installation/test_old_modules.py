@@ -1,0 +1,95 @@
+import importlib
+import json
+import pathlib
+import sys
+
+import pytest
+import tensorflow as tf
+
+import estimator_core
+
+TABLE = json.loads((pathlib.Path(__file__).parent / "old_modules.json").read_text())
+OLD = "tensorflow_estimator.python.estimator"
+
+
+@pytest.fixture(autouse=True)
+def installed(uninstalled):
+    estimator_core.install()
+
+
+def resolved(path):
+    """Returns the object of ours at a public path such as "tf.compat.v1.estimator.tpu.RunConfig"."""
+    value = tf
+    for name in path.split(".")[1:]:
+        value = getattr(value, name)
+    return value
+
+
+@pytest.mark.parametrize("module", sorted(TABLE))
+def test_public_names_are_in_the_modules_that_defined_them(module):
+    for name, public in TABLE[module].items():
+        assert getattr(importlib.import_module(module), name) is resolved(public), name
+        below_tensorflow = module.replace("tensorflow_estimator", "tensorflow")
+        assert getattr(importlib.import_module(below_tensorflow), name) is resolved(public), name
+
+
+def test_the_ways_to_import_them():
+    names: dict = {}
+    exec(
+        "import tensorflow_estimator\n"
+        "import tensorflow_estimator.python.estimator.canned.dnn as dnn\n"
+        "from tensorflow_estimator.python.estimator import estimator as estimator_lib\n"
+        "from tensorflow_estimator.python.estimator.canned import metric_keys, prediction_keys\n"
+        "from tensorflow_estimator.python.estimator.model_fn import EstimatorSpec, ModeKeys\n"
+        "from tensorflow_estimator.python.estimator.api._v2 import estimator as v2\n"
+        "from tensorflow_estimator.python.estimator.api._v2.estimator.export import PredictOutput\n"
+        "from tensorflow_estimator.estimator import export\n"
+        "from tensorflow.python.estimator.inputs import numpy_io\n"
+        "import tensorflow.python.estimator.run_config\n"
+        "loaded = tensorflow_estimator.python.estimator.gc.Path\n",
+        names,
+    )
+    assert names["dnn"].DNNClassifier is estimator_core.v1.DNNClassifier
+    assert names["dnn"].DNNClassifierV2 is estimator_core.DNNClassifier
+    assert names["estimator_lib"].EstimatorV2 is estimator_core.Estimator
+    assert names["metric_keys"].MetricKeys.AUC == "auc"
+    assert names["prediction_keys"].PredictionKeys.CLASS_IDS == "class_ids"
+    assert names["ModeKeys"] is estimator_core.ModeKeys
+    assert names["v2"] is estimator_core
+    assert names["PredictOutput"] is estimator_core.export.PredictOutput
+    assert names["export"] is estimator_core.export
+    assert names["numpy_io"].numpy_input_fn is estimator_core.inputs.numpy_input_fn
+    assert names["loaded"]("a", 1).export_version == 1
+
+
+def test_every_name_of_every_module_is_there():
+    modules = [OLD]
+    while modules:
+        module = importlib.import_module(modules.pop())
+        for name in dir(module):
+            if name.startswith("__"):
+                continue
+            value = getattr(module, name)
+            if getattr(value, "__name__", "").startswith(OLD):
+                modules.append(value.__name__)
+    assert len([name for name in sys.modules if name.startswith(OLD)]) > 40
+
+
+def test_what_is_not_there_is_said_with_what_is():
+    with pytest.raises(ModuleNotFoundError, match=r"canned.timeseries.*it has baseline, dnn"):
+        importlib.import_module(f"{OLD}.canned.timeseries")
+    with pytest.raises(ImportError, match=r"no 'MonitoredThing' in .*util.*It has fn_args, parse"):
+        exec(f"from {OLD}.util import MonitoredThing")
+    util = importlib.import_module(f"{OLD}.util")
+    assert not hasattr(util, "MonitoredThing")
+    with pytest.raises(AttributeError, match="It has fn_args, parse_input_fn_result"):
+        _ = util.MonitoredThing
+
+
+def test_a_tensorflow_estimator_that_could_not_be_imported_is_replaced(monkeypatch):
+    # As TensorFlow Model Analysis brings it: a program may have tried it before.
+    broken = type(sys)("tensorflow_estimator")
+    sys.modules["tensorflow_estimator"] = broken
+    monkeypatch.delattr(tf, "estimator")
+    estimator_core.install()
+    assert importlib.import_module("tensorflow_estimator.estimator") is estimator_core.v1
