@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from estimator_core import summaries, tf1
 from estimator_core.checkpoints import reader, warm_start_settings
+from estimator_core.execution.evaluation_metrics import with_metric_ops
 from estimator_core.execution.select import select_execution
 from estimator_core.export.saved_model import SavedModelWriter
 from estimator_core.graphs import loops
@@ -104,7 +105,8 @@ class Estimator:
         def public_model_fn(
             features: Any, labels: Any, mode: str, config: RunConfig
         ) -> EstimatorSpec:
-            return call_model_fn(self._model_fn, features, labels, mode, self.params, config)
+            spec = call_model_fn(self._model_fn, features, labels, mode, self.params, config)
+            return with_metric_ops(spec)
 
         return public_model_fn
 

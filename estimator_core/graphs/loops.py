@@ -283,22 +283,27 @@ def predict(
         check_checkpoint(program.spec, checkpoint_path)
         creator = program.session_creator(checkpoint_path=checkpoint_path)
         session = tf1.train.MonitoredSession(creator, hooks=every)
-    try:
+
+    def close(*error: Any) -> Any:
+        with program.graph.as_default():
+            return session.__exit__(*error)
+
+    with (
+        contextlib.ExitStack() as stack
+    ):  # not the graph: it must not stay the default of the caller
+        stack.push(close)
         while True:
             with program.graph.as_default():
                 if session.should_stop():
                     return
                 try:
                     batch = session.run(fetches)
-                except tf.errors.OutOfRangeError:
+                except (tf.errors.OutOfRangeError, StopIteration):
                     return
             if yield_single_examples:
                 yield from _single_examples(batch)
             else:
                 yield batch
-    finally:
-        with program.graph.as_default():
-            session.close()
 
 
 def _single_examples(batch: Any) -> Iterator[Any]:

@@ -38,18 +38,20 @@ class SideEffects:
 
     Attributes:
         inputs: Tensors that have to be there before anything is updated.
+        graph: The graph that it is about.
         variables: The Keras variables that were made.
         applied_gradients: The operation of each `apply_gradients`.
     """
 
     def __init__(self, inputs: Sequence[Any] = ()) -> None:
+        self.graph = tf1.get_default_graph()
         self.inputs = [tensor for tensor in inputs if tf.is_tensor(tensor)]
         self.variables: list[Any] = []
         self.applied_gradients: list[tf.Operation] = []
         self._optimizers: list[tuple[Any, Any]] = []
 
     def updates(self, variables: Iterable[Any] | None = None) -> list[tf.Operation]:
-        """Returns the operations of the default graph that update `variables`.
+        """Returns the operations of the graph that update `variables`.
 
         Initializers do not count, nor does what a saver restores or a function does when called.
 
@@ -59,11 +61,11 @@ class SideEffects:
         handles = {}
         for variable in self.variables if variables is None else variables:
             for part in graph_variables.components(variable):
-                if tf.is_symbolic_tensor(part.handle):
+                if tf.is_symbolic_tensor(part.handle) and part.handle.graph is self.graph:
                     handles[part.handle.name] = part.initializer
         return [
             operation
-            for operation in tf1.get_default_graph().get_operations()
+            for operation in self.graph.get_operations()
             if operation.type.startswith(_UPDATE_PREFIXES)
             and operation.inputs
             and operation.inputs[0].name in handles
@@ -119,14 +121,13 @@ def collected_side_effects(inputs: Any = ()) -> Iterator[SideEffects]:
         tf.variable_creator_scope(_watch_for_late_imports("keras" in sys.modules)),
         keras_internals.names_from_the_start(),
     ):
-        graph = tf1.get_default_graph()
-        _graphs.append(graph)
+        _graphs.append(effects.graph)
         _active.stack.append(effects)
         try:
             yield effects
         finally:
             _active.stack.remove(effects)
-            _graphs.remove(graph)
+            _graphs.remove(effects.graph)
 
 
 def _replacements() -> list[Replacement]:
@@ -177,7 +178,7 @@ def _variable_init(make_variable: Callable[..., None]) -> Callable[..., None]:
             graph_variables.keep_replicas_together(self)
             if keras_internals.is_random_state(self):  # tf.estimator's checkpoints have none
                 graph_variables.make_local([self])
-        for effects in _active.stack:
+        for effects in _collections_of_this_graph():
             effects.variables.append(self)
 
     return variable_init
@@ -218,11 +219,18 @@ def _apply_gradients(update_variables: Callable[..., Any]) -> Callable[..., Any]
             list(grads_and_vars),
             lambda pairs: update_variables(optimizer, pairs, *args, **kwargs),
         )
-        for effects in _active.stack:
+        for effects in _collections_of_this_graph():
             effects.applied_gradients.append(update)
         return update
 
     return apply_gradients
+
+
+def _collections_of_this_graph() -> list[SideEffects]:
+    """Returns this thread's collections but those of other graphs: a model_fn may train another model."""
+    with tf.init_scope():  # out of the functions that the graph calls
+        graph = tf1.get_default_graph()
+    return [effects for effects in _active.stack if effects.graph is graph]
 
 
 def _is_of_a_model(value: Any) -> bool:

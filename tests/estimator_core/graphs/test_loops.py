@@ -244,3 +244,62 @@ def test_hooks_see_a_step_in_the_order_of_tf_estimator(make_estimator, input_fn)
     estimator.train(input_fn, steps=3, hooks=[Hook("caller")], saving_listeners=[Listener()])
     each = ["chief", "caller", "training"]
     assert calls == ["listener 0", *each, "listener 2", *each, *each, "listener 3"]
+
+
+class _Calls(tf1.train.SessionRunHook):
+    """Feeds one number a step, from an iterator whose end ends the loop."""
+
+    def __init__(self, numbers=()):
+        self.calls = []
+        self._numbers = iter(numbers)
+
+    def before_run(self, run_context):
+        self.calls.append("before_run")
+        return tf1.train.SessionRunArgs(None, feed_dict={"fed:0": [next(self._numbers)]})
+
+    def end(self, session):
+        self.calls.append("end")
+
+
+def _fed_input_fn():
+    return {"x": tf1.placeholder(tf.float32, [1], name="fed")}
+
+
+def test_predictions_end_when_a_hook_has_nothing_more_to_feed(make_estimator, input_fn):
+    estimator = make_estimator()
+    estimator.train(input_fn, steps=1)  # the weight is 1
+    hook = _Calls([1.0, 2.0])
+    predictions = estimator.predict(_fed_input_fn, hooks=[hook])
+    assert [example["y"] for example in predictions] == [1.0, 2.0]
+    assert hook.calls == ["before_run"] * 3 + ["end"]
+
+
+def test_hooks_of_a_prediction_end_with_the_input_alone(make_estimator, input_fn, eval_input_fn):
+    estimator = make_estimator()
+    estimator.train(input_fn, steps=1)
+    hook = _Calls([1.0, 2.0])
+    predictions = estimator.predict(_fed_input_fn, hooks=[hook])
+    next(predictions)
+    predictions.close()
+    assert hook.calls == ["before_run"]
+
+    class Ends(tf1.train.SessionRunHook):
+        ended = 0
+
+        def end(self, session):
+            self.ended += 1
+
+    for dataset, ended in ((lambda: tf.data.Dataset.from_tensors({"x": [1.0]}), 1), (_failing, 0)):
+        hook = Ends()
+        try:
+            list(estimator.predict(dataset, hooks=[hook]))
+        except tf.errors.InvalidArgumentError:
+            assert dataset is _failing
+        assert hook.ended == ended
+
+
+def _failing():
+    dataset = tf.data.Dataset.from_tensors({"x": [1.0]})
+    return dataset.map(
+        lambda features: {"x": tf.debugging.check_numerics(features["x"] / 0, "bad")}
+    )

@@ -313,3 +313,44 @@ def test_keras_3_that_model_fn_imports_is_refused(tmp_path, monkeypatch):
 
     with pytest.raises(RuntimeError, match="import keras at the top of the module"):
         est.Estimator(model_fn, tmp_path).train(_input_fn, steps=1)
+
+
+def test_a_model_fn_may_train_another_model(tmp_path):
+    """As one that learns from a teacher; the teacher's updates are not those of this graph."""
+
+    def teacher_fn(features, labels, mode):
+        layer = _dense()
+        prediction = layer(features["x"])
+        if mode == est.ModeKeys.PREDICT:
+            return est.EstimatorSpec(mode, {"y": prediction})
+        loss = tf.reduce_mean(tf.square(prediction - labels))
+        train_op = None
+        if mode == est.ModeKeys.TRAIN:
+            weights = [variable.value for variable in layer.trainable_variables]
+            gradients = tf.gradients(loss, weights)
+            update = keras.optimizers.SGD(0.01).apply_gradients(
+                zip(gradients, layer.trainable_variables, strict=True)
+            )
+            train_op = tf.group(update, tf1.train.get_global_step().assign_add(1))
+        return est.EstimatorSpec(mode, {"y": prediction}, loss, train_op)
+
+    def model_fn(features, labels, mode):
+        teacher = est.Estimator(teacher_fn, tmp_path / "teacher")
+        teacher.train(_input_fn, steps=2)
+        taught = next(teacher.predict(_input_fn))["y"]
+        return teacher_fn({"x": features["x"]}, tf.constant([taught, taught]), mode)
+
+    student = est.Estimator(model_fn, tmp_path / "student")
+    student.train(_input_fn, steps=3)
+    assert student.get_variable_value("global_step") == 3
+    assert est.Estimator(teacher_fn, tmp_path / "teacher").get_variable_value("global_step") == 2
+    # From the teacher's prediction for the first example, three steps by hand.
+    bias, kernel = np.zeros(1), _KERNEL.astype(float)
+    for target, steps in ((_Y.astype(float), 2), (None, 3)):
+        if target is None:
+            target = np.repeat((_X @ kernel + bias)[:1], 2, axis=0)
+            bias, kernel = np.zeros(1), _KERNEL.astype(float)
+        for _ in range(steps):
+            error = 2 * (_X @ kernel + bias - target) / 2
+            bias, kernel = bias - 0.01 * error.sum(0), kernel - 0.01 * _X.T @ error
+    np.testing.assert_allclose(student.get_variable_value("dense/kernel"), kernel, rtol=1e-5)

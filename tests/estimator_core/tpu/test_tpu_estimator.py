@@ -270,3 +270,25 @@ def test_bad_arguments(make, arguments, error, message):
 def test_a_config_is_needed():
     with pytest.raises(ValueError, match="config must be given"):
         tpu.TPUEstimator(model_fn, use_tpu=False)
+
+
+def test_metrics_can_be_added(make):
+    estimator = make()
+    estimator.train(input_fn, steps=1)  # the weight is 1
+    extended = est.add_metrics(estimator, lambda labels: {"label": tf1.metrics.mean(labels)})
+    metrics = extended.evaluate(lambda: input_fn({"batch_size": 3}, est.ModeKeys.EVAL))
+    assert (metrics["mae"], metrics["label"]) == (1.0, 2.0)
+
+
+def test_the_model_fn_of_another_estimator_finds_metrics_to_add_to(make):
+    estimator = make()
+    estimator.train(input_fn, steps=1)
+
+    def wrapping(features, labels, mode, config):
+        spec = estimator.model_fn(features, labels, mode, config)
+        metrics = {**spec.eval_metric_ops, "label": tf1.metrics.mean(labels)}
+        return spec._replace(eval_metric_ops=metrics)
+
+    wrapper = est.Estimator(wrapping, estimator.model_dir)
+    metrics = wrapper.evaluate(lambda: input_fn({"batch_size": 3}, est.ModeKeys.EVAL))
+    assert (metrics["mae"], metrics["label"]) == (1.0, 2.0)
