@@ -338,7 +338,7 @@ def test_a_model_fn_may_train_another_model(tmp_path):
         teacher = est.Estimator(teacher_fn, tmp_path / "teacher")
         teacher.train(_input_fn, steps=2)
         taught = next(teacher.predict(_input_fn))["y"]
-        return teacher_fn({"x": features["x"]}, tf.constant([taught, taught]), mode)
+        return teacher_fn({"x": features["x"]}, np.stack([taught, taught]), mode)
 
     student = est.Estimator(model_fn, tmp_path / "student")
     student.train(_input_fn, steps=3)
