@@ -23,6 +23,7 @@ class Cluster:
         task_type: One of `TASK_TYPES`.
         task_id: Index of this task among those of its type.
         master: Address of the session to open; "" is in this process.
+        evaluation_master: The same for evaluations.
         model_dir: Directory that TF_CONFIG names, or None.
         service: Settings of a managed service, as TF_CONFIG names them, or None.
 
@@ -35,6 +36,7 @@ class Cluster:
     master: str = ""
     model_dir: str | None = None
     service: Mapping[str, Any] | None = None
+    evaluation_master: str = ""
 
     @property
     def spec(self) -> tf.train.ClusterSpec:
@@ -99,12 +101,21 @@ def from_environment(environ: Mapping[str, str] | None = None) -> Cluster:
     if not isinstance(config, dict):
         raise ValueError(f"TF_CONFIG must be a JSON object. Received: {text!r}")
 
-    for key in ("session_master", "eval_session_master"):
-        if config.get(key):
-            raise ValueError(
-                f"TF_CONFIG's `{key}` is not supported: sessions are opened in this process. Leave it "
-                f"out. Received: {key}={config[key]!r}"
+    return dataclasses.replace(
+        _described_by(config, text),
+        **{
+            field: config[key]
+            for field, key in (
+                ("master", "session_master"),
+                ("evaluation_master", "eval_session_master"),
             )
+            if config.get(key)
+        },
+    )
+
+
+def _described_by(config: Mapping[str, Any], text: str) -> Cluster:
+    """Returns the cluster that the tasks in TF_CONFIG's `text` describe."""
     task = config.get("task") or {}
     tasks = {kind: _addresses(kind, value) for kind, value in (config.get("cluster") or {}).items()}
     model_dir = config.get("model_dir")

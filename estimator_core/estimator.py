@@ -133,7 +133,7 @@ class Estimator:
         Raises:
             ValueError: Both `steps` and `max_steps` are given, or one is not above 0.
         """
-        checked_steps(steps=steps, max_steps=max_steps)
+        steps, max_steps = checked_steps("steps", steps), checked_steps("max_steps", max_steps)
         if steps is not None and max_steps is not None:
             raise ValueError(
                 f"Can not provide both steps and max_steps. Received: steps={steps}, max_steps={max_steps}"
@@ -187,9 +187,9 @@ class Estimator:
             Metric name to NumPy value, with "loss" (mean over batches) and "global_step".
 
         Raises:
-            ValueError: `steps` is not above 0, the input is empty, or a metric is named "loss".
+            ValueError: `steps` is not above 0, or a metric is named "loss".
         """
-        checked_steps(steps=steps)
+        steps = checked_steps("steps", steps)
         hooks = checked_instances(hooks, "hooks")
         checkpoint_path = self._checkpoint_to_restore(checkpoint_path, "evaluate")
 
@@ -457,7 +457,7 @@ class Estimator:
 def _exported_outputs(spec: EstimatorSpec, labels: Any) -> dict[str, ExportOutput]:
     """Returns the signatures of an exported graph, by name."""
     if spec.mode == ModeKeys.PREDICT:
-        return spec.export_outputs_or_default()
+        return spec.export_outputs or {}
     parts = (spec.loss, spec.predictions, spec.eval_metric_ops)
     if spec.mode == ModeKeys.EVAL:
         return {spec.mode: EvalOutput(*parts, labels)}

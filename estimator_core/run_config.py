@@ -41,9 +41,9 @@ class RunConfig:
         save_checkpoints_steps: Steps between two checkpoints; None goes by time.
         save_checkpoints_secs: Seconds between two checkpoints, 600 when neither is given. With both
             None there are no checkpoints at all.
-        session_config: `ConfigProto`; None means soft placement, and one grappler pass.
+        session_config: `ConfigProto`; None lets the Estimator choose soft placement, and one grappler pass.
         keep_checkpoint_max: Checkpoints to keep, the oldest are deleted; None or 0 keeps all.
-        keep_checkpoint_every_n_hours: Beside those, one is kept every so many hours.
+        keep_checkpoint_every_n_hours: Beside those, one is kept every so many hours; None keeps none.
         log_step_count_steps: Steps between two log lines of loss and steps per second; None: never.
         train_distribute: `tf.distribute.Strategy` for training; None is a single device.
         device_fn: Function from an `Operation` to its device; None is TensorFlow's placement.
@@ -68,7 +68,7 @@ class RunConfig:
     save_checkpoints_secs: int | None = _USE_DEFAULT
     session_config: Any = None
     keep_checkpoint_max: int | None = 5
-    keep_checkpoint_every_n_hours: float = 10000
+    keep_checkpoint_every_n_hours: float | None = 10000
     log_step_count_steps: int | None = 100
     train_distribute: Any = None
     device_fn: Callable[[Any], str] | None = None
@@ -96,9 +96,7 @@ class RunConfig:
                 f"model_dir={self.model_dir!r}, TF_CONFIG's model_dir={cluster.model_dir!r}"
             )
         self._settle_checkpoint_interval()
-        if self.session_config is None:
-            self._set("session_config", _default_session_config(cluster))
-        elif not isinstance(self.session_config, tf1.ConfigProto):
+        if self.session_config is not None and not isinstance(self.session_config, tf1.ConfigProto):
             raise ValueError(
                 f"session_config must be a ConfigProto. Received: {self.session_config!r}"
             )
@@ -118,11 +116,17 @@ class RunConfig:
                 "log_step_count_steps must be above 0, or None to log nothing. Received: "
                 "log_step_count_steps=0"
             )
-        if self.keep_checkpoint_every_n_hours <= 0 or self.session_creation_timeout_secs <= 0:
-            raise ValueError(
-                "keep_checkpoint_every_n_hours and session_creation_timeout_secs must be above 0. "
-                f"Received: {self.keep_checkpoint_every_n_hours}, {self.session_creation_timeout_secs}"
-            )
+        for name in ("keep_checkpoint_every_n_hours", "session_creation_timeout_secs"):
+            value = getattr(self, name)
+            if value is not None and value <= 0:
+                raise ValueError(f"{name} must be above 0. Received: {name}={value}")
+        for name in ("train_distribute", "eval_distribute"):
+            both = getattr(self, name), getattr(self.experimental_distribute, name, None)
+            if None not in both:
+                raise ValueError(
+                    f"{name} is set twice: as an argument, and in experimental_distribute; leave one "
+                    f"out. Received: {name}={both[0]!r}, in experimental_distribute: {both[1]!r}"
+                )
         if self.tf_random_seed is not None and not isinstance(self.tf_random_seed, int):
             raise ValueError(
                 f"tf_random_seed must be an integer. Received: {self.tf_random_seed!r}"
@@ -149,7 +153,8 @@ class RunConfig:
         self._set("save_checkpoints_secs", secs)
 
     def _set(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, value)
+        # Not by setattr, as a subclass may have a property of this name.
+        self.__dict__[name] = value
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Sets an attribute of one's own, or a setting for the first time.
@@ -162,7 +167,10 @@ class RunConfig:
                 f"{name} of a RunConfig is read-only: config.replace({name}=...) returns a changed "
                 f"copy. Received: {name}={value!r}"
             )
-        super().__setattr__(name, value)
+        if name in self.__dataclass_fields__:
+            self._set(name, value)
+        else:
+            super().__setattr__(name, value)
 
     def replace(self, **changes: Any) -> RunConfig:
         """Returns a copy with `changes`; one checkpoint interval replaces the other.
@@ -181,7 +189,7 @@ class RunConfig:
             changes[steps] = None if changes[secs] is not None else self.save_checkpoints_steps
         changed = copy.copy(self)
         for name, value in changes.items():
-            object.__setattr__(changed, name, value)
+            changed.__dict__[name] = value
         changed.__post_init__()
         return changed
 
@@ -222,8 +230,8 @@ class RunConfig:
 
     @property
     def evaluation_master(self) -> str:
-        """Address of the session that evaluation opens: this process."""
-        return ""
+        """Address of the session that evaluation opens; "" is in this process."""
+        return self._cluster.evaluation_master
 
     @property
     def is_chief(self) -> bool:
@@ -246,7 +254,7 @@ class RunConfig:
         return self._cluster.service
 
 
-def _default_session_config(cluster: cluster_lib.Cluster) -> Any:
+def default_session_config(cluster: cluster_lib.Cluster) -> Any:
     """Returns soft placement and one grappler pass; in a cluster, workers see only their servers."""
     rewriter = tf1.rewriter_config_pb2.RewriterConfig
     options = rewriter(meta_optimizer_iterations=rewriter.ONE)

@@ -106,5 +106,5 @@ def _merge_serialized(proto: Any, name: str, value: bytes | str) -> None:
         logger.warning("Skipping summary for %s, cannot parse string to Summary.", name)
         return
     for index, entry in enumerate(summary.value):
-        entry.tag = name if len(summary.value) == 1 else f"{name}/{index}"
+        entry.tag = f"{name}/{index}"
     proto.MergeFrom(summary)

@@ -6,6 +6,7 @@ warn of each other's versions, and none of it is ours to mend.
 """
 
 import contextlib
+import os
 import pathlib
 import sys
 
@@ -15,6 +16,10 @@ import tensorflow as tf
 tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
 )
+
+# `make test-tf1`: as programs of TensorFlow 1 begin. Its effect on a process can't be undone.
+if os.environ.get("TF1_BEHAVIOR") == "1":
+    tf.compat.v1.disable_v2_behavior()
 
 WITHOUT_WARNINGS = (
     "contract",

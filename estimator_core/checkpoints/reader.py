@@ -68,10 +68,13 @@ def variable_names(model_dir: str) -> list[str]:
 def variable_value(model_dir: str, name: str) -> Any:
     """Returns the value of the variable `name` in the newest checkpoint of `model_dir`.
 
+    A variable may be named as its tensor is, "w:0".
+
     Raises:
         ValueError: There is no checkpoint, or no such variable.
     """
     reader = tf.train.load_checkpoint(_newest(model_dir))
+    name = name.removesuffix(":0")
     if not reader.has_tensor(name):
         raise ValueError(
             f"No variable {name!r} in {model_dir}. It has: {variable_names(model_dir)}"

@@ -39,3 +39,8 @@ def current_execution() -> Execution:
     if tf.distribute.has_strategy():
         return ReplicasInSync(tf.distribute.get_strategy())
     return _SINGLE_DEVICE
+
+
+def is_built_by_an_estimator(graph: tf.Graph) -> bool:
+    """Returns whether an Estimator builds `graph`, or has built it."""
+    return graph in _execution_of

@@ -48,4 +48,5 @@ def select_execution(config: RunConfig, mode: str) -> Execution:
         )
     if strategy:
         return ReplicasInSync(strategy, config.session_config)
-    return SingleDevice(config.session_config)
+    master = config.evaluation_master if mode == ModeKeys.EVAL else config.master
+    return SingleDevice(config.session_config, master)

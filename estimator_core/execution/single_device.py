@@ -18,10 +18,12 @@ class SingleDevice(Execution):
 
     Args:
         session_config: `ConfigProto` of the sessions.
+        master: Address of the server that they are opened on; "" is this process.
     """
 
-    def __init__(self, session_config: Any = None):
+    def __init__(self, session_config: Any = None, master: str = ""):
         self._session_config = session_config
+        self._master = master
 
     def scope(self) -> contextlib.AbstractContextManager[Any]:
         """Returns a context that changes nothing."""
@@ -44,9 +46,10 @@ class SingleDevice(Execution):
         checkpoint_dir: str | None = None,
         checkpoint_path: str | None = None,
     ) -> Any:
-        """Returns the creator of a session in this process."""
+        """Returns the creator of a session on the one device."""
         return tf1.train.ChiefSessionCreator(
             scaffold=scaffold,
+            master=self._master,
             config=self._session_config,
             checkpoint_dir=checkpoint_dir,
             checkpoint_filename_with_path=checkpoint_path,

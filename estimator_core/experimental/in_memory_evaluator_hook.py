@@ -37,7 +37,8 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
     Raises:
         TypeError: `estimator` is none.
         ValueError: `every_n_iter` or `steps` is not above 0, or the Estimator trains in a cluster of
-            several tasks. Once training begins: its graph lacks a variable that evaluation has.
+            several tasks. Once training begins: its graph lacks a variable that evaluation has, or the
+            model's Scaffold of evaluation has a saver or an init_fn.
 
     Source: `tf.estimator.experimental.InMemoryEvaluatorHook`. Ours does not evaluate a second time at
     the end when the last evaluation was at the last step.
@@ -62,10 +63,9 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
                 "task of train_and_evaluate evaluate. Received: "
                 f"cluster={estimator.config.cluster_spec.as_dict()}"
             )
-        checked_steps(steps=steps)
         self._estimator = estimator
         self._input_fn = input_fn
-        self._steps = steps
+        self._steps = checked_steps("steps", steps)
         self._hooks = checked_instances(hooks, "hooks")
         self._name = name
         self._every_n_iter = every_n_iter
@@ -93,6 +93,12 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
             assigned = [variables[name].assign(value) for name, value in self._values.items()]
             self._feed: dict[Any, Any] = {}
             scaffold = program.spec.scaffold
+            for name, value in (("saver", scaffold.saver), ("init_fn", scaffold.init_fn)):
+                if value is not None:
+                    raise ValueError(
+                        f"InMemoryEvaluatorHook does not support a Scaffold with {name}: variables get the "
+                        f"values of training. Leave it out in EVAL. Received: {name}={value}"
+                    )
             self._program = program.with_scaffold(
                 tf1.train.Scaffold(
                     init_op=tf.group(*assigned),

@@ -18,7 +18,6 @@ from estimator_core.spec.calling import arg_names
 from estimator_core.spec.types import EstimatorLike, ReceiverFn
 
 _LOSS = "loss"
-_BEST_FILE = "best_eval_result.json"
 
 Metrics = Mapping[str, Any]
 
@@ -42,9 +41,9 @@ def loss_smaller(best_eval_result: Metrics, current_eval_result: Metrics) -> boo
 class BestExporter(LatestExporter):
     """Exports after an evaluation that is better than every one before, and keeps the newest.
 
-    The best result is kept beside the exports, in a file that is replaced whole, so that a restart
-    goes on comparing where it was. Without that file (in a model_dir that `tf.estimator` wrote) the
-    evaluations in the event files are taken.
+    The best result is kept in the model_dir, in the file `best_eval_result.<name>.json` that is replaced
+    whole, so that a restart goes on comparing where it was. Without that file (in a model_dir that
+    `tf.estimator` wrote) the evaluations in the event files are taken.
 
     Example:
         >>> def accuracy_larger(best_eval_result, current_eval_result):
@@ -121,14 +120,18 @@ class BestExporter(LatestExporter):
         result = super().export(
             estimator, export_path, checkpoint_path, eval_result, is_the_final_export
         )
-        _write_atomically(os.path.join(export_path, _BEST_FILE), json.dumps(current))
+        _write_atomically(self._best_file(estimator), json.dumps(current))
         return result
+
+    def _best_file(self, estimator: EstimatorLike) -> str:
+        # Not among the exports: programs list their directory, and find numbers alone there.
+        return os.path.join(estimator.model_dir, f"best_eval_result.{self.name}.json")
 
     def _best_before(
         self, estimator: EstimatorLike, export_path: str, current: Metrics
     ) -> dict[str, Any] | None:
         """Returns the best result so far, in this run or before it; None when there is none."""
-        path = os.path.join(export_path, _BEST_FILE)
+        path = self._best_file(estimator)
         if tf.io.gfile.exists(path):
             with tf.io.gfile.GFile(path) as file:
                 return json.loads(file.read())

@@ -180,7 +180,7 @@ def build_raw_serving_input_receiver_fn(
         default_batch_size: Fixed batch size; None accepts any.
 
     Raises:
-        ValueError: A feature has no known rank, or no batch dimension.
+        ValueError: A feature has no batch dimension.
 
     Source: `tf.estimator.export.build_raw_serving_input_receiver_fn`.
     """
@@ -189,12 +189,15 @@ def build_raw_serving_input_receiver_fn(
         value = (
             value if isinstance(value, tf.TensorSpec) or tf.is_tensor(value) else tf.constant(value)
         )
-        if value.shape.rank in (None, 0):
+        if value.shape.rank == 0:
             raise ValueError(
                 f"Feature {name!r} needs a batch dimension: its shape must be [batch_size, ...]. "
                 f"Received: shape={value.shape}"
             )
-        specs[name] = (value.dtype, [default_batch_size, *value.shape.as_list()[1:]])
+        shape = value.shape  # unknown stays unknown
+        if shape.rank is not None:
+            shape = [default_batch_size, *shape.as_list()[1:]]
+        specs[name] = (value.dtype, shape)
 
     def serving_input_receiver_fn() -> ServingInputReceiver:
         placeholders = {

@@ -67,10 +67,8 @@ def train(
         check_checkpoint(spec, tf.train.latest_checkpoint(config.model_dir))
         creator = program.session_creator(checkpoint_dir=config.model_dir)
         run_steps = StepRunner(program, hooks)
-        with (
-            _listening(savers[:1], saving_listeners),
-            tf1.train.MonitoredSession(creator, hooks=[run_steps, *hooks]) as session,
-        ):
+        _add_listeners(savers[:1], saving_listeners)
+        with tf1.train.MonitoredSession(creator, hooks=[run_steps, *hooks]) as session:
             try:
                 while not session.should_stop():
                     _, loss = run_steps(session)
@@ -151,21 +149,15 @@ def _train_hooks(
     return [*first, *chief, *last], savers
 
 
-@contextlib.contextmanager
-def _listening(savers: Sequence[Any], listeners: Sequence[Any]) -> Iterator[None]:
-    """Has the saver hooks call the listeners for as long as the context lasts.
+def _add_listeners(savers: Sequence[Any], listeners: Sequence[Any]) -> None:
+    """Has the saver hooks call the listeners, from now on.
 
-    A hook that the user made takes no more listeners through its public interface.
+    A hook that the user made takes no more listeners through its public interface. There they stay for
+    its further trainings, as in tf.estimator.
     """
-    called = [saver._listeners for saver in savers]  # noqa: SLF001
-    before = [list(each) for each in called]
-    for each in called:
-        each.extend(one for one in listeners if one not in each)
-    try:
-        yield
-    finally:
-        for each, own in zip(called, before, strict=True):
-            each[:] = own
+    for saver in savers:
+        called = saver._listeners  # noqa: SLF001  # has no public way in
+        called.extend(listener for listener in listeners if listener not in called)
 
 
 def _ensure_saver(config: RunConfig) -> None:
@@ -196,10 +188,7 @@ def evaluate(
         hooks: The caller's `SessionRunHook`s.
 
     Returns:
-        Metric name to NumPy value.
-
-    Raises:
-        ValueError: The input gave no batch at all.
+        Metric name to NumPy value; with an input that gives no batch, what the metrics begin with.
     """
     logger.info("Starting evaluation at %s", time.strftime("%Y-%m-%dT%H:%M:%S"))
     start = time.monotonic()
@@ -225,9 +214,10 @@ def evaluate(
         few = (
             "no batch" if replicas == 1 else f"less than one batch for each of {replicas} replicas"
         )
-        raise ValueError(
-            f"Evaluation made no steps: input_fn gave {few}. Check that its files are not empty and "
-            "that it does not drop the last, smaller batch."
+        logger.warning(
+            "Evaluation made no steps: input_fn gave %s, and the metrics have the values that they begin "
+            "with. Check that its files are not empty and that it does not drop the last, smaller batch.",
+            few,
         )
     logger.info("Inference Time : %0.5fs", time.monotonic() - start)
     logger.info("Finished evaluation at %s", time.strftime("%Y-%m-%d-%H:%M:%S"))

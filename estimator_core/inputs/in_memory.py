@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.execution.current import current_execution
+from estimator_core.execution.current import current_execution, is_built_by_an_estimator
 
 
 def numpy_input_fn(
@@ -24,8 +24,9 @@ def numpy_input_fn(
     """Returns an input_fn over NumPy arrays.
 
     Batches run across the ends of epochs; only the very last one may be smaller. Called within an
-    input_fn of one's own it returns tensors; otherwise, and under a distribution strategy, a
-    `tf.data.Dataset`.
+    input_fn of one's own, or for a session of one's own, it returns tensors; otherwise, and under a
+    distribution strategy, a `tf.data.Dataset`. A session of one's own starts the input with
+    `tf.compat.v1.train.start_queue_runners`.
 
     Example:
         >>> age, weight = np.arange(4) * 1.0, np.arange(32, 36)
@@ -139,7 +140,30 @@ def _next_batch(dataset: tf.data.Dataset) -> Any:
     """Returns the tensors of a batch; each new session begins with the first."""
     iterator = tf1.data.make_initializable_iterator(dataset)
     tf1.add_to_collection(tf1.GraphKeys.TABLE_INITIALIZERS, iterator.initializer)
+    if not is_built_by_an_estimator(tf1.get_default_graph()):
+        starter = _IteratorStarter(iterator.initializer)
+        tf1.add_to_collection(tf1.GraphKeys.QUEUE_RUNNERS, starter)
     return iterator.get_next()
+
+
+class _IteratorStarter:
+    """Starts the input in a plain session, with its `start_queue_runners`, as a queue had to be.
+
+    Args:
+        initializer: Starts the iterator.
+    """
+
+    def __init__(self, initializer: tf.Operation):
+        self.name = initializer.name
+        self._initializer = initializer
+
+    def create_threads(
+        self, sess: Any, coord: Any = None, daemon: bool = False, start: bool = False
+    ) -> list[Any]:
+        """Starts the iterator; there is no thread to run beside the session."""
+        del coord, daemon, start
+        sess.run(self._initializer)
+        return []
 
 
 def _arrays(values: Any, what: str) -> Any:

@@ -16,6 +16,8 @@ from estimator_core.spec.metric_fn import MetricFn
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import ModelFn
 
+_NOT_IN_KERAS_3 = "not available with Keras 3"  # what TensorFlow says
+
 
 def call_model_fn(
     model_fn: ModelFn, features: Any, labels: Any, mode: str, params: Any, config: Any
@@ -23,10 +25,19 @@ def call_model_fn(
     """Returns what `model_fn` returns, with what its Keras objects did by being called.
 
     Raises:
+        AttributeError: It uses a name that Keras 3 has not; the message says how to have Keras 2.
         ValueError: There are labels but `model_fn` takes none, or it returns no `EstimatorSpec`.
     """
     with side_effects.collected_side_effects((features, labels)) as effects:
-        spec = calling.call_model_fn(model_fn, features, labels, mode, params, config)
+        try:
+            spec = calling.call_model_fn(model_fn, features, labels, mode, params, config)
+        except AttributeError as error:
+            if _NOT_IN_KERAS_3 not in str(error):
+                raise
+            raise AttributeError(
+                f"{error} To run model_fn with Keras 2, install tf_keras (`pip install tf_keras`) and "
+                "set the environment variable TF_USE_LEGACY_KERAS=1 before TensorFlow is imported."
+            ) from error
     return _with_keras_effects(spec, effects)
 
 

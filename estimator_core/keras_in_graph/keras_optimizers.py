@@ -163,6 +163,21 @@ def apply_gradients(
     return eager_tracing.call_as_function(update, gradients).op
 
 
+def has_updates_of_its_own(optimizer: Any) -> bool:
+    """Returns whether a Keras 2 optimizer's class overrides `get_updates`, as in Keras 1 all did."""
+    method = getattr(type(optimizer), "get_updates", None)
+    return method is not None and not method.__module__.startswith(("tf_keras.", "keras."))
+
+
+def updates_of_its_own(optimizer: Any, loss: tf.Tensor, variables: Sequence[Any]) -> tf.Operation:
+    """Returns the op of all updates that the optimizer's own `get_updates` makes for a loss.
+
+    Source: tf.estimator 2.15 calls it, too, but runs only the first of several updates.
+    """
+    with tf.control_dependencies([loss]):  # nothing is counted at the end of the input
+        return tf.group(*optimizer.get_updates(loss, list(variables)))
+
+
 def _apply_on_replicas(optimizer: Any, grads_and_vars: Sequence[tuple[Any, Any]]) -> tf.Operation:
     """Returns the op of one update by the sum of the gradients of all replicas.
 

@@ -47,15 +47,23 @@ def _batch_size(features: Mapping[str, Any]) -> tf.Tensor:
             "A Baseline model needs at least one feature, to know the number of examples. "
             f"Received: features={features}"
         )
-    sizes = tf.stack([_first_dimension(feature) for feature in features.values()])
+    tensors = [_as_tensor(feature) for feature in features.values()]
+    sizes = tf.stack([_first_dimension(tensor) for tensor in tensors])
     message = f"All features must have the same batch size. Received, of {list(features)}:"
     check = tf.raw_ops.Assert(
         condition=tf.reduce_all(tf.equal(sizes, sizes[0])), data=[message, sizes], summarize=100
     )
     # A batch size that the graph knows is read from no feature; predictions would never end.
-    inputs = tf.nest.flatten(list(features.values()), expand_composites=True)
+    inputs = tf.nest.flatten(tensors, expand_composites=True)
     with tf.control_dependencies([check, *inputs]):
         return tf.identity(sizes[0])
+
+
+def _as_tensor(feature: Any) -> Any:
+    """Returns a feature as a tensor of any kind; an input_fn may give arrays and lists."""
+    if isinstance(feature, (tf.SparseTensor, tf.RaggedTensor)):
+        return feature
+    return tf.convert_to_tensor(feature)
 
 
 def _first_dimension(feature: Any) -> tf.Tensor:

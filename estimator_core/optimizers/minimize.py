@@ -106,12 +106,16 @@ def minimize_parts(loss: tf.Tensor, parts: Sequence[OptimizedPart]) -> tf.Operat
         for index, part in enumerate(parts)
     ]
     gradients = [
-        _compute_gradients(optimizer, loss, part.variables)
+        None
+        if keras_optimizers.has_updates_of_its_own(optimizer)
+        else _compute_gradients(optimizer, loss, part.variables)
         for optimizer, part in zip(optimizers, parts, strict=True)
     ]
     updates = [
-        _apply_gradients(optimizer, grads_and_vars)
-        for optimizer, grads_and_vars in zip(optimizers, gradients, strict=True)
+        keras_optimizers.updates_of_its_own(optimizer, loss, part.variables)
+        if grads_and_vars is None
+        else _apply_gradients(optimizer, grads_and_vars)
+        for optimizer, part, grads_and_vars in zip(optimizers, parts, gradients, strict=True)
     ]
     if keras_optimizers.counts_by(optimizers[0], global_step):
         return tf.group(*updates)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 import os
 import tempfile
@@ -12,11 +13,11 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.logs import logger
-from estimator_core.run_config import RunConfig
+from estimator_core.run_config import RunConfig, default_session_config
 
 
 def config_with_model_dir(config: RunConfig | None, model_dir: Any) -> RunConfig:
-    """Returns the one configuration that both arguments of an Estimator stand for.
+    """Returns the one configuration that both arguments of an Estimator stand for, complete.
 
     Raises:
         ValueError: They name two directories, or `config` is no `RunConfig`.
@@ -26,7 +27,9 @@ def config_with_model_dir(config: RunConfig | None, model_dir: Any) -> RunConfig
         logger.info("Using default config.")
     elif not isinstance(config, RunConfig):
         raise ValueError(f"config must be an instance of RunConfig. Received: config={config!r}")
-    if model_dir is not None:
+    if config.session_config is None:
+        config = config.replace(session_config=default_session_config(config.cluster))
+    if model_dir is not None and model_dir != "":
         model_dir = tf.compat.as_str_any(os.fspath(model_dir))
         if config.model_dir is not None and config.model_dir != model_dir:
             raise ValueError(
@@ -41,20 +44,24 @@ def config_with_model_dir(config: RunConfig | None, model_dir: Any) -> RunConfig
     return config
 
 
-def checked_steps(**steps_by_name: float | None) -> None:
-    """Checks that each number of steps is None or a whole number above 0; 1e4 is one.
+def checked_steps(name: str, value: Any) -> int | None:
+    """Returns a number of steps as a whole number: 1e4 is 10000, and 12.5 ends in the 13th step.
+
+    Args:
+        name: The argument's name.
+        value: Its value; None and infinity mean no end.
 
     Raises:
-        TypeError: It is no whole number.
+        TypeError: It is no number.
         ValueError: It is not above 0.
     """
-    for name, value in steps_by_name.items():
-        if value is None:
-            continue
-        if not isinstance(value, numbers.Real) or value % 1 != 0:
-            raise TypeError(f"{name} must be a whole number. Received: {name}={value!r}")
-        if value <= 0:
-            raise ValueError(f"Must specify {name} > 0. Received: {name}={value}")
+    if value is None or value == math.inf:
+        return None
+    if not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number. Received: {name}={value!r}")
+    if not float(value) > 0:
+        raise ValueError(f"Must specify {name} > 0. Received: {name}={value}")
+    return math.ceil(float(value))
 
 
 def checked_instances(

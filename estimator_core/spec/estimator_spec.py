@@ -85,10 +85,13 @@ class EstimatorSpec(_Fields):
         """Returns the checked EstimatorSpec."""
         if mode not in ModeKeys.ALL:
             raise ValueError(f"mode must be one of {ModeKeys.ALL}. Received: mode={mode!r}")
+        predictions = _checked_predictions(predictions, mode)
+        if mode == ModeKeys.PREDICT and export_outputs is None:
+            export_outputs = {DEFAULT_SERVING_SIGNATURE: PredictOutput(predictions)}
         return super().__new__(
             cls,
             mode=mode,
-            predictions=_checked_predictions(predictions, mode),
+            predictions=predictions,
             loss=_checked_loss(loss, mode),
             train_op=_checked_train_op(train_op, mode),
             eval_metric_ops=_checked_eval_metric_ops(eval_metric_ops),
@@ -107,12 +110,6 @@ class EstimatorSpec(_Fields):
                 f"mode of EstimatorSpec cannot be changed. Received: {changes['mode']!r}"
             )
         return EstimatorSpec(**{**self._asdict(), **changes})
-
-    def export_outputs_or_default(self) -> dict[str, ExportOutput]:
-        """Returns the signatures to export: those given, or the predictions as the default one."""
-        if self.export_outputs is None:
-            return {DEFAULT_SERVING_SIGNATURE: PredictOutput(self.predictions)}
-        return self.export_outputs
 
 
 def _checked_predictions(predictions: Any, mode: str) -> Any:
@@ -166,7 +163,11 @@ def _checked_eval_metric_ops(
     if not isinstance(eval_metric_ops, Mapping):
         raise TypeError(f"eval_metric_ops must be a dict. Received: {eval_metric_ops!r}")
     for name, metric in eval_metric_ops.items():
-        is_pair = isinstance(metric, tuple) and len(metric) == 2 and all(map(_can_be_run, metric))
+        is_pair = (
+            isinstance(metric, tuple)
+            and len(metric) == 2
+            and all(map(_can_be_run, tf.nest.flatten(metric)))
+        )
         is_keras_metric = hasattr(metric, "update_state") and hasattr(metric, "result")
         if not (is_pair or is_keras_metric):
             raise TypeError(

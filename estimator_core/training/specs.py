@@ -47,11 +47,10 @@ class TrainSpec(_TrainFields):
     ) -> TrainSpec:
         """Returns the checked TrainSpec."""
         _check_input_fn(input_fn)
-        checked_steps(max_steps=max_steps)
         return super().__new__(
             cls,
             input_fn,
-            max_steps,
+            checked_steps("max_steps", max_steps),
             checked_instances(hooks, "hooks"),
             checked_instances(
                 saving_listeners, "saving_listeners", tf1.train.CheckpointSaverListener
@@ -109,7 +108,11 @@ class EvalSpec(_EvalFields):
     ) -> EvalSpec:
         """Returns the checked EvalSpec."""
         _check_input_fn(input_fn)
-        checked_steps(steps=steps, every_n_steps=every_n_steps)
+        steps = checked_steps("steps", steps)
+        if checked_steps("every_n_steps", every_n_steps) != every_n_steps:
+            raise TypeError(
+                f"every_n_steps must be a whole number. Received: every_n_steps={every_n_steps!r}"
+            )
         if name is not None and not isinstance(name, str):
             raise TypeError(f"name must be text. Received: name={name!r}")
         if start_delay_secs < 0 or throttle_secs < 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from estimator_core import tf1
@@ -76,12 +77,13 @@ def train_and_evaluate(
     )
     evaluator = Evaluator(estimator, eval_spec)
     listener = _EvaluateAtCheckpoints(evaluator, eval_spec, train_spec.max_steps)
-    estimator.train(
-        train_spec.input_fn,
-        hooks=train_spec.hooks,
-        max_steps=train_spec.max_steps,
-        saving_listeners=[*train_spec.saving_listeners, listener],
-    )
+    with contextlib.closing(listener):
+        estimator.train(
+            train_spec.input_fn,
+            hooks=train_spec.hooks,
+            max_steps=train_spec.max_steps,
+            saving_listeners=[*train_spec.saving_listeners, listener],
+        )
     evaluation = evaluator.evaluate_and_export(is_the_final_export=True)
     if evaluation is None:
         return None, []
@@ -98,6 +100,11 @@ class _EvaluateAtCheckpoints(tf1.train.CheckpointSaverListener):
         self._max_steps = max_steps
         self._timer = tf1.train.SecondOrStepTimer(every_secs=self._throttle_secs or 1e-9)
         self._last_step: int | None = None  # of the last evaluation, or where this session began
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Ends the evaluations: a saver hook of the user's goes on calling this in further trainings."""
+        self._is_closed = True
 
     def begin(self) -> None:
         """Starts the clock anew, as each session does."""
@@ -107,6 +114,8 @@ class _EvaluateAtCheckpoints(tf1.train.CheckpointSaverListener):
     def after_save(self, session: Any, global_step_value: int) -> None:
         """Evaluates the checkpoint just saved; the one before the first step is left out."""
         del session
+        if self._is_closed:
+            return
         if self._last_step is None:
             self._last_step = global_step_value
         elif self._is_due(global_step_value):

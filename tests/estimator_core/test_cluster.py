@@ -68,7 +68,6 @@ def test_the_protocol_may_be_another_or_none():
         ({"cluster": {"chief": "c:1"}}, "must list addresses"),
         ({"task": {"type": "ps", "index": 0}}, "without a `cluster` can't be task type 'ps'"),
         ({"task": {"type": "worker", "index": 1}}, "Received: index=1"),
-        ({"session_master": "grpc://x"}, "session_master"),
     ],
 )
 def test_contradictions_are_refused(config, message):

@@ -63,10 +63,13 @@ def test_train_refuses_bad_steps(make_estimator, input_fn, arguments, message):
         make_estimator().train(input_fn, **arguments)
 
 
-def test_steps_are_whole_numbers(make_estimator, input_fn):
-    with pytest.raises(TypeError, match="steps must be a whole number"):
-        make_estimator().train(input_fn, steps=2.5)
-    make_estimator().train(input_fn, steps=np.int64(1))
+def test_a_fraction_of_a_step_is_one_more(make_estimator, input_fn):
+    estimator = make_estimator()
+    estimator.train(input_fn, steps=2.5)
+    assert estimator.get_variable_value("global_step:0") == 3
+    estimator.train(input_fn, max_steps=3.5)
+    estimator.train(input_fn, steps=np.int64(1))
+    assert estimator.get_variable_value("global_step") == 5
 
 
 def test_evaluate_weighs_examples_in_metrics_and_batches_in_the_loss(
@@ -222,9 +225,8 @@ def test_steps_may_be_whole_floats(make_estimator, input_fn):
     estimator.train(input_fn, max_steps=np.float32(3))
     assert estimator.get_variable_value("global_step") == 3
     assert estimator.evaluate(input_fn, steps=25.0)["global_step"] == 3
-    for steps in (2.5, float("inf"), "2"):
-        with pytest.raises(TypeError, match="steps must be a whole number"):
-            estimator.train(input_fn, steps=steps)
+    with pytest.raises(TypeError, match="steps must be a number"):
+        estimator.train(input_fn, steps="2")
 
 
 def test_the_seed_of_the_config_makes_initial_values_repeatable(tmp_path, input_fn):

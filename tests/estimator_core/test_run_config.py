@@ -20,7 +20,7 @@ def test_defaults_are_those_of_tf_estimator():
     assert config.log_step_count_steps == 100
     assert config.session_creation_timeout_secs == 7200
     assert config.checkpoint_save_graph_def is True
-    assert config.session_config.allow_soft_placement
+    assert config.session_config is None
     assert (config.task_type, config.task_id, config.is_chief, config.master) == (
         "worker",
         0,
@@ -111,7 +111,6 @@ def test_a_cluster_of_one_task_runs_in_its_process(monkeypatch):
         ({"cluster": {"chief": ["a", "b"]}, "task": {"type": "chief", "index": 0}}, "exactly one"),
         ({"cluster": {"chief": "a"}, "task": {"type": "chief", "index": 0}}, "list addresses"),
         ({"task": {"type": "ps"}}, "without a `cluster`"),
-        ({"session_master": "grpc://h:1"}, "session_master"),
     ],
 )
 def test_a_broken_tf_config_says_what_is_wrong(monkeypatch, value, message):
@@ -171,3 +170,39 @@ def test_a_config_equals_itself_only():
     config = est.RunConfig(model_dir="a")
     assert {config: 1}[config] == 1
     assert config != est.RunConfig(model_dir="a")
+
+
+def test_sessions_may_be_opened_elsewhere(monkeypatch):
+    settings = {"session_master": "grpc://h:1", "eval_session_master": "grpc://h:2"}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(settings))
+    config = est.RunConfig()
+    assert (config.master, config.evaluation_master) == ("grpc://h:1", "grpc://h:2")
+
+
+def test_a_subclass_may_have_properties_of_the_names_of_settings(make_estimator):
+    class Mine(est.RunConfig):
+        @property
+        def keep_checkpoint_max(self):
+            return 2
+
+        @property
+        def is_chief(self):
+            return True
+
+    config = Mine(keep_checkpoint_max=7, save_summary_steps=3).replace(model_dir="a")
+    assert (config.keep_checkpoint_max, config.save_summary_steps) == (2, 3)
+    assert type(config) is Mine
+
+
+def test_a_strategy_is_given_once():
+    strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
+    both = types.SimpleNamespace(train_distribute=strategy, eval_distribute=None)
+    assert est.RunConfig(experimental_distribute=both).experimental_distribute is both
+    with pytest.raises(ValueError, match="train_distribute is set twice"):
+        est.RunConfig(train_distribute=strategy, experimental_distribute=both)
+
+
+def test_no_checkpoint_has_to_be_kept_for_hours():
+    assert est.RunConfig(keep_checkpoint_every_n_hours=None).keep_checkpoint_every_n_hours is None
+    with pytest.raises(ValueError, match="keep_checkpoint_every_n_hours must be above 0"):
+        est.RunConfig(keep_checkpoint_every_n_hours=0)

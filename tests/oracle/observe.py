@@ -15,8 +15,8 @@ from tests.oracle.programs.program import STEPS
 def events_of(directory):
     """Returns the events of a directory's event files, in order."""
     for path in sorted(glob.glob(os.path.join(directory, "events*"))):
-        for record in tf.data.TFRecordDataset(path):
-            yield event_pb2.Event.FromString(record.numpy())
+        for record in tf.compat.v1.io.tf_record_iterator(path):
+            yield event_pb2.Event.FromString(record)
 
 
 def losses_of(model_dir):
@@ -104,15 +104,21 @@ def write_checkpoint(model_dir, variables):
         values = np.array(variable["values"], dtype=variable["dtype"])
         tensors.append(np.broadcast_to(values.reshape(-1), [np.prod(variable["shape"], dtype=int)]))
     prefix = os.path.join(model_dir, "model.ckpt-0")
-    tf.raw_ops.SaveV2(
-        prefix=prefix,
-        tensor_names=names,
-        shape_and_slices=[""] * len(names),
-        tensors=[
-            tf.constant(tensor.reshape(variables[name]["shape"]))
-            for name, tensor in zip(names, tensors, strict=True)
-        ],
-    )
+    with (
+        tf.Graph().as_default(),
+        tf.compat.v1.Session() as session,
+    ):  # with any behaviour of TensorFlow
+        session.run(
+            tf.raw_ops.SaveV2(
+                prefix=prefix,
+                tensor_names=names,
+                shape_and_slices=[""] * len(names),
+                tensors=[
+                    tf.constant(tensor.reshape(variables[name]["shape"]))
+                    for name, tensor in zip(names, tensors, strict=True)
+                ],
+            )
+        )
     tf.compat.v1.train.update_checkpoint_state(model_dir, prefix)
 
 

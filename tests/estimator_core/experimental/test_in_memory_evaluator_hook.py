@@ -152,3 +152,18 @@ def test_refuses_what_cannot_work(make_estimator, input_fn, monkeypatch):
     monkeypatch.setenv("TF_CONFIG", f'{{"cluster": {cluster}, "task": {task}}}')
     with pytest.raises(ValueError, match="only a single machine"):
         make_hook(make_estimator(), input_fn)
+
+
+@pytest.mark.parametrize("name", ["saver", "init_fn"])
+def test_what_would_set_variables_otherwise_is_refused(input_fn, name, tmp_path):
+    def model_fn(features, labels, mode):
+        weight = tf1.get_variable("weight", [])
+        given = tf1.train.Saver() if name == "saver" else (lambda scaffold, session: None)
+        scaffold = tf1.train.Scaffold(**{name: given}) if mode == est.ModeKeys.EVAL else None
+        train_op = tf1.train.get_global_step().assign_add(1)
+        return est.EstimatorSpec(mode, loss=weight, train_op=train_op, scaffold=scaffold)
+
+    estimator = est.Estimator(model_fn, tmp_path)
+    hook = est.experimental.InMemoryEvaluatorHook(estimator, input_fn)
+    with pytest.raises(ValueError, match=f"does not support a Scaffold with {name}"):
+        estimator.train(input_fn, hooks=[hook], steps=1)

@@ -45,7 +45,10 @@ def test_the_best_is_remembered_across_restarts(trained):
     _export(est.BestExporter("best", _RECEIVER), trained, {"loss": 0.5, "global_step": 1})
     restarted = est.BestExporter("best", _RECEIVER, event_file_pattern=None)
     assert _export(restarted, trained, {"loss": 0.7, "global_step": 2}) is None
-    path = os.path.join(trained.model_dir, "export", "best", "best_eval_result.json")
+    # Programs find numbers alone among the exports.
+    (name,) = os.listdir(os.path.join(trained.model_dir, "export", "best"))
+    assert name.isdigit()
+    path = os.path.join(trained.model_dir, "best_eval_result.best.json")
     with open(path) as file:
         assert json.load(file) == {"loss": 0.5, "global_step": 1}
 

@@ -14,7 +14,8 @@ def receiver_fn():
 class Model:
     """Stands in for an Estimator: an export is an empty directory, numbered from 9 on."""
 
-    def __init__(self):
+    def __init__(self, model_dir):
+        self.model_dir = str(model_dir)
         self.calls = []
 
     def export_saved_model(self, export_dir_base, serving_input_receiver_fn, **settings):
@@ -44,7 +45,7 @@ MAKERS = {
 @pytest.mark.parametrize("kind", MAKERS)
 @pytest.mark.parametrize("settings", [{}, SETTINGS], ids=["default", "own"])
 def test_settings_reach_the_export(tmp_path, kind, settings):
-    model = Model()
+    model = Model(tmp_path)
     exporter = MAKERS[kind]("exports", receiver_fn, **settings)
     assert exporter.name == "exports"
     assert export(exporter, model, tmp_path, True) == os.fsencode(tmp_path / "exports" / "9")
@@ -59,7 +60,7 @@ def test_settings_reach_the_export(tmp_path, kind, settings):
 
 
 def test_the_final_exporter_waits_for_the_end(tmp_path):
-    model, exporter = Model(), est.FinalExporter("exports", receiver_fn)
+    model, exporter = Model(tmp_path), est.FinalExporter("exports", receiver_fn)
     assert export(exporter, model, tmp_path) is None
     assert model.calls == []
     assert export(exporter, model, tmp_path, is_the_final_export=True) is not None
@@ -79,7 +80,7 @@ def test_the_final_exporter_waits_for_the_end(tmp_path):
 )
 @pytest.mark.parametrize("kind", ["latest", "best"])
 def test_the_newest_exports_are_kept(tmp_path, kind, settings, newest):
-    model = Model()
+    model = Model(tmp_path)
     if kind == "best":
         settings = {**settings, "compare_fn": lambda best_eval_result, current_eval_result: True}
     exporter = MAKERS[kind]("exports", receiver_fn, **settings)
@@ -90,7 +91,7 @@ def test_the_newest_exports_are_kept(tmp_path, kind, settings, newest):
 
 
 def test_other_files_beside_the_exports_are_left_alone(tmp_path):
-    model, exporter = Model(), est.LatestExporter("exports", receiver_fn, exports_to_keep=2)
+    model, exporter = Model(tmp_path), est.LatestExporter("exports", receiver_fn, exports_to_keep=2)
     for name in ("temp-8", "notes", "7", "8"):
         (tmp_path / "exports" / name).mkdir(parents=True)
     export(exporter, model, tmp_path)
@@ -109,7 +110,7 @@ def test_an_export_that_can_not_be_deleted_is_a_warning(tmp_path, monkeypatch, c
     def refuse(path):
         raise tf.errors.PermissionDeniedError(None, None, f"hands off {os.path.basename(path)}")
 
-    model, exporter = Model(), est.LatestExporter("exports", receiver_fn, exports_to_keep=2)
+    model, exporter = Model(tmp_path), est.LatestExporter("exports", receiver_fn, exports_to_keep=2)
     monkeypatch.setattr("tensorflow.io.gfile.rmtree", refuse)
     results = [export(exporter, model, tmp_path) for _ in range(3)]
     assert results[2] == os.fsencode(tmp_path / "exports" / "11")

@@ -5,6 +5,8 @@ import tensorflow as tf
 
 from estimator_core import inputs
 
+tf1 = tf.compat.v1
+
 
 def _batches(input_fn):
     return list(input_fn().as_numpy_iterator())
@@ -137,3 +139,18 @@ def test_predictions_that_never_end_are_said(make_estimator, caplog):
     estimator = make_estimator()
     next(estimator.predict(lambda: {"x": tf.constant([1.0])}))
     assert "predict yields forever" in caplog.text
+
+
+def test_queue_runners_start_the_input_of_a_plain_session():
+    with tf.Graph().as_default():
+        input_fn = inputs.numpy_input_fn(
+            {"x": np.arange(3)}, np.arange(3) * 2, batch_size=2, shuffle=False
+        )
+        features, labels = input_fn()
+        with tf1.Session() as session:
+            coordinator = tf.train.Coordinator()
+            threads = tf1.train.start_queue_runners(session, coordinator)
+            assert session.run([features["x"], labels])[1].tolist() == [0, 2]
+            assert session.run([features["x"], labels])[0].tolist() == [2]
+            coordinator.request_stop()
+            coordinator.join(threads)

@@ -147,3 +147,21 @@ def test_a_model_with_object_based_checkpoints_predicts_and_is_exported(tmp_path
     path = estimator.export_saved_model(str(tmp_path / "export"), receiver_fn).decode()
     serve = tf.saved_model.load(path).signatures["serving_default"]
     np.testing.assert_allclose(serve(x=tf.ones([1, 2]))["y"], second[:1], rtol=1e-6)
+
+
+def test_what_keras_3_has_not_is_said_with_the_way_to_keras_2(tmp_path):
+    def model_fn(features, labels, mode):
+        return tf1.layers.dense(features["x"], 1)
+
+    with pytest.raises(AttributeError, match=r"dense.*not available with Keras 3.*TF_USE_LEGACY_K"):
+        est.Estimator(model_fn, tmp_path).train(
+            lambda: tf.data.Dataset.from_tensors(({"x": [[1.0]]}, [1.0]))
+        )
+
+    def mistaken_fn(features, labels, mode):
+        return features.no_such_thing
+
+    with pytest.raises(AttributeError, match=r"has no attribute 'no_such_thing'$"):
+        est.Estimator(mistaken_fn, tmp_path).train(
+            lambda: tf.data.Dataset.from_tensors(({"x": [[1.0]]}, [1.0]))
+        )

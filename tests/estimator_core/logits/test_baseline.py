@@ -25,8 +25,9 @@ def logits_of(make_features, units=2, feed=None):
         lambda: {"x": tf.zeros([3]), "y": tf.zeros([3, 5])},
         lambda: {"x": tf.SparseTensor([[0, 0]], ["a"], [3, 4])},
         lambda: {"x": tf.ragged.constant([[1, 2], [], [3]])},
+        lambda: {"x": np.zeros([3]), "y": [[1], [2], [3]]},
     ],
-    ids=["dense", "sparse", "ragged"],
+    ids=["dense", "sparse", "ragged", "arrays and lists"],
 )
 def test_the_bias_for_each_example(make_features):
     assert logits_of(make_features).tolist() == [[1.0, 2.0]] * 3

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import estimator_core as est
 from estimator_core.optimizers.minimize import (
     OptimizedPart,
     get_optimizer,
@@ -265,3 +266,33 @@ def test_nothing_to_train():
         tf1.get_variable("unused", [])
         with pytest.raises(ValueError, match=r"depends on none.*unused"):
             minimize("SGD", tf.constant(1.0))
+
+
+def test_get_updates_of_a_class_of_the_users_own(tmp_path):
+    """As optimizers of Keras 1 and 2 were written, with nothing else."""
+    tf_keras = pytest.importorskip("tf_keras")
+
+    class Shrinking(tf_keras.optimizers.legacy.SGD):
+        def get_updates(self, loss, params):
+            penalty = tf.add_n([tf.reduce_sum(tf.square(param)) for param in params])
+            return super().get_updates(loss + penalty, params)
+
+    class Own(tf_keras.optimizers.legacy.Optimizer):
+        def get_updates(self, loss, params):
+            gradients = tf.gradients(loss, params)
+            moves = [p.assign_sub(0.25 * g) for p, g in zip(params, gradients, strict=True)]
+            return [self.iterations.assign_add(1), *moves]
+
+        def get_config(self):
+            return {"name": "Own"}
+
+    def trained_bias(optimizer):
+        estimator = est.BaselineRegressor(optimizer=optimizer)
+        estimator.train(lambda: tf.data.Dataset.from_tensors(({"x": [[0.0]]}, [[2.0]])).repeat(2))
+        assert estimator.get_variable_value("global_step") == 2
+        return estimator.get_variable_value("baseline/bias")
+
+    # The gradient of (b - 2)^2 + b^2 is 4 b - 4; steps of 0.125 from 0: 0.5, 0.75.
+    assert trained_bias(Shrinking(0.125)) == pytest.approx([0.75])
+    # Half of the way to 2 in each step.
+    assert trained_bias(Own("Own")) == pytest.approx([1.5])

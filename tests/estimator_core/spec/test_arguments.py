@@ -11,7 +11,10 @@ from estimator_core.spec import arguments
 
 def test_the_model_dir_of_either_place():
     config = est.RunConfig(model_dir="a", save_summary_steps=7)
-    assert arguments.config_with_model_dir(config, None) is config
+    found = arguments.config_with_model_dir(config, None)
+    assert (found.model_dir, found.save_summary_steps) == ("a", 7)
+    assert config.session_config is None
+    assert found.session_config.allow_soft_placement
     assert arguments.config_with_model_dir(config, "a").model_dir == "a"
     plain = est.RunConfig(save_summary_steps=7)
     found = arguments.config_with_model_dir(plain, pathlib.Path("b"))
@@ -21,7 +24,7 @@ def test_the_model_dir_of_either_place():
 
 
 def test_without_a_model_dir_there_is_a_temporary_one():
-    first = arguments.config_with_model_dir(None, None).model_dir
+    first = arguments.config_with_model_dir(None, "").model_dir
     second = arguments.config_with_model_dir(None, None).model_dir
     assert os.path.isdir(first)
     assert first != second
@@ -33,15 +36,14 @@ def test_a_config_is_a_run_config(config):
         arguments.config_with_model_dir(config, None)
 
 
-def test_steps_are_whole_and_above_zero():
-    arguments.checked_steps(steps=None, max_steps=1)
-    arguments.checked_steps(steps=1e4)
-    for value in (0, -1):
+def test_steps_become_whole_and_are_above_zero():
+    for value, steps in ((None, None), (1e4, 10000), (12.5, 13), (float("inf"), None)):
+        assert arguments.checked_steps("steps", value) == steps
+    for value in (0, -1, float("nan")):
         with pytest.raises(ValueError, match=f"max_steps > 0. Received: max_steps={value}"):
-            arguments.checked_steps(max_steps=value)
-    for value in (1.5, "3"):
-        with pytest.raises(TypeError, match="steps must be a whole number"):
-            arguments.checked_steps(steps=value)
+            arguments.checked_steps("max_steps", value)
+    with pytest.raises(TypeError, match=r"steps must be a number. Received: steps='3'"):
+        arguments.checked_steps("steps", "3")
 
 
 def test_hooks_are_hooks():

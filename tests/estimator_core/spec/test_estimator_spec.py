@@ -79,8 +79,17 @@ def test_export_outputs_get_a_default():
     with pytest.raises(ValueError, match="serving_default"):
         est.EstimatorSpec("infer", predictions, export_outputs={"a": one, "b": _output()})
     bare = est.EstimatorSpec("infer", predictions)
-    assert bare.export_outputs is None
-    assert bare.export_outputs_or_default()["serving_default"].outputs == {"output": predictions}
+    assert bare.export_outputs["serving_default"].outputs == {"output": predictions}
+    bare.export_outputs["extra"] = one  # as wrappers of a model_fn add signatures
+    assert est.EstimatorSpec("eval", predictions, loss=tf.constant(1.0)).export_outputs is None
+
+
+def test_a_metric_may_have_several_values():
+    a, b = tf.constant(1.0), tf.constant(2.0)
+    spec = est.EstimatorSpec("eval", loss=a, eval_metric_ops={"both": ((a, b), (a, b))})
+    assert spec.eval_metric_ops == {"both": ((a, b), (a, b))}
+    with pytest.raises(TypeError, match=r"Received: both=\(\(<tf.Tensor"):
+        est.EstimatorSpec("eval", loss=a, eval_metric_ops={"both": ((a, "b"), (a, b))})
 
 
 def test_replace_checks_again_and_keeps_the_mode():

@@ -40,7 +40,7 @@ def test_one_exporter_needs_no_list():
     [
         (lambda: est.TrainSpec(None), TypeError, "input_fn must be callable"),
         (lambda: est.TrainSpec(input_fn, 0), ValueError, "max_steps > 0"),
-        (lambda: est.TrainSpec(input_fn, 1.5), TypeError, "max_steps must be a whole number"),
+        (lambda: est.TrainSpec(input_fn, "1"), TypeError, "max_steps must be a number"),
         (lambda: est.TrainSpec(input_fn, hooks=[1]), TypeError, "hooks"),
         (lambda: est.TrainSpec(input_fn, saving_listeners=[1]), TypeError, "saving_listeners"),
         (
@@ -50,7 +50,7 @@ def test_one_exporter_needs_no_list():
         ),
         (lambda: est.EvalSpec("data.csv"), TypeError, "input_fn must be callable"),
         (lambda: est.EvalSpec(input_fn, steps=0), ValueError, "steps > 0"),
-        (lambda: est.EvalSpec(input_fn, 2.5), TypeError, "steps must be a whole number"),
+        (lambda: est.EvalSpec(input_fn, "2"), TypeError, "steps must be a number"),
         (lambda: est.EvalSpec(input_fn, name=3), TypeError, "name=3"),
         (lambda: est.EvalSpec(input_fn, hooks=[1]), TypeError, "hooks"),
         (lambda: est.EvalSpec(input_fn, every_n_steps=0), ValueError, "every_n_steps > 0"),
