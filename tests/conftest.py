@@ -1,7 +1,7 @@
 """Two CPU devices for the tests of tf.distribute; what asks for none goes on using the first.
 
-Warnings are errors in the folders that are listed below. Those of `components` and `pipelines` stay exempt: TFX, Beam and Kubeflow's libraries
-warn of each other's versions, and none of it is ours to mend.
+Warnings are errors in the folders that are listed below. Those of `components` and `pipelines` stay
+exempt: TFX, Beam and Kubeflow's libraries warn of each other's versions, and none of it is ours to mend.
 """
 
 import contextlib
