@@ -101,6 +101,34 @@ def test_a_step_takes_the_mean_gradient_of_all_replicas_and_counts_once(executio
             assert session.run(tf1.train.get_global_step()) == steps
 
 
+def test_a_step_is_counted_when_its_updates_are_done(execution):
+    def input_fn(input_context=None):
+        return tf.data.Dataset.from_tensors({"x": [1.0]}).repeat()
+
+    def model_fn(features, labels):
+        weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+        global_step = tf1.train.get_global_step()
+
+        def update(variable, gradient):
+            for _ in range(200):  # so long that a count at the same time would come first
+                gradient = tf.sin(gradient)
+            with tf.control_dependencies([gradient]):
+                return variable.assign(tf.cast(global_step.read_value(), tf.float32))
+
+        updates = [(tf.reduce_mean(features["x"]), weight, update)]
+        train_op = current_execution().update_by_sums(updates, global_step)
+        return est.EstimatorSpec("train", loss=tf.constant(0.0), train_op=train_op)
+
+    with graph_for(execution):
+        inputs, spec = built(execution, input_fn, model_fn, "train")
+        weight = tf1.global_variables("weight")[0]
+        with session_of(execution, inputs, spec) as session:
+            for step in range(5):
+                session.run(spec.train_op)
+                assert session.run(weight) == step
+            assert session.run(tf1.train.get_global_step()) == 5
+
+
 def test_steps_without_hooks_are_steps(execution):
     def input_fn(input_context=None):
         return tf.data.Dataset.from_tensors({"x": [1.0]}).repeat()
@@ -224,6 +252,23 @@ def test_what_builds_a_model_finds_the_execution(execution):
     assert all(each is execution for each in found if each not in elsewhere)
     assert len(found) == 3 * execution.num_replicas
     assert type(current_execution()) is SingleDevice
+
+
+def test_it_tells_a_copy_of_the_model_from_what_is_around(execution):
+    def input_fn(input_context=None):
+        return tf.data.Dataset.from_tensors({"x": [1.0]}).repeat()
+
+    def model_fn(features, labels):
+        inside.append(execution.is_in_replica)
+        return est.EstimatorSpec("infer", features)
+
+    inside = []
+    assert execution.is_in_replica is False
+    with graph_for(execution):
+        assert execution.is_in_replica is False
+        built(execution, input_fn, model_fn, "infer")
+        assert execution.is_in_replica is False
+    assert inside == [execution.is_replicated] * execution.num_replicas
 
 
 def test_each_replica_has_a_component_of_a_variable(execution):

@@ -3,6 +3,7 @@ import os
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
 
 import estimator_core as est
 from estimator_core.export import saved_model
@@ -356,7 +357,16 @@ def test_a_writer_takes_graphs_of_modes_and_publishes_them(tmp_path):
                 writer.add(mode, spec, outputs, {"x": x}, None, checkpoint)
         assert not os.path.exists(writer.path)
     assert os.listdir(tmp_path / "exports") == [os.path.basename(writer.path)]
-    assert "saved_model.pb" in os.listdir(writer.path)
+    graphs = saved_model_pb2.SavedModel.FromString(
+        (tmp_path / "exports" / os.path.basename(writer.path) / "saved_model.pb").read_bytes()
+    ).meta_graphs
+    assert len(graphs) == 2
+    for graph in graphs:
+        # What is at its default is left out: an older server need not know of it.
+        assert graph.meta_info_def.stripped_default_attrs
+        (made,) = (node for node in graph.graph_def.node if node.op == "VarHandleOp")
+        assert made.attr["shared_name"].s == b"weight"
+        assert "container" not in made.attr
     for tag, name in (("serve", "serving_default"), ("eval", "eval")):
         serve = tf.saved_model.load(writer.path, tags=[tag]).signatures[name]
         np.testing.assert_array_equal(serve(x=tf.constant([2.0]))["y"], [6])

@@ -304,3 +304,36 @@ def _failing():
     return dataset.map(
         lambda features: {"x": tf.debugging.check_numerics(features["x"] / 0, "bad")}
     )
+
+
+def test_as_many_checkpoints_are_kept_as_the_config_says(make_estimator, input_fn):
+    estimator = make_estimator(save_checkpoints_steps=2, keep_checkpoint_max=3)
+    estimator.train(input_fn, steps=11)
+    state = tf.train.get_checkpoint_state(estimator.model_dir)
+    assert [path.rpartition("-")[2] for path in state.all_model_checkpoint_paths] == [
+        "8",
+        "10",
+        "11",
+    ]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda estimator, input_fn: estimator.train(input_fn, steps=3),
+        lambda estimator, input_fn: estimator.evaluate(input_fn, steps=3),
+        lambda estimator, input_fn: next(estimator.predict(input_fn)),
+    ],
+    ids=["train", "evaluate", "predict"],
+)
+def test_a_checkpoint_of_another_architecture_is_refused(make_estimator, input_fn, run):
+    def two_weights(features, labels, mode):
+        weights = tf1.get_variable("weight", [2], initializer=tf1.zeros_initializer())
+        predictions = weights * features["x"]
+        train_op = tf1.train.get_global_step().assign_add(1)
+        return est.EstimatorSpec(mode, predictions, tf.reduce_sum(predictions), train_op)
+
+    trained = make_estimator().train(input_fn, steps=2)
+    estimator = est.Estimator(two_weights, trained.model_dir)
+    with pytest.raises(ValueError, match=r"weight: \[\] in the checkpoint, \[2\] in the model"):
+        run(estimator, input_fn)

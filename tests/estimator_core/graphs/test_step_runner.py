@@ -91,3 +91,30 @@ def test_a_hook_that_declares_nothing_is_called_at_every_step():
 def test_never_more_than_the_execution_says(most):
     advanced, step = run([Declares(100)], calls=3, most=most)
     assert (advanced, step) == ([most - 1] * 2 if most > 1 else [], 1 + 2 * most)
+
+
+@pytest.mark.parametrize(
+    ("found", "goes_on"),
+    [([5, 6], True), ([6, 7], True), ([5, 7], True), ([4], False), ([7], False)],
+)
+def test_the_step_is_read_before_its_update_or_after_it(caplog, found, goes_on):
+    """TensorFlow leaves open which; any other value is of a model that counts in its own way."""
+    with tf.Graph().as_default() as graph:
+        tf1.train.create_global_step()
+        program = types.SimpleNamespace(
+            graph=graph,
+            fetches=None,
+            step=types.SimpleNamespace(advance=lambda session, count: None),
+            execution=types.SimpleNamespace(steps_per_session_run=8),
+        )
+        runner = StepRunner(program, [])
+    values = iter([4, 5])  # at the start, and after the first step
+    session = types.SimpleNamespace(run=lambda fetch: next(values))
+    context = types.SimpleNamespace(session=session)
+    runner.after_create_session(session, None)
+    runner.after_run(context, types.SimpleNamespace(results=None))
+    for step in found:
+        runner.after_run(context, types.SimpleNamespace(results=step))
+    # The step is asked for as long as several are made in a session call.
+    assert (runner.before_run(context) is not None) == goes_on
+    assert ("does not grow by 1" in caplog.text) == (not goes_on)

@@ -31,5 +31,5 @@ def test_what_the_heads_are_given(n_classes, words):
 
 @pytest.mark.parametrize("n_classes", [1, 0, -3, None])
 def test_fewer_than_two_classes_are_refused(n_classes):
-    with pytest.raises(ValueError, match=f"n_classes={n_classes}"):
+    with pytest.raises(ValueError, match=f"must be at least 2. Received: n_classes={n_classes}"):
         binary_or_multi_class_head(n_classes)

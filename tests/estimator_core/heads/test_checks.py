@@ -83,6 +83,17 @@ def test_shapes_of_labels_that_do_not_fit(shape, logits_shape, dimension, messag
         checks.checked_labels(placeholder(*shape), placeholder(*logits_shape), dimension)
 
 
+@pytest.mark.parametrize(
+    ("shape", "dimension"), [((3, 2), 2), ((None, 2), 2), ((3, 4, 2), 2), ((3, 1), 1)]
+)
+def test_labels_that_fit_need_no_operation(shape, dimension):
+    with tf.Graph().as_default() as graph:
+        labels, logits = placeholder(*shape), placeholder(*shape)
+        before = len(graph.get_operations())
+        assert checks.checked_labels(labels, logits, dimension) is labels
+        assert len(graph.get_operations()) == before
+
+
 def test_labels_of_unknown_rank_take_the_shape_of_the_logits():
     with tf.Graph().as_default():
         labels, logits = placeholder(known_rank=False), placeholder(None, None, 3)

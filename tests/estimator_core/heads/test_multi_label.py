@@ -198,6 +198,8 @@ def test_labels_that_can_not_work():
     head = est.MultiLabelHead(3)
     with pytest.raises(tf.errors.InvalidArgumentError, match="Dense labels must be 0 or 1"):
         run(lambda: head.loss(LABELS * 2, LOGITS))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Dense labels must be 0 or 1"):
+        run(lambda: head.loss(-LABELS, LOGITS))
     with pytest.raises(tf.errors.InvalidArgumentError, match="n_classes - 1"):
         run(lambda: head.loss(sparse(np.array([0, 2, 3], np.int64)), LOGITS))
     with pytest.raises(ValueError, match="label_vocabulary"):

@@ -155,6 +155,19 @@ def test_any_static_head(static_head, labels, logits, expected):
     assert run(lambda: head.loss(labels(), logits, FEATURES)) == pytest.approx(expected, rel=1e-5)
 
 
+def test_ragged_labels_of_several_classes_for_each_step():
+    head = SequentialHeadWrapper(est.MultiLabelHead(2))
+    logits = np.array([[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [99.0, 99.0]]], np.float32)
+
+    def loss():
+        labels = tf.ragged.constant([[[0, 1], [1, 1]], [[0, 0]]], ragged_rank=1)
+        return head.loss(labels, logits, FEATURES)
+
+    # log(1 + e^x) for label 0 and log(1 + e^-x) for label 1, so the labels' signs of the six logits.
+    signed = np.array([1.0, -2.0, -3.0, -4.0, 5.0, 6.0])
+    assert run(loss) == pytest.approx(np.log1p(np.exp(signed)).mean(), rel=1e-5)
+
+
 def test_predictions_are_for_all_steps_with_the_mask_beside_them():
     head = SequentialHeadWrapper(est.BinaryClassHead(), "mask")
     with tf.Graph().as_default():

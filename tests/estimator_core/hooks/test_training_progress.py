@@ -78,8 +78,9 @@ def test_input_that_ends_before_max_steps_is_said(tmp_path, caplog):
     assert "The input ended at global step 3, before steps=None, max_steps=10." in caplog.text
 
 
-def test_the_end_of_the_input_is_no_warning_when_it_is_what_ends_training(tmp_path, caplog):
-    est.Estimator(model_fn, str(tmp_path)).train(input_fn(1.0, 2.0, 3.0))
+@pytest.mark.parametrize("steps", [None, 2])
+def test_the_end_of_the_input_is_no_warning_when_all_is_trained(tmp_path, caplog, steps):
+    est.Estimator(model_fn, str(tmp_path)).train(input_fn(1.0, 2.0, 3.0), steps=steps)
     assert "The input ended" not in caplog.text
 
 
