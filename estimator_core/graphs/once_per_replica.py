@@ -35,8 +35,9 @@ class OncePerReplica:
         self._calls += 1
         if self._calls > self._execution.num_replicas:
             raise RuntimeError(f"{self._rule()} Received: call number {self._calls}.")
-        if tf1.get_default_graph() is not self._graph:
-            raise RuntimeError(f"{self._rule()} Received: a call in {tf1.get_default_graph()!r}.")
+        graph = tf1.get_default_graph()
+        if graph is not self._graph:
+            raise RuntimeError(f"{self._rule()} Received: a call in a {type(graph).__name__}.")
         return self._step_fn(features, labels)
 
     def check_done(self) -> None:

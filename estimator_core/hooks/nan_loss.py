@@ -85,13 +85,12 @@ class NanLossHook(tf1.train.SessionRunHook):
 
     def __init__(self, loss: Any, recorder: NanStepRecorder | None = None):
         self._loss = loss
-        self._recorder = recorder or NanStepRecorder()
-        self._is_recorded = recorder is not None
+        self._recorder = recorder
 
     def steps_until_due(self, global_step: int) -> int | None:
         """Returns None when there is a recorder: no checkpoint is written before the hook is called."""
         del global_step
-        return None if self._is_recorded else 1
+        return None if self._recorder else 1
 
     def skip_steps(self, steps: int) -> None:
         """Counts nothing: the recorder notes the step."""
@@ -100,24 +99,29 @@ class NanLossHook(tf1.train.SessionRunHook):
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Begins to record."""
         del coord
-        self._recorder.reset(session)
+        if self._recorder:
+            self._recorder.reset(session)
 
     def before_run(self, run_context: Any) -> Any:
         """Asks for the loss, and for what was recorded before."""
         del run_context
-        return tf1.train.SessionRunArgs((self._loss, self._recorder.fetches))
+        recorded = self._recorder and self._recorder.fetches
+        return tf1.train.SessionRunArgs((self._loss, recorded) if recorded else self._loss)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Looks at them."""
-        loss, recorded = run_values.results
-        step = self._recorder.first(recorded)
+        loss, step = run_values.results, None
+        if isinstance(loss, tuple):
+            loss, recorded = loss
+            step = NanStepRecorder.first(recorded)
         if step is None and np.isnan(loss).any():
             step = run_context.session.run(tf1.train.get_global_step(run_context.session.graph))
         self._raise_if_any(step)
 
     def end(self, session: Any) -> None:
         """Looks at the steps after the last call: the end of the input came among them."""
-        self._raise_if_any(self._recorder.first(session.run(self._recorder.fetches)))
+        if self._recorder:
+            self._raise_if_any(self._recorder.first(session.run(self._recorder.fetches)))
 
     def _raise_if_any(self, step: Any) -> None:
         if step is not None:

@@ -49,6 +49,6 @@ def test_a_loop_that_builds_the_model_in_its_body_is_refused(step_fn):
         return done + 1
 
     with pytest.raises(
-        RuntimeError, match=r"repeats the train_op .* Received: a call in FuncGraph"
+        RuntimeError, match=r"repeats the train_op .* Received: a call in a WhileBodyFuncGraph"
     ):
         tf.while_loop(lambda done: done < 3, body, [tf.constant(0)])

@@ -69,9 +69,10 @@ def test_the_first_of_several_replicas():
 
 
 def test_a_loss_of_integers_is_never_nan():
-    spec = est.EstimatorSpec("train", loss=tf.constant(1), train_op=tf.no_op())
-    recorder = NanStepRecorder()
-    assert recorder.add_to(spec) is spec
+    with tf.Graph().as_default():
+        spec = est.EstimatorSpec("train", loss=tf.constant(1), train_op=tf.no_op())
+        recorder = NanStepRecorder()
+        assert recorder.add_to(spec) is spec
     assert recorder.fetches == []
 
 
