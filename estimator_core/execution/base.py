@@ -14,7 +14,16 @@ from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.types import InputFn
 
 StepFn: TypeAlias = Callable[[Any, Any], EstimatorSpec]
-"""Builds the model for one batch: a function of (features, labels)."""
+"""Builds the model of one replica for one batch: a function of (features, labels).
+
+`Execution.build_step` calls it exactly once for each replica, in the graph in which it is itself called;
+otherwise it raises a RuntimeError. A second model could not share the variables of the first: Keras layers,
+slots of optimizers and variables without a name are made anew, whatever `reuse` says.
+
+In mode TRAIN the `train_op` of the spec is the whole step of that replica: the update of the variables and
+of what Keras layers keep, the global step, and, when a session call can make many steps, a record of the
+first NaN loss. It is run or repeated as it is.
+"""
 
 GradientUpdate: TypeAlias = tuple[Any, Any, Callable[[Any, Any], Any]]
 """Gradient, variable, and a function of (component of the variable, gradient) that updates it."""
@@ -25,8 +34,18 @@ class Step(NamedTuple):
 
     Attributes:
         spec: The step of all replicas together. Running its `train_op` is one training step.
-        advance: Function of (session, number of steps) that makes so many training steps and hands
-            out nothing; None when there is no faster way than one `session.run` for each.
+        advance: Function of (session, number of steps) that makes exactly that many training steps
+            and returns nothing. It is for mode TRAIN alone. None when one `session.run` makes one step.
+
+            - The session is the `tf.compat.v1.Session` itself: running it calls no hook.
+            - The number is 1 or more, and less than `steps_per_session_run`.
+            - A step is all that `spec.train_op` does. A loop in the graph repeats the operations that
+              are there: it imports a copy of the subgraph of `train_op` into its body, where the copy
+              uses the variables, iterators and tables of the graph. It does not call the `StepFn` again.
+            - Steps come one after the other: each reads the variables that the one before it wrote, and
+              the next batch.
+            - At the end of the input it raises `tf.errors.OutOfRangeError`, having made the steps for
+              which there was a batch for every replica. They are kept, and the global step counts them.
     """
 
     spec: EstimatorSpec
@@ -37,7 +56,8 @@ class Execution(abc.ABC):
     """One way to run the graph of a model.
 
     The graphs and loops of training, evaluation and prediction (`estimator_core.graphs`) are written
-    against this interface alone; a new way of running is a new subclass and a line in `select.py`.
+    against this interface alone. A new way of running is a new subclass, and a condition in
+    `select_execution` that returns it for the `RunConfig` and the mode that ask for it.
     Heads and optimizers find the one that their graph is built for with `current_execution`.
     """
 
@@ -45,7 +65,11 @@ class Execution(abc.ABC):
     """Copies of the model that take part in one step; each takes a batch of its own."""
 
     steps_per_session_run: int = 1
-    """Training steps that one session call makes at most; above 1, `build_step` gives `advance`."""
+    """Training steps that one session call makes at most.
+
+    Above 1, the `Step` of mode TRAIN has an `advance`. It makes all steps of a call but the last, which is
+    an ordinary `session.run` with hooks.
+    """
 
     is_chief: bool = True
     """Whether this process saves checkpoints and writes summaries."""
@@ -70,11 +94,17 @@ class Execution(abc.ABC):
 
     @abc.abstractmethod
     def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
-        """Returns the whole step, after calling `step_fn` for each replica with a batch of its own.
+        """Returns the whole step, after calling `step_fn` exactly once for each replica.
+
+        Each replica has a batch of its own: one of `inputs.next_batches(num_replicas)`, or the one of
+        `inputs.next_batch()`. In mode EVAL the spec of each replica goes through
+        `with_evaluation_metrics`, in the replica: it calls the function of the metrics, and adds the
+        metric "loss".
 
         Args:
             inputs: What `make_inputs` returned.
-            step_fn: Builds the model in the current graph.
+            step_fn: Builds the model of a replica. It is called in the graph that is the current one now,
+                not in the body of a loop or of a `tf.function`; anything else raises a RuntimeError.
             mode: One of `ModeKeys`.
         """
 

@@ -16,7 +16,9 @@ from estimator_core.execution.base import Execution, Step, StepFn
 from estimator_core.execution.evaluation_metrics import with_metric_ops
 from estimator_core.execution.inputs import Inputs
 from estimator_core.graphs import initial_values
+from estimator_core.graphs.once_per_replica import OncePerReplica
 from estimator_core.graphs.program import Program, new_scope
+from estimator_core.hooks.nan_loss import NanStepRecorder
 from estimator_core.keras_in_graph.calling import call_model_fn
 from estimator_core.run_config import RunConfig
 from estimator_core.spec import calling
@@ -77,14 +79,24 @@ def build(
     with new_scope(graph, execution, model.config):
         _begin(graph, model.config)
         inputs = execution.make_inputs(model.input_fn(input_fn, mode), mode)
-        step = execution.build_step(inputs, model.step_fn(mode), mode)
+        makes_many = mode == ModeKeys.TRAIN and execution.steps_per_session_run > 1
+        nan_steps = NanStepRecorder() if makes_many else None
+        step_fn = OncePerReplica(_recorded(model.step_fn(mode), nan_steps), execution)
+        step = execution.build_step(inputs, step_fn, mode)
+        step_fn.check_done()
         if not starts_from_checkpoint:
             if model.warm_start_settings:
                 warm_start.warm_start(model.warm_start_settings)
             scaffold = initial_values.in_order(step.spec.scaffold)
             step = step._replace(spec=step.spec._replace(scaffold=scaffold))
         fetches = _fetches(step.spec, mode)
-    return Program(graph, execution, inputs, step, fetches, model.config)
+    return Program(graph, execution, inputs, step, fetches, model.config, nan_steps)
+
+
+def _recorded(step_fn: StepFn, nan_steps: NanStepRecorder | None) -> StepFn:
+    if nan_steps is None:
+        return step_fn
+    return lambda features, labels: nan_steps.add_to(step_fn(features, labels))
 
 
 def build_for_receiver(

@@ -15,7 +15,8 @@ from estimator_core.checkpoints import reader
 from estimator_core.graphs.program import Program
 from estimator_core.graphs.step_runner import StepRunner
 from estimator_core.hooks.initialization import InitializationHook
-from estimator_core.hooks.training_progress import NanLossHook, ProgressHook
+from estimator_core.hooks.nan_loss import NanLossHook
+from estimator_core.hooks.training_progress import ProgressHook
 from estimator_core.logs import logger
 from estimator_core.run_config import RunConfig
 from estimator_core.spec.estimator_spec import EstimatorSpec
@@ -75,7 +76,8 @@ def train(
             except tf.errors.OutOfRangeError:
                 input_ended = True
             except tf.errors.OpError as error:
-                _say_where(error, f"Training failed in the step after global step {progress.step}.")
+                where = run_steps.failed_at or f"in the step after global step {progress.step}"
+                _say_where(error, f"Training failed {where}.")
                 raise
     if loss is None:
         logger.warning(
@@ -108,7 +110,7 @@ def _train_hooks(
     """
     spec, config = program.spec, program.config
     prepare = [hook for hook in spec.training_hooks if isinstance(hook, InitializationHook)]
-    first = [NanLossHook(spec.loss), *program.inputs.hooks, *prepare]
+    first = [NanLossHook(spec.loss, program.nan_steps), *program.inputs.hooks, *prepare]
     last = [*hooks, *(hook for hook in spec.training_hooks if hook not in prepare), progress]
     if not program.execution.is_chief:
         return [*first, *last], []

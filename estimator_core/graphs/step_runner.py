@@ -1,13 +1,17 @@
-"""Making training steps: one in a session call, or as many as the hooks let pass."""
+"""Making training steps: one in a session call, or as many as come before a hook is due."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import numbers
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.graphs.program import Program
-from estimator_core.hooks.intervals import interval_of
+from estimator_core.hooks.intervals import StepInterval, interval_of
 from estimator_core.logs import logger
 from estimator_core.spec.types import Hook
 
@@ -15,13 +19,18 @@ from estimator_core.spec.types import Hook
 class StepRunner(tf1.train.SessionRunHook):
     """Makes the next training steps, so many that every hook is called at the steps that it is due at.
 
-    All but the last of them are made by the Execution's `advance`, without any hook. The last one is a
-    plain step: hooks find losses, summaries and the global step as if there were no other way. The first
-    call of a session makes one step, to see that the model counts its steps one by one.
+    All but the last of them are made by the Execution's `advance`, without calling any hook. The last one
+    is an ordinary step, around which all hooks are called: they find the loss, summaries and global step
+    that they would find with one step a call. The first call of a session makes one step, to see that the
+    global step grows by 1 with each.
 
     Args:
         program: That of mode TRAIN.
         hooks: All hooks of the session that `StepRunner` itself is a hook of.
+
+    Attributes:
+        failed_at: Where an error came among the steps made without calling hooks, in words; None when it
+            did not come among them.
     """
 
     def __init__(self, program: Program, hooks: Sequence[Hook]):
@@ -29,9 +38,10 @@ class StepRunner(tf1.train.SessionRunHook):
         self._advance = program.step.advance
         self._most = program.execution.steps_per_session_run if self._advance else 1
         self._global_step = tf1.train.get_global_step(program.graph)
-        self._intervals = []
+        self._intervals: list[tuple[Hook, StepInterval]] = []
         self._step = 0
         self._counts_by_one = False
+        self.failed_at: str | None = None
         if self._most == 1:
             return
         for hook in hooks:
@@ -40,7 +50,7 @@ class StepRunner(tf1.train.SessionRunHook):
                 logger.info("One step in a session call: %r is to be called at every step.", hook)
                 self._most = 1
                 return
-            self._intervals.append(interval)
+            self._intervals.append((hook, interval))
 
     def __call__(self, session: Any) -> Any:
         """Makes steps in a `MonitoredSession`; returns the values of the fetches at the last of them."""
@@ -49,18 +59,39 @@ class StepRunner(tf1.train.SessionRunHook):
         return session.run_step_fn(self._run)
 
     def _run(self, step_context: Any) -> Any:
-        skipped = self._steps_until_due() - 1
-        if skipped and self._advance:
-            self._advance(step_context.session, skipped)
-            self._step += skipped
-            for interval in self._intervals:
-                interval.skip_steps(skipped)
+        self.failed_at = None
+        without_hooks = self._steps_until_due() - 1
+        if without_hooks and self._advance:
+            self._make_without_hooks(self._advance, step_context.session, without_hooks)
         return step_context.run_with_hooks(self._fetches)
+
+    def _make_without_hooks(
+        self, advance: Callable[[Any, int], None], session: Any, steps: int
+    ) -> None:
+        """Makes steps by `advance`. When it fails, the graph says how many of them were made."""
+        end = self._step + steps
+        try:
+            advance(session, steps)
+        except tf.errors.OutOfRangeError:
+            self._count(int(session.run(self._global_step)) - self._step)
+            raise
+        except tf.errors.OpError:
+            self.failed_at = f"between global steps {self._step} and {end}"
+            with contextlib.suppress(tf.errors.OpError):  # the session may be lost
+                self.failed_at += f"; the global step is {int(session.run(self._global_step))}"
+            raise
+        self._count(steps)
+
+    def _count(self, steps: int) -> None:
+        self._step += steps
+        if steps:
+            for _, interval in self._intervals:
+                interval.skip_steps(steps)
 
     def _steps_until_due(self) -> int:
         if not self._counts_by_one:
             return 1
-        due = [interval.steps_until_due(self._step) for interval in self._intervals]
+        due = [_steps_until_due(hook, interval, self._step) for hook, interval in self._intervals]
         return min([self._most, *(steps for steps in due if steps is not None)])
 
     # As a hook
@@ -97,3 +128,21 @@ class StepRunner(tf1.train.SessionRunHook):
             found,
         )
         self._most = 1
+
+
+def _steps_until_due(hook: Hook, interval: StepInterval, global_step: int) -> int | None:
+    """Returns what the hook answers, checked.
+
+    Raises:
+        ValueError: It is neither None nor a whole number of 1 or more.
+    """
+    steps = interval.steps_until_due(global_step)
+    if steps is None:
+        return None
+    is_whole = isinstance(steps, numbers.Real) and steps % 1 == 0
+    if not is_whole or steps < 1:
+        raise ValueError(
+            "steps_until_due must return a whole number of steps, 1 for the next step or more, or None "
+            f"for never. Received: {steps!r} at global step {global_step} from {hook!r}"
+        )
+    return int(steps)

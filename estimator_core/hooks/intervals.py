@@ -1,21 +1,25 @@
 """At which steps a hook has to be called, so that the steps in between can run in one session call.
 
-A hook of the user's declares it with the two methods of `StepInterval`. One that does not is called at
-every step: what it does there is not known.
+A hook of the user's declares its interval with the two methods of `StepInterval`. One that does not is
+called at every step: what it does there is not known.
 """
 
 from __future__ import annotations
 
 import abc
-from typing import Any, Protocol, runtime_checkable
+import math
+from typing import Any, Protocol, cast
 
 from estimator_core import tf1
 from estimator_core.spec.types import Hook
 
 
-@runtime_checkable
 class StepInterval(Protocol):
     """When a hook has to be called next.
+
+    The two methods speak for the `before_run` and `after_run` of the same class, and of its bases. A
+    subclass that overrides one of these declares the interval anew; if it does not, it is called at
+    every step.
 
     Example:
         >>> class EveryHundredSteps(SessionRunHook):
@@ -40,25 +44,55 @@ class StepInterval(Protocol):
         """
 
     def skip_steps(self, steps: int) -> None:
-        """Hears that so many steps were made without a call of the hook; the next call is one more."""
+        """Counts steps that were made without calling the hook.
+
+        Args:
+            steps: How many, 1 or more.
+        """
 
 
 def interval_of(hook: Hook) -> StepInterval | None:
     """Returns when a hook has to be called; None when that is at every step."""
-    if isinstance(hook, StepInterval):
-        return hook
+    if _declares_its_interval(hook):
+        return cast("StepInterval", hook)
     for kind, make in _OF_TENSORFLOW.items():
         if isinstance(hook, kind) and _has_the_calls_of(kind, hook):
             return make(hook)
     return _Never() if _has_the_calls_of(Hook, hook) else None
 
 
+_CALLS = ("before_run", "after_run")
+_DECLARATION = ("steps_until_due", "skip_steps")
+
+
+def _declares_its_interval(hook: Hook) -> bool:
+    """Returns whether the class of `hook` declares an interval, and nothing overrides the calls since.
+
+    What a subclass, or the instance itself, does in a `before_run` or `after_run` of its own is not
+    known to the class that declared the interval.
+    """
+    if not all(callable(getattr(type(hook), name, None)) for name in _DECLARATION):
+        return False
+    if _has_calls_of_its_own(hook):
+        return False
+    declared_in = _index_of_class(hook, "steps_until_due")
+    return all(declared_in <= _index_of_class(hook, name) for name in _CALLS)
+
+
+def _index_of_class(hook: Hook, name: str) -> int:
+    """Returns where in the method resolution order the method is found: 0 is the hook's own class."""
+    return next(index for index, kind in enumerate(type(hook).__mro__) if name in vars(kind))
+
+
+def _has_calls_of_its_own(hook: Hook) -> bool:
+    """Returns whether a method was set on the instance."""
+    return any(name in getattr(hook, "__dict__", ()) for name in _CALLS)
+
+
 def _has_the_calls_of(kind: type, hook: Hook) -> bool:
     """Returns whether `hook` does around steps what hooks of that class do, and nothing of its own."""
-    return all(getattr(type(hook), name) is getattr(kind, name) for name in _AROUND_STEPS)
-
-
-_AROUND_STEPS = ("before_run", "after_run")
+    same = all(getattr(type(hook), name) is getattr(kind, name) for name in _CALLS)
+    return same and not _has_calls_of_its_own(hook)
 
 
 class _Never:
@@ -87,7 +121,7 @@ class _OfTensorFlow(abc.ABC):
         """Returns how many steps after `global_step` the hook has to be called; None is never."""
 
     def skip_steps(self, steps: int) -> None:
-        """Hears of skipped steps; most go by the global step, which they read for themselves."""
+        """Counts nothing: most go by the global step, which they read themselves."""
         del steps
 
 
@@ -103,8 +137,11 @@ class _ByGlobalStep(_OfTensorFlow):
         return steps_until_triggered(self._hook._timer, global_step)
 
 
-class _Summaries(_ByGlobalStep):
-    """Decides before a step, by the step number that it expects: one above the last that it saw."""
+class _ByNextStep(_ByGlobalStep):
+    """Decides before a step, by the step number that it expects: one above the last that it saw.
+
+    It writes summaries, or a profile.
+    """
 
     def skip_steps(self, steps: int) -> None:
         if self._hook._next_step is not None:
@@ -127,12 +164,22 @@ class _Logging(_OfTensorFlow):
         self._hook._iter_count += steps
 
 
+class _Waiting(_OfTensorFlow):
+    """Waits before its first step, and does nothing after that."""
+
+    def steps_until_due(self, global_step: int) -> int | None:
+        del global_step
+        return None if self._hook._worker_is_started else 1
+
+
 _OF_TENSORFLOW: dict[type, type[_OfTensorFlow]] = {
     tf1.train.CheckpointSaverHook: _ByGlobalStep,
+    tf1.train.GlobalStepWaiterHook: _Waiting,
     tf1.train.LoggingTensorHook: _Logging,
+    tf1.train.ProfilerHook: _ByNextStep,
     tf1.train.StepCounterHook: _ByGlobalStep,
     tf1.train.StopAtStepHook: _Stop,
-    tf1.train.SummarySaverHook: _Summaries,
+    tf1.train.SummarySaverHook: _ByNextStep,
 }
 
 
@@ -154,4 +201,6 @@ def steps_until_triggered(timer: Any, step: int) -> int | None:
     if timer.should_trigger_for_step(step + 1):
         return 1
     every_steps = getattr(timer, "_every_steps", None)  # what never triggers has none
-    return None if every_steps is None else timer.last_triggered_step() + every_steps - step
+    if every_steps is None:
+        return None
+    return math.ceil(timer.last_triggered_step() + every_steps - step)

@@ -65,6 +65,14 @@ class StopAtCheckpointStepHook(tf1.train.SessionRunHook):
         """Finds the global step."""
         self._global_step = tf1.train.get_global_step()
 
+    def steps_until_due(self, global_step: int) -> int | None:
+        """Returns how many steps it is to the last one; after it, the hook is due at every step."""
+        return max(self._last_step - global_step, 1)
+
+    def skip_steps(self, steps: int) -> None:
+        """Counts nothing: the global step says how many steps there were."""
+        del steps
+
     def before_run(self, run_context: Any) -> Any:
         """Asks for the global step."""
         del run_context

@@ -1,70 +1,13 @@
-"""What every training run watches: that the loss is a number, and how far it has come."""
+"""What every training run logs: the loss, and how far it has come."""
 
 from __future__ import annotations
 
 import time
 from typing import Any
 
-import numpy as np
-
 from estimator_core import tf1
 from estimator_core.hooks.intervals import steps_until_multiple
 from estimator_core.logs import logger
-
-
-class NanLossHook(tf1.train.SessionRunHook):
-    """Ends training with an error when the loss is NaN.
-
-    Args:
-        loss: The scalar `Tensor` to watch.
-
-    Raises:
-        NanLossDuringTrainingError: From the training call. Its message names the tensor and the step.
-    """
-
-    def __init__(self, loss: Any):
-        self._loss = loss
-
-    def steps_until_due(self, global_step: int) -> int | None:
-        """Returns None: a model that has become NaN stays it, and no checkpoint is written between calls."""
-        del global_step
-        return None
-
-    def skip_steps(self, steps: int) -> None:
-        """Needs no count."""
-
-    def before_run(self, run_context: Any) -> Any:
-        """Asks for the loss."""
-        del run_context
-        return tf1.train.SessionRunArgs(self._loss)
-
-    def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Looks at it."""
-        if np.isnan(run_values.results).any():
-            step = run_context.session.run(tf1.train.get_global_step(run_context.session.graph))
-            logger.error("Model diverged with loss = NaN.")
-            raise NanLossAtStepError(self._loss.name, int(step))
-
-
-class NanLossAtStepError(tf1.train.NanLossDuringTrainingError):
-    """The loss became NaN: says which tensor and when.
-
-    Args:
-        tensor_name: Name of the loss in the graph.
-        global_step: The global step after the update that the loss belongs to.
-    """
-
-    def __init__(self, tensor_name: str, global_step: int):
-        super().__init__(tensor_name, global_step)
-        self.tensor_name = tensor_name
-        self.global_step = global_step
-
-    def __str__(self) -> str:
-        return (
-            f"NaN loss during training: tensor {self.tensor_name!r} at global step "
-            f"{self.global_step}. The checkpoints are those from before. Look for a learning rate that "
-            "is too high, a logarithm or a division of zero, or NaN in the input."
-        )
 
 
 class ProgressHook(tf1.train.SessionRunHook):

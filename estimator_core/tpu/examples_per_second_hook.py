@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from estimator_core import tf1
+from estimator_core.hooks.intervals import steps_until_triggered
 from estimator_core.logs import logger
 
 
@@ -26,6 +27,14 @@ class ExamplesPerSecondHook(tf1.train.SessionRunHook):
         """Opens the event file and finds the global step."""
         self._writer = tf1.summary.FileWriterCache.get(self._output_dir)
         self._global_step = tf1.train.get_global_step()
+
+    def steps_until_due(self, global_step: int) -> int | None:
+        """Returns how many steps it is to the next line; the first step starts the clock."""
+        return steps_until_triggered(self._timer, global_step)
+
+    def skip_steps(self, steps: int) -> None:
+        """Counts nothing: the global step says how many steps there were."""
+        del steps
 
     def before_run(self, run_context: Any) -> Any:
         """Asks for the global step."""

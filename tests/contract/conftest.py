@@ -2,9 +2,15 @@
 
 import pytest
 
-from tests.contract.executions import EXECUTIONS
+from tests.contract.executions import EXECUTIONS, OTHER_NUMBERS_OF_STEPS, count_advances
 
 
 @pytest.fixture(params=sorted(EXECUTIONS))
 def execution(request):
-    return EXECUTIONS[request.param]()
+    return {**EXECUTIONS, **OTHER_NUMBERS_OF_STEPS}[request.param]()
+
+
+@pytest.fixture
+def advanced(execution, monkeypatch):
+    """How many steps were made without hooks, call by call."""
+    return count_advances(execution, monkeypatch)

@@ -1,4 +1,4 @@
-"""The Executions that the contract suite holds to it. A new one is one more line here."""
+"""The Executions that the contract suite tests. A new one is one more line in EXECUTIONS."""
 
 import contextlib
 
@@ -17,21 +17,62 @@ def several_steps_in_a_run(kind, steps):
     class SeveralSteps(kind):
         steps_per_session_run = steps
 
-        def __init__(self, *args):
-            super().__init__(*args)
-            self.advanced = []
-
         def build_step(self, inputs, step_fn, mode):
             step = super().build_step(inputs, step_fn, mode)
+            if mode != "train" or steps == 1:
+                return step
 
             def advance(session, count):
-                self.advanced.append(count)
                 for _ in range(count):
                     session.run(step.spec.train_op)
 
             return step._replace(advance=advance)
 
     return SeveralSteps
+
+
+def count_advances(execution, monkeypatch):
+    """Returns a list that gets, call by call, how many steps `advance` is asked for."""
+    advanced = []
+    build_step = execution.build_step
+
+    def counting(inputs, step_fn, mode):
+        step = build_step(inputs, step_fn, mode)
+        if step.advance is None:
+            return step
+
+        def advance(session, steps):
+            advanced.append(steps)
+            step.advance(session, steps)
+
+        return step._replace(advance=advance)
+
+    monkeypatch.setattr(execution, "build_step", counting)
+    return advanced
+
+
+def ends_of_calls(execution, last, every=None):
+    """Returns the steps at which the session calls of a training run end.
+
+    The first call makes one step. Each later one ends at the nearest of: as many steps as the Execution
+    makes at most, the next multiple of `every`, and the last step.
+
+    Args:
+        execution: What runs.
+        last: The last step.
+        every: The interval of a hook that is due at multiples of it; None when there is none.
+    """
+    ends = [1]
+    while ends[-1] < last:
+        due = last if every is None else (ends[-1] // every + 1) * every
+        ends.append(min(ends[-1] + execution.steps_per_session_run, due, last))
+    return ends
+
+
+def steps_without_hooks(ends):
+    """Returns what `advance` is asked for when session calls end at these steps."""
+    lengths = [end - before for before, end in zip([0, *ends], ends, strict=False)]
+    return [length - 1 for length in lengths if length > 1]
 
 
 def one_replica(kind=ReplicasInSync):
@@ -49,6 +90,12 @@ EXECUTIONS = {
     "five_steps": lambda: several_steps_in_a_run(SingleDevice, 5)(),
     "five_steps_of_two_replicas": lambda: two_replicas(several_steps_in_a_run(ReplicasInSync, 5)),
 }
+
+OTHER_NUMBERS_OF_STEPS = {
+    "two_steps": lambda: several_steps_in_a_run(SingleDevice, 2)(),
+    "ten_steps": lambda: several_steps_in_a_run(SingleDevice, 10)(),
+}
+"""For the tests of how many steps a call makes; the others would only take longer."""
 
 
 @contextlib.contextmanager

@@ -8,7 +8,13 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core.execution.single_device import SingleDevice
-from tests.contract.executions import several_steps_in_a_run
+from tests.contract.executions import (
+    EXECUTIONS,
+    OTHER_NUMBERS_OF_STEPS,
+    ends_of_calls,
+    several_steps_in_a_run,
+    steps_without_hooks,
+)
 from tests.oracle import observe
 
 tf1 = tf.compat.v1
@@ -50,18 +56,20 @@ def global_step(estimator):
     return int(estimator.get_variable_value("global_step"))
 
 
-def advanced(execution):
-    """How many steps were made without hooks, call by call."""
-    return getattr(execution, "advanced", [])
+with_other_numbers_of_steps = pytest.mark.parametrize(
+    "execution", sorted({**EXECUTIONS, **OTHER_NUMBERS_OF_STEPS}), indirect=True
+)
 
 
-def test_training_ends_where_it_should(execution, make_estimator):
+@with_other_numbers_of_steps
+def test_training_ends_where_it_should(execution, advanced, make_estimator):
     estimator = make_estimator()
     estimator.train(input_fn, steps=7)
     assert global_step(estimator) == 7
     np.testing.assert_allclose(estimator.get_variable_value("weight"), 2 - 2 / 2**7)
-    # The first step of a session is made alone; 2 to 6 are five, 7 is the last.
-    assert advanced(execution) == ([4] if execution.steps_per_session_run == 5 else [])
+    assert advanced == steps_without_hooks(ends_of_calls(execution, 7))
+    if execution.steps_per_session_run == 5:
+        assert advanced == [4]  # the first step is made alone; 2 to 6 are five, 7 is the last
     estimator.train(input_fn, max_steps=12)
     assert global_step(estimator) == 12
     np.testing.assert_allclose(estimator.get_variable_value("weight"), 2 - 2 / 2**12)
@@ -123,30 +131,39 @@ class Recorder(est.SessionRunHook):
 
 
 class EveryThird(Recorder):
+    """Is due at every third step."""
+
+    def __init__(self):
+        super().__init__()
+        self.skipped = []
+
     def steps_until_due(self, global_step):
         return 3 - global_step % 3
 
     def skip_steps(self, steps):
-        self.skipped = getattr(self, "skipped", 0) + steps
+        self.skipped.append(steps)
 
 
-def test_a_hook_that_says_when_is_called_then(execution, make_estimator):
+@with_other_numbers_of_steps
+def test_a_hook_that_says_when_is_called_then(execution, advanced, make_estimator):
     hook = EveryThird()
     make_estimator().train(input_fn, hooks=[hook], steps=11)
-    if execution.steps_per_session_run == 1:
-        expected = range(11)
-    else:  # at the first step for others, and at the last one to stop
-        expected = [0, 2, 5, 8, 10]
-        assert hook.skipped + len(hook.losses) == 11
-    assert hook.losses == pytest.approx([loss_at(step) for step in expected])
+    ends = ends_of_calls(execution, 11, every=3)
+    if execution.steps_per_session_run in (5, 10):
+        assert ends == [1, 3, 6, 9, 11]
+    assert hook.losses == pytest.approx([loss_at(end - 1) for end in ends])
+    assert advanced == hook.skipped == steps_without_hooks(ends)
 
 
-def test_a_hook_that_does_not_say_when_is_called_at_every_step(execution, make_estimator, caplog):
+@with_other_numbers_of_steps
+def test_a_hook_that_does_not_say_when_is_called_at_every_step(
+    execution, advanced, make_estimator, caplog
+):
     hook = Recorder()
     with caplog.at_level(logging.INFO, logger="tensorflow"):
         make_estimator().train(input_fn, hooks=[hook], steps=11)
     assert hook.losses == pytest.approx([loss_at(step) for step in range(11)])
-    assert advanced(execution) == []
+    assert advanced == []
     if execution.steps_per_session_run > 1:
         assert "Recorder" in caplog.text
         assert "every step" in caplog.text
@@ -164,12 +181,13 @@ def test_logged_tensors_are_of_the_same_steps(make_estimator):
     assert lines == pytest.approx([loss_at(step) for step in (0, 4, 8)])
 
 
-def test_hooks_that_act_at_the_end_alone_hold_nothing_up(execution, make_estimator):
+@with_other_numbers_of_steps
+def test_hooks_that_act_at_the_end_alone_hold_nothing_up(execution, advanced, make_estimator):
     final = est.FinalOpsHook("weight/Read/ReadVariableOp:0")
     logged = est.LoggingTensorHook({"loss": "squared_error:0"}, at_end=True)
     make_estimator().train(input_fn, hooks=[final, logged], steps=7)
     assert final.final_ops_values == 2 - 2 / 2**7
-    assert advanced(execution) == ([4] if execution.steps_per_session_run == 5 else [])
+    assert advanced == steps_without_hooks(ends_of_calls(execution, 7))
 
 
 def test_evaluations_in_memory_are_of_the_same_steps(make_estimator):
@@ -203,6 +221,63 @@ def test_the_end_of_the_input_loses_no_step(execution, make_estimator):
     estimator.train(lambda input_context=None: input_fn().take(9 * execution.num_replicas))
     assert global_step(estimator) == 9
     np.testing.assert_allclose(estimator.get_variable_value("weight"), 2 - 2 / 2**9)
+
+
+def test_an_evaluation_at_the_end_of_the_input_is_of_the_last_step(execution, make_estimator):
+    estimator = make_estimator()
+    hook = est.experimental.InMemoryEvaluatorHook(
+        estimator, lambda: input_fn().take(1), every_n_iter=6
+    )
+    batches = 9 * execution.num_replicas
+    estimator.train(lambda input_context=None: input_fn().take(batches), hooks=[hook])
+    steps = {event.step for event in observe.events_of(estimator.eval_dir()) if event.summary.value}
+    assert steps == {0, 6, 9}
+
+
+def log_model_fn(features, labels, mode):
+    """loss = log(weight), whose gradient is 1 / weight: it is a number where the loss is NaN.
+
+    From 1, the weight goes to 0.6 and by 0.4 / 0.6 to -0.066: the third loss is NaN. It then goes to
+    5.93: the fourth is a number again.
+    """
+    weight = tf1.get_variable("weight", [], initializer=tf1.ones_initializer())
+    loss = tf.math.log(weight)
+    optimizer = tf1.train.GradientDescentOptimizer(0.4)
+    return est.EstimatorSpec(
+        mode, loss=loss, train_op=optimizer.minimize(loss, tf1.train.get_global_step())
+    )
+
+
+@with_other_numbers_of_steps
+@pytest.mark.parametrize("batches", [4, None])
+def test_a_nan_loss_ends_training_and_names_its_step(execution, advanced, make_estimator, batches):
+    estimator = make_estimator(model_fn=log_model_fn)
+    take = -1 if batches is None else batches * execution.num_replicas
+    with pytest.raises(est.NanLossDuringTrainingError, match="at global step 3"):
+        estimator.train(lambda input_context=None: input_fn().take(take), steps=40)
+    assert global_step(estimator) == 0  # no checkpoint was written after the first
+    assert bool(advanced) == (execution.steps_per_session_run > 1)
+
+
+@with_other_numbers_of_steps
+def test_an_error_says_at_which_step_it_came(execution, make_estimator, caplog):
+    def fails_after_eight_steps(input_context=None):
+        def batch(number):
+            one = 1 // tf.cast(number < 8 * execution.num_replicas, tf.int32)  # no division by 0
+            return {"x": tf.fill([2], tf.cast(one, tf.float32))}, tf.fill([2], 2.0)
+
+        return tf.data.Dataset.range(100 * execution.num_replicas).map(batch)
+
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        make_estimator().train(fails_after_eight_steps, steps=40)
+    ends = ends_of_calls(execution, 40)
+    start = max(end for end in ends if end <= 8)
+    end = min(end for end in ends if end > 8)
+    if end == 9:  # the step around which hooks are called
+        expected = "in the step after global step 8."
+    else:
+        expected = f"between global steps {start} and {end - 1}; the global step is 8."
+    assert f"Training failed {expected}" in caplog.text
 
 
 def test_a_model_that_counts_otherwise_is_run_step_by_step(execution, make_estimator, caplog):

@@ -2,6 +2,7 @@
 
 import types
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -118,3 +119,31 @@ def test_the_step_is_read_before_its_update_or_after_it(caplog, found, goes_on):
     # The step is asked for as long as several are made in a session call.
     assert (runner.before_run(context) is not None) == goes_on
     assert ("does not grow by 1" in caplog.text) == (not goes_on)
+
+
+class Answers(Declares):
+    """Gives one answer to when it is due."""
+
+    def __init__(self, answer):
+        super().__init__(None)
+        self.answer = answer
+
+    def steps_until_due(self, global_step):
+        return self.answer
+
+    def __repr__(self):
+        return "<the hook Answers>"
+
+
+@pytest.mark.parametrize("answer", [np.int64(3), np.float32(3.0), 3.0])
+def test_a_whole_number_of_steps_may_be_of_any_type(answer):
+    advanced, step = run([Answers(answer)], calls=3)
+    assert (advanced, step) == ([2, 2], 7)
+    assert all(type(count) is int for count in advanced)
+
+
+@pytest.mark.parametrize("answer", [0, -1, -3, np.int64(0), 2.5, float("nan"), "3"])
+def test_any_other_answer_is_refused_by_name(answer):
+    with pytest.raises(ValueError, match="whole number of steps") as refused:
+        run([Declares(None), Answers(answer)], calls=3)
+    assert f"Received: {answer!r} at global step 1 from <the hook Answers>" in str(refused.value)

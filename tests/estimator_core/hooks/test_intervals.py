@@ -1,5 +1,7 @@
 """When hooks of TensorFlow, and of users, have to be called."""
 
+import types
+
 import pytest
 import tensorflow as tf
 
@@ -49,6 +51,66 @@ def test_a_subclass_that_does_its_work_elsewhere_is_due_as_its_base():
     assert interval_of(Named(last_step=10)).steps_until_due(4) == 6
 
 
+class EveryTen(est.SessionRunHook):
+    """Declares an interval for what it does after a step."""
+
+    def steps_until_due(self, global_step):
+        return 10 - global_step % 10
+
+    def skip_steps(self, steps):
+        pass
+
+    def after_run(self, run_context, run_values):
+        pass
+
+
+def test_a_declared_interval_holds_for_the_class_that_declares_it_and_what_changes_no_call():
+    class AtTheEnd(EveryTen):
+        def end(self, session):
+            pass
+
+    class Other(EveryTen):
+        def steps_until_due(self, global_step):
+            return 5 - global_step % 5
+
+        def after_run(self, run_context, run_values):
+            pass
+
+    assert interval_of(EveryTen()).steps_until_due(4) == 6
+    assert interval_of(AtTheEnd()).steps_until_due(4) == 6
+    assert interval_of(Other()).steps_until_due(4) == 1
+
+
+@pytest.mark.parametrize("name", ["before_run", "after_run"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        EveryTen,
+        lambda: est.StopAtStepHook(last_step=10),
+        lambda: est.experimental.make_early_stopping_hook(
+            types.SimpleNamespace(config=est.RunConfig()), bool, None, run_every_steps=10
+        ),
+        est.SessionRunHook,
+    ],
+    ids=["declares", "of_tensorflow", "of_the_core", "does_nothing"],
+)
+def test_a_call_of_its_own_is_due_at_every_step(make, name):
+    hook = make()
+    assert interval_of(hook) is not None
+    overridden = type("Overridden", (type(hook),), {name: lambda self, *args: None})
+    hook.__class__ = overridden
+    assert interval_of(hook) is None
+    hook = make()
+    setattr(hook, name, lambda *args: None)
+    assert interval_of(hook) is None
+
+
+def test_half_a_declaration_is_none():
+    half = type("Half", (est.SessionRunHook,), {"steps_until_due": lambda self, step: 10})
+    half.after_run = lambda self, *args: None
+    assert interval_of(half()) is None
+
+
 def test_stopping():
     interval = interval_of(est.StopAtStepHook(last_step=10))
     assert [interval.steps_until_due(step) for step in (0, 7, 9, 10, 12)] == [10, 3, 1, 1, 1]
@@ -96,6 +158,40 @@ def test_summaries_count_on_the_next_step():
     interval.skip_steps(4)
     assert hook._next_step == 6
     assert hook._timer.should_trigger_for_step(hook._next_step)
+
+
+@pytest.mark.parametrize("every", [6, 5.5])
+def test_a_timer_is_due_at_a_whole_step(every):
+    hook = est.StepCounterHook(every_n_steps=every, output_dir="unused")
+    interval = with_timer(hook, 12)
+    assert [interval.steps_until_due(step) for step in (12, 17, 18)] == [6, 1, 1]
+
+
+def test_profiles_count_on_the_next_step(tmp_path):
+    with tf.Graph().as_default():
+        tf1.train.create_global_step()
+        hook = est.ProfilerHook(save_steps=5, output_dir=str(tmp_path))
+        tf1.summary.FileWriterCache.clear()
+        hook.begin()
+    interval = interval_of(hook)
+    assert interval.steps_until_due(0) == 1  # the first step starts the count
+    hook._timer.update_last_triggered_step(1)
+    hook._next_step = 2
+    assert interval.steps_until_due(1) == 5
+    interval.skip_steps(4)
+    assert hook._next_step == 6
+    assert hook._timer.should_trigger_for_step(hook._next_step)
+
+
+def test_waiting_for_the_global_step_is_due_until_it_is_over():
+    with tf.Graph().as_default():
+        tf1.train.create_global_step()
+        hook = est.GlobalStepWaiterHook(wait_until_step=0)
+        hook.begin()
+        interval = interval_of(hook)
+        assert interval.steps_until_due(7) == 1
+        hook.before_run(None)
+        assert interval.steps_until_due(7) is None
 
 
 def test_logging_counts_calls():

@@ -22,14 +22,6 @@ def input_fn(*values):
     return lambda: tf.data.Dataset.from_tensor_slices(({"x": list(values)}, [0.0] * len(values)))
 
 
-def test_a_nan_loss_names_its_tensor_and_step_and_loses_nothing(tmp_path):
-    config = est.RunConfig(model_dir=str(tmp_path), save_checkpoints_steps=1)
-    estimator = est.Estimator(model_fn, config=config)
-    with pytest.raises(est.NanLossDuringTrainingError, match=r"'log_of_x:0' at global step 3"):
-        estimator.train(input_fn(1.0, 2.0, -1.0, 1.0))
-    assert estimator.get_variable_value("global_step") == 2
-
-
 def test_loss_and_step_before_the_update_are_logged_at_intervals(tmp_path, caplog):
     config = est.RunConfig(model_dir=str(tmp_path), log_step_count_steps=3)
     with caplog.at_level(logging.INFO, logger="tensorflow"):

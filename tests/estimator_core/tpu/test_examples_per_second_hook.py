@@ -1,7 +1,11 @@
 import pytest
 import tensorflow as tf
 
+from estimator_core import tpu
+from estimator_core.execution.single_device import SingleDevice
+from estimator_core.hooks.intervals import interval_of
 from estimator_core.tpu.examples_per_second_hook import ExamplesPerSecondHook
+from tests.contract.executions import count_advances, several_steps_in_a_run
 from tests.oracle import observe
 
 tf1 = tf.compat.v1
@@ -35,3 +39,36 @@ def test_rates_are_those_since_the_last_time(tmp_path, monkeypatch, caplog, batc
         == (["global_step/sec: 0.5", "examples/sec: 4"] if examples else ["global_step/sec: 0.5"])
         * 2
     )
+
+
+def test_it_is_due_at_the_first_step_and_then_at_intervals(tmp_path):
+    hook = ExamplesPerSecondHook(8, 6, str(tmp_path))
+    interval = interval_of(hook)
+    assert interval.steps_until_due(0) == 1
+    hook._timer.update_last_triggered_step(1)
+    assert [interval.steps_until_due(step) for step in (1, 3, 6, 9)] == [6, 4, 1, 1]
+
+
+def test_it_lets_a_tpu_estimator_make_many_steps_a_call(tmp_path, monkeypatch):
+    execution = several_steps_in_a_run(SingleDevice, 5)()
+    advanced = count_advances(execution, monkeypatch)
+    monkeypatch.setattr("estimator_core.estimator.select_execution", lambda config, mode: execution)
+
+    def model_fn(features, labels, mode, params):
+        step = tf1.train.get_global_step()
+        return tpu.TPUEstimatorSpec(mode, loss=tf.constant(1.0), train_op=step.assign_add(1))
+
+    config = tpu.RunConfig(
+        model_dir=str(tmp_path), log_step_count_steps=12
+    )  # by 2 iterations_per_loop
+    estimator = tpu.TPUEstimator(model_fn, config=config, use_tpu=False, train_batch_size=2)
+    estimator.train(lambda params: tf.data.Dataset.from_tensors(({}, [0.0])).repeat(), steps=15)
+    steps = [
+        event.step
+        for event in observe.events_of(str(tmp_path))
+        for value in event.summary.value
+        if value.tag == "examples/sec"
+    ]
+    assert steps == [7, 13]
+    # Calls end at steps 1, 6, 7, 12, 13 and 15; all but the last step of each is made without hooks.
+    assert advanced == [4, 4, 1]
