@@ -82,6 +82,8 @@ class TrainerConfig(_Section):
 class ThresholdConfig(_Section):
     """`[[evaluator.thresholds]]`: what a model has to reach to be blessed.
 
+    Several entries may name one metric; then all their bounds hold.
+
     Attributes:
       metric: Name of a metric, such as `auc` or `root_mean_squared_error`.
       lower: Smallest value that is blessed.
@@ -91,9 +93,9 @@ class ThresholdConfig(_Section):
     """
 
     metric: str
-    lower: float | None = None
-    upper: float | None = None
-    max_regression: float | None = Field(default=None, ge=0)
+    lower: float | None = Field(default=None, allow_inf_nan=False)
+    upper: float | None = Field(default=None, allow_inf_nan=False)
+    max_regression: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
     @model_validator(mode="after")
     def _some_bound(self) -> "ThresholdConfig":
