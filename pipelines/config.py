@@ -88,7 +88,7 @@ class ThresholdConfig(_Section):
       metric: Name of a metric, such as `auc` or `root_mean_squared_error`.
       lower: Smallest value that is blessed.
       upper: Largest value that is blessed.
-      max_regression: How much worse than the latest blessed model it may be, in units of the
+      max_regression: How much worse than the model that is served it may be, in units of the
         metric. None means that it is not compared.
     """
 
@@ -113,7 +113,7 @@ class EvaluatorConfig(_Section):
       label: The transformed label when `preprocessing_fn` derives it. Default: found by itself.
       metrics: Names of metrics. Default: by problem type.
       slices: Each a list of columns; `[]` is the whole data set. Default: columns with few values.
-      thresholds: Default: beat the trivial model, and be no worse than the latest blessed one.
+      thresholds: Default: beat the trivial model, and be no worse than the model that is served.
     """
 
     label: str | None = None

@@ -38,9 +38,6 @@ class RunOutcome:
     status: Status
     reason: str | None = None
     version: str | None = None
-    metrics: Metrics = field(default_factory=dict)
-    baseline_metrics: Metrics = field(default_factory=dict)
-    slices: dict[str, Metrics] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -59,8 +56,8 @@ class RunRecord:
       finished: UTC, ISO 8601; None while it runs.
       version: That was pushed.
       metrics: On the whole evaluation split.
-      baseline_metrics: Of the latest blessed model before, on the same examples.
-      reason: Why it was not pushed.
+      baseline_metrics: Of the model that was served before, on the same examples.
+      reason: Why it was not pushed; with a version, what went wrong after the push.
       report: Path of its HTML report.
       components: In the order in which they ran.
       notes: What the inference and the checks have to say.

@@ -52,7 +52,7 @@ def render_report(record: RunRecord) -> str:
             [_text(name), _number(value), _number(record.baseline_metrics.get(name))]
             for name, value in record.metrics.items()
         )
-        header = ("metric", "value", "latest blessed model before")
+        header = ("metric", "value", "model served before")
         sections += ["<h2>Metrics on the evaluation split</h2>", _table(header, rows)]
     if record.slices:
         names = list(record.metrics)

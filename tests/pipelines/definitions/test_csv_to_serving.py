@@ -38,7 +38,7 @@ def test_each_component_of_the_pipeline_has_one_role(define):
         ("evaluator", components.Evaluator),
         ("pusher", components.Pusher),
         ("transform", components.Transform),
-        ("latest_blessed", components.Resolver),
+        ("served_model", components.Resolver),
     ):
         assert isinstance(getattr(pipeline, role), kind)
 
@@ -55,9 +55,9 @@ def test_what_each_component_waits_for(define):
         "schema_gen": {"statistics_gen"},
         "example_validator": {"statistics_gen", "schema_gen"},
         "transform": {"example_gen", "schema_gen"},
-        "latest_blessed": set(),
+        "served_model": set(),
         "trainer": {"transform", "schema_gen"},
-        "evaluator": {"example_gen", "schema_gen", "latest_blessed", "trainer"},
+        "evaluator": {"example_gen", "schema_gen", "served_model", "trainer"},
         "pusher": {"trainer", "evaluator"},
     }
 
