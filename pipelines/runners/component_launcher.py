@@ -19,6 +19,7 @@ from tfx.types.artifact import Artifact
 from tfx.types.channel import OutputChannel
 
 from pipelines.errors import RunFailedError
+from pipelines.interruption import came_from_signal
 from pipelines.runners.run_metadata import RunMetadata
 
 FINGERPRINT = "input_fingerprint"
@@ -104,17 +105,16 @@ class ComponentLauncher:
         start = time.monotonic()
         self._observer.component_started(component)
         was_finished = self._metadata.is_finished(node)
-        if not was_finished:
-            self._remove_partial_outputs(node)
         try:
-            self._launcher(component).launch()
-        except Exception as error:
+            if not was_finished:
+                self._remove_partial_outputs(node)
+                self._launcher(component).launch()
+        except BaseException as error:  # the user's code may raise SystemExit, too
             self._observer.component_failed(component, time.monotonic() - start)
+            if came_from_signal(error):
+                raise
             _LOGGER.exception("%s failed", component.id)
             raise RunFailedError(component.id, describe_cause(error)) from error
-        except BaseException:
-            self._observer.component_failed(component, time.monotonic() - start)
-            raise
         if not self._metadata.is_finished(node):
             # The Launcher reports inputs that cannot be resolved in the log only.
             self._observer.component_failed(component, time.monotonic() - start)

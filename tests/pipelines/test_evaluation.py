@@ -88,9 +88,7 @@ def test_all_bounds_of_one_metric_hold(entries):
 
 
 def test_bounds_of_one_metric_that_contradict_each_other_are_refused():
-    setting = (
-        'evaluator.thresholds=[{metric = "auc", lower = 0.9}, {metric = "auc", upper = 0.8}]'
-    )
+    setting = 'evaluator.thresholds=[{metric = "auc", lower = 0.9}, {metric = "auc", upper = 0.8}]'
     message = r"2 entries for 'auc': lower = 0\.9 is above upper = 0\.8"
     with pytest.raises(BadInputError, match=message):
         check_evaluator_config(config(setting), ["a"])

@@ -1,6 +1,9 @@
+import html
+
 import pytest
 
 from pipelines.errors import BadInputError, RunFailedError
+from pipelines.interruption import RunInterruptedError
 from pipelines.progress import Progress
 from pipelines.run import run
 from pipelines.run_history import read_runs
@@ -50,7 +53,7 @@ def test_the_runner_that_is_chosen_is_the_one_that_runs(run_with, tmp_path, monk
     record, runner = run_with(RunFailedError("Trainer", "stopped by the recording runner"))
     assert set(runner.components) == {
         "CsvExampleGen", "StatisticsGen", "SchemaGen", "ExampleValidator", "Transform",
-        "LatestBlessedModel", "Trainer", "Evaluator", "Pusher",
+        "ServedModel", "Trainer", "Evaluator", "Pusher",
     }  # fmt: skip
     assert runner.statuses == ["running"]
     assert (record.status, record.reason) == ("failed", "Trainer: stopped by the recording runner")
@@ -60,13 +63,16 @@ def test_the_runner_that_is_chosen_is_the_one_that_runs(run_with, tmp_path, monk
 @pytest.mark.parametrize(
     ("error", "status", "reason"),
     [
-        (KeyboardInterrupt(), "interrupted", "stopped by a signal"),
+        (RunInterruptedError("SIGTERM"), "interrupted", "stopped by a signal"),
+        (KeyboardInterrupt("of the user's"), "failed", "KeyboardInterrupt: of the user&#x27;s"),
+        (SystemExit(0), "failed", "SystemExit: 0"),
+        (GeneratorExit("odd"), "failed", "GeneratorExit: odd"),
         (OSError("disk full"), "failed", "OSError: disk full"),
     ],
 )
 def test_however_a_run_ends_its_record_and_report_say_so(run_with, tmp_path, error, status, reason):
     record, _ = run_with(error)
-    assert (record.status, record.reason) == (status, reason)
+    assert (record.status, html.escape(record.reason)) == (status, reason)
     assert reason in (tmp_path / "root" / "runs" / f"{record.run_id}.html").read_text()
     assert not is_locked(tmp_path / "root")
 
