@@ -8,6 +8,7 @@ from pipelines.report.html import write_report
 from pipelines.run_plan import RunPlan
 from pipelines.run_record import (
     ComponentRecord,
+    Metrics,
     RunOutcome,
     RunRecord,
     RunRecords,
@@ -56,9 +57,15 @@ class RunRecorder:
         """Records that a component has ended."""
         self._change(components=(*self.record.components, component))
 
+    def add_verdict(
+        self, metrics: Metrics, baseline_metrics: Metrics, slices: dict[str, Metrics]
+    ) -> None:
+        """Records what the evaluation has found."""
+        self._change(metrics=metrics, baseline_metrics=baseline_metrics, slices=slices)
+
     def end(self, outcome: RunOutcome) -> None:
         """Records how the run ended, and writes the report."""
-        self.record = self.record.changed(finished=utc_now(), **vars(outcome))
+        self._change(finished=utc_now(), **vars(outcome))
         report = self._records.folder / f"{self.record.run_id}.html"
         write_report(self.record, report)
         self._change(report=str(report))
