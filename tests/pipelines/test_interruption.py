@@ -14,13 +14,13 @@ import os, signal, sys
 
 class Sender:
     def find_spec(self, name, path, target=None):
-        if name == sys.argv[1]:
+        if name == module:
             sys.meta_path.remove(self)
-            os.kill(os.getpid(), getattr(signal, sys.argv[2]))
+            os.kill(os.getpid(), getattr(signal, number))
 
-sys.meta_path.insert(0, Sender())
 module, number = sys.argv[1:3]
 sys.argv[1:3] = []
+sys.meta_path.insert(0, Sender())
 from pipelines.__main__ import main
 main()
 """

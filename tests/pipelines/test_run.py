@@ -2,6 +2,7 @@ import html
 
 import pytest
 
+from components.pusher.provenance import Provenance, write_provenance
 from pipelines.errors import BadInputError, RunFailedError
 from pipelines.interruption import RunInterruptedError
 from pipelines.progress import Progress
@@ -9,6 +10,7 @@ from pipelines.run import run
 from pipelines.run_history import read_runs
 from pipelines.run_lock import is_locked, locked
 from pipelines.run_plan import RunRequest
+from pipelines.run_record import RunRecords
 from pipelines.runners import RUNNERS
 
 
@@ -92,3 +94,20 @@ def test_what_is_refused_leaves_no_root(data, tmp_path, display, changes, messag
     with pytest.raises(BadInputError, match=message):
         run(RunRequest(**request), Progress(display), NoCapture())
     assert not (tmp_path / "root").exists()
+
+
+def test_a_run_that_fails_after_its_push_has_pushed(data, tmp_path, display, monkeypatch):
+    root = tmp_path / "root"
+
+    class PushingRunner:
+        def run(self, launcher):
+            base = root / "serving"
+            run_id = RunRecords(root).read_all()[-1].run_id
+            write_provenance(Provenance(run_id, str(root)), str(base / "1000"), str(base))
+            raise OSError("disk full")
+
+    monkeypatch.setitem(RUNNERS, "pushing", PushingRunner())
+    request = RunRequest(root=root, data=str(data), label="y", runner="pushing")
+    record = run(request, Progress(display), NoCapture())
+    assert (record.status, record.version) == ("pushed", "1000")
+    assert record.reason == "after the push: OSError: disk full"

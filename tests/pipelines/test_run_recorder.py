@@ -38,9 +38,13 @@ def test_every_step_is_on_disk_at_once(plan, display, shown, tmp_path):
     assert record.notes == ("some rows are left out",)
     assert [part.name for part in record.components] == ["Transform", "Trainer"]
     assert "! some rows are left out\n" in shown.getvalue()
-    recorder.end(RunOutcome("pushed", version="7", metrics={"auc": 0.9}))
+    recorder.add_verdict({"auc": 0.9}, {"auc": 0.8}, {"x:1": {"auc": None}})
+    (record,) = records.read_all()
+    assert (record.status, record.metrics) == ("running", {"auc": 0.9})
+    recorder.end(RunOutcome("pushed", version="7"))
     (record,) = records.read_all()
     assert (record.status, record.version, record.metrics) == ("pushed", "7", {"auc": 0.9})
+    assert (record.baseline_metrics, record.slices) == ({"auc": 0.8}, {"x:1": {"auc": None}})
     assert record.finished >= record.started
     report = tmp_path / "root" / "runs" / f"{record.run_id}.html"
     assert record.report == str(report)
