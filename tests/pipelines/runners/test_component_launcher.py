@@ -62,7 +62,7 @@ def test_a_failure_names_the_component_and_the_cause(launch):
     assert error.value.component == "First"
     message = str(error.value)
     file = Path(__file__).with_name("conftest.py")
-    assert message.startswith(f"ValueError: what the user did wrong ({file}, line ")
+    assert message.startswith(f"ValueError: what the user did wrong and more lines ({file}, line ")
     assert pipeline.events == [("First", "failed")]
     pipeline = launch("run-1", value="good")
     pipeline.run_both()
