@@ -123,7 +123,12 @@ def test_a_pushed_model(leave, run, shown):
     assert ran == [(part.id, "finished", 1.5) for part in runner.launcher.components]
     assert "✓ Trainer  1.5 s" in shown.getvalue()
     assert runner.launcher.run_id == recorder.record.run_id
-    assert set(runner.launcher.fingerprints) == set(runner.launcher.components)
+    fingerprints = runner.launcher.fingerprints
+    assert set(fingerprints) == set(runner.launcher.components)
+    # That of the Pusher holds the run's id: no run takes another one's push from the cache.
+    assert [part.id for part, text in fingerprints.items() if recorder.record.run_id in text] == [
+        "Pusher"
+    ]
 
 
 def test_a_model_that_is_not_blessed(leave, run):
