@@ -65,6 +65,8 @@ class RunRecord:
       components: In the order in which they ran.
       notes: What the inference and the checks have to say.
       slices: Metrics by slice.
+      thresholds: What the model is held against, given or by default: the fields of
+        `ThresholdConfig`.
     """
 
     run_id: str
@@ -84,6 +86,7 @@ class RunRecord:
     components: tuple[ComponentRecord, ...] = ()
     notes: tuple[str, ...] = ()
     slices: dict[str, Metrics] = field(default_factory=dict)
+    thresholds: tuple[dict[str, Any], ...] = ()
 
     def changed(self, **changes: Any) -> "RunRecord":
         """Returns a copy with some fields changed."""
@@ -139,7 +142,8 @@ class RunRecords:
     def _read(self, file: Path) -> RunRecord:
         fields = json.loads(file.read_text(encoding="utf-8"))
         fields["components"] = tuple(ComponentRecord(**item) for item in fields["components"])
-        fields["notes"] = tuple(fields["notes"])
+        for name in ("notes", "thresholds"):
+            fields[name] = tuple(fields.get(name, ()))
         return RunRecord(**self._with_paths(fields, self._absolute))
 
     def _relative(self, path: str) -> str:

@@ -13,6 +13,7 @@ RECORD = RunRecord(
     log="/var/log/run.log",
     components=(ComponentRecord("Trainer", "finished", 1.5),),
     notes=("a note",),
+    thresholds=({"metric": "auc", "lower": 0.6, "upper": None, "max_regression": None},),
 )
 
 

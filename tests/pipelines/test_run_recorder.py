@@ -17,6 +17,8 @@ def test_the_record_of_a_new_run(plan, killed, tmp_path):
     assert record.log == str(tmp_path / "root" / "logs" / f"{record.run_id}.log")
     assert record.data_fingerprint == plan.profile.fingerprint
     assert len(record.code_fingerprint) == 64  # SHA-256
+    (threshold,) = record.thresholds  # by default
+    assert threshold == {"metric": "auc", "lower": 0.52, "upper": None, "max_regression": 0.02}
 
 
 def test_a_resumed_run_keeps_its_id_and_start(plan, killed):
