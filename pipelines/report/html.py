@@ -57,16 +57,16 @@ def render_report(record: RunRecord) -> str:
         header = ("metric", "value", "model served before")
         sections += ["<h2>Metrics on the evaluation split</h2>", _table(header, rows)]
     if record.thresholds:
-        header = ("metric", "value", "lower", "upper", "max_regression")
+        bounds = ("lower", "upper", "max_regression")
         rows = (
             [
                 _text(bound["metric"]),
                 _number(record.metrics.get(bound["metric"])),
-                *(_number(bound[name], "{:g}") for name in header[2:]),
+                *(_number(bound[name], "{:g}") for name in bounds),
             ]
             for bound in record.thresholds
         )
-        sections += ["<h2>Thresholds</h2>", _table(header, rows)]
+        sections += ["<h2>Thresholds</h2>", _table(("metric", "value", *bounds), rows)]
     if record.slices:
         names = list(record.metrics)
         rows = (
