@@ -77,36 +77,6 @@ def test_an_error_is_raised_that_has_another_cause(tmp_path, left):
         with_newest(lambda: str(tmp_path / "given"), read, folder.sleep)
 
 
-@pytest.fixture
-def beside(make_estimator, input_fn, eval_input_fn):
-    """An Estimator, and an input_fn that trains on beside it: what was the newest checkpoint is gone."""
-    estimator = make_estimator(keep_checkpoint_max=1).train(input_fn, steps=2)
-    trainer = make_estimator(keep_checkpoint_max=1)
-    calls = []
-
-    def training_input_fn():
-        calls.append(estimator.latest_checkpoint())
-        if len(calls) < 3:
-            trainer.train(input_fn, steps=1)
-            assert not os.path.exists(f"{calls[-1]}.index")
-        return eval_input_fn()
-
-    return estimator, training_input_fn
-
-
-def test_evaluate_and_predict_take_the_newest_checkpoint_once_their_graph_is_built(beside):
-    estimator, input_fn = beside
-    assert estimator.evaluate(input_fn)["global_step"] == 3
-    assert len(list(estimator.predict(input_fn))) > 0
-    assert estimator.latest_checkpoint().endswith("-4")
-
-
-def test_a_checkpoint_that_is_named_is_the_one_or_an_error(beside):
-    estimator, input_fn = beside
-    with pytest.raises(ValueError, match="not a valid checkpoint"):
-        estimator.evaluate(input_fn, checkpoint_path=estimator.latest_checkpoint())
-
-
 def test_the_evaluator_task_goes_on_with_the_next_checkpoint(beside):
     estimator, input_fn = beside
     evaluation = Evaluator(estimator, est.EvalSpec(input_fn)).evaluate_and_export(False)
