@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from components.evaluator.verdict import Verdict, load_verdict
     from components.example_gen.component import CsvExampleGen
     from components.pusher.component import Pusher
+    from components.pusher.served_model import ServedModelStrategy
     from components.trainer.component import Trainer
 
 __all__ = [
@@ -78,6 +79,7 @@ __all__ = [
     "Pusher",
     "Resolver",
     "SchemaGen",
+    "ServedModelStrategy",
     "SlicingSpec",
     "SplitConfig",
     "StatisticsGen",
@@ -118,6 +120,7 @@ _MODULES = {
     "Pusher": "components.pusher.component",
     "Resolver": "tfx.dsl.components.common.resolver",
     "SchemaGen": "tfx.components.schema_gen.component",
+    "ServedModelStrategy": "components.pusher.served_model",
     "SlicingSpec": _TFMA_CONFIG,
     "SplitConfig": "tfx.proto.example_gen_pb2",
     "StatisticsGen": "tfx.components.statistics_gen.component",

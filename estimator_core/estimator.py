@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -18,6 +18,7 @@ from estimator_core.graphs import loops
 from estimator_core.graphs.build import Model, build, build_for_receiver
 from estimator_core.graphs.predictor import Predictor
 from estimator_core.graphs.program import Program
+from estimator_core.graphs.restoring import RestoringSessionCreator
 from estimator_core.keras_in_graph.calling import call_model_fn
 from estimator_core.logs import logger
 from estimator_core.run_config import RunConfig
@@ -191,15 +192,16 @@ class Estimator:
         """
         steps = checked_steps("steps", steps)
         hooks = checked_instances(hooks, "hooks")
-        checkpoint_path = self._checkpoint_to_restore(checkpoint_path, "evaluate")
+        newest = self._checkpoint_to_restore(checkpoint_path, "evaluate")
 
-        program = self.build_program(ModeKeys.EVAL, input_fn, bool(checkpoint_path))
-        results = loops.evaluate(program, checkpoint_path, steps, hooks)
+        program = self.build_program(ModeKeys.EVAL, input_fn, newest() is not None)
+        restoring = RestoringSessionCreator(program, newest)
+        results = loops.evaluate(program, restoring, steps, hooks)
         step = int(results[tf1.GraphKeys.GLOBAL_STEP])
         eval_dir = self.eval_dir(name)
         summaries.write_evaluation(eval_dir, results, step)
-        if checkpoint_path:
-            summaries.write_checkpoint_path(eval_dir, checkpoint_path, step)
+        if restoring.checkpoint_path:
+            summaries.write_checkpoint_path(eval_dir, restoring.checkpoint_path, step)
         return results
 
     def eval_dir(self, name: str | None = None) -> str:
@@ -234,16 +236,17 @@ class Estimator:
             ValueError: `predict_keys` names none of the predictions, or batch sizes differ.
         """
         hooks = checked_instances(hooks, "hooks")
-        checkpoint_path = self._checkpoint_to_restore(checkpoint_path, "predict")
+        newest = self._checkpoint_to_restore(checkpoint_path, "predict")
 
-        program = self.build_program(ModeKeys.PREDICT, input_fn, bool(checkpoint_path))
+        program = self.build_program(ModeKeys.PREDICT, input_fn, newest() is not None)
         fetches = selected_predictions(program.spec.predictions, predict_keys)
         if program.inputs.is_endless:
             logger.warning(
                 "Input graph does not use tf.data.Dataset or contain a QueueRunner. "
                 "That means predict yields forever. This is probably a mistake."
             )
-        yield from loops.predict(program, checkpoint_path, fetches, yield_single_examples, hooks)
+        restoring = RestoringSessionCreator(program, newest)
+        yield from loops.predict(program, restoring, fetches, yield_single_examples, hooks)
 
     def predictor(
         self, serving_input_receiver_fn: ReceiverFn, checkpoint_path: str | None = None
@@ -443,15 +446,20 @@ class Estimator:
         """
         return reader.variable_value(self.model_dir, name)
 
-    def _checkpoint_to_restore(self, checkpoint_path: str | None, purpose: str) -> str | None:
-        checkpoint_path = checkpoint_path or self.latest_checkpoint()
-        if not checkpoint_path:
-            logger.info(
-                "Could not find trained model in model_dir: %s, running initialization to %s.",
-                self.model_dir,
-                purpose,
-            )
-        return checkpoint_path
+    def _checkpoint_to_restore(
+        self, checkpoint_path: str | None, purpose: str
+    ) -> Callable[[], str | None]:
+        """Returns a function that returns the checkpoint; None, always, if there is none now."""
+        if checkpoint_path:
+            return lambda: checkpoint_path
+        if self.latest_checkpoint():
+            return self.latest_checkpoint
+        logger.info(
+            "Could not find trained model in model_dir: %s, running initialization to %s.",
+            self.model_dir,
+            purpose,
+        )
+        return lambda: None
 
 
 def _exported_outputs(spec: EstimatorSpec, labels: Any) -> dict[str, ExportOutput]:

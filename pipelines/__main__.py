@@ -1,8 +1,13 @@
 """Entry point of `python -m pipelines`."""
 
+import sys
+
+from pipelines.interruption import end_at_signals
+
 
 def main() -> None:
     """Runs the command line."""
+    end_at_signals(has_last_line=sys.argv[1:2] == ["run"])  # before imports, which take a while
     from pipelines.cli import app
 
     app(prog_name="python -m pipelines")

@@ -2,13 +2,19 @@
 
 import json
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from pipelines.interruption import (
+    EXIT_INTERRUPTED,
+    came_from_signal,
+    ignore_signals,
+    line_without_run,
+    raise_at_signals,
+)
 from pipelines.runners import RUNNERS
 
 if TYPE_CHECKING:
@@ -19,7 +25,6 @@ EXIT_PUSHED = 0
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
 EXIT_NOT_BLESSED = 3
-EXIT_INTERRUPTED = 130
 
 _EXIT_CODES = {
     "pushed": EXIT_PUSHED,
@@ -101,29 +106,27 @@ def _run(request: "RunRequest") -> NoReturn:
     from pipelines.run import run as run_pipeline
     from pipelines.run_log import captured_output
 
-    signal.signal(signal.SIGTERM, _interrupt)
     display = display_for(terminal_stream())
-    line: dict[str, Any] = {
-        "run_id": None,
-        "status": "failed",
-        "version": None,
-        "metrics": {},
-        "report": None,
-    }
+    line = line_without_run("failed")
     try:
         with captured_output() as capture, Progress(display) as progress:
-            record = run_pipeline(request, progress, capture)
+            try:
+                raise_at_signals()
+                record = run_pipeline(request, progress, capture)
+            finally:
+                ignore_signals()  # what is left is to say how it ended
         line, code = record.summary(), _EXIT_CODES[record.status]
         _say_outcome(display.line, record)
     except BadInputError as error:
         code, line["reason"] = EXIT_BAD_INPUT, str(error)
         display.line(f"✗ {error}")
-    except KeyboardInterrupt:
-        code, line["status"] = EXIT_INTERRUPTED, "interrupted"
-        display.line("✗ interrupted")
-    except Exception as error:
-        code, line["reason"] = EXIT_FAILED, f"{type(error).__name__}: {error}"
-        display.line(f"✗ {line['reason']}")
+    except BaseException as error:  # SystemExit, too: this process has a line to print
+        if came_from_signal(error):
+            code, line["status"] = EXIT_INTERRUPTED, "interrupted"
+            display.line("✗ interrupted")
+        else:
+            code, line["reason"] = EXIT_FAILED, f"{type(error).__name__}: {error}"
+            display.line(f"✗ {line['reason']}")
     display.close()
     print(json.dumps(line, allow_nan=False), flush=True)
     # Threads of Beam and gRPC must not keep a run alive that is over, nor its exit code from it.
@@ -131,13 +134,11 @@ def _run(request: "RunRequest") -> NoReturn:
     os._exit(code)
 
 
-def _interrupt(signum: int, frame: object) -> NoReturn:
-    raise KeyboardInterrupt
-
-
 def _say_outcome(say: Any, record: "RunRecord") -> None:
     if record.status == "pushed":
         say(f"✓ pushed version {record.version}")
+        if record.reason:
+            say(f"! {record.reason}")
     elif record.status == "not_blessed":
         say(f"✗ not blessed, nothing is pushed: {record.reason}")
     elif record.status == "interrupted":

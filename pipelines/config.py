@@ -82,18 +82,20 @@ class TrainerConfig(_Section):
 class ThresholdConfig(_Section):
     """`[[evaluator.thresholds]]`: what a model has to reach to be blessed.
 
+    Several entries may name one metric; then all their bounds hold.
+
     Attributes:
       metric: Name of a metric, such as `auc` or `root_mean_squared_error`.
       lower: Smallest value that is blessed.
       upper: Largest value that is blessed.
-      max_regression: How much worse than the latest blessed model it may be, in units of the
+      max_regression: How much worse than the model that is served it may be, in units of the
         metric. None means that it is not compared.
     """
 
     metric: str
-    lower: float | None = None
-    upper: float | None = None
-    max_regression: float | None = Field(default=None, ge=0)
+    lower: float | None = Field(default=None, allow_inf_nan=False)
+    upper: float | None = Field(default=None, allow_inf_nan=False)
+    max_regression: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
     @model_validator(mode="after")
     def _some_bound(self) -> "ThresholdConfig":
@@ -111,7 +113,7 @@ class EvaluatorConfig(_Section):
       label: The transformed label when `preprocessing_fn` derives it. Default: found by itself.
       metrics: Names of metrics. Default: by problem type.
       slices: Each a list of columns; `[]` is the whole data set. Default: columns with few values.
-      thresholds: Default: beat the trivial model, and be no worse than the latest blessed one.
+      thresholds: Default: beat the trivial model, and be no worse than the model that is served.
     """
 
     label: str | None = None

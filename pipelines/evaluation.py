@@ -127,11 +127,37 @@ def default_thresholds(label: "LabelPlan") -> tuple[ThresholdConfig, ...]:
     return (bound,)
 
 
-def check_evaluator_config(config: PipelineConfig, columns: list[str]) -> None:
-    """Checks the names in `[evaluator]`.
+def merge_thresholds(thresholds: tuple[ThresholdConfig, ...]) -> tuple[ThresholdConfig, ...]:
+    """Returns one threshold for each metric, the tightest of those given: all of them hold.
 
     Raises:
-      BadInputError: A metric or a slice column does not exist.
+      BadInputError: The bounds of a metric contradict each other.
+    """
+    by_metric: dict[str, list[ThresholdConfig]] = {}
+    for bound in thresholds:
+        by_metric.setdefault(bound.metric, []).append(bound)
+    return tuple(_tightest(metric, bounds) for metric, bounds in by_metric.items())
+
+
+def _tightest(metric: str, bounds: list[ThresholdConfig]) -> ThresholdConfig:
+    lower = max((bound.lower for bound in bounds if bound.lower is not None), default=None)
+    upper = min((bound.upper for bound in bounds if bound.upper is not None), default=None)
+    if lower is not None and upper is not None and lower > upper:
+        raise BadInputError(
+            f"evaluator.thresholds: no model can pass the {len(bounds)} entries for {metric!r}: "
+            f"lower = {lower} is above upper = {upper}. Mend one of them, or remove it."
+        )
+    regressions = (bound.max_regression for bound in bounds if bound.max_regression is not None)
+    return ThresholdConfig(
+        metric=metric, lower=lower, upper=upper, max_regression=min(regressions, default=None)
+    )
+
+
+def check_evaluator_config(config: PipelineConfig, columns: list[str]) -> None:
+    """Checks `[evaluator]`.
+
+    Raises:
+      BadInputError: A metric or a slice column does not exist, or thresholds make no sense.
     """
     thresholds = config.evaluator.thresholds or ()
     for name in (*(config.evaluator.metrics or ()), *(bound.metric for bound in thresholds)):
@@ -147,6 +173,7 @@ def check_evaluator_config(config: PipelineConfig, columns: list[str]) -> None:
                 f"evaluator.thresholds: max_regression = {bound.max_regression} has no meaning for "
                 f"{bound.metric!r}, of which neither more nor less is better."
             )
+    merge_thresholds(thresholds)
     for slice_columns in config.evaluator.slices or ():
         for name in slice_columns:
             if name not in columns:
@@ -166,12 +193,12 @@ def build_eval_config(
     Args:
       label: Name of the transformed label; None lets the Evaluator take the model's.
       metrics: Names of `METRICS`; those of the thresholds are added.
-      thresholds: Bounds on the whole data set.
+      thresholds: Bounds on the whole data set; several for one metric hold all.
       slices: Columns of each slice, `()` being the whole data set, which is always there.
     """
     from tensorflow_model_analysis.proto import config_pb2
 
-    bounds = {bound.metric: bound for bound in thresholds}
+    bounds = {bound.metric: bound for bound in merge_thresholds(thresholds)}
     names = dict.fromkeys((*metrics, *bounds))
     return config_pb2.EvalConfig(
         model_specs=[config_pb2.ModelSpec(label_key=label or "")],

@@ -10,6 +10,7 @@ from pipelines import evaluation
 from pipelines.config import ModuleConfig, PipelineConfig, ThresholdConfig
 from pipelines.data.profile import CsvProfile
 from pipelines.errors import BadInputError
+from pipelines.interruption import came_from_signal
 from pipelines.tabular.infer import infer_plan, plan_label
 from pipelines.tabular.plan import LABEL_KEY, TabularPlan
 
@@ -141,7 +142,9 @@ def _load(module_config: ModuleConfig) -> types.ModuleType:
             raise BadInputError(f"module.file = {module_config.file!r}: {error}") from error
     try:
         return user_code.load_module(name)
-    except Exception as error:  # whatever the user's code raises while it is imported
+    except BaseException as error:  # whatever the user's code raises while it is imported
+        if came_from_signal(error):
+            raise
         raise BadInputError(
             f"The module {module_config.path or module_config.file} cannot be imported: "
             f"{type(error).__name__}: {error}"

@@ -4,6 +4,7 @@ import logging
 from pathlib import Path
 
 from pipelines.errors import RunFailedError
+from pipelines.interruption import came_from_signal
 from pipelines.progress import Progress
 from pipelines.run_execution import execute
 from pipelines.run_history import mark_killed
@@ -13,6 +14,7 @@ from pipelines.run_plan import RunRequest, plan_run
 from pipelines.run_record import RunOutcome, RunRecord, RunRecords
 from pipelines.run_recorder import RunRecorder, start_record
 from pipelines.runners import find_runner
+from pipelines.serving import version_pushed_by
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -37,10 +39,21 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
             outcome = execute(plan, runner, recorder, progress)
         except RunFailedError as error:
             outcome = RunOutcome("failed", reason=f"{error.component}: {error}")
-        except KeyboardInterrupt:
-            outcome = RunOutcome("interrupted", reason="stopped by a signal")
-        except Exception as error:  # a fault of ours, or of the installation
-            _LOGGER.exception("run %s failed", record.run_id)
-            outcome = RunOutcome("failed", reason=f"{type(error).__name__}: {error}")
-        recorder.end(outcome)
+        except BaseException as error:  # a signal; or a fault of ours, or of the installation
+            if came_from_signal(error):
+                outcome = RunOutcome("interrupted", reason="stopped by a signal")
+            else:
+                _LOGGER.exception("run %s failed", record.run_id)
+                outcome = RunOutcome("failed", reason=f"{type(error).__name__}: {error}")
+        recorder.end(_after_push(plan.root, record.run_id, outcome))
     return recorder.record
+
+
+def _after_push(root: Path, run_id: str, outcome: RunOutcome) -> RunOutcome:
+    """Returns the outcome; a run that failed or was stopped after its push has pushed all the same."""
+    if outcome.status == "pushed":
+        return outcome
+    version = version_pushed_by(root, run_id)
+    if version is None:
+        return outcome
+    return RunOutcome("pushed", f"after the push: {outcome.reason}", str(version))

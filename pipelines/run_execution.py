@@ -36,23 +36,28 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
         recorder.note(note)
     progress.display.activity("loading TFX ...")
     import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
+    from pipelines.leftovers import tidy_root
     from pipelines.runners.component_launcher import ComponentLauncher
 
+    run_id = recorder.record.run_id
+    tidy_root(plan.root, run_id)
     data = stage(plan.profile, plan.code.required_label, plan.root / "data")
     for reason in data.reasons:
         recorder.note(f"data: {reason} (copy in {data.folder})")
     (plan.root / "metadata").mkdir(exist_ok=True)
     pipeline = plan.define(data)
-    run_id = recorder.record.run_id
     launcher = ComponentLauncher(
         pipeline.pipeline,
         run_id,
         component_fingerprints(pipeline, run_id, plan.profile.fingerprint, plan.code),
         _Observer(pipeline, recorder, progress),
-        checks={pipeline.example_validator: _AnomalyCheck(pipeline, plan, recorder)},
+        checks={
+            pipeline.example_validator: _AnomalyCheck(pipeline, plan, recorder),
+            pipeline.evaluator: _VerdictRecording(plan, recorder),
+        },
     )
     runner.run(launcher)
-    return _outcome(plan.code.metrics, pipeline, launcher)
+    return _outcome(pipeline, launcher)
 
 
 class _Observer:
@@ -97,25 +102,35 @@ class _AnomalyCheck:
             )
 
 
-def _outcome(
-    metrics: tuple[str, ...], pipeline: "CsvToServing", launcher: "ComponentLauncher"
-) -> RunOutcome:
+class _VerdictRecording:
+    """Records the metrics as soon as they are known: a run that is killed later has them, too."""
+
+    def __init__(self, plan: RunPlan, recorder: RunRecorder):
+        self._names = plan.code.metrics
+        self._recorder = recorder
+
+    def __call__(self, outputs: Mapping[str, list[Any]]) -> None:
+        import components
+
+        verdict = components.load_verdict(outputs["evaluation"][0].uri)
+        self._recorder.add_verdict(
+            _in_order(verdict.metrics, self._names),
+            _in_order(verdict.baseline_metrics, self._names),
+            {name: _in_order(values, self._names) for name, values in verdict.slices.items()},
+        )
+
+
+def _outcome(pipeline: "CsvToServing", launcher: "ComponentLauncher") -> RunOutcome:
     """Returns the verdict and the pushed version that the components have left."""
     import components
 
+    pushed = launcher.artifact(pipeline.pusher.outputs["pushed_model"])
+    if pushed.get_int_custom_property("pushed") == 1:
+        return RunOutcome("pushed", version=pushed.get_string_custom_property("pushed_version"))
     verdict = components.load_verdict(
         launcher.artifact(pipeline.evaluator.outputs["evaluation"]).uri
     )
-    pushed = launcher.artifact(pipeline.pusher.outputs["pushed_model"])
-    is_pushed = pushed.get_int_custom_property("pushed") == 1
-    return RunOutcome(
-        status="pushed" if is_pushed else "not_blessed",
-        version=pushed.get_string_custom_property("pushed_version") if is_pushed else None,
-        metrics=_in_order(verdict.metrics, metrics),
-        baseline_metrics=_in_order(verdict.baseline_metrics, metrics),
-        slices={name: _in_order(values, metrics) for name, values in verdict.slices.items()},
-        reason=None if is_pushed else "; ".join(verdict.failures),
-    )
+    return RunOutcome("not_blessed", reason="; ".join(verdict.failures))
 
 
 def _in_order(metrics: Metrics, names: tuple[str, ...]) -> Metrics:

@@ -4,21 +4,29 @@ from pathlib import Path
 
 from pipelines.run_lock import is_locked
 from pipelines.run_record import UNFINISHED, RunRecord, RunRecords
+from pipelines.serving import serving_versions, version_pushed_by, withdrawn_versions
 
 
 def read_runs(root: Path) -> list[RunRecord]:
     """Returns the records of all runs, oldest first; those that were killed as interrupted."""
     going_on = is_locked(root)
     return [
-        _as_killed(record) if record.status == "running" and not going_on else record
+        _as_killed(root, record) if record.status == "running" and not going_on else record
         for record in RunRecords(root).read_all()
     ]
 
 
 def unfinished_run(root: Path) -> RunRecord | None:
-    """Returns the newest run if it did not end, which is what `--resume` goes on with."""
+    """Returns the newest run if it did not end, which is what `--resume` goes on with.
+
+    A run that was killed after its push goes on, too, if its version is served: what is left to do
+    is to record it. If the version was withdrawn, the run has ended.
+    """
     newest = max(RunRecords(root).read_all(), key=lambda record: record.run_id, default=None)
-    return newest if newest is not None and newest.status in UNFINISHED else None
+    if newest is None or newest.status not in UNFINISHED:
+        return None
+    pushed = version_pushed_by(root, newest.run_id)
+    return None if pushed in withdrawn_versions(root) else newest
 
 
 def mark_killed(root: Path) -> None:
@@ -26,8 +34,32 @@ def mark_killed(root: Path) -> None:
     records = RunRecords(root)
     for record in records.read_all():
         if record.status == "running":
-            records.write(_as_killed(record))
+            records.write(_as_killed(root, record))
 
 
-def _as_killed(record: RunRecord) -> RunRecord:
-    return record.changed(status="interrupted", reason="the process was killed")
+def newest_version_ever(root: Path) -> int:
+    """Returns the highest version that was ever pushed, 0 without one: numbers are not used twice."""
+    recorded = (int(record.version) for record in RunRecords(root).read_all() if record.version)
+    return max((*serving_versions(root), *withdrawn_versions(root), *recorded), default=0)
+
+
+def unsettled_pushes(root: Path) -> tuple[str, ...]:
+    """Returns the runs that pushed, but did not end as they should have, oldest first.
+
+    When the next run comes to the same model, that model is served already and not pushed again.
+    Then the push is settled: a run after that pushes a version of its own, as ever.
+    """
+    pushed = [record for record in RunRecords(root).read_all() if record.status == "pushed"]
+    settled = {record.version for record in pushed if record.reason is None}
+    return tuple(record.run_id for record in pushed if record.version not in settled)
+
+
+def _as_killed(root: Path, record: RunRecord) -> RunRecord:
+    version = version_pushed_by(root, record.run_id)
+    if version is None:
+        return record.changed(status="interrupted", reason="the process was killed")
+    return record.changed(
+        status="pushed",
+        version=str(version),
+        reason="the process was killed after it had pushed the version",
+    )

@@ -14,7 +14,7 @@ from pipelines.errors import BadInputError
 from pipelines.fingerprints import code_fingerprint
 from pipelines.model_code import ModelCode, choose_model_code
 from pipelines.progress import Display
-from pipelines.run_history import unfinished_run
+from pipelines.run_history import newest_version_ever, unfinished_run, unsettled_pushes
 from pipelines.run_record import RunRecord
 from pipelines.tabular.infer import check_label_column
 
@@ -93,6 +93,8 @@ class RunPlan:
                 metadata=self.root / "metadata" / "metadata.sqlite",
                 serving=self.root / "serving",
             ),
+            newer_than=newest_version_ever(self.root),
+            taken_over=unsettled_pushes(self.root),
             enable_cache=self.enable_cache,
             keep=self.config.pusher.keep,
             beam_args=self.config.beam.args,

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -11,6 +12,8 @@ Status = Literal["running", "pushed", "not_blessed", "failed", "interrupted"]
 
 Metrics = dict[str, float | None]
 """By name; None where a metric is no number."""
+
+_PATHS = ("log", "report")
 
 UNFINISHED: tuple[Status, ...] = ("running", "failed", "interrupted")
 """What `--resume` goes on with."""
@@ -38,9 +41,6 @@ class RunOutcome:
     status: Status
     reason: str | None = None
     version: str | None = None
-    metrics: Metrics = field(default_factory=dict)
-    baseline_metrics: Metrics = field(default_factory=dict)
-    slices: dict[str, Metrics] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,14 @@ class RunRecord:
       finished: UTC, ISO 8601; None while it runs.
       version: That was pushed.
       metrics: On the whole evaluation split.
-      baseline_metrics: Of the latest blessed model before, on the same examples.
-      reason: Why it was not pushed.
+      baseline_metrics: Of the model that was served before, on the same examples.
+      reason: Why it was not pushed; with a version, what went wrong after the push.
       report: Path of its HTML report.
       components: In the order in which they ran.
       notes: What the inference and the checks have to say.
       slices: Metrics by slice.
+      thresholds: What the model is held against, given or by default: the fields of
+        `ThresholdConfig`.
     """
 
     run_id: str
@@ -84,6 +86,7 @@ class RunRecord:
     components: tuple[ComponentRecord, ...] = ()
     notes: tuple[str, ...] = ()
     slices: dict[str, Metrics] = field(default_factory=dict)
+    thresholds: tuple[dict[str, Any], ...] = ()
 
     def changed(self, **changes: Any) -> "RunRecord":
         """Returns a copy with some fields changed."""
@@ -106,11 +109,14 @@ class RunRecord:
 class RunRecords:
     """The records below one root.
 
+    Paths in the root are stored relative to it, and given as they are now: a root can be moved.
+
     Args:
-      root: Of the pipeline.
+      root: Of the pipeline, an absolute path.
     """
 
     def __init__(self, root: Path):
+        self._root = root
         self.folder = root / "runs"
 
     def write(self, record: RunRecord) -> None:
@@ -119,26 +125,40 @@ class RunRecords:
         target = self.folder / f"{record.run_id}.json"
         partial = target.with_suffix(f".{os.getpid()}.partial")
         with partial.open("w", encoding="utf-8") as stream:
-            json.dump(asdict(record), stream, indent=1)
+            json.dump(self._with_paths(asdict(record), self._relative), stream, indent=1)
             stream.flush()
             os.fsync(stream.fileno())
         partial.replace(target)
 
     def read_all(self) -> list[RunRecord]:
         """Returns all records, oldest first."""
-        return [_read(file) for file in sorted(self.folder.glob("*.json"))]
+        return [self._read(file) for file in sorted(self.folder.glob("*.json"))]
 
     def read(self, run_id: str) -> RunRecord | None:
         """Returns one record, or None when there is none of this id."""
         file = self.folder / f"{run_id}.json"
-        return _read(file) if file.is_file() else None
+        return self._read(file) if file.is_file() else None
 
+    def _read(self, file: Path) -> RunRecord:
+        fields = json.loads(file.read_text(encoding="utf-8"))
+        fields["components"] = tuple(ComponentRecord(**item) for item in fields["components"])
+        for name in ("notes", "thresholds"):
+            fields[name] = tuple(fields.get(name, ()))
+        return RunRecord(**self._with_paths(fields, self._absolute))
 
-def _read(file: Path) -> RunRecord:
-    fields = json.loads(file.read_text(encoding="utf-8"))
-    fields["components"] = tuple(ComponentRecord(**item) for item in fields["components"])
-    fields["notes"] = tuple(fields["notes"])
-    return RunRecord(**fields)
+    def _relative(self, path: str) -> str:
+        inside = Path(path).is_relative_to(self._root)
+        return str(Path(path).relative_to(self._root)) if inside else path
+
+    def _absolute(self, path: str) -> str:
+        return str(self._root / path)  # the path itself, if it is absolute
+
+    @staticmethod
+    def _with_paths(fields: dict[str, Any], convert: Callable[[str], str]) -> dict[str, Any]:
+        return {
+            name: convert(value) if name in _PATHS and value else value
+            for name, value in fields.items()
+        }
 
 
 def utc_now() -> str:

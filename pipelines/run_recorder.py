@@ -2,12 +2,14 @@
 
 from typing import Any
 
+from pipelines.evaluation import merge_thresholds
 from pipelines.fingerprints import code_fingerprint
 from pipelines.progress import Display
 from pipelines.report.html import write_report
 from pipelines.run_plan import RunPlan
 from pipelines.run_record import (
     ComponentRecord,
+    Metrics,
     RunOutcome,
     RunRecord,
     RunRecords,
@@ -29,6 +31,7 @@ def start_record(plan: RunPlan) -> RunRecord:
         data_fingerprint=plan.profile.fingerprint,
         log=str(plan.root / "logs" / f"{run_id}.log"),
         code_fingerprint=code_fingerprint(plan.code),
+        thresholds=tuple(bound.model_dump() for bound in merge_thresholds(plan.code.thresholds)),
     )
 
 
@@ -56,8 +59,14 @@ class RunRecorder:
         """Records that a component has ended."""
         self._change(components=(*self.record.components, component))
 
+    def add_verdict(
+        self, metrics: Metrics, baseline_metrics: Metrics, slices: dict[str, Metrics]
+    ) -> None:
+        """Records what the evaluation has found."""
+        self._change(metrics=metrics, baseline_metrics=baseline_metrics, slices=slices)
+
     def end(self, outcome: RunOutcome) -> None:
-        """Records how the run ended, and writes the report."""
+        """Writes the report, and then records how the run ended: what is recorded is complete."""
         self.record = self.record.changed(finished=utc_now(), **vars(outcome))
         report = self._records.folder / f"{self.record.run_id}.html"
         write_report(self.record, report)

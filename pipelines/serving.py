@@ -6,6 +6,7 @@ ones out of its sight; they are kept in ROOT/withdrawn, and `--to` brings them b
 
 from pathlib import Path
 
+from components.pusher.provenance import read_provenance
 from pipelines.errors import BadInputError
 
 
@@ -17,6 +18,21 @@ def serving_versions(root: Path) -> list[int]:
 def withdrawn_versions(root: Path) -> list[int]:
     """Returns the versions that a rollback has taken out, oldest first."""
     return _versions(root / "withdrawn")
+
+
+def version_pushed_by(root: Path, run_id: str) -> int | None:
+    """Returns the newest version that a run has pushed, served or withdrawn; None without one.
+
+    It is read from the versions themselves: a version is there before its run can record it.
+    """
+    pushed = [
+        version
+        for folder in (root / "serving", root / "withdrawn")
+        for version in _versions(folder)
+        if (provenance := read_provenance(str(folder), version)) is not None
+        and provenance.pipeline_run_id == run_id
+    ]
+    return max(pushed, default=None)
 
 
 def rollback(root: Path, to: int | None = None) -> int:

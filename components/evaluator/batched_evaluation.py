@@ -5,6 +5,8 @@ Stands for TFMA's MetricsPlotsAndValidationsEvaluator where every metric can be 
 """
 
 import itertools
+import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,12 +15,24 @@ import apache_beam as beam
 import numpy as np
 import tensorflow_model_analysis as tfma
 from tensorflow_model_analysis.evaluators import metrics_validator
-from tensorflow_model_analysis.metrics import metric_specs, metric_types
+from tensorflow_model_analysis.metrics import (
+    binary_confusion_matrices,
+    metric_specs,
+    metric_types,
+)
 from tensorflow_model_analysis.proto import config_pb2
 from tensorflow_model_analysis.slicer import slicer_lib
 
 from components.evaluator.batched_metrics import MetricsDict, Rows, Sums, all_sums
 from components.evaluator.extraction import Batch
+
+_POSITIVE, _NEGATIVE = "positive", "negative"
+_CLASSES_OF_METRICS = {
+    "AUC": ("auc", (_POSITIVE, _NEGATIVE)),
+    "AUCPrecisionRecall": ("auc_precision_recall", (_POSITIVE,)),
+    "Recall": ("recall", (_POSITIVE,)),
+}
+"""By class: the default name, and the classes without which there is no value."""
 
 SliceKey = tuple[tuple[str, Any], ...]
 
@@ -170,6 +184,7 @@ class Derive(beam.DoFn):
     def __init__(self, eval_config: config_pb2.EvalConfig) -> None:
         super().__init__()
         self._eval_config = eval_config
+        self._needs_classes = _needs_classes(eval_config)
         self._derived: Sequence[metric_types.DerivedMetricComputation] = ()
 
     def setup(self) -> None:
@@ -185,9 +200,29 @@ class Derive(beam.DoFn):
         metrics = dict(metrics)
         for computation in self._derived:
             metrics.update(computation.result(metrics))
+        metrics.update(self._undefined(metrics))
         metrics = {key: value for key, value in metrics.items() if not _is_private(key)}
         metrics.update(self._differences(metrics))
         yield slice_key, metrics
+
+    def _undefined(self, metrics: MetricsDict) -> MetricsDict:
+        """Returns NaN for the metrics that need classes which the slice does not have; TFMA says 0."""
+        classes = {
+            key.model_name: {
+                _POSITIVE: matrices.tp[0] + matrices.fn[0] > 0,
+                _NEGATIVE: matrices.tn[0] + matrices.fp[0] > 0,
+            }
+            for key, matrices in metrics.items()
+            if isinstance(matrices, binary_confusion_matrices.Matrices)
+        }
+        return {
+            key: math.nan
+            for key in metrics
+            if isinstance(key, metric_types.MetricKey)
+            and key.name in self._needs_classes
+            and key.model_name in classes
+            and not all(classes[key.model_name][kind] for kind in self._needs_classes[key.name])
+        }
 
     def _differences(self, metrics: MetricsDict) -> MetricsDict:
         names = [spec.name for spec in self._eval_config.model_specs if spec.is_baseline]
@@ -240,6 +275,17 @@ def _only(sliced: tuple[SliceKey, MetricsDict], plots: bool) -> tuple[SliceKey, 
         for key, value in metrics.items()
         if isinstance(key, metric_types.PlotKey) == plots
     }
+
+
+def _needs_classes(eval_config: config_pb2.EvalConfig) -> dict[str, tuple[str, ...]]:
+    """Returns what classes the metrics need that have no value without them, by their names."""
+    needs = {}
+    for spec in eval_config.metrics_specs:
+        for metric in spec.metrics:
+            if metric.class_name in _CLASSES_OF_METRICS:
+                default, classes = _CLASSES_OF_METRICS[metric.class_name]
+                needs[json.loads(metric.config or "{}").get("name", default)] = classes
+    return needs
 
 
 def _is_private(key: metric_types.MetricKey) -> bool:

@@ -68,8 +68,8 @@ class Evaluator(base_beam_component.BaseBeamComponent):
         Args:
             examples: Channel of raw `Examples`, from an ExampleGen.
             model: Channel of the `Model` to evaluate.
-            baseline_model: Channel of the `Model` to compare with, such as the latest blessed one
-                from a Resolver.
+            baseline_model: Channel of the `Model` to compare with, such as the one that is
+                served, from a Resolver.
             eval_config: TFMA's configuration: metrics, thresholds, slices.
             schema: Channel of the `Schema` of the examples. Default: types are inferred.
             example_splits: Splits to evaluate on. Default: `eval`.

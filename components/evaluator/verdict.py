@@ -170,6 +170,10 @@ def _sentence(
     if failure.message:
         return f"{name} cannot be held against its threshold {where}: {_one_line(failure.message)}"
     value = failure.metric_value.double_value.value
+    if math.isnan(value):
+        return (
+            f"{name} has a threshold but no value: the examples do not have what it needs {where}"
+        )
     threshold = failure.metric_threshold
     if threshold.HasField("value_threshold"):
         bounds = threshold.value_threshold

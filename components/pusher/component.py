@@ -17,7 +17,9 @@ class Pusher(base_component.BaseComponent):
     A push is atomic: a server, or a run that is killed, never sees half a version. Versions are
     Unix times and strictly increase, also when two pushes fall into one second or the clock goes
     back. `outputs['pushed_model']` has the custom properties `pushed` (1 or 0),
-    `pushed_destination` and `pushed_version`, or `not_pushed_reason`.
+    `pushed_destination` and `pushed_version`, or `not_pushed_reason`. A version says which run
+    pushed it and which model it holds (`assets.extra/push.json`), so that the same pipeline run,
+    when it is killed and taken up again, does not push twice.
 
     Example:
         pusher = Pusher(
@@ -29,8 +31,8 @@ class Pusher(base_component.BaseComponent):
             custom_config={"keep": 5},
         )
 
-    Source: TFX's Pusher. It differs in being atomic and monotonic, in `keep`, and in giving the
-    reason when it does not push.
+    Source: TFX's Pusher. It differs in being atomic and monotonic, in `custom_config`, and in giving
+    the reason when it does not push.
     """
 
     SPEC_CLASS = standard_component_specs.PusherSpec
@@ -52,11 +54,14 @@ class Pusher(base_component.BaseComponent):
                 without a verdict.
             infra_blessing: Channel of `InfraBlessing` artifacts, from an InfraValidator.
             push_destination: Where to push, `filesystem.base_directory`.
-            custom_config: `{"keep": n}` keeps the n newest versions (n >= 1) and removes older
-                ones after a push. Default: all are kept.
+            custom_config: `keep`: n keeps the n newest versions (n >= 1) and removes older ones
+                after a push; default: all are kept. `newer_than`: a version that the new one must
+                be above, such as one that was taken out of service; default: 0. `taken_over`:
+                pipeline run ids; when the newest version is one of theirs and holds the same
+                model, it is kept instead of pushed again; default: none.
 
         Raises:
-            ValueError: No model or no base directory is given, or `keep` is invalid.
+            ValueError: No model or no base directory is given, or `custom_config` is invalid.
         """
         if model is None:
             raise ValueError("Pusher needs a model, such as trainer.outputs['model'].")
@@ -66,7 +71,7 @@ class Pusher(base_component.BaseComponent):
                 "PushDestination.Filesystem(base_directory=...)). "
                 f"Received: push_destination={push_destination!r}"
             )
-        executor.parse_keep(custom_config)
+        executor.PushSettings.parse(custom_config)
         spec = standard_component_specs.PusherSpec(
             model=model,
             model_blessing=model_blessing,

@@ -4,7 +4,7 @@ import logging
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from tfx.dsl.components.base import base_executor
@@ -14,11 +14,54 @@ from tfx.types.artifact import Artifact
 from tfx.utils import io_utils, json_utils, path_utils, proto_utils
 
 from components.pusher import versions
+from components.pusher.provenance import Provenance, read_provenance
 
 _logger = logging.getLogger(__name__)
 
-KEEP_KEY = "keep"
 NOT_PUSHED_REASON_KEY = "not_pushed_reason"
+
+
+@dataclass(frozen=True)
+class PushSettings:
+    """The `custom_config` of a Pusher, checked.
+
+    Attributes:
+        keep: Number of versions to keep; None keeps all.
+        newer_than: The new version is higher than this one.
+        taken_over: Pipeline runs whose push of the same model counts as this run's.
+    """
+
+    keep: int | None = None
+    newer_than: int = 0
+    taken_over: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, custom_config: dict[str, Any] | None) -> "PushSettings":
+        """Returns the settings.
+
+        Raises:
+            ValueError: An unknown key, or a value that makes no sense.
+        """
+        config = {key: value for key, value in (custom_config or {}).items() if value is not None}
+        known = [field.name for field in fields(cls)]
+        unknown = sorted(set(config) - set(known))
+        if unknown:
+            raise ValueError(
+                f"Pusher's custom_config takes {', '.join(map(repr, known))} only. "
+                f"Received: {', '.join(unknown)}"
+            )
+        for key, least in (("keep", 1), ("newer_than", 0)):
+            value = config.get(key, least)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ValueError(
+                    f"{key!r} must be a whole number, at least {least}. Received: {key}={value!r}"
+                )
+        runs = config.pop("taken_over", ())
+        if isinstance(runs, str) or not all(isinstance(run, str) for run in runs):
+            raise ValueError(
+                f"'taken_over' must be a list of pipeline run ids. Received: taken_over={runs!r}"
+            )
+        return cls(**config, taken_over=tuple(runs))
 
 
 @dataclass(frozen=True)
@@ -27,14 +70,16 @@ class PushRequest:
 
     Attributes:
         model_path: Directory of the SavedModel.
+        provenance: Where the model is from.
         base_directory: Directory of versions.
-        keep: Number of versions to keep; None keeps all.
+        settings: The component's `custom_config`.
         refusal: Why the model must not be pushed, in words; None if it may be.
     """
 
     model_path: str
+    provenance: Provenance
     base_directory: str
-    keep: int | None
+    settings: PushSettings
     refusal: str | None
 
 
@@ -54,6 +99,8 @@ class Pushed:
 def push(request: PushRequest, now_secs: float) -> Pushed | None:
     """Pushes the model unless the request is refused, then removes versions beyond `keep`.
 
+    A run that was killed after it pushed, and is taken up again, finds its version and keeps it.
+
     Args:
         request: What to push.
         now_secs: Unix time.
@@ -64,34 +111,39 @@ def push(request: PushRequest, now_secs: float) -> Pushed | None:
     if request.refusal is not None:
         _logger.warning("Nothing is pushed: %s", request.refusal)
         return None
-    version = versions.push_version(request.model_path, request.base_directory, now_secs)
+    settings = request.settings
+    version = _already_pushed(request)
+    if version is None:
+        version = versions.push_version(
+            request.model_path,
+            request.base_directory,
+            now_secs,
+            request.provenance,
+            settings.newer_than,
+        )
+        _logger.info("Pushed version %d to %s", version, request.base_directory)
+    else:
+        _logger.info("Version %d in %s is this push already", version, request.base_directory)
     destination = os.path.join(request.base_directory, str(version))
-    _logger.info("Pushed version %d to %s", version, destination)
-    if request.keep is not None:
-        removed = versions.prune_versions(request.base_directory, request.keep)
+    if settings.keep is not None:
+        removed = versions.prune_versions(request.base_directory, settings.keep)
         if removed:
-            _logger.info("Removed versions %s (keep=%d)", removed, request.keep)
+            _logger.info("Removed versions %s (keep=%d)", removed, settings.keep)
     return Pushed(version, destination)
 
 
-def parse_keep(custom_config: dict[str, Any] | None) -> int | None:
-    """Returns `keep` of a Pusher's custom_config, None when it is not given.
-
-    Raises:
-        ValueError: An unknown key, or a `keep` that is not a whole number above 0.
-    """
-    config = custom_config or {}
-    unknown = sorted(set(config) - {KEEP_KEY})
-    if unknown:
-        raise ValueError(
-            f"Pusher's custom_config takes {KEEP_KEY!r} only. Received: {', '.join(unknown)}"
-        )
-    keep = config.get(KEEP_KEY)
-    if keep is None:
-        return None
-    if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
-        raise ValueError(f"{KEEP_KEY!r} must be a whole number above 0. Received: keep={keep!r}")
-    return keep
+def _already_pushed(request: PushRequest) -> int | None:
+    """Returns the newest version if this run pushed it, or one that it takes over."""
+    existing = versions.list_versions(request.base_directory)
+    found = read_provenance(request.base_directory, existing[-1]) if existing else None
+    runs = {request.provenance.pipeline_run_id, *request.settings.taken_over} - {""}
+    if (
+        found is not None
+        and found.pipeline_run_id in runs
+        and found.model_uri == request.provenance.model_uri
+    ):
+        return existing[-1]
+    return None
 
 
 class Executor(base_executor.BaseExecutor):
@@ -112,7 +164,8 @@ class Executor(base_executor.BaseExecutor):
         exec_properties: dict[str, Any],
     ) -> None:
         """Pushes the model and records the result as properties of `pushed_model`."""
-        request = _parse(input_dict, exec_properties)
+        run_id = self._context.pipeline_run_id if self._context else None
+        request = _parse(input_dict, exec_properties, run_id or "")
         pushed_model = artifact_utils.get_single_instance(
             output_dict[standard_component_specs.PUSHED_MODEL_KEY]
         )
@@ -127,7 +180,9 @@ class Executor(base_executor.BaseExecutor):
         pushed_model.set_string_custom_property("pushed_version", str(pushed.version))
 
 
-def _parse(input_dict: dict[str, list[Artifact]], exec_properties: dict[str, Any]) -> PushRequest:
+def _parse(
+    input_dict: dict[str, list[Artifact]], exec_properties: dict[str, Any], run_id: str
+) -> PushRequest:
     destination = PushDestination()
     proto_utils.json_to_proto(
         exec_properties[standard_component_specs.PUSH_DESTINATION_KEY], destination
@@ -141,8 +196,9 @@ def _parse(input_dict: dict[str, list[Artifact]], exec_properties: dict[str, Any
         model_path=path_utils.serving_model_path(
             model.uri, path_utils.is_old_model_artifact(model)
         ),
+        provenance=Provenance(pipeline_run_id=run_id, model_uri=model.uri),
         base_directory=destination.filesystem.base_directory,
-        keep=parse_keep(
+        settings=PushSettings.parse(
             json_utils.loads(
                 exec_properties.get(standard_component_specs.CUSTOM_CONFIG_KEY) or "null"
             )

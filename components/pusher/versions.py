@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from tfx.dsl.io import fileio
 from tfx.utils import io_utils
 
+from components.pusher.provenance import Provenance, write_provenance
+
 # Model servers only look at directories whose name is a number.
 _STAGING_PREFIX = ".pushing-"
 _REMOVAL_PREFIX = ".removing-"
@@ -25,7 +27,13 @@ def list_versions(base_directory: str) -> list[int]:
     )
 
 
-def push_version(model_path: str, base_directory: str, now_secs: float) -> int:
+def push_version(
+    model_path: str,
+    base_directory: str,
+    now_secs: float,
+    provenance: Provenance | None = None,
+    newer_than: int = 0,
+) -> int:
     """Copies a model to a new version, higher than any in the directory.
 
     On a file system the version appears in one step, by a rename. An object store (`gs://`) has no
@@ -35,15 +43,19 @@ def push_version(model_path: str, base_directory: str, now_secs: float) -> int:
         model_path: Directory of the SavedModel.
         base_directory: Directory of versions; created when missing.
         now_secs: Unix time; the version, unless one at least as high exists.
+        provenance: Where the model is from; becomes part of the version.
+        newer_than: The version is higher than this one, too.
 
     Returns:
         The version.
     """
     fileio.makedirs(base_directory)
     if "://" in base_directory:
-        version = next(_candidates(base_directory, now_secs))
+        version = next(_candidates(base_directory, now_secs, newer_than))
         destination = os.path.join(base_directory, str(version))
         io_utils.copy_dir(model_path, destination, deny_regex_patterns=[r"saved_model\.pb$"])
+        if provenance is not None:
+            write_provenance(provenance, destination, base_directory)
         saved_model = os.path.join(model_path, _SAVED_MODEL)
         if fileio.exists(saved_model):
             io_utils.copy_file(saved_model, os.path.join(destination, _SAVED_MODEL))
@@ -52,8 +64,10 @@ def push_version(model_path: str, base_directory: str, now_secs: float) -> int:
     staging = os.path.join(base_directory, f"{_STAGING_PREFIX}{uuid.uuid4().hex}")
     try:
         io_utils.copy_dir(model_path, staging)
+        if provenance is not None:
+            write_provenance(provenance, staging, base_directory)
         _flush_to_disk(staging)
-        for version in _candidates(base_directory, now_secs):
+        for version in _candidates(base_directory, now_secs, newer_than):
             try:
                 os.rename(staging, os.path.join(base_directory, str(version)))
             except OSError:
@@ -84,9 +98,10 @@ def prune_versions(base_directory: str, keep: int) -> list[int]:
     return removed
 
 
-def _candidates(base_directory: str, now_secs: float) -> Iterator[int]:
+def _candidates(base_directory: str, now_secs: float, newer_than: int) -> Iterator[int]:
     """Yields versions to try, the first one above all that exist."""
-    version = max([int(now_secs), *(v + 1 for v in list_versions(base_directory))])
+    taken = (newer_than, *list_versions(base_directory))
+    version = max(int(now_secs), *(v + 1 for v in taken))
     while True:
         yield version
         version += 1

@@ -141,10 +141,13 @@ class Executor(base_executor.BaseExecutor):
         run_id = self._context.pipeline_run_id if self._context else None
         if not run_id:
             return outputs.model_run_dir  # No run that could be taken up again.
-        inputs = {key: [a.uri for a in artifacts] for key, artifacts in input_dict.items()}
+        parent = os.path.dirname(outputs.model_run_dir.rstrip("/"))
+        inputs = {
+            key: [_relative(a.uri, parent) for a in artifacts]
+            for key, artifacts in input_dict.items()
+        }
         identity = json.dumps([inputs, exec_properties], sort_keys=True, default=str)
         digest = hashlib.sha256(identity.encode()).hexdigest()[:12]
-        parent = os.path.dirname(outputs.model_run_dir.rstrip("/"))
         return os.path.join(parent, _UNFINISHED_DIR, f"{run_id}-{digest}")
 
 
@@ -188,6 +191,11 @@ def _parse_outputs(output_dict: dict[str, list[Artifact]]) -> Outputs:
             output_dict[standard_component_specs.MODEL_RUN_KEY]
         ),
     )
+
+
+def _relative(uri: str, directory: str) -> str:
+    """Returns a path seen from a directory: the same when both are moved together."""
+    return uri if "://" in uri or "://" in directory else os.path.relpath(uri, directory)
 
 
 def _is_below(path: str, directory: str) -> bool:

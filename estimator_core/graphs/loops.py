@@ -11,15 +11,14 @@ import numpy as np
 import tensorflow as tf
 
 from estimator_core import summaries, tf1
-from estimator_core.checkpoints import reader
 from estimator_core.graphs.program import Program
+from estimator_core.graphs.restoring import RestoringSessionCreator, check_checkpoint
 from estimator_core.graphs.step_runner import StepRunner
 from estimator_core.hooks.initialization import InitializationHook
 from estimator_core.hooks.nan_loss import NanLossHook
 from estimator_core.hooks.training_progress import ProgressHook
 from estimator_core.logs import logger
 from estimator_core.run_config import RunConfig
-from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.types import Hook, SavingListener
 
 
@@ -91,12 +90,6 @@ def _say_where(error: tf.errors.OpError, where: str) -> None:
     logger.error(where)
     if hasattr(error, "add_note"):  # Python 3.11
         error.add_note(where)
-
-
-def check_checkpoint(spec: EstimatorSpec, checkpoint_path: str | None) -> None:
-    """Checks the shapes in the checkpoint, unless the user's own saver decides what is restored."""
-    if checkpoint_path and spec.scaffold.saver is None:
-        reader.check_shapes(checkpoint_path)
 
 
 def _train_hooks(
@@ -177,7 +170,7 @@ def _ensure_saver(config: RunConfig) -> None:
 
 def evaluate(
     program: Program,
-    checkpoint_path: str | None,
+    restoring: RestoringSessionCreator | None = None,
     steps: int | None = None,
     hooks: Sequence[Hook] = (),
 ) -> dict[str, Any]:
@@ -185,7 +178,7 @@ def evaluate(
 
     Args:
         program: That of mode EVAL.
-        checkpoint_path: What variables are restored from; None initializes them.
+        restoring: Creates its session; None initializes the variables.
         steps: Batches to evaluate; None goes to the end of the input.
         hooks: The caller's `SessionRunHook`s.
 
@@ -200,8 +193,7 @@ def evaluate(
     spec = program.spec
     every = [*program.inputs.hooks, *hooks, *spec.evaluation_hooks, progress, final]
     with program.graph.as_default():
-        check_checkpoint(spec, checkpoint_path)
-        creator = program.session_creator(checkpoint_path=checkpoint_path)
+        creator = restoring or program.session_creator(checkpoint_path=None)
         with tf1.train.MonitoredSession(creator, hooks=every) as session:
             try:
                 while not session.should_stop():
@@ -248,7 +240,7 @@ class _EvaluationProgress(tf1.train.SessionRunHook):
 
 def predict(
     program: Program,
-    checkpoint_path: str | None,
+    restoring: RestoringSessionCreator,
     fetches: Any,
     yield_single_examples: bool = True,
     hooks: Sequence[Hook] = (),
@@ -259,7 +251,7 @@ def predict(
 
     Args:
         program: That of mode PREDICT.
-        checkpoint_path: What variables are restored from; None initializes them.
+        restoring: Creates its session.
         fetches: The `Tensor`, or dict of name to `Tensor`, to yield.
         yield_single_examples: Whether examples are yielded one by one, or whole batches.
         hooks: The caller's `SessionRunHook`s.
@@ -272,17 +264,14 @@ def predict(
     """
     every = [*program.inputs.hooks, *hooks, *program.spec.prediction_hooks]
     with program.graph.as_default():
-        check_checkpoint(program.spec, checkpoint_path)
-        creator = program.session_creator(checkpoint_path=checkpoint_path)
-        session = tf1.train.MonitoredSession(creator, hooks=every)
+        session = tf1.train.MonitoredSession(restoring, hooks=every)
 
     def close(*error: Any) -> Any:
         with program.graph.as_default():
             return session.__exit__(*error)
 
-    with (
-        contextlib.ExitStack() as stack
-    ):  # not the graph: it must not stay the default of the caller
+    # The graph must not stay the caller's default, so that it is entered anew each time.
+    with contextlib.ExitStack() as stack:
         stack.push(close)
         while True:
             with program.graph.as_default():

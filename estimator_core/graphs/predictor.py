@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
 
-from estimator_core.graphs import loops
 from estimator_core.graphs.program import Program
+from estimator_core.graphs.restoring import RestoringSessionCreator
 
 
 class Predictor:
@@ -60,11 +60,10 @@ class Predictor:
             raise ValueError("There is no checkpoint any more to predict with. Received: None")
         if self._session is None or checkpoint_path != self._restored:
             # What other threads ask the last session goes on; it is freed with the last answer.
+            creator = RestoringSessionCreator(self._program, self._checkpoint_path)
             with self._program.graph.as_default():
-                loops.check_checkpoint(self._program.spec, checkpoint_path)
-                creator = self._program.session_creator(checkpoint_path=checkpoint_path)
                 self._session = creator.create_session()
-            self._restored = checkpoint_path
+            self._restored = creator.checkpoint_path
         return self._session
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from estimator_core.checkpoints import reader
+from estimator_core.checkpoints.newest import with_newest
 from estimator_core.estimator import Estimator
 from estimator_core.logs import logger
 from estimator_core.training.evaluator import Evaluator
@@ -44,8 +45,7 @@ def evaluate_continuously(
     evaluator = Evaluator(estimator, eval_spec)
     while True:
         start = clock()
-        path = estimator.latest_checkpoint()
-        step = None if path is None else reader.global_step_of(path)
+        step = with_newest(estimator.latest_checkpoint, _step_of)
         is_final = max_steps is not None and step is not None and step >= max_steps
         evaluation = evaluator.evaluate_and_export(is_the_final_export=is_final)
         if is_final and evaluation is not None:
@@ -54,3 +54,7 @@ def evaluate_continuously(
         wait = max(eval_spec.throttle_secs - (clock() - start), _LEAST_WAIT_SECS)
         logger.info("Waiting %f secs before starting next eval run.", wait)
         sleep(wait)
+
+
+def _step_of(path: str | None) -> int | None:
+    return None if path is None else reader.global_step_of(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, NamedTuple
 
+from estimator_core.checkpoints.newest import with_newest
 from estimator_core.estimator import Estimator
 from estimator_core.logs import logger
 from estimator_core.training.specs import EvalSpec
@@ -42,10 +43,18 @@ class Evaluator:
     def evaluate_and_export(self, is_the_final_export: bool) -> Evaluation | None:
         """Returns the evaluation of the newest checkpoint; None when there is no checkpoint.
 
-        A checkpoint that was evaluated before is not evaluated again; when training turns out to
+        A checkpoint that training deletes before it is evaluated and exported is passed over for the
+        next one. A checkpoint that was evaluated before is not evaluated again; when training turns out to
         have ended with it, its exporters run once more, as final.
         """
-        path = self._estimator.latest_checkpoint()
+        return with_newest(
+            self._estimator.latest_checkpoint,
+            lambda path: self._evaluate_and_export(path, is_the_final_export),
+        )
+
+    def _evaluate_and_export(
+        self, path: str | None, is_the_final_export: bool
+    ) -> Evaluation | None:
         if not path:
             logger.warning(
                 "Estimator is not trained yet. Will start an evaluation when a checkpoint is ready."

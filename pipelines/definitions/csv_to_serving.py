@@ -38,7 +38,7 @@ class CsvToServing:
     schema_gen: components.SchemaGen
     example_validator: components.ExampleValidator
     transform: components.Transform
-    latest_blessed: components.Resolver
+    served_model: components.Resolver
     trainer: components.Trainer
     evaluator: components.Evaluator
     pusher: components.Pusher
@@ -52,6 +52,8 @@ def csv_to_serving(
     places: PipelinePlaces,
     enable_cache: bool = True,
     keep: int | None = None,
+    newer_than: int = 0,
+    taken_over: tuple[str, ...] = (),
     beam_args: tuple[str, ...] = (),
 ) -> CsvToServing:
     """Returns the pipeline.
@@ -64,6 +66,8 @@ def csv_to_serving(
       places: Where everything goes.
       enable_cache: Whether a component is skipped when nothing it depends on has changed.
       keep: Number of served versions to keep; None keeps all.
+      newer_than: The highest version so far, which may be out of service.
+      taken_over: Runs that were killed after their push: the same model is not pushed again.
       beam_args: Further Beam options; they go before the in-process runner.
     """
     example_gen = components.CsvExampleGen(
@@ -87,11 +91,14 @@ def csv_to_serving(
         custom_config=code.transform_config,
         disable_statistics=True,
     )
-    latest_blessed = components.Resolver(
-        strategy_class=components.LatestBlessedModelStrategy,
+    served_model = components.Resolver(
+        strategy_class=components.ServedModelStrategy,
+        config={
+            "base_directory": str(places.serving),
+            "required": any(bound.max_regression is not None for bound in code.thresholds),
+        },
         model=components.Channel(type=components.Model),
-        model_blessing=components.Channel(type=components.ModelBlessing),
-    ).with_id("LatestBlessedModel")
+    ).with_id("ServedModel")
     trainer = components.Trainer(
         examples=transform.outputs["transformed_examples"],
         transform_graph=transform.outputs["transform_graph"],
@@ -105,7 +112,7 @@ def csv_to_serving(
     evaluator = components.Evaluator(
         examples=example_gen.outputs["examples"],
         model=trainer.outputs["model"],
-        baseline_model=latest_blessed.outputs["model"],
+        baseline_model=served_model.outputs["model"],
         eval_config=eval_config,
         schema=schema_gen.outputs["schema"],
     )
@@ -115,7 +122,7 @@ def csv_to_serving(
         push_destination=components.PushDestination(
             filesystem=components.PushDestination.Filesystem(base_directory=str(places.serving))
         ),
-        custom_config={"keep": keep} if keep else None,
+        custom_config={"keep": keep, "newer_than": newer_than, "taken_over": list(taken_over)},
     )
     roles = {
         "example_gen": example_gen,
@@ -123,7 +130,7 @@ def csv_to_serving(
         "schema_gen": schema_gen,
         "example_validator": example_validator,
         "transform": transform,
-        "latest_blessed": latest_blessed,
+        "served_model": served_model,
         "trainer": trainer,
         "evaluator": evaluator,
         "pusher": pusher,

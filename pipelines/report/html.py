@@ -4,17 +4,19 @@ import html
 import json
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from pipelines.run_record import RunRecord
 
 _STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem;
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem;
        color: #1c2430; background: #fff; }
 h1 { font-size: 1.4rem; margin-bottom: 0; } h2 { font-size: 1.1rem; margin-top: 2rem; }
 .verdict { display: inline-block; padding: .2rem .7rem; border-radius: .4rem; font-weight: 600; }
 .pushed { background: #d9f2e0; color: #0b5c26; } .not_blessed { background: #fdeecb; color: #6b4700; }
 .failed, .interrupted { background: #fbdcdc; color: #7c1212; } .running { background: #dde8fb; }
-table { border-collapse: collapse; } td, th { padding: .25rem 1.2rem .25rem 0; text-align: left; }
+.wide { overflow-x: auto; } table { border-collapse: collapse; }
+td, th { padding: .25rem 1rem .25rem 0; text-align: left; }
 th { border-bottom: 1px solid #b8c0cc; } td.number { text-align: right;
      font-variant-numeric: tabular-nums; }
 .bar { display: inline-block; height: .7rem; background: #4a78c2; border-radius: .2rem; }
@@ -52,8 +54,19 @@ def render_report(record: RunRecord) -> str:
             [_text(name), _number(value), _number(record.baseline_metrics.get(name))]
             for name, value in record.metrics.items()
         )
-        header = ("metric", "value", "latest blessed model before")
+        header = ("metric", "value", "model served before")
         sections += ["<h2>Metrics on the evaluation split</h2>", _table(header, rows)]
+    if record.thresholds:
+        bounds = ("lower", "upper", "max_regression")
+        rows = (
+            [
+                _text(bound["metric"]),
+                _number(record.metrics.get(bound["metric"])),
+                *(_number(bound[name], "{:g}") for name in bounds),
+            ]
+            for bound in record.thresholds
+        )
+        sections += ["<h2>Thresholds</h2>", _table(("metric", "value", *bounds), rows)]
     if record.slices:
         names = list(record.metrics)
         rows = (
@@ -77,7 +90,7 @@ def render_report(record: RunRecord) -> str:
     if record.notes:
         items = "".join(f"<li>{_text(note)}</li>" for note in record.notes)
         sections += ["<h2>Notes</h2>", f"<ul>{items}</ul>"]
-    configuration = _text(json.dumps(record.config, indent=1, ensure_ascii=False))
+    configuration = _text(json.dumps(_given(record.config), indent=1, ensure_ascii=False))
     sections += [
         "<h2>Configuration</h2>",
         f"<pre>{configuration}</pre>",
@@ -91,14 +104,21 @@ def render_report(record: RunRecord) -> str:
 
 
 def _table(header: Iterable[str], rows: Iterable[list[str]]) -> str:
-    head = "".join(f"<th>{_text(name)}</th>" for name in header)
+    head = "".join(f"<th>{_text(name).replace('_', '_<wbr>')}</th>" for name in header)
     body = "".join(
         "<tr>"
         + "".join(cell if cell.startswith("<td") else f"<td>{cell}</td>" for cell in row)
         + "</tr>"
         for row in rows
     )
-    return f"<table><tr>{head}</tr>{body}</table>"
+    return f'<div class="wide"><table><tr>{head}</tr>{body}</table></div>'
+
+
+def _given(config: Any) -> Any:
+    """Returns a configuration without what is not set: its default is in the other sections."""
+    if isinstance(config, dict):
+        return {key: _given(value) for key, value in config.items() if value is not None}
+    return [_given(item) for item in config] if isinstance(config, list | tuple) else config
 
 
 def _number(value: float | None, form: str = "{:.5g}") -> str:

@@ -1,11 +1,8 @@
 """Runs single components of a pipeline in this process, with TFX's node Launcher."""
 
 import logging
-import sysconfig
 import time
-import traceback
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, Protocol
 
 from tfx.dsl.compiler import compiler, constants
@@ -19,6 +16,8 @@ from tfx.types.artifact import Artifact
 from tfx.types.channel import OutputChannel
 
 from pipelines.errors import RunFailedError
+from pipelines.interruption import came_from_signal
+from pipelines.runners.causes import describe_cause
 from pipelines.runners.run_metadata import RunMetadata
 
 FINGERPRINT = "input_fingerprint"
@@ -104,17 +103,16 @@ class ComponentLauncher:
         start = time.monotonic()
         self._observer.component_started(component)
         was_finished = self._metadata.is_finished(node)
-        if not was_finished:
-            self._remove_partial_outputs(node)
         try:
-            self._launcher(component).launch()
-        except Exception as error:
+            if not was_finished:
+                self._remove_partial_outputs(node)
+                self._launcher(component).launch()
+        except BaseException as error:  # the user's code may raise SystemExit, too
             self._observer.component_failed(component, time.monotonic() - start)
+            if came_from_signal(error):
+                raise
             _LOGGER.exception("%s failed", component.id)
             raise RunFailedError(component.id, describe_cause(error)) from error
-        except BaseException:
-            self._observer.component_failed(component, time.monotonic() - start)
-            raise
         if not self._metadata.is_finished(node):
             # The Launcher reports inputs that cannot be resolved in the log only.
             self._observer.component_failed(component, time.monotonic() - start)
@@ -165,30 +163,6 @@ class ComponentLauncher:
                 for key, artifacts in outputs.items()
             }
         )
-
-
-def describe_cause(error: BaseException) -> str:
-    """Returns what started a chain of errors: type, first line, and the line of code it is from.
-
-    That is the last line of code that is no installed library's, such as one of the user's module.
-    """
-    while error.__cause__ is not None:
-        error = error.__cause__
-    lines = str(error).strip().splitlines() or [""]
-    text = f"{type(error).__name__}: {lines[0]}" if lines[0] else type(error).__name__
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if _is_own_code(frame.filename)]
-    return f"{text} ({own[-1].filename}, line {own[-1].lineno})" if own else text
-
-
-def _is_own_code(filename: str) -> bool:
-    path = Path(filename)
-    libraries = (sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib"))
-    return (
-        path != Path(__file__)
-        and path.is_file()
-        and not any(path.is_relative_to(library) for library in libraries)
-    )
 
 
 def _add_parameter(node: Any, name: str, value: str) -> None:

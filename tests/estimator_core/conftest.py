@@ -1,5 +1,7 @@
 """A model small enough to follow by hand: one weight, squared error, gradient descent."""
 
+import os
+
 import pytest
 import tensorflow as tf
 
@@ -63,3 +65,20 @@ def eval_input_fn():
         return tf.data.Dataset.from_tensor_slices((features, tf.zeros([3]))).batch(2)
 
     return make
+
+
+@pytest.fixture
+def beside(make_estimator, input_fn, eval_input_fn):
+    """An Estimator, and an input_fn that trains on beside it: what was the newest checkpoint is gone."""
+    estimator = make_estimator(keep_checkpoint_max=1).train(input_fn, steps=2)
+    trainer = make_estimator(keep_checkpoint_max=1)
+    calls = []
+
+    def training_input_fn():
+        calls.append(estimator.latest_checkpoint())
+        if len(calls) < 3:
+            trainer.train(input_fn, steps=1)
+            assert not os.path.exists(f"{calls[-1]}.index")
+        return eval_input_fn()
+
+    return estimator, training_input_fn

@@ -26,7 +26,7 @@ def killed(data, tmp_path):
         started="2026-01-02T03:04:05+00:00",
         config=load_config(data=str(data), label="y").model_dump(mode="json"),
         data_fingerprint=profile_csv([data]).fingerprint,
-        log="run.log",
+        log=str(tmp_path / "root" / "logs" / "20260102-030405.log"),
         code_fingerprint="of other code",
     )
     RunRecords(tmp_path / "root").write(record)

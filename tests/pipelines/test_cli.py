@@ -74,6 +74,18 @@ def test_bad_configuration_exits_with_2(tmp_path):
     assert not (tmp_path / "root").exists()
 
 
+def test_a_module_that_exits_as_it_is_imported_is_refused(tmp_path):
+    data, module = tmp_path / "trips.csv", tmp_path / "quits.py"
+    data.write_text("a,b,y\n" + ROWS)
+    module.write_text("import sys\nsys.exit(0)\n")
+    arguments = ("--data", data, "--label", "y", "--root", tmp_path / "root")
+    result = pipelines("run", *arguments, "--set", f"module.file={module}")
+    assert result.returncode == 2
+    line = json.loads(result.stdout.splitlines()[-1])
+    assert line["status"] == "failed"
+    assert "quits.py cannot be imported: SystemExit: 0" in line["reason"]
+
+
 def test_commands_on_an_empty_root(tmp_path):
     assert json.loads(pipelines("runs", "--json", "--root", tmp_path).stdout) == []
     result = pipelines("rollback", "--root", tmp_path)

@@ -9,6 +9,7 @@ from pipelines.evaluation import (
     check_evaluator_config,
     default_metrics,
     default_thresholds,
+    merge_thresholds,
     problem_type_of_metrics,
 )
 from pipelines.tabular.plan import LabelPlan
@@ -58,6 +59,45 @@ def test_names_are_checked():
     ):
         with pytest.raises(BadInputError, match=message):
             check_evaluator_config(config(setting), ["a"])
+
+
+ENTRIES = [
+    ThresholdConfig(metric="auc", lower=0.9999),
+    ThresholdConfig(metric="recall", lower=0.3),
+    ThresholdConfig(metric="auc", lower=0.6, upper=1.0, max_regression=0.02),
+    ThresholdConfig(metric="auc", upper=0.99999, max_regression=0.01),
+]
+
+
+@pytest.mark.parametrize("entries", [ENTRIES, ENTRIES[::-1]])
+def test_all_bounds_of_one_metric_hold(entries):
+    merged = {bound.metric: bound for bound in merge_thresholds(tuple(entries))}
+    assert merged == {
+        "auc": ThresholdConfig(metric="auc", lower=0.9999, upper=0.99999, max_regression=0.01),
+        "recall": ThresholdConfig(metric="recall", lower=0.3),
+    }
+    (auc,) = (
+        metric
+        for metric in build_eval_config("y", ("auc",), tuple(entries), ()).metrics_specs[0].metrics
+        if metric.class_name == "AUC"
+    )
+    bounds = auc.per_slice_thresholds[0].threshold
+    assert bounds.value_threshold.lower_bound.value == 0.9999
+    assert bounds.value_threshold.upper_bound.value == 0.99999
+    assert bounds.change_threshold.absolute.value == -0.01
+
+
+def test_bounds_of_one_metric_that_contradict_each_other_are_refused():
+    setting = 'evaluator.thresholds=[{metric = "auc", lower = 0.9}, {metric = "auc", upper = 0.8}]'
+    message = r"2 entries for 'auc': lower = 0\.9 is above upper = 0\.8"
+    with pytest.raises(BadInputError, match=message):
+        check_evaluator_config(config(setting), ["a"])
+
+
+@pytest.mark.parametrize("bound", ["lower = nan", "upper = inf", "max_regression = nan"])
+def test_a_bound_is_a_finite_number(bound):
+    with pytest.raises(BadInputError, match="finite number"):
+        config(f'evaluator.thresholds=[{{metric = "auc", {bound}}}]')
 
 
 def test_metrics_must_fit_the_problem():

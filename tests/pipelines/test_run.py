@@ -1,11 +1,16 @@
+import html
+
 import pytest
 
+from components.pusher.provenance import Provenance, write_provenance
 from pipelines.errors import BadInputError, RunFailedError
+from pipelines.interruption import RunInterruptedError
 from pipelines.progress import Progress
 from pipelines.run import run
 from pipelines.run_history import read_runs
 from pipelines.run_lock import is_locked, locked
 from pipelines.run_plan import RunRequest
+from pipelines.run_record import RunRecords
 from pipelines.runners import RUNNERS
 
 
@@ -50,7 +55,7 @@ def test_the_runner_that_is_chosen_is_the_one_that_runs(run_with, tmp_path, monk
     record, runner = run_with(RunFailedError("Trainer", "stopped by the recording runner"))
     assert set(runner.components) == {
         "CsvExampleGen", "StatisticsGen", "SchemaGen", "ExampleValidator", "Transform",
-        "LatestBlessedModel", "Trainer", "Evaluator", "Pusher",
+        "ServedModel", "Trainer", "Evaluator", "Pusher",
     }  # fmt: skip
     assert runner.statuses == ["running"]
     assert (record.status, record.reason) == ("failed", "Trainer: stopped by the recording runner")
@@ -60,13 +65,16 @@ def test_the_runner_that_is_chosen_is_the_one_that_runs(run_with, tmp_path, monk
 @pytest.mark.parametrize(
     ("error", "status", "reason"),
     [
-        (KeyboardInterrupt(), "interrupted", "stopped by a signal"),
+        (RunInterruptedError("SIGTERM"), "interrupted", "stopped by a signal"),
+        (KeyboardInterrupt("of the user's"), "failed", "KeyboardInterrupt: of the user&#x27;s"),
+        (SystemExit(0), "failed", "SystemExit: 0"),
+        (GeneratorExit("odd"), "failed", "GeneratorExit: odd"),
         (OSError("disk full"), "failed", "OSError: disk full"),
     ],
 )
 def test_however_a_run_ends_its_record_and_report_say_so(run_with, tmp_path, error, status, reason):
     record, _ = run_with(error)
-    assert (record.status, record.reason) == (status, reason)
+    assert (record.status, html.escape(record.reason)) == (status, reason)
     assert reason in (tmp_path / "root" / "runs" / f"{record.run_id}.html").read_text()
     assert not is_locked(tmp_path / "root")
 
@@ -86,3 +94,20 @@ def test_what_is_refused_leaves_no_root(data, tmp_path, display, changes, messag
     with pytest.raises(BadInputError, match=message):
         run(RunRequest(**request), Progress(display), NoCapture())
     assert not (tmp_path / "root").exists()
+
+
+def test_a_run_that_fails_after_its_push_has_pushed(data, tmp_path, display, monkeypatch):
+    root = tmp_path / "root"
+
+    class PushingRunner:
+        def run(self, launcher):
+            base = root / "serving"
+            run_id = RunRecords(root).read_all()[-1].run_id
+            write_provenance(Provenance(run_id, str(root)), str(base / "1000"), str(base))
+            raise OSError("disk full")
+
+    monkeypatch.setitem(RUNNERS, "pushing", PushingRunner())
+    request = RunRequest(root=root, data=str(data), label="y", runner="pushing")
+    record = run(request, Progress(display), NoCapture())
+    assert (record.status, record.version) == ("pushed", "1000")
+    assert record.reason == "after the push: OSError: disk full"

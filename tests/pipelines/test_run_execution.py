@@ -2,7 +2,12 @@ import components  # noqa: I001  Before TFX: makes TFDV importable.
 
 import pytest
 from tensorflow_metadata.proto.v0 import anomalies_pb2
-from tfx.types.standard_artifacts import ExampleAnomalies, ModelEvaluation, PushedModel
+from tfx.types.standard_artifacts import (
+    ExampleAnomalies,
+    ModelBlessing,
+    ModelEvaluation,
+    PushedModel,
+)
 
 from components.evaluator.verdict import Verdict
 from pipelines import run_execution
@@ -67,7 +72,12 @@ def leave(tmp_path, monkeypatch):
             proto.anomaly_info[f"column {number}"].description = "Odd."
         (tmp_path / "Split-train").mkdir()
         (tmp_path / "Split-train" / "SchemaDiff.pb").write_bytes(proto.SerializeToString())
-        leaves = {ModelEvaluation: evaluation, PushedModel: pushed, ExampleAnomalies: found}
+        leaves = {
+            ModelEvaluation: evaluation,
+            ModelBlessing: ModelBlessing(),
+            PushedModel: pushed,
+            ExampleAnomalies: found,
+        }
         monkeypatch.setattr(FakeLauncher, "leaves", leaves)
         monkeypatch.setattr(component_launcher, "ComponentLauncher", FakeLauncher)
 
@@ -105,14 +115,20 @@ def test_a_pushed_model(leave, run, shown):
     outcome = start()
     assert (outcome.status, outcome.version, outcome.reason) == ("pushed", "1234", None)
     # In the order of the configuration, and without the difference of what is there twice.
-    assert list(outcome.metrics.items()) == [("auc", 0.9), ("accuracy", 0.8), ("other_diff", 2.0)]
-    assert outcome.baseline_metrics == {"auc": 0.8}
-    assert list(outcome.slices["x:1"].items()) == [("auc", None), ("accuracy", 0.7)]
+    record = recorder.record
+    assert list(record.metrics.items()) == [("auc", 0.9), ("accuracy", 0.8), ("other_diff", 2.0)]
+    assert record.baseline_metrics == {"auc": 0.8}
+    assert list(record.slices["x:1"].items()) == [("auc", None), ("accuracy", 0.7)]
     ran = [(part.name, part.status, part.elapsed_secs) for part in recorder.record.components]
     assert ran == [(part.id, "finished", 1.5) for part in runner.launcher.components]
     assert "✓ Trainer  1.5 s" in shown.getvalue()
     assert runner.launcher.run_id == recorder.record.run_id
-    assert set(runner.launcher.fingerprints) == set(runner.launcher.components)
+    fingerprints = runner.launcher.fingerprints
+    assert set(fingerprints) == set(runner.launcher.components)
+    # That of the Pusher holds the run's id: no run takes another one's push from the cache.
+    assert [part.id for part, text in fingerprints.items() if recorder.record.run_id in text] == [
+        "Pusher"
+    ]
 
 
 def test_a_model_that_is_not_blessed(leave, run):

@@ -1,4 +1,13 @@
-from pipelines.run_history import mark_killed, read_runs, unfinished_run
+import pytest
+
+from components.pusher.provenance import Provenance, write_provenance
+from pipelines.run_history import (
+    mark_killed,
+    newest_version_ever,
+    read_runs,
+    unfinished_run,
+    unsettled_pushes,
+)
 from pipelines.run_lock import locked
 from pipelines.run_record import RunRecords
 
@@ -29,3 +38,55 @@ def test_only_the_newest_run_can_be_unfinished(killed, tmp_path):
     assert unfinished_run(root) == newer
     RunRecords(root).write(newer.changed(status="not_blessed"))
     assert unfinished_run(root) is None
+
+
+@pytest.fixture
+def push(tmp_path):
+    """Returns a function that makes a version which a run has pushed."""
+
+    def push_version(version, run_id, folder="serving"):
+        base = tmp_path / "root" / folder
+        target = base / str(version)
+        write_provenance(Provenance(run_id, f"{base}/../model"), str(target), str(base))
+
+    return push_version
+
+
+@pytest.mark.parametrize("folder", ["serving", "withdrawn"])
+def test_a_run_that_was_killed_after_its_push_has_pushed(killed, push, tmp_path, folder):
+    root = tmp_path / "root"
+    push(1000, "20260101-000000")
+    push(2000, killed.run_id, folder)
+    push(3000, "20260103-000000")
+    (record,) = read_runs(root)
+    assert (record.status, record.version) == ("pushed", "2000")
+    assert "killed after it had pushed" in record.reason
+    # Once more it can end well, unless the version is out of service again.
+    assert unfinished_run(root) == (killed if folder == "serving" else None)
+    mark_killed(root)
+    assert RunRecords(root).read_all() == [record]
+    assert unfinished_run(root) is None
+
+
+def test_a_push_is_unsettled_until_a_run_ends_well_with_it(killed, push, tmp_path):
+    root = tmp_path / "root"
+    assert unsettled_pushes(root) == ()
+    push(2000, killed.run_id)
+    mark_killed(root)
+    assert unsettled_pushes(root) == (killed.run_id,)
+    next_run = killed.changed(run_id="20260103-000000", status="failed", reason="disk full")
+    RunRecords(root).write(next_run)
+    assert unsettled_pushes(root) == (killed.run_id,)
+    RunRecords(root).write(next_run.changed(status="pushed", version="2000", reason=None))
+    assert unsettled_pushes(root) == ()
+
+
+def test_the_newest_version_ever_may_be_served_withdrawn_or_gone(killed, push, tmp_path):
+    root = tmp_path / "root"
+    assert newest_version_ever(root) == 0
+    push(1000, "a")
+    assert newest_version_ever(root) == 1000
+    push(2000, "b", "withdrawn")
+    assert newest_version_ever(root) == 2000
+    RunRecords(root).write(killed.changed(status="pushed", version="3000"))
+    assert newest_version_ever(root) == 3000

@@ -10,9 +10,10 @@ RECORD = RunRecord(
     started="2026-01-02T03:04:05+00:00",
     config={"name": "taxi"},
     data_fingerprint="abc",
-    log="run.log",
+    log="/var/log/run.log",
     components=(ComponentRecord("Trainer", "finished", 1.5),),
     notes=("a note",),
+    thresholds=({"metric": "auc", "lower": 0.6, "upper": None, "max_regression": None},),
 )
 
 
@@ -45,3 +46,13 @@ def test_run_ids_are_unique():
     now = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
     assert new_run_id([], now) == "20260102-030405"
     assert new_run_id([RECORD], now) == "20260102-030405-2"
+
+
+def test_paths_in_a_root_that_is_moved_are_those_of_today(tmp_path):
+    root = tmp_path / "root"
+    record = RECORD.changed(log=str(root / "logs" / "1.log"), report=str(root / "runs" / "1.html"))
+    RunRecords(root).write(record)
+    assert RunRecords(root).read_all() == [record]
+    moved = root.rename(tmp_path / "elsewhere")
+    (found,) = RunRecords(moved).read_all()
+    assert (found.log, found.report) == (f"{moved}/logs/1.log", f"{moved}/runs/1.html")

@@ -17,6 +17,8 @@ def test_the_record_of_a_new_run(plan, killed, tmp_path):
     assert record.log == str(tmp_path / "root" / "logs" / f"{record.run_id}.log")
     assert record.data_fingerprint == plan.profile.fingerprint
     assert len(record.code_fingerprint) == 64  # SHA-256
+    (threshold,) = record.thresholds  # by default
+    assert threshold == {"metric": "auc", "lower": 0.52, "upper": None, "max_regression": 0.02}
 
 
 def test_a_resumed_run_keeps_its_id_and_start(plan, killed):
@@ -38,9 +40,13 @@ def test_every_step_is_on_disk_at_once(plan, display, shown, tmp_path):
     assert record.notes == ("some rows are left out",)
     assert [part.name for part in record.components] == ["Transform", "Trainer"]
     assert "! some rows are left out\n" in shown.getvalue()
-    recorder.end(RunOutcome("pushed", version="7", metrics={"auc": 0.9}))
+    recorder.add_verdict({"auc": 0.9}, {"auc": 0.8}, {"x:1": {"auc": None}})
+    (record,) = records.read_all()
+    assert (record.status, record.metrics) == ("running", {"auc": 0.9})
+    recorder.end(RunOutcome("pushed", version="7"))
     (record,) = records.read_all()
     assert (record.status, record.version, record.metrics) == ("pushed", "7", {"auc": 0.9})
+    assert (record.baseline_metrics, record.slices) == ({"auc": 0.8}, {"x:1": {"auc": None}})
     assert record.finished >= record.started
     report = tmp_path / "root" / "runs" / f"{record.run_id}.html"
     assert record.report == str(report)

@@ -127,3 +127,39 @@ def test_a_configuration_that_is_not_covered_is_refused() -> None:
     config = eval_config('metrics_specs { metrics { class_name: "SquaredPearsonCorrelation" } }')
     with pytest.raises(ValueError, match="cannot be computed on arrays"):
         evaluate(None, config, example_weight="")
+
+
+def test_a_metric_that_needs_two_classes_has_no_value_in_a_slice_of_one() -> None:
+    config = eval_config(
+        """
+        model_specs {}
+        slicing_specs {} slicing_specs { feature_keys: "hour" }
+        metrics_specs {
+          metrics { class_name: "AUC" config: '{"name": "area"}' }
+          metrics { class_name: "AUCPrecisionRecall" }
+          metrics { class_name: "Recall" config: '{"name": "recall"}' }
+          metrics { class_name: "BinaryAccuracy" config: '{"name": "accuracy"}' }
+        }
+        """
+    )
+    one = batch([[7], [7], [8], [9]], [1, 0, 1, 0], **{"": [0.9, 0.1, 0.8, 0.3]})
+    nan = float("nan")
+    expected = {  # area under ROC, area under precision and recall, recall, accuracy
+        (): (1, 1, 1, 1),
+        (("hour", 7),): (1, 1, 1, 1),
+        (("hour", 8),): (nan, 1, 1, 1),  # positives only
+        (("hour", 9),): (nan, nan, nan, 1),  # negatives only
+    }
+
+    def check(results: list[Any]) -> None:
+        found = values(results)
+        assert found.keys() == expected.keys()
+        for slice_key, metrics in expected.items():
+            names = ("area", "auc_precision_recall", "recall", "accuracy")
+            assert [found[slice_key][f".{name}"] for name in names] == pytest.approx(
+                list(metrics), nan_ok=True, abs=1e-4
+            )
+
+    with beam.Pipeline("apache_beam.runners.portability.fn_api_runner.FnApiRunner") as pipeline:
+        evaluation = evaluate(pipeline | beam.Create([one]), config, example_weight="")
+        util.assert_that(evaluation[tfma.METRICS_KEY], check)

@@ -1,7 +1,9 @@
 from pathlib import Path
 
 import pytest
+from tensorflow_model_analysis.proto import validation_result_pb2
 
+from components.evaluator import verdict
 from components.evaluator.verdict import Verdict, load_verdict
 
 
@@ -14,3 +16,13 @@ def test_a_verdict_is_read_back_as_it_was_written(tmp_path: Path) -> None:
 def test_a_missing_verdict_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"No verdict in .*verdict\.json is missing"):
         load_verdict(str(tmp_path))
+
+
+def test_a_metric_without_a_value_fails_its_threshold_and_the_sentence_says_why() -> None:
+    failure = validation_result_pb2.ValidationFailure()
+    failure.metric_key.name = "auc"
+    failure.metric_threshold.value_threshold.lower_bound.value = 0.5
+    failure.metric_value.double_value.value = float("nan")
+    assert verdict._sentence(failure, "Overall", {}, {}) == (
+        "auc has a threshold but no value: the examples do not have what it needs (slice: Overall)"
+    )

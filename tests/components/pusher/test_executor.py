@@ -23,10 +23,15 @@ def model(make_artifact: MakeArtifact) -> Artifact:
 
 
 def run(
-    base: Path, inputs: dict[str, list[Artifact]], pushed: Artifact, config: Any = None
+    base: Path,
+    inputs: dict[str, list[Artifact]],
+    pushed: Artifact,
+    config: Any = None,
+    run_id: str = "",
 ) -> None:
     destination = PushDestination(filesystem=PushDestination.Filesystem(base_directory=str(base)))
-    executor.Executor(clock=lambda: 1000.0).Do(
+    context = executor.Executor.Context(pipeline_run_id=run_id)
+    executor.Executor(context, clock=lambda: 1000.0).Do(
         inputs,
         {"pushed_model": [pushed]},
         {
@@ -90,12 +95,68 @@ def test_keep_prunes_after_the_push(
     assert sorted(path.name for path in (tmp_path / "serving").iterdir()) == ["1002", "1003"]
 
 
-@pytest.mark.parametrize("keep", [0, -1, 1.5, True, "2"])
-def test_keep_must_be_a_whole_number_above_zero(keep: Any) -> None:
-    with pytest.raises(ValueError, match=f"keep={keep!r}"):
-        executor.parse_keep({"keep": keep})
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        *(({"keep": keep}, f"keep={keep!r}") for keep in (0, -1, 1.5, True, "2")),
+        *(({"newer_than": number}, f"newer_than={number!r}") for number in (-1, 1.5, "2")),
+        ({"taken_over": "run-1"}, "taken_over='run-1'"),
+        ({"kep": 3}, r"takes 'keep', 'newer_than', 'taken_over' only\. Received: kep"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(config: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        executor.PushSettings.parse(config)
 
 
-def test_an_unknown_key_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"takes 'keep' only\. Received: kep"):
-        executor.parse_keep({"kep": 3})
+def test_a_setting_that_is_none_is_not_given() -> None:
+    assert executor.PushSettings.parse({"keep": None}) == executor.PushSettings()
+    assert executor.PushSettings.parse(None) == executor.PushSettings()
+
+
+def test_a_version_is_above_one_that_was_taken_out_of_service(
+    model: Artifact, make_artifact: MakeArtifact, tmp_path: Path
+) -> None:
+    pushed = make_artifact(standard_artifacts.PushedModel)
+    run(tmp_path / "serving", {"model": [model]}, pushed, {"newer_than": 2000})
+    assert pushed.get_string_custom_property("pushed_version") == "2001"
+
+
+@pytest.mark.parametrize(
+    ("run_id", "taken_over", "other_model", "versions"),
+    [
+        ("run-1", [], False, ["1000"]),  # the same run, taken up again
+        ("run-2", ["run-0", "run-1"], False, ["1000"]),
+        ("run-2", ["run-0"], False, ["1000", "1001"]),
+        ("run-2", ["run-1"], True, ["1000", "1001"]),
+        ("", [], False, ["1000", "1001"]),
+    ],
+)
+def test_the_same_push_is_made_once(
+    model: Artifact,
+    make_artifact: MakeArtifact,
+    tmp_path: Path,
+    run_id: str,
+    taken_over: list[str],
+    other_model: bool,
+    versions: list[str],
+) -> None:
+    first, second = (make_artifact(standard_artifacts.PushedModel, name) for name in "ab")
+    run(tmp_path / "serving", {"model": [model]}, first, run_id="run-1" if run_id else "")
+    if other_model:
+        model.uri = str(Path(model.uri).rename(tmp_path / "other_model"))
+    config = {"taken_over": taken_over}
+    run(tmp_path / "serving", {"model": [model]}, second, config, run_id=run_id)
+    assert sorted(path.name for path in (tmp_path / "serving").iterdir()) == versions
+    assert second.get_int_custom_property("pushed") == 1
+    assert second.get_string_custom_property("pushed_version") == versions[-1]
+    assert (Path(second.uri) / "saved_model.pb").read_text() == "graph"
+
+
+def test_a_push_that_was_made_before_is_not_taken_for_served_when_another_is(
+    model: Artifact, make_artifact: MakeArtifact, tmp_path: Path
+) -> None:
+    pushed = [make_artifact(standard_artifacts.PushedModel, name) for name in "abc"]
+    for artifact, run_id in zip(pushed, ("run-1", "run-2", "run-1"), strict=True):
+        run(tmp_path / "serving", {"model": [model]}, artifact, run_id=run_id)
+    assert pushed[2].get_string_custom_property("pushed_version") == "1002"

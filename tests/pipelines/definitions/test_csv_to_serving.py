@@ -1,6 +1,7 @@
 import components  # noqa: I001  Before TFX: makes TFDV importable.
 
 import dataclasses
+import json
 
 import pytest
 
@@ -38,7 +39,7 @@ def test_each_component_of_the_pipeline_has_one_role(define):
         ("evaluator", components.Evaluator),
         ("pusher", components.Pusher),
         ("transform", components.Transform),
-        ("latest_blessed", components.Resolver),
+        ("served_model", components.Resolver),
     ):
         assert isinstance(getattr(pipeline, role), kind)
 
@@ -55,9 +56,9 @@ def test_what_each_component_waits_for(define):
         "schema_gen": {"statistics_gen"},
         "example_validator": {"statistics_gen", "schema_gen"},
         "transform": {"example_gen", "schema_gen"},
-        "latest_blessed": set(),
+        "served_model": set(),
         "trainer": {"transform", "schema_gen"},
-        "evaluator": {"example_gen", "schema_gen", "latest_blessed", "trainer"},
+        "evaluator": {"example_gen", "schema_gen", "served_model", "trainer"},
         "pusher": {"trainer", "evaluator"},
     }
 
@@ -73,7 +74,11 @@ def test_the_settings_reach_the_components(define, tmp_path):
     assert pipeline.example_gen.exec_properties["input_base"] == str(tmp_path)
     assert "part-*.csv" in pipeline.example_gen.exec_properties["input_config"]
     assert '"num_steps": 17' in pipeline.trainer.exec_properties["train_args"]
-    assert pipeline.pusher.exec_properties["custom_config"] == "null"
+    assert json.loads(pipeline.pusher.exec_properties["custom_config"]) == {
+        "keep": None,
+        "newer_than": 0,
+        "taken_over": [],
+    }
     args = pipeline.pipeline.beam_pipeline_args
     assert "--direct_num_workers=2" in args
     assert args[-1] == "--beam_plugins=components.tfx_compat"

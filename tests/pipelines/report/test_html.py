@@ -59,3 +59,26 @@ def test_the_file_stands_alone(tmp_path):
     page = Text(target.read_text(encoding="utf-8"))
     assert not {name for name, _ in page.attributes} & {"src", "href"}
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_the_thresholds_that_were_applied_are_shown_and_nothing_that_is_not_set():
+    record = RECORD.changed(
+        config={"evaluator": {"thresholds": None, "metrics": ["auc"]}, "module": None},
+        thresholds=({"metric": "auc", "lower": 0.61, "upper": None, "max_regression": 0.02},),
+    )
+    page = render_report(record)
+    texts = Text(page).texts
+    at = texts.index("Thresholds")
+    assert [text for text in texts[at + 1 :] if text.strip()][:11] == [
+        "metric", "value", "lower", "upper", "max_", "regression",
+        "auc", "0.51235", "0.61", "0.02", "Slices",
+    ]  # fmt: skip
+    assert "null" not in page
+    assert "None" not in page
+
+
+def test_a_table_that_is_wider_than_the_page_scrolls_by_itself():
+    page = render_report(RECORD.changed(metrics={f"metric_{number}": 0.5 for number in range(40)}))
+    assert ".wide { overflow-x: auto; }" in page
+    assert page.count("<table>") == page.count('<div class="wide"><table>') == 3
+    assert "metric_<wbr>39" in page  # a long name may break

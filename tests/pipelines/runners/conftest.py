@@ -1,5 +1,6 @@
 import components  # noqa: I001  Before TFX: makes TFDV importable.
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from tfx.orchestration import metadata
 from tfx.orchestration.pipeline import Pipeline
 from tfx.types.standard_artifacts import Examples
 
+from pipelines.interruption import RunInterruptedError
 from pipelines.runners.component_launcher import ComponentLauncher
 
 assert components
@@ -20,11 +22,13 @@ CALLS = []
 def First(out: OutputArtifact[Examples], value: Parameter[str]):  # noqa: N802 - TFX's style
     if value == "bad":
         raise ValueError("what the user did wrong\nand more lines")
+    if value == "exits":
+        sys.exit(0)
     if value == "killed at first":
         CALLS.append(("killed in", out.uri, [item.name for item in Path(out.uri).iterdir()]))
         (Path(out.uri) / "half").touch()
         if len(CALLS) == 1:
-            raise KeyboardInterrupt
+            raise RunInterruptedError("SIGTERM")
         return
     CALLS.append(("First", value))
     out.set_string_custom_property("value", value)

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import RunFailedError
+from pipelines.interruption import RunInterruptedError
 
 
 def test_components_come_in_topological_order_and_leave_their_outputs(launch, calls):
@@ -44,7 +45,7 @@ def test_the_same_run_id_goes_on_where_the_run_ended(launch, calls):
 
 def test_what_a_killed_component_has_left_is_removed_before_it_runs_again(launch, calls):
     pipeline = launch("run-1", value="killed at first")
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(RunInterruptedError):
         pipeline.launcher.run(pipeline.first)
     assert pipeline.events == [("First", "failed")]
     pipeline = launch("run-1", value="killed at first")
@@ -61,11 +62,19 @@ def test_a_failure_names_the_component_and_the_cause(launch):
     assert error.value.component == "First"
     message = str(error.value)
     file = Path(__file__).with_name("conftest.py")
-    assert message.startswith(f"ValueError: what the user did wrong ({file}, line ")
+    assert message.startswith(f"ValueError: what the user did wrong and more lines ({file}, line ")
     assert pipeline.events == [("First", "failed")]
     pipeline = launch("run-1", value="good")
     pipeline.run_both()
     assert pipeline.events == [("First", "finished"), ("Second", "finished")]
+
+
+def test_code_that_exits_is_a_failure_like_any_other(launch):
+    pipeline = launch("run-1", value="exits")
+    with pytest.raises(RunFailedError, match=r"SystemExit: 0 \(.*conftest.py, line \d+\)"):
+        pipeline.launcher.run(pipeline.first)
+    assert pipeline.events == [("First", "failed")]
+    launch("run-2", value="good").run_both()
 
 
 def test_a_check_sees_the_outputs_and_can_end_the_run(launch):

@@ -1,5 +1,6 @@
 import pytest
 
+from pipelines.interruption import RunInterruptedError
 from pipelines.runners.run_metadata import RunMetadata
 
 
@@ -31,7 +32,7 @@ def test_a_component_that_has_run_and_one_that_is_reused(launch):
 
 def test_a_component_that_failed_is_not_finished(launch):
     pipeline = launch("run-1", value="killed at first")
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(RunInterruptedError):
         pipeline.launcher.run(pipeline.first)
     metadata, node = read(pipeline, pipeline.first)
     assert metadata.execution(node) is not None

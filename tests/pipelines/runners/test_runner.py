@@ -3,6 +3,7 @@
 import pytest
 
 from pipelines.errors import RunFailedError
+from pipelines.interruption import RunInterruptedError
 from pipelines.runners import RUNNERS
 
 pytestmark = pytest.mark.parametrize("runner", RUNNERS.values(), ids=RUNNERS)
@@ -24,6 +25,6 @@ def test_nothing_runs_behind_a_component_that_failed(runner, launch):
 
 def test_an_interruption_ends_the_run(runner, launch, calls):
     pipeline = launch("run-1", value="killed at first")
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(RunInterruptedError):
         runner.run(pipeline.launcher)
     assert len(calls) == 1

@@ -1,0 +1,81 @@
+"""Where a pushed version is from: a small file that is part of the version, so that they appear together."""
+
+import json
+import os
+from dataclasses import dataclass
+
+# `assets.extra` is SavedModel's place for files that are no part of the graph.
+PROVENANCE_FILE = os.path.join("assets.extra", "push.json")
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a version is from.
+
+    Attributes:
+        pipeline_run_id: The pipeline run that pushed it; empty outside of a run.
+        model_uri: The `Model` artifact that was pushed.
+    """
+
+    pipeline_run_id: str
+    model_uri: str
+
+
+def write_provenance(provenance: Provenance, directory: str, base_directory: str) -> None:
+    """Writes where a version is from.
+
+    The model is written relative to the base directory, so that both can be moved together.
+
+    Args:
+        provenance: Where it is from.
+        directory: Directory of the version, or where it is put together.
+        base_directory: Directory of versions.
+    """
+    from tfx.utils import io_utils
+
+    fields = {
+        "pipeline_run_id": provenance.pipeline_run_id,
+        "model": _relative(provenance.model_uri, base_directory),
+    }
+    io_utils.write_string_file(os.path.join(directory, PROVENANCE_FILE), json.dumps(fields) + "\n")
+
+
+def read_provenance(base_directory: str, version: int) -> Provenance | None:
+    """Returns where a version is from; None if it was not pushed by our Pusher.
+
+    Args:
+        base_directory: Directory of versions.
+        version: One of them.
+    """
+    path = os.path.join(base_directory, str(version), PROVENANCE_FILE)
+    text = _read(path)
+    if text is None:
+        return None
+    fields = json.loads(text)
+    model = fields["model"]
+    return Provenance(
+        pipeline_run_id=fields["pipeline_run_id"],
+        model_uri=model
+        if "://" in model
+        else os.path.normpath(os.path.join(base_directory, model)),
+    )
+
+
+def _read(path: str) -> str | None:
+    """Returns a text, None if there is none. Local files are read without TFX, which loads slowly."""
+    if "://" not in path:
+        try:
+            with open(path, encoding="utf-8") as stream:
+                return stream.read()
+        except FileNotFoundError:
+            return None
+    from tfx.dsl.io import fileio
+    from tfx.utils import io_utils
+
+    return io_utils.read_string_file(path) if fileio.exists(path) else None
+
+
+def _relative(uri: str, base_directory: str) -> str:
+    if "://" in uri or "://" in base_directory:
+        return uri
+    return os.path.relpath(uri, base_directory)

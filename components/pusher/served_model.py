@@ -1,0 +1,75 @@
+"""Resolves the model that is served: what the next one is compared with."""
+
+import ml_metadata
+from tfx.dsl.components.common import resolver
+from tfx.dsl.io import fileio
+from tfx.types import artifact_utils, standard_artifacts
+from tfx.types.artifact import Artifact
+
+from components.pusher import versions
+from components.pusher.provenance import read_provenance
+
+
+class ServedModelStrategy(resolver.ResolverStrategy):
+    """Resolves the `Model` of the newest version in a Pusher's base directory, if there is one.
+
+    Unlike TFX's LatestBlessedModelStrategy it follows what is served: after a rollback the earlier
+    model is the baseline again, and a pipeline of another name in the same place has the same
+    baseline.
+
+    Args:
+        base_directory: The Pusher's.
+        required: Whether it is an error when a version is served whose model is not known. If not,
+            there is no baseline then.
+
+    Example:
+        served_model = Resolver(
+            strategy_class=ServedModelStrategy,
+            config={"base_directory": "serving"},
+            model=Channel(type=Model),
+        ).with_id("ServedModel")
+        evaluator = Evaluator(baseline_model=served_model.outputs["model"], ...)
+    """
+
+    def __init__(self, base_directory: str, required: bool = True) -> None:
+        self._base_directory = base_directory
+        self._required = required
+
+    def resolve_artifacts(
+        self, store: ml_metadata.MetadataStore, input_dict: dict[str, list[Artifact]]
+    ) -> dict[str, list[Artifact]]:
+        """Returns the served model under the key of the only channel; empty if none is served.
+
+        Raises:
+            LookupError: A version is served whose model is not known, or no longer there.
+        """
+        (key,) = input_dict
+        served = versions.list_versions(self._base_directory)
+        if not served:
+            return {key: []}
+        provenance = read_provenance(self._base_directory, served[-1])
+        if provenance is not None:
+            model = _find_model(store, provenance.model_uri)
+            if model is not None:
+                return {key: [model]}
+        if not self._required:
+            return {key: []}
+        why = (
+            "no Pusher of ours has put it there"
+            if provenance is None
+            else f"its model is not in {provenance.model_uri} any more"
+        )
+        raise LookupError(
+            f"Version {served[-1]} in {self._base_directory} is served, but a new model cannot be "
+            f"compared with it: {why}. Take the version out of that directory, or give thresholds "
+            "without max_regression."
+        )
+
+
+def _find_model(store: ml_metadata.MetadataStore, uri: str) -> Artifact | None:
+    type_name = standard_artifacts.Model.TYPE_NAME
+    found = [a for a in store.get_artifacts_by_uri(uri) if a.type == type_name]
+    if not found or not fileio.isdir(uri):
+        return None
+    newest = max(found, key=lambda artifact: artifact.id)
+    return artifact_utils.deserialize_artifact(store.get_artifact_type(type_name), newest)

@@ -1,0 +1,47 @@
+"""Reading the newest checkpoint beside a training that deletes old ones."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import tensorflow as tf
+
+from estimator_core.logs import logger
+
+_WAIT_SECS = 0.1
+_MAX_WAITS = 50  # a training that keeps one checkpoint has none for a moment
+
+Result = TypeVar("Result")
+
+
+def with_newest(
+    newest: Callable[[], str | None],
+    use: Callable[[str | None], Result],
+    sleep: Callable[[float], None] = time.sleep,
+) -> Result:
+    """Returns `use(newest())`; when that checkpoint was deleted meanwhile, goes on with the next one.
+
+    Args:
+        newest: Returns the path of a checkpoint, or None when there is none.
+        use: Reads it. What it raises is raised here, unless the checkpoint is gone and there is
+            another one.
+        sleep: Waits for so many seconds.
+    """
+    while True:
+        path = newest()
+        try:
+            return use(path)
+        except Exception:
+            if path is None or tf.io.gfile.exists(f"{path}.index"):
+                raise
+            following = newest()
+            for _ in range(_MAX_WAITS):
+                if following is not None:
+                    break
+                sleep(_WAIT_SECS)
+                following = newest()
+            if following in (None, path):
+                raise
+            logger.info("The checkpoint %s was deleted; taking the next one, %s.", path, following)

@@ -1,0 +1,50 @@
+"""What killed runs have left behind in a root. The next run removes it; it holds the root's lock."""
+
+import logging
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from pipelines.metadata_store import (
+    cancel_killed_executions,
+    metadata_file,
+    open_store,
+    relocate_artifacts,
+)
+
+_LOGGER = logging.getLogger(__name__)
+
+
+def tidy_root(root: Path, run_id: str) -> None:
+    """Removes what killed runs have left, and makes a root that was moved whole again.
+
+    Args:
+      root: Of the pipeline.
+      run_id: The run that is about to begin, or to go on; what it has left itself is kept.
+    """
+    killed: list[int] = []
+    if metadata_file(root).is_file():
+        store = open_store(root)
+        moved = relocate_artifacts(store, root / "artifacts")
+        if moved:
+            _LOGGER.info("The root was moved to %s: %d artifacts with it", root, moved)
+        killed = cancel_killed_executions(store, run_id)
+        del store
+    for leftover in _leftovers(root, run_id, killed):
+        _LOGGER.info("Removing %s, which a killed run has left", leftover)
+        if leftover.is_dir():
+            shutil.rmtree(leftover)
+        else:
+            leftover.unlink()
+
+
+def _leftovers(root: Path, run_id: str, killed: list[int]) -> Iterator[Path]:
+    for pattern in ("serving/.pushing-*", "serving/.removing-*", "data/.*", "runs/*.partial"):
+        yield from sorted(root.glob(pattern))
+    yield from sorted(root.glob("runs/.*.partial"))
+    for training in sorted(root.glob("artifacts/*/*/unfinished/*")):
+        if not training.name.startswith(f"{run_id}-"):
+            yield training
+    for execution_id in killed:
+        yield from sorted(root.glob(f"artifacts/*/*/{execution_id}"))
+        yield from sorted(root.glob(f"artifacts/*/.system/*/{execution_id}"))

@@ -1,0 +1,104 @@
+"""What went wrong, in one line: the reason that the user's code or a library gave, and where.
+
+Libraries wrap reasons: Beam raises a new error with a whole traceback in its message, TensorFlow says
+"Graph execution error:" first, then where the graph was built, and the reason somewhere below.
+"""
+
+import re
+import sysconfig
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+MAX_LENGTH = 600
+"""Longer reasons are cut in the middle: what matters tends to stand first or last."""
+
+# What TensorFlow puts around a reason. The last line of an operation's origin is "Node: 'name'".
+_ORIGIN = re.compile(
+    r"^Graph execution error:\s*(?:Detected at node .*?^Node: [^\n]*\n)?", re.DOTALL | re.MULTILINE
+)
+_ORIGIN_IN_FUNCTION = re.compile(
+    r"^(?:Graph execution error:\s*)?Detected at node .*?(?:^\s*File [^\n]*\n(?:\s*\n)?)+",
+    re.DOTALL | re.MULTILINE,
+)
+_BEHIND = re.compile(r"\n\s*\[\[\{?\{?node .*|\n\s*Original stack trace for .*", re.DOTALL)
+_DETAILS = re.compile(r"\{\{function_node [^}]*\}\}\s*")
+_TRACEBACK = re.compile(r"\n\s*Traceback \(most recent call last\):.*", re.DOTALL)
+_USER_CODE = re.compile(r"^in user code:\n.*\n\n", re.DOTALL)  # AutoGraph's; the reason is last
+_RUNNING = re.compile(r"\s*\[while running [^\]]*\]")
+
+_AROUND = (
+    _ORIGIN,
+    _ORIGIN_IN_FUNCTION,
+    _USER_CODE,
+    _BEHIND,
+    _DETAILS,
+    _TRACEBACK,
+    _RUNNING,
+)
+
+
+def describe_cause(error: BaseException) -> str:
+    """Returns the reason for an error: type, message, and the line of code that it is from.
+
+    An error that a library raised from another one is left out; one that the user's code raised from
+    another one is the reason, followed by the other. The line is the last one of code that is no
+    installed library's, such as one of the user's module.
+    """
+    while error.__cause__ is not None and _is_wrapped(error):
+        error = error.__cause__
+    text = _text(error)
+    deepest = error
+    while deepest.__cause__ is not None:
+        deepest = deepest.__cause__
+    if deepest is not error:
+        text += f", from {_text(deepest)}"
+    for one in (error, deepest):
+        frames = [
+            frame
+            for frame in traceback.extract_tb(one.__traceback__)
+            if _is_own_code(frame.filename)
+        ]
+        if frames:
+            return f"{text} ({frames[-1].filename}, line {frames[-1].lineno})"
+    return text
+
+
+def _is_wrapped(error: BaseException) -> bool:
+    """Whether a library raised the error: its message is a report of the one that it is from."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return not frames or not _is_own_code(frames[-1].filename)
+
+
+def _text(error: BaseException) -> str:
+    message = "; ".join(dict.fromkeys(_reasons(error)))
+    if len(message) > MAX_LENGTH:
+        half = MAX_LENGTH // 2
+        message = f"{message[:half]} ... {message[-half:]}"
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+def _reasons(error: BaseException) -> Iterator[str]:
+    """Yields what an error says, each on one line; those of a group are those of its members."""
+    members = getattr(error, "exceptions", ())  # of an ExceptionGroup, which is new in Python 3.11
+    if members:
+        for member in members:
+            yield _text(member)
+        return
+    message = str(error)
+    for pattern in _AROUND:
+        message = pattern.sub("", message)
+    message = " ".join(message.split()).removeprefix(f"{type(error).__name__}: ")
+    if message:
+        yield message
+
+
+def _is_own_code(filename: str) -> bool:
+    path = Path(filename)
+    libraries = (sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib"))
+    return (
+        path.parent != Path(__file__).parent
+        and not path.name.startswith("__autograph_generated_file")
+        and path.is_file()
+        and not any(path.is_relative_to(library) for library in libraries)
+    )

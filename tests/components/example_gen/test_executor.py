@@ -1,0 +1,80 @@
+import components  # noqa: I001  Before TFX: makes TFDV importable.
+
+from collections import Counter
+from pathlib import Path
+
+import tensorflow as tf
+from tfx.components.example_gen import utils
+from tfx.components.example_gen.csv_example_gen import executor as stock
+from tfx.proto import example_gen_pb2
+from tfx.types import standard_artifacts
+from tfx.utils import proto_utils
+
+from components.example_gen import executor
+
+assert components
+
+OUTPUT = utils.make_default_output_config(
+    example_gen_pb2.Input(splits=[example_gen_pb2.Input.Split(name="all", pattern="*")])
+)
+
+
+def split(kind: type, folder: Path, rows: list[str], output=OUTPUT) -> dict[str, Counter]:
+    """Returns how often each serialized example is in each split."""
+    data, out = folder / "data", folder / kind.__module__
+    data.mkdir(exist_ok=True)
+    (data / "rows.csv").write_text("x,y\n" + "".join(f"{row}\n" for row in rows))
+    source = example_gen_pb2.Input(
+        splits=[example_gen_pb2.Input.Split(name="all", pattern="*.csv")]
+    )
+    examples = standard_artifacts.Examples()
+    examples.uri = str(out)
+    kind(kind.Context(["--runner=DirectRunner"], str(folder / "tmp"), "1")).Do(
+        {},
+        {"examples": [examples]},
+        {
+            "input_base": str(data),
+            "input_config": proto_utils.proto_to_json(source),
+            "output_config": proto_utils.proto_to_json(output),
+            "output_data_format": example_gen_pb2.PayloadFormat.FORMAT_TF_EXAMPLE,
+            "output_file_format": example_gen_pb2.FileFormat.FORMAT_TFRECORDS_GZIP,
+        },
+    )
+    return {
+        name: Counter(
+            # Stock TFX writes the features of an example in any order.
+            tf.train.Example.FromString(record).SerializeToString(deterministic=True)
+            for file in sorted((out / f"Split-{name}").iterdir())
+            for record in tf.data.TFRecordDataset(str(file), "GZIP").as_numpy_iterator()
+        )
+        for name in ("train", "eval")
+    }
+
+
+def test_copies_of_a_row_spread_and_other_rows_stay_where_stock_tfx_has_them(
+    tmp_path: Path,
+) -> None:
+    rows = [f"{number},{number % 3}" for number in range(150)] + ["7.5,a"] * 600 + ["8.5,b"] * 2
+    ours, stocks = (split(kind, tmp_path, rows) for kind in (executor.Executor, stock.Executor))
+    assert sum(ours.values(), Counter()) == sum(stocks.values(), Counter())  # nothing is lost
+    copies = {row for part in stocks.values() for row, count in part.items() if count > 1}
+    assert len(copies) == 2
+    for name in ("train", "eval"):
+        assert {row for row in ours[name] if row not in copies} == {
+            row for row in stocks[name] if row not in copies
+        }
+    (many,) = (row for row in copies if sum(part[row] for part in stocks.values()) == 600)
+    assert sorted(part[many] for part in stocks.values()) == [0, 600]
+    # A third of 600, within 4 standard deviations: sqrt(600 * 1/3 * 2/3) = 11.5.
+    assert abs(ours["eval"][many] - 200) < 46
+
+
+def test_a_split_by_a_column_is_stock_tfxs(tmp_path: Path) -> None:
+    output = example_gen_pb2.Output()
+    output.CopyFrom(OUTPUT)
+    output.split_config.partition_feature_name = "y"
+    rows = [f"{number},{number % 7}" for number in range(60)] + ["1,0"] * 20
+    ours, stocks = (
+        split(kind, tmp_path, rows, output) for kind in (executor.Executor, stock.Executor)
+    )
+    assert ours == stocks

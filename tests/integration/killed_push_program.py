@@ -1,0 +1,238 @@
+"""Kills runs around their push, lets each be followed by another run, and prints what is left.
+
+python killed_push_program.py ROOT DATA.csv MOMENT...
+
+Runs are forked off this process, which has loaded TFX once. The pipeline is a Trainer and an
+Evaluator that take no time, and the Pusher of the product; plan, records, lock and launcher are the
+product's, too. `trainer.train_steps` makes one model another.
+"""
+
+import json
+import os
+import pathlib
+import signal
+import sys
+import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+
+import components  # noqa: I001  Before TFX: makes TFDV importable.
+
+from ml_metadata.proto import metadata_store_pb2
+from tfx.dsl.component.experimental.annotations import InputArtifact, OutputArtifact, Parameter
+from tfx.dsl.component.experimental.decorators import component
+from tfx.dsl.io import fileio
+from tfx.orchestration.portable import launcher
+from tfx.types.standard_artifacts import Model, ModelBlessing, ModelEvaluation
+from tfx.utils import io_utils
+
+import pipelines.leftovers
+from components.evaluator.verdict import Verdict
+from components.pusher import executor, versions
+from pipelines import run, run_execution, run_plan, run_recorder
+from pipelines.definitions.csv_to_serving import CsvToServing
+from pipelines.progress import PlainDisplay, Progress
+from pipelines.metadata_store import open_store
+from pipelines.run_history import newest_version_ever, read_runs, unsettled_pushes
+from pipelines.run_plan import RunPlan, RunRequest
+from pipelines.runners import component_launcher
+
+assert components
+assert pipelines.leftovers
+
+NEW, RUNNING, COMPLETE, CACHED = (
+    getattr(metadata_store_pb2.Execution, name) for name in ("NEW", "RUNNING", "COMPLETE", "CACHED")
+)
+NUM_FILES = 3
+KEEP = 2
+
+# By name: where the function is, and whether the kill comes before it or after it.
+MOMENTS = {
+    "before the launcher": (launcher.Launcher, "launch", "before"),
+    "before the Pusher": (executor.Executor, "Do", "before"),
+    "before the copy": (io_utils, "copy_dir", "before"),
+    "in the copy": (fileio, "copy", "after"),
+    "after the copy": (io_utils, "copy_dir", "after"),
+    "before the provenance": (versions, "write_provenance", "before"),
+    "after the provenance": (versions, "write_provenance", "after"),
+    "after the flush": (versions, "_flush_to_disk", "after"),
+    "before the rename": (os, "rename", "before"),
+    "after the rename": (os, "rename", "after"),
+    "before the pruning": (versions, "prune_versions", "before"),
+    "in the pruning": (fileio, "rmtree", "before"),
+    "after the pruning": (versions, "prune_versions", "after"),
+    "after push()": (executor, "push", "after"),
+    "after the Pusher": (executor.Executor, "Do", "after"),
+    "before ML Metadata": (launcher.Launcher, "_publish_successful_execution", "before"),
+    "after ML Metadata": (launcher.Launcher, "_publish_successful_execution", "after"),
+    "after the launcher": (component_launcher.ComponentLauncher, "run", "after"),
+    "before the record": (run_recorder.RunRecorder, "end", "before"),
+    "in the record": (run_recorder, "write_report", "before"),
+}
+
+
+@component
+def FakeTrainer(model: OutputArtifact[Model], train_steps: Parameter[int]):  # noqa: N802
+    folder = pathlib.Path(model.uri) / "Format-Serving"
+    folder.mkdir(parents=True)
+    for number in range(NUM_FILES):
+        (folder / f"part-{number}").write_text(str(train_steps))
+    (folder / "saved_model.pb").write_text(str(train_steps))
+
+
+@component
+def FakeEvaluator(  # noqa: N802
+    model: InputArtifact[Model],
+    evaluation: OutputArtifact[ModelEvaluation],
+    blessing: OutputArtifact[ModelBlessing],
+):
+    Verdict(blessed=True, metrics={"auc": 0.9}, failures=[]).write(evaluation.uri)
+    blessing.set_int_custom_property("blessed", 1)
+
+
+def define(plan: RunPlan, data: object) -> CsvToServing:
+    """Returns the pipeline of a plan, of three components."""
+    trainer = FakeTrainer(train_steps=plan.code.train_steps).with_id("Trainer")
+    evaluator = FakeEvaluator(model=trainer.outputs["model"]).with_id("Evaluator")
+    pusher = components.Pusher(
+        model=trainer.outputs["model"],
+        model_blessing=evaluator.outputs["blessing"],
+        push_destination=components.PushDestination(
+            filesystem=components.PushDestination.Filesystem(
+                base_directory=str(plan.root / "serving")
+            )
+        ),
+        custom_config={
+            "keep": KEEP,
+            "newer_than": newest_version_ever(plan.root),
+            "taken_over": list(unsettled_pushes(plan.root)),
+        },
+    )
+    pipeline = components.Pipeline(
+        pipeline_name="killed",
+        pipeline_root=str(plan.root / "artifacts"),
+        metadata_connection_config=components.ConnectionConfig(
+            sqlite={
+                "filename_uri": str(plan.root / "metadata" / "metadata.sqlite"),
+                "connection_mode": "READWRITE_OPENCREATE",
+            }
+        ),
+        components=[trainer, evaluator, pusher],
+        enable_cache=True,
+    )
+    roles = dict.fromkeys(CsvToServing.__dataclass_fields__)
+    roles.update(pipeline=pipeline, trainer=trainer, evaluator=evaluator, pusher=pusher)
+    return CsvToServing(**roles)
+
+
+def kill_at(moment):
+    """Has this process killed at one of MOMENTS, as soon as the Pusher is there."""
+    owner, name, when = MOMENTS[moment]
+    run_component = component_launcher.ComponentLauncher.run
+    original = getattr(owner, name)
+
+    def killing(*args, **kwargs):
+        if when == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        original(*args, **kwargs)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def run_and_be_killed(launcher, component):
+        if component.id == "Pusher":
+            setattr(owner, name, killing)
+            if original is run_component:
+                killing(launcher, component)
+        run_component(launcher, component)
+
+    component_launcher.ComponentLauncher.run = run_and_be_killed
+
+
+class _NoCapture:
+    def keep_in(self, log):
+        log.parent.mkdir(exist_ok=True)
+        log.touch()
+
+
+def run_in_fork(root, data, train_steps, moment=None, resume=False):
+    """Runs the pipeline in a process of its own; returns how it ended."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    code = 1
+    try:
+        if moment:
+            kill_at(moment)
+        request = RunRequest(
+            root=root,
+            data=str(data),
+            label="y",
+            settings=(f"trainer.train_steps={train_steps}",),
+            resume=resume,
+        )
+        with open(root.parent / "shown", "a") as shown:
+            record = run.run(request, Progress(PlainDisplay(shown)), _NoCapture())
+        code = 0 if record.status == "pushed" else 3
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def versions_by_model(root):
+    """Returns the versions that are served, with what their files say: all the same, if whole."""
+    found = {}
+    for folder in (root / "serving").iterdir():
+        if folder.name.isdigit():
+            files = [file for file in folder.iterdir() if file.is_file()]
+            is_whole = len(files) == NUM_FILES + 1 and (folder / "assets.extra/push.json").is_file()
+            contents = {file.read_text() for file in files} | (set() if is_whole else {"half"})
+            found[folder.name] = sorted(contents)
+    return found
+
+
+def leftovers(root):
+    """Returns what should not be in a root when no run goes on."""
+    found = [path for path in (root / "serving").iterdir() if not path.name.isdigit()]
+    found += [path for path in root.rglob("*") if "partial" in path.name]
+    found += list(root.glob("artifacts/*/*/unfinished"))
+    store = open_store(root)
+    states = {item.id: item.last_known_state for item in store.get_executions()}
+    found += [f"execution {key}" for key, state in states.items() if state in (NEW, RUNNING)]
+    found += [
+        path
+        for path in root.glob("artifacts/*/[!.]*/*")
+        if states[int(path.name)] not in (COMPLETE, CACHED)
+    ]
+    return [str(path) for path in found]
+
+
+def main(root, data, moments):
+    run_plan.RunPlan.define = define
+    run_execution.component_fingerprints = lambda pipeline, run_id, *_: {pipeline.pusher: run_id}
+    for steps in range(1, KEEP + 1):
+        assert run_in_fork(root, data, steps) == 0
+    for moment in moments:
+        for resume in (True, False):
+            steps += 1
+            row = {"moment": moment, "resume": resume, "model": str(steps)}
+            row["killed"] = run_in_fork(root, data, steps, moment)
+            row["status"] = read_runs(root)[-1].status
+            row["served"] = versions_by_model(root)
+            row["left"] = len(leftovers(root))
+            row["rerun"] = run_in_fork(root, data, steps, resume=resume)
+            row["served_then"] = versions_by_model(root)
+            row["left_then"] = leftovers(root)
+            row["records"] = [
+                [record.status, record.version]
+                for record in read_runs(root)
+                if record.config["trainer"]["train_steps"] == steps
+            ]
+            print(json.dumps(row), flush=True)
+
+
+if __name__ == "__main__":
+    main(
+        pathlib.Path(sys.argv[1]).resolve(),
+        pathlib.Path(sys.argv[2]),
+        sys.argv[3:] or list(MOMENTS),
+    )

@@ -1,0 +1,135 @@
+import builtins
+import re
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+
+from pipelines.runners.causes import MAX_LENGTH, describe_cause
+
+tf1 = tf.compat.v1
+HERE = re.escape(str(Path(__file__)))
+
+
+def described(function):
+    with pytest.raises(Exception) as error:
+        function()
+    return describe_cause(error.value)
+
+
+def run_in_a_session(make):
+    with tf.Graph().as_default(), tf1.Session() as session:
+        session.run(make())
+
+
+def too_high():
+    label = tf1.placeholder_with_default(5, [])
+    with tf.control_dependencies([tf1.assert_less(label, 3, message="labels must be below 3")]):
+        return tf.identity(label)
+
+
+def divided():
+    return tf1.py_func(lambda: 1 // 0, [], tf.int64)
+
+
+@tf.function
+def too_high_in_a_function(label):
+    with tf.control_dependencies([tf.debugging.assert_less(label, 3, message="at most 2")]):
+        return tf.identity(label)
+
+
+def raising_map():
+    def row(number):
+        raise ValueError("row 7 has no price\nmend the file")
+
+    return list(tf.data.Dataset.range(3).map(row))
+
+
+def raising_py_function():
+    def row(number):
+        raise ValueError("row 7 has no price")
+
+    dataset = tf.data.Dataset.range(3)
+    return list(dataset.map(lambda number: tf.py_function(row, [number], tf.int64)))
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (
+            lambda: run_in_a_session(too_high),
+            r"InvalidArgumentError: .*labels must be below 3.*\[5\]",
+        ),
+        (lambda: run_in_a_session(divided), r"UnknownError: ZeroDivisionError: .*by zero"),
+        (lambda: too_high_in_a_function(5), r"InvalidArgumentError: at most 2 .* = 5"),
+        (raising_map, "ValueError: row 7 has no price mend the file"),
+        (raising_py_function, r"InvalidArgumentError: .*ValueError: row 7 has no price"),
+    ],
+    ids=["session", "py_func", "function", "map", "py_function"],
+)
+def test_tensorflow_gives_its_reason_and_not_the_way_there(function, reason):
+    text = described(function)
+    assert re.fullmatch(rf"{reason}[^\n]* \({HERE}, line \d+\)", text), text
+    for noise in ("Graph execution error", "Traceback", "[[", "stack trace", "site-packages"):
+        assert noise not in text
+
+
+class Wrapper:
+    """A library: what it raises has no frame of the user's code at its end."""
+
+    namespace = {}
+    exec(
+        compile(
+            "def wrap(function):\n"
+            "    try:\n        function()\n"
+            "    except Exception as error:\n"
+            "        raise RuntimeError('a report of many lines') from error\n",
+            "<a library>",
+            "exec",
+        ),
+        namespace,
+    )
+
+
+def no_label():
+    try:
+        return {}["tips"]
+    except KeyError as error:
+        raise ValueError("the settings lack the label") from error
+
+
+def test_the_users_reason_goes_before_what_it_is_from_and_before_what_a_library_made_of_it():
+    for function in (no_label, lambda: Wrapper.namespace["wrap"](no_label)):
+        text = described(function)
+        assert text.startswith("ValueError: the settings lack the label, from KeyError: 'tips' (")
+
+
+def raise_(error):
+    raise error
+
+
+def test_messages_of_several_lines_groups_and_none():
+    members = [ValueError("one"), KeyError("two")]
+    for error, text in (
+        (
+            RuntimeError("1 validation error\n  price\n    is no number"),
+            "1 validation error price is",
+        ),
+        (RuntimeError("not here [while running 'Analyze/Map']"), "RuntimeError: not here ("),
+        (
+            builtins.ExceptionGroup("group", members),
+            "ExceptionGroup: ValueError: one; KeyError: 'two' (",
+        ),
+        (RuntimeError(), "RuntimeError ("),
+        (SystemExit(0), "SystemExit: 0 ("),
+    ):
+        with pytest.raises(BaseException) as raised:
+            raise_(error)
+        assert text in describe_cause(raised.value)
+
+
+def test_a_long_message_keeps_its_ends():
+    text = described(lambda: raise_(ValueError("first " + "x" * 9_000 + " last")))
+    assert text.startswith("ValueError: first xxx")
+    assert " last (" in text
+    assert len(text) < MAX_LENGTH + 300

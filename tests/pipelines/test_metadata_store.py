@@ -1,0 +1,68 @@
+import pytest
+from ml_metadata.proto import metadata_store_pb2
+
+from pipelines.metadata_store import cancel_killed_executions, open_store, relocate_artifacts
+
+Execution = metadata_store_pb2.Execution
+
+
+@pytest.fixture
+def store(tmp_path):
+    """An empty store of `tmp_path`, with the types that the tests need."""
+    import ml_metadata
+
+    (tmp_path / "metadata").mkdir()
+    file = tmp_path / "metadata" / "metadata.sqlite"
+    config = metadata_store_pb2.ConnectionConfig()
+    config.sqlite.filename_uri = str(file)
+    config.sqlite.connection_mode = 3  # READWRITE_OPENCREATE
+    ml_metadata.MetadataStore(config)
+    return open_store(tmp_path)
+
+
+def put_execution(store, state, run_id):
+    execution_type = store.put_execution_type(metadata_store_pb2.ExecutionType(name="Trainer"))
+    context_type = store.put_context_type(metadata_store_pb2.ContextType(name="pipeline_run"))
+    execution = Execution(type_id=execution_type, last_known_state=state)
+    known = store.get_context_by_type_and_name("pipeline_run", run_id)
+    context = known or metadata_store_pb2.Context(type_id=context_type, name=run_id)
+    return store.put_execution(execution, [], [context])[0]
+
+
+def test_executions_of_killed_runs_are_canceled_and_no_others(store):
+    states = (Execution.RUNNING, Execution.NEW, Execution.COMPLETE, Execution.FAILED)
+    old = {state: put_execution(store, state, "run-1") for state in states}
+    own = put_execution(store, Execution.RUNNING, "run-2")
+    canceled = cancel_killed_executions(store, "run-2")
+    assert sorted(canceled) == sorted([old[Execution.RUNNING], old[Execution.NEW]])
+    found = {execution.id: execution.last_known_state for execution in store.get_executions()}
+    assert [found[number] for number in old.values()] == [
+        Execution.CANCELED, Execution.CANCELED, Execution.COMPLETE, Execution.FAILED,
+    ]  # fmt: skip
+    assert found[own] == Execution.RUNNING
+    assert cancel_killed_executions(store, "run-2") == []
+
+
+def test_artifacts_of_a_root_that_was_moved_are_found_where_they_are(store, tmp_path):
+    kind = store.put_artifact_type(metadata_store_pb2.ArtifactType(name="Model"))
+    for number in (1, 2):
+        (tmp_path / "artifacts" / "Trainer" / "model" / str(number)).mkdir(parents=True)
+    here = f"{tmp_path}/artifacts/Trainer/model"
+    uris = [
+        "/old/root/artifacts/Trainer/model/1",
+        f"{here}/2",
+        "/old/root/artifacts/Trainer/model/3",  # not there: it was another root's
+        "/a/model/of/the/users",
+    ]
+    for uri in uris:
+        artifact = metadata_store_pb2.Artifact(type_id=kind, uri=uri)
+        artifact.custom_properties["place"].string_value = "/old/root/serving/7"
+        artifact.custom_properties["other"].string_value = "/old/rooted"
+        store.put_artifacts([artifact])
+    assert relocate_artifacts(store, tmp_path / "artifacts") == 1
+    artifacts = store.get_artifacts()
+    assert [artifact.uri for artifact in artifacts] == [f"{here}/1", *uris[1:]]
+    places = [artifact.custom_properties["place"].string_value for artifact in artifacts]
+    assert places == [f"{tmp_path}/serving/7", *["/old/root/serving/7"] * 3]
+    assert artifacts[0].custom_properties["other"].string_value == "/old/rooted"
+    assert relocate_artifacts(store, tmp_path / "artifacts") == 0
