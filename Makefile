@@ -28,7 +28,7 @@ export UV_SYSTEM_CERTS ?= $(if $(wildcard $(CERTIFICATES)),true,false)
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-matrix lint bench clean
+.PHONY: help setup demo test test-all test-tf1 test-matrix lint bench clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 13
@@ -45,6 +45,9 @@ test: $(STAMP)  ## every test but the slow ones
 
 test-all: $(STAMP)  ## every test
 	@$(BIN)/python -m pytest -q $(IN_PARALLEL) $(TESTS)
+
+test-tf1: $(STAMP)  ## the comparisons with tf.estimator 2.15, after tf.compat.v1.disable_v2_behavior()
+	@TF1_BEHAVIOR=1 $(BIN)/python -m pytest -q $(IN_PARALLEL) tests/oracle
 
 test-matrix: $(filter .uv/bin/uv,$(UV))  ## the core on TensorFlow 2.16 and 2.21, without TFX, Beam or kfp
 	@scripts/test_matrix.sh $(UV) .venv-matrix $(IN_PARALLEL) $(TESTS)

@@ -193,6 +193,12 @@ class RunConfig:
         changed.__post_init__()
         return changed
 
+    def with_session_config(self) -> RunConfig:
+        """Returns this object, or a copy with the default `session_config` when it has none."""
+        if self.session_config is not None:
+            return self
+        return self.replace(session_config=_default_session_config(self._cluster))
+
     @property
     def cluster(self) -> cluster_lib.Cluster:
         """Where this process stands, as TF_CONFIG said when this object was made."""
@@ -254,7 +260,7 @@ class RunConfig:
         return self._cluster.service
 
 
-def default_session_config(cluster: cluster_lib.Cluster) -> Any:
+def _default_session_config(cluster: cluster_lib.Cluster) -> Any:
     """Returns soft placement and one grappler pass; in a cluster, workers see only their servers."""
     rewriter = tf1.rewriter_config_pb2.RewriterConfig
     options = rewriter(meta_optimizer_iterations=rewriter.ONE)

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.logs import logger
-from estimator_core.run_config import RunConfig, default_session_config
+from estimator_core.run_config import RunConfig
 
 
 def config_with_model_dir(config: RunConfig | None, model_dir: Any) -> RunConfig:
@@ -27,8 +27,7 @@ def config_with_model_dir(config: RunConfig | None, model_dir: Any) -> RunConfig
         logger.info("Using default config.")
     elif not isinstance(config, RunConfig):
         raise ValueError(f"config must be an instance of RunConfig. Received: config={config!r}")
-    if config.session_config is None:
-        config = config.replace(session_config=default_session_config(config.cluster))
+    config = config.with_session_config()
     if model_dir is not None and model_dir != "":
         model_dir = tf.compat.as_str_any(os.fspath(model_dir))
         if config.model_dir is not None and config.model_dir != model_dir:
