@@ -13,6 +13,7 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import logging
 import os
 import sys
 import types
@@ -20,7 +21,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import tensorflow as tf
+
+import estimator_core
 from components.nearest import nearest_first
+
+_logger = logging.getLogger(__name__)
 
 
 def load_function(import_path: str) -> Callable[..., Any]:
@@ -51,6 +57,7 @@ def load_module(import_path: str) -> types.ModuleType:
         ModuleNotFoundError: There is no such module; the message says where was looked.
     """
     _make_importable(os.getcwd())
+    _provide_tf_estimator()
     try:
         return importlib.import_module(import_path)
     except ModuleNotFoundError as error:
@@ -75,6 +82,7 @@ def load_module_file(module_file: str) -> types.ModuleType:
     """
     path = _python_file(module_file)
     _make_importable(str(path.parent))
+    _provide_tf_estimator()
     # A name of its own: the file's stem may be that of an installed module.
     digest = hashlib.sha256(str(path).encode()).hexdigest()[:8]
     name = f"module_file_{digest}_{path.stem}"
@@ -174,6 +182,16 @@ def _python_file(module_file: str) -> Path:
     if not path.is_file():
         raise FileNotFoundError(f"module_file does not exist. Received: {module_file!r} ({path})")
     return path
+
+
+def _provide_tf_estimator() -> None:
+    """Lets modules of before TFX 1.16 find `tf.estimator` and `tfma.export`, without a change."""
+    if not hasattr(tf, "estimator"):
+        _logger.info(
+            "tf.estimator, tensorflow_estimator and tfma.export are those of estimator_core in the "
+            "user's modules."
+        )
+        estimator_core.install()
 
 
 def _make_importable(directory: str) -> None:

@@ -48,20 +48,34 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture
 def uninstalled():
-    """Begins without the names of `install()`, and takes away what a test leaves of them."""
-    before, finders = dict(sys.modules), list(sys.meta_path)
-    for name in set(sys.modules):
-        if name.split(".")[0] == "tensorflow_estimator":
-            del sys.modules[name]
+    """Begins without what `install()` puts into other modules, and ends without it."""
+    finders = list(sys.meta_path)
+    _uninstall()
     yield
-    for name in set(sys.modules) - set(before):
-        if "estimator" in name and not name.startswith("estimator_core"):
-            del sys.modules[name]
-    sys.modules.update(before)
-    sys.meta_path[:] = finders
+    _uninstall()
+    sys.meta_path[:] = [finder for finder in finders if not _is_ours(finder)]
+
+
+def _uninstall():
     owners = [tf, tf.compat.v1, tf.compat.v2, tf.keras, tf.compat.v1.keras, tf.compat.v2.keras]
     owners += [getattr(tf.compat, outer).compat for outer in ("v1", "v2")]
     owners += [getattr(owner, inner) for owner in owners[-2:] for inner in ("v1", "v2")]
     for owner in owners:
         with contextlib.suppress(AttributeError):
             del owner.estimator
+    model_analysis = sys.modules.get("tensorflow_model_analysis")
+    if model_analysis is not None and hasattr(model_analysis, "export"):
+        del model_analysis.export
+    for name in set(sys.modules):
+        first = name.split(".")[0]
+        if (
+            first == "tensorflow_estimator"
+            or name == "tensorflow_model_analysis.export"
+            or (first == "tensorflow" and "estimator" in name.split("."))
+        ):
+            del sys.modules[name]
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not _is_ours(finder)]
+
+
+def _is_ours(finder):
+    return type(finder).__module__.startswith("estimator_core.installation")

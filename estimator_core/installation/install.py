@@ -9,6 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator_core.installation.model_analysis import provide_export
 from estimator_core.installation.old_modules import OldModuleFinder
 
 _OWNERS = {
@@ -38,6 +39,8 @@ def install() -> None:
     - imports from the modules inside tensorflow_estimator, such as
       `from tensorflow_estimator.python.estimator.canned import metric_keys`, for public names and
       the helpers that programs used; also below `tensorflow.python.estimator`
+    - `tfma.export.EvalInputReceiver`, `export_eval_savedmodel` and
+      `build_parsing_eval_input_receiver_fn` of TensorFlow Model Analysis, where it is installed
 
     Example:
         >>> import estimator_core
@@ -66,6 +69,7 @@ def install() -> None:
     for name in [name for name in sys.modules if name.split(".")[0] == _STANDALONE]:
         del sys.modules[name]
     sys.meta_path.insert(0, OldModuleFinder())
+    provide_export()
     # Keras 3 is one module for both; what is put there last is that of TensorFlow 2.
     for owner in ("tensorflow.compat.v1", "tensorflow.compat.v2"):
         module = _keras_estimator(importlib.import_module(_OWNERS[owner]))

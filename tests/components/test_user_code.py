@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+import estimator_core
 from components import user_code
 
 
@@ -105,3 +106,19 @@ def test_a_file_that_is_no_module(tmp_path: Path) -> None:
         user_code.importable_name(str(tmp_path / "notes.txt"))
     with pytest.raises(FileNotFoundError, match=r"none\.py"):
         user_code.importable_name(str(tmp_path / "none.py"))
+
+
+def test_a_module_of_before_finds_tf_estimator_and_tfma_export(
+    uninstalled: None, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "classic.py"
+    path.write_text(
+        "import tensorflow as tf\n"
+        "import tensorflow_model_analysis as tfma\n"
+        "def receiver() -> tf.estimator.export.ServingInputReceiver:\n"
+        "    return tfma.export.EvalInputReceiver\n"
+    )
+    caplog.set_level("INFO")
+    module = user_code.load_module_file(str(path))
+    assert module.receiver() is estimator_core.export.EvalInputReceiver
+    assert "tfma.export are those of estimator_core" in caplog.text
