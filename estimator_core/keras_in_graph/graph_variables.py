@@ -17,6 +17,13 @@ def tf_variable(variable: Any) -> Any:
     return variable if isinstance(variable, tf.Variable) else variable.value
 
 
+def graph_of(variable: Any) -> tf.Graph | None:
+    """Returns the graph that a `tf.Variable` was made in; None for an eager one."""
+    if not hasattr(variable, "handle"):  # a ref variable, which only graphs have
+        return variable.graph
+    return variable.handle.graph if tf.is_symbolic_tensor(variable.handle) else None
+
+
 def components(variable: Any) -> tuple[Any, ...]:
     """Returns the variable of each replica, or the one variable that there is."""
     return current_execution().components(tf_variable(variable))

@@ -14,7 +14,7 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.execution.current import current_execution
 from estimator_core.keras_in_graph import eager_tracing, keras_internals
-from estimator_core.keras_in_graph.graph_variables import tf_variable
+from estimator_core.keras_in_graph.graph_variables import graph_of, tf_variable
 
 
 def is_keras_optimizer(optimizer: Any) -> bool:
@@ -47,7 +47,7 @@ def in_this_graph(optimizer: Any, iterations: Any = None) -> Any:
             )
     else:
         variable = variable.value  # Keras 3 wraps the tf.Variable
-    if tf.is_symbolic_tensor(variable.handle):
+    if graph_of(variable) is not None:
         return optimizer
     config = _config(optimizer)
     # Keras numbers its objects: the third Adam of a process is "adam_2". In a graph of its own the
@@ -68,8 +68,7 @@ def _legacy_in_this_graph(optimizer: Any) -> Any:
     if any(tf.is_symbolic_tensor(value) for value in hyperparameters.values()):
         return optimizer  # made in this graph, with a learning rate that is calculated in it
     if optimizer.weights:
-        count = optimizer.weights[0]
-        if tf.is_symbolic_tensor(count.handle) and count.graph is tf1.get_default_graph():
+        if graph_of(optimizer.weights[0]) is tf1.get_default_graph():
             return optimizer
         fresh = type(optimizer).from_config(_config(optimizer))
         fresh.gradient_transformers = optimizer.gradient_transformers

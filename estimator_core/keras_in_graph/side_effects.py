@@ -61,8 +61,8 @@ class SideEffects:
         handles = {}
         for variable in self.variables if variables is None else variables:
             for part in graph_variables.components(variable):
-                if tf.is_symbolic_tensor(part.handle) and part.handle.graph is self.graph:
-                    handles[part.handle.name] = part.initializer
+                if graph_variables.graph_of(part) is self.graph:
+                    handles[part.op.outputs[0].name] = part.initializer
         return [
             operation
             for operation in self.graph.get_operations()

@@ -46,9 +46,16 @@ def _users(variable: Any) -> tuple[list[tf.Operation], ...]:
         return tuple([user for user in users if user.type in kind] for kind in kinds)
     # With `disable_resource_variables` a read is no copy: whoever takes its value has to come first.
     users = variable.op.outputs[0].consumers()
-    values = [user.outputs[0] for user in users if user.type == "Identity"]
-    reads = [user for value in values for user in value.consumers()]
+    reads = [read for user in users if user.type == "Identity" for read in _reads_through(user)]
     return reads, [], [user for user in users if user.type in _REF_WRITES]
+
+
+def _reads_through(identity: tf.Operation) -> list[tf.Operation]:
+    """Returns what reads a value through identities, none of which copies it."""
+    reads = []
+    for user in identity.outputs[0].consumers():
+        reads += _reads_through(user) if user.type == "Identity" else [user]
+    return reads or [identity]
 
 
 def _put_before(first: list[tf.Operation], then: list[tf.Operation]) -> None:

@@ -24,6 +24,7 @@ NOT_AS_IN_TENSORFLOW_1 = {
     "legacy_keras_model_to_estimator": "Keras 2 calls its metric acc there",
     "rnn_cell_class": "the cells of Keras 3 need the shapes of TensorFlow 2",
     "rnn_cell_fn": "the cells of Keras 3 need the shapes of TensorFlow 2",
+    "tpu_on_the_host": "a ref variable is read beside the step that counts it, there as well",
 }
 
 
