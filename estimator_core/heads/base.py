@@ -96,7 +96,7 @@ class Head(abc.ABC):
 
     @abc.abstractmethod
     def metrics(self, regularization_losses: Sequence[Any] | None = None) -> dict[str, Any]:
-        """Returns fresh metric objects by key.
+        """Returns fresh metric objects by key; Keras metrics in eager mode.
 
         Args:
             regularization_losses: As in `loss`; their sum becomes a metric of its own.
@@ -145,6 +145,9 @@ class Head(abc.ABC):
         regularization_losses: Sequence[Any] | None = None,
     ) -> EstimatorSpec:
         """Returns the `EstimatorSpec` of a model that ends in this head.
+
+        In eager mode the metrics of EVAL are Keras metrics that hold the batch, and TRAIN needs a
+        `train_op_fn` that returns a tensor.
 
         Args:
             features: Dict of feature name to tensor, as `model_fn` received it.
@@ -207,6 +210,12 @@ class Head(abc.ABC):
             raise ValueError(
                 "Exactly one of optimizer and train_op_fn must be given in mode TRAIN. "
                 f"Received: optimizer={optimizer!r}, train_op_fn={train_op_fn!r}"
+            )
+        if optimizer is not None and tf.executing_eagerly():
+            raise ValueError(
+                "An optimizer needs the graph of the loss, and there is none in eager mode: take the "
+                "gradients of `loss()` in a tf.GradientTape, or make the EstimatorSpec in a model_fn. "
+                f"Received: optimizer={optimizer!r}"
             )
         if self.loss_reduction in LossReduction.MEANS:
             loss = current_execution().share_of_mean(loss)

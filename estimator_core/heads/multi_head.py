@@ -193,7 +193,7 @@ class MultiHead(Head):
         losses = self._losses(labels, logits, features, mode)
         logits_by_name = self._split(logits)
         for name, head in self._heads.items():
-            eval_metrics[f"{MetricKeys.LOSS}/{name}"].update_state(losses[name])
+            metrics_lib.update(eval_metrics[f"{MetricKeys.LOSS}/{name}"], losses[name])
             of_head = {key: eval_metrics[key] for key in head.metrics()}
             head.update_metrics(
                 of_head,
@@ -205,7 +205,7 @@ class MultiHead(Head):
             eval_metrics.update(of_head)
         if regularization_losses:
             key = self._with_name(MetricKeys.LOSS_REGULARIZATION)
-            eval_metrics[key].update_state(tf.add_n(list(regularization_losses)))
+            metrics_lib.update(eval_metrics[key], tf.add_n(list(regularization_losses)))
         return eval_metrics
 
     def export_outputs(self, predictions: Mapping[Any, Any]) -> dict[str, ExportOutput]:
