@@ -71,10 +71,10 @@ def _equal(shape: tf.Tensor, wanted: tf.Tensor) -> tf.Tensor:
     """Returns whether two shapes are equal, a scalar bool."""
     if shape.shape.is_fully_defined() and wanted.shape.is_fully_defined():
         return tf.reduce_all(tf.equal(shape, wanted))
-    # Of another rank, they are not equal; that is no error of the comparison.
-    equal = tf.raw_ops.Equal(x=shape, y=wanted, incompatible_shape_error=False)
+    # Vectors of the same length, whatever the ranks: the comparison itself never fails.
+    equal = tf.equal(tf.concat([shape, wanted], axis=0), tf.concat([wanted, shape], axis=0))
     same_rank = tf.equal(tf.size(shape), tf.size(wanted))
-    return tf.reduce_all(tf.reshape(equal, [-1])) & same_rank
+    return tf.reduce_all(equal) & same_rank
 
 
 def _as_text(value: Any) -> str:

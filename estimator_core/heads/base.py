@@ -237,14 +237,21 @@ class Head(abc.ABC):
     def _write_loss_summaries(self, loss: Any, regularization_losses: Sequence[Any] | None) -> None:
         # At the root of the name scopes: the tags are "loss" and "regularization_loss".
         suffix = f"/{self.summary_name}" if self.summary_name else ""
-        tf1.summary.scalar(f"{MetricKeys.LOSS}{suffix}", loss)
+        write_summary(f"{MetricKeys.LOSS}{suffix}", loss)
         if regularization_losses:
             total = tf.add_n(list(regularization_losses))
-            tf1.summary.scalar(f"{MetricKeys.LOSS_REGULARIZATION}{suffix}", total)
+            write_summary(f"{MetricKeys.LOSS_REGULARIZATION}{suffix}", total)
 
     def _with_name(self, key: str) -> str:
         """Returns a metric key of this head."""
         return f"{key}/{self.name}" if self.name else key
+
+
+def write_summary(tag: str, value: Any) -> None:
+    """Adds a scalar summary to the graph; in eager mode, writes it if there is a default writer."""
+    # Without a writer, `tf.compat.v1.summary` would warn of it.
+    if not tf1.executing_eagerly_outside_functions() or tf.summary.should_record_summaries():
+        tf1.summary.scalar(tag, value)
 
 
 def _as_metric_op(metric: Any) -> Any:

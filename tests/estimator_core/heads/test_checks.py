@@ -116,6 +116,8 @@ def test_labels_of_unknown_rank(fed, logits_shape, dimension):
         (None, [1, 4], 1),  # without the check: losses of shape [4, 4]
         (None, [4, 4], 4),
         (None, [4], 4),
+        (None, [], 1),
+        (None, [4, 1, 1], 1),
         ([None, 1], [1, 1], 1),
         ([None, 1], [5, 1], 1),
         ([None], [1], 1),
