@@ -96,7 +96,7 @@ class Head(abc.ABC):
 
     @abc.abstractmethod
     def metrics(self, regularization_losses: Sequence[Any] | None = None) -> dict[str, Any]:
-        """Returns fresh metric objects by key.
+        """Returns fresh metric objects by key; Keras metrics in eager mode.
 
         Args:
             regularization_losses: As in `loss`; their sum becomes a metric of its own.
@@ -145,6 +145,9 @@ class Head(abc.ABC):
         regularization_losses: Sequence[Any] | None = None,
     ) -> EstimatorSpec:
         """Returns the `EstimatorSpec` of a model that ends in this head.
+
+        In eager mode the metrics of EVAL are Keras metrics that hold the batch, and TRAIN needs a
+        `train_op_fn` that returns a tensor.
 
         Args:
             features: Dict of feature name to tensor, as `model_fn` received it.
@@ -208,6 +211,12 @@ class Head(abc.ABC):
                 "Exactly one of optimizer and train_op_fn must be given in mode TRAIN. "
                 f"Received: optimizer={optimizer!r}, train_op_fn={train_op_fn!r}"
             )
+        if optimizer is not None and tf.executing_eagerly():
+            raise ValueError(
+                "An optimizer needs the graph of the loss, and there is none in eager mode: take the "
+                "gradients of `loss()` in a tf.GradientTape, or make the EstimatorSpec in a model_fn. "
+                f"Received: optimizer={optimizer!r}"
+            )
         if self.loss_reduction in LossReduction.MEANS:
             loss = current_execution().share_of_mean(loss)
         if update_ops is None:
@@ -228,14 +237,21 @@ class Head(abc.ABC):
     def _write_loss_summaries(self, loss: Any, regularization_losses: Sequence[Any] | None) -> None:
         # At the root of the name scopes: the tags are "loss" and "regularization_loss".
         suffix = f"/{self.summary_name}" if self.summary_name else ""
-        tf1.summary.scalar(f"{MetricKeys.LOSS}{suffix}", loss)
+        write_summary(f"{MetricKeys.LOSS}{suffix}", loss)
         if regularization_losses:
             total = tf.add_n(list(regularization_losses))
-            tf1.summary.scalar(f"{MetricKeys.LOSS_REGULARIZATION}{suffix}", total)
+            write_summary(f"{MetricKeys.LOSS_REGULARIZATION}{suffix}", total)
 
     def _with_name(self, key: str) -> str:
         """Returns a metric key of this head."""
         return f"{key}/{self.name}" if self.name else key
+
+
+def write_summary(tag: str, value: Any) -> None:
+    """Adds a scalar summary to the graph; in eager mode, writes it if there is a default writer."""
+    # Without a writer, `tf.compat.v1.summary` would warn of it.
+    if not tf1.executing_eagerly_outside_functions() or tf.summary.should_record_summaries():
+        tf1.summary.scalar(tag, value)
 
 
 def _as_metric_op(metric: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator_core.heads.assertions import assertion, with_checked_shape
 from estimator_core.heads.label_vocabulary import LabelVocabulary
 
 
@@ -19,9 +20,7 @@ def checked_logits(logits: Any, logits_dimension: int) -> tf.Tensor:
     """
     if logits is None:
         raise ValueError("logits must not be None: the model has to produce a Tensor.")
-    logits = tf.convert_to_tensor(logits)
-    if not logits.dtype.is_floating:
-        logits = tf.cast(logits, tf.float32)
+    logits = tf.cast(logits, tf.float32)
     is_vector = logits.shape.rank is not None and logits.shape.rank < 2
     if is_vector or not logits.shape[-1:].is_compatible_with([logits_dimension]):
         raise ValueError(
@@ -57,15 +56,8 @@ def checked_labels(labels: Any, logits: tf.Tensor, labels_dimension: int) -> tf.
         )
     labels = tf.convert_to_tensor(labels)
     rank = labels.shape.rank
-    if rank is None:
-        # As the logits, so that a batch of unknown rank still fits: [D0, ... DN, labels_dimension].
-        labels = tf.reshape(labels, tf.concat([tf.shape(logits)[:-1], [labels_dimension]], axis=0))
-    elif labels_dimension == 1 and rank == (logits.shape.rank or 2) - 1:
+    if labels_dimension == 1 and rank is not None and rank == (logits.shape.rank or 2) - 1:
         labels = tf.expand_dims(labels, -1)
-    elif labels.shape[-1:] != [labels_dimension] and labels.shape[-1:].is_compatible_with(
-        [labels_dimension]
-    ):
-        labels = tf.ensure_shape(labels, [*[None] * (rank - 1), labels_dimension])
     if not labels.shape[-1:].is_compatible_with([labels_dimension]):
         raise ValueError(
             f"Mismatched label shape. Expected labels dimension={labels_dimension}. Received: "
@@ -77,13 +69,45 @@ def checked_labels(labels: Any, logits: tf.Tensor, labels_dimension: int) -> tf.
             "labels and logits must have the same batch shape. Received: labels with shape "
             f"{labels.shape}, logits with shape {logits.shape}"
         )
+    return _labels_of_shape(labels, logits, labels_dimension)
+
+
+def _labels_of_shape(labels: tf.Tensor, logits: tf.Tensor, labels_dimension: int) -> tf.Tensor:
+    """Returns the labels, with a check when the graph runs of what is not known of the shapes."""
+    batch_shape = logits.shape[:-1]
+    if labels.shape.is_fully_defined() and batch_shape.is_fully_defined():
+        return labels
+    wanted = _shape_of(logits, labels_dimension)
+    known = batch_shape.concatenate(labels_dimension)
+    accepted = [(wanted, known)]
+    if labels_dimension == 1 and labels.shape.rank is None:
+        accepted.append((wanted[:-1], batch_shape))
+    labels = with_checked_shape(
+        labels,
+        accepted,
+        f"labels must have the shape of the logits, with {labels_dimension} as its last dimension; "
+        "reshape them in input_fn.",
+        "logits",
+        logits,
+    )
+    if labels.shape.rank is None:
+        labels = tf.reshape(labels, wanted)
+    labels.set_shape(known)
     return labels
+
+
+def _shape_of(tensor: tf.Tensor, last_dimension: int) -> tf.Tensor:
+    """Returns the shape when the graph runs, `[D0, ... DN, last_dimension]`."""
+    shape = tf.shape(tensor)
+    if tensor.shape.rank is not None and tensor.shape[-1] == last_dimension:
+        return shape
+    return tf.concat([shape[:-1], [last_dimension]], axis=0)
 
 
 def checked_class_ids(
     labels: tf.Tensor, n_classes: int, vocabulary: LabelVocabulary | None
 ) -> tf.Tensor:
-    """Returns labels as class ids in [0, n_classes), checked when the graph runs.
+    """Returns labels as class ids in [0, n_classes), checked when they are there.
 
     Args:
         labels: Class ids, or with a vocabulary the strings in it.
@@ -91,7 +115,7 @@ def checked_class_ids(
         vocabulary: None means that labels are ids already.
 
     Raises:
-        ValueError: Labels have the wrong dtype.
+        ValueError: Labels have the wrong dtype; in eager mode also, one is no class.
     """
     if vocabulary is not None:
         if labels.dtype != tf.string:
@@ -110,9 +134,7 @@ def checked_class_ids(
         class_ids = tf.cast(labels, tf.int32) if labels.dtype == tf.bool else labels
         message = f"Labels must be >= 0 and <= n_classes - 1 ({n_classes - 1}). Received labels:"
     in_range = tf.reduce_all((class_ids >= 0) & (class_ids <= n_classes - 1))
-    # The raw op: tf.debugging.assert_* would wrap it in a conditional, which costs more than the check.
-    check = tf.raw_ops.Assert(condition=in_range, data=[message, labels], summarize=20)
-    with tf.control_dependencies([check]):
+    with tf.control_dependencies(assertion(in_range, message, labels)):
         return tf.identity(class_ids, name="class_ids")
 
 
@@ -144,18 +166,28 @@ def checked_weights(features: Any, weight_column: Any, loss: tf.Tensor) -> Any:
     weights = tf.cast(weights, tf.float32)
     normalizer_fn = getattr(weight_column, "normalizer_fn", None)
     if normalizer_fn is not None:
-        weights = normalizer_fn(weights)
+        weights = tf.cast(normalizer_fn(weights), tf.float32)
     if weights.shape.rank is not None and weights.shape.rank == (loss.shape.rank or 2) - 1:
         weights = tf.expand_dims(weights, -1)
-    fits = weights.shape[-1:].is_compatible_with([1]) or weights.shape.is_compatible_with(
-        loss.shape
-    )
-    if weights.shape.rank is not None and not fits:
+    one_for_each = loss.shape[:-1].concatenate(1)
+    if not any(map(weights.shape.is_compatible_with, (one_for_each, loss.shape))):
         raise ValueError(
             f"The weight_column {key} can not be broadcast to the losses of shape {loss.shape}. "
             f"Received: weights with shape {weights.shape}"
         )
-    return weights
+    if weights.shape.is_fully_defined() and loss.shape.is_fully_defined():
+        return weights
+    accepted = [(tf.shape(loss), loss.shape)]
+    if loss.shape.rank is None or loss.shape[-1] != 1:
+        accepted.append((_shape_of(loss, 1), one_for_each))
+    return with_checked_shape(
+        weights,
+        accepted,
+        f"The weight_column {key} must have one weight for each loss, or one for each example as "
+        "[batch_size, 1]; reshape it in input_fn.",
+        "losses",
+        loss,
+    )
 
 
 def check_weight_column(weight_column: Any) -> Any:
@@ -197,6 +229,15 @@ def call_loss_fn(
             f"loss_fn must return losses of shape {expected}, one for each example (and label "
             f"dimension); no mean, no sum. Received: {loss}"
         )
+    if not (loss.shape.is_fully_defined() and expected.is_fully_defined()):
+        loss = with_checked_shape(
+            loss,
+            [(_shape_of(logits, expected_last_dimension), expected)],
+            "loss_fn must return a loss for each example (and label dimension); no mean, no sum.",
+            "logits",
+            logits,
+        )
+        loss.set_shape(expected)
     return loss
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator_core.heads.assertions import assertion
 from estimator_core.heads.loss_reduction import LossReduction
 from estimator_core.heads.regression import RegressionHead
 
@@ -54,7 +55,5 @@ def _cross_entropy(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
     """Returns the losses, `[batch_size, 1]`; labels outside [0, 1] fail when the graph runs."""
     in_range = tf.reduce_all((labels >= 0.0) & (labels <= 1.0))
     message = "Labels must be in range [0, 1]; RegressionHead takes any. Received labels:"
-    # The raw op, as in checks.py: tf.debugging.assert_* would add a conditional.
-    check = tf.raw_ops.Assert(condition=in_range, data=[message, labels], summarize=20)
-    with tf.control_dependencies([check]):
+    with tf.control_dependencies(assertion(in_range, message, labels)):
         return tf.nn.sigmoid_cross_entropy_with_logits(labels=tf.identity(labels), logits=logits)

@@ -55,7 +55,7 @@ def reduce_loss(
     """Returns the scalar loss.
 
     Args:
-        unweighted_loss: float32 `[batch_size, any]`.
+        unweighted_loss: `[batch_size, any]`, whose dtype the loss has; it is computed in float32.
         weights: float32 `[batch_size, 1]`, or `[batch_size, any]`, or 1.0.
         loss_reduction: "sum" and "weighted_sum" add the weighted losses; "sum_over_batch_size" and
             "weighted_sum_over_batch_size" divide that by the number of losses, whatever their
@@ -63,7 +63,8 @@ def reduce_loss(
             number of losses whose weight is not 0.
         regularization_losses: Scalars to add, or None.
     """
-    weighted = unweighted_loss * weights
+    dtype = unweighted_loss.dtype
+    weighted = tf.cast(unweighted_loss, tf.float32) * weights
     if loss_reduction in LossReduction.SUMS:
         loss = tf.reduce_sum(weighted)
     elif loss_reduction == LossReduction.WEIGHTED_MEAN:
@@ -72,6 +73,7 @@ def reduce_loss(
         loss = _mean_over(weighted, tf.not_equal(weights, 0.0))
     else:
         loss = tf.reduce_mean(weighted)
+    loss = tf.cast(loss, dtype)
     if regularization_losses:
         loss = tf.add_n([loss, *regularization_losses])
     return loss

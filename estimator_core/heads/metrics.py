@@ -1,13 +1,28 @@
-"""Evaluation metrics in a graph: a value tensor, and an op that adds one batch to it."""
+"""The evaluation metrics of heads.
+
+In a graph a metric is a value tensor and an op that adds one batch to it; in eager mode it is a Keras
+metric.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.heads import keras_metrics
+
+
+class Metric(Protocol):
+    """What a `GraphMetric` and a Keras metric have in common."""
+
+    def update_state(self, *values: Any, sample_weight: Any = None) -> Any:
+        """Adds a batch to the metric; in a graph, returns the op that does."""
+
+    def result(self) -> Any:
+        """Returns the metric over all batches added so far, a scalar `Tensor`."""
 
 
 class GraphMetric:
@@ -46,15 +61,38 @@ class GraphMetric:
         return self._pair
 
 
-def mean(name: str) -> GraphMetric:
+def update(metric: Metric, *values: Any, sample_weight: Any = None) -> None:
+    """Adds a batch to a metric of this module, or to any Keras metric.
+
+    Args:
+        metric: The metric.
+        *values: What it compares, labels first, or averages; all of one shape.
+        sample_weight: Weights that broadcast to the values; None weighs all the same.
+    """
+    if isinstance(metric, GraphMetric):
+        metric.update_state(*values, sample_weight=sample_weight)
+    else:
+        keras_metrics.update(metric, *values, sample_weight=sample_weight)
+
+
+def mean(name: str) -> Metric:
     """Returns the weighted mean of values."""
+    if tf.executing_eagerly():
+        return keras_metrics.mean(name)
     return GraphMetric(
         lambda values, weights: tf1.metrics.mean(tf.cast(values, tf.float32), weights, name=name)
     )
 
 
-def accuracy(name: str) -> GraphMetric:
-    """Returns the weighted share of labels that equal the predictions."""
+def accuracy(name: str, threshold: float | None = None) -> Metric:
+    """Returns the weighted share of labels that equal the predictions.
+
+    Args:
+        name: Name of the metric.
+        threshold: Where the predictions were cut, for a Keras metric that shows it.
+    """
+    if tf.executing_eagerly():
+        return keras_metrics.accuracy(name, threshold)
 
     def metric_fn(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Any]:
         # As fractions, labels equal no class; they must not be cut to one.
@@ -65,8 +103,10 @@ def accuracy(name: str) -> GraphMetric:
     return GraphMetric(metric_fn)
 
 
-def accuracy_baseline(name: str) -> GraphMetric:
+def accuracy_baseline(name: str) -> Metric:
     """Returns the accuracy of always predicting the more frequent of the labels 0 and 1."""
+    if tf.executing_eagerly():
+        return keras_metrics.accuracy_baseline(name)
 
     def metric_fn(labels: Any, weights: Any) -> tuple[Any, Any]:
         value, update_op = tf1.metrics.mean(tf.cast(labels, tf.float32), weights, name=name)
@@ -75,8 +115,15 @@ def accuracy_baseline(name: str) -> GraphMetric:
     return GraphMetric(metric_fn)
 
 
-def precision(name: str) -> GraphMetric:
-    """Returns true positives / predicted positives, of labels and predictions in {0, 1}."""
+def precision(name: str, threshold: float | None = None) -> Metric:
+    """Returns true positives / predicted positives, of labels and predictions in {0, 1}.
+
+    Args:
+        name: Name of the metric.
+        threshold: Where the predictions were cut, for a Keras metric that shows it.
+    """
+    if tf.executing_eagerly():
+        return keras_metrics.precision(name, threshold)
     return GraphMetric(
         lambda labels, predictions, weights: tf1.metrics.precision(
             labels, predictions, weights, name=name
@@ -84,8 +131,15 @@ def precision(name: str) -> GraphMetric:
     )
 
 
-def recall(name: str) -> GraphMetric:
-    """Returns true positives / positive labels, of labels and predictions in {0, 1}."""
+def recall(name: str, threshold: float | None = None) -> Metric:
+    """Returns true positives / positive labels, of labels and predictions in {0, 1}.
+
+    Args:
+        name: Name of the metric.
+        threshold: Where the predictions were cut, for a Keras metric that shows it.
+    """
+    if tf.executing_eagerly():
+        return keras_metrics.recall(name, threshold)
     return GraphMetric(
         lambda labels, predictions, weights: tf1.metrics.recall(
             labels, predictions, weights, name=name
@@ -93,17 +147,28 @@ def recall(name: str) -> GraphMetric:
     )
 
 
-def auc(name: str, curve: str = "ROC", summation_method: str | None = None) -> GraphMetric:
+def auc(name: str, curve: str = "ROC", summation_method: str | None = None) -> Metric:
     """Returns the area under the ROC or precision-recall curve, over 200 thresholds.
 
     Args:
         name: Name of the metric.
         curve: "ROC" or "PR".
         summation_method: "trapezoidal" or "careful_interpolation"; None means the former for "ROC",
-            the latter for "PR".
+            the latter for "PR", and is all that there is in eager mode.
+
+    Raises:
+        ValueError: Another `summation_method` in eager mode.
     """
+    default = "trapezoidal" if curve == "ROC" else "careful_interpolation"
     if summation_method is None:
-        summation_method = "trapezoidal" if curve == "ROC" else "careful_interpolation"
+        summation_method = default
+    if tf.executing_eagerly():
+        if summation_method != default:
+            raise ValueError(
+                f"In eager mode, summation_method must be {default!r} for the curve {curve!r}. "
+                f"Received: summation_method={summation_method!r}"
+            )
+        return keras_metrics.auc(name, curve)
     return GraphMetric(
         lambda labels, predictions, weights: tf1.metrics.auc(
             labels,

@@ -119,7 +119,7 @@ class MultiClassHead(WeightedHead):
             }
             return {key: compute[key]() for key in wanted(keys, tuple(compute))}
 
-    def own_metrics(self) -> dict[str, metrics_lib.GraphMetric]:
+    def own_metrics(self) -> dict[str, metrics_lib.Metric]:
         """Returns fresh metrics by name; see `WeightedHead.own_metrics`."""
         return {MetricKeys.ACCURACY: metrics_lib.accuracy(MetricKeys.ACCURACY)}
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from estimator_core import tf1
 from estimator_core.heads import metrics as metrics_lib
-from estimator_core.heads.base import Head
+from estimator_core.heads.base import Head, write_summary
 from estimator_core.spec.estimator_spec import DEFAULT_SERVING_SIGNATURE
 from estimator_core.spec.export_outputs import ExportOutput, PredictOutput
 from estimator_core.spec.keys import MetricKeys, SignatureKeys
@@ -104,7 +103,7 @@ class MultiHead(Head):
     def _write_summaries_of_heads(self, losses: Mapping[str, Any]) -> None:
         with tf.name_scope(""):  # the tags have no prefix
             for name, loss in losses.items():
-                tf1.summary.scalar(f"{MetricKeys.LOSS}/{name}", loss)
+                write_summary(f"{MetricKeys.LOSS}/{name}", loss)
                 # tf.estimator builds a train op for each head before the one that counts, so that
                 # the slots of its checkpoints are below "training_<number of heads>".
                 with tf.name_scope("training"):
@@ -193,7 +192,7 @@ class MultiHead(Head):
         losses = self._losses(labels, logits, features, mode)
         logits_by_name = self._split(logits)
         for name, head in self._heads.items():
-            eval_metrics[f"{MetricKeys.LOSS}/{name}"].update_state(losses[name])
+            metrics_lib.update(eval_metrics[f"{MetricKeys.LOSS}/{name}"], losses[name])
             of_head = {key: eval_metrics[key] for key in head.metrics()}
             head.update_metrics(
                 of_head,
@@ -205,7 +204,7 @@ class MultiHead(Head):
             eval_metrics.update(of_head)
         if regularization_losses:
             key = self._with_name(MetricKeys.LOSS_REGULARIZATION)
-            eval_metrics[key].update_state(tf.add_n(list(regularization_losses)))
+            metrics_lib.update(eval_metrics[key], tf.add_n(list(regularization_losses)))
         return eval_metrics
 
     def export_outputs(self, predictions: Mapping[Any, Any]) -> dict[str, ExportOutput]:

@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core.heads import metrics as metrics_lib
+from estimator_core.heads.assertions import assertion
 from estimator_core.heads.checks import checked_class_ids, checked_labels, checked_logits
 from estimator_core.heads.class_predictions import (
     all_class_names,
@@ -107,9 +108,7 @@ class MultiLabelHead(WeightedHead):
         labels = tf.cast(labels, tf.float32)
         in_range = tf.reduce_all((labels >= 0.0) & (labels <= 1.0))
         message = "Dense labels must be 0 or 1 for each class. Received labels:"
-        # The raw op, as in checks.py: tf.debugging.assert_* would add a conditional.
-        check = tf.raw_ops.Assert(condition=in_range, data=[message, labels], summarize=20)
-        with tf.control_dependencies([check]):
+        with tf.control_dependencies(assertion(in_range, message, labels)):
             return tf.identity(labels)
 
     def own_loss(self, labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
@@ -139,7 +138,7 @@ class MultiLabelHead(WeightedHead):
             }
             return {key: compute[key]() for key in wanted(keys, tuple(compute))}
 
-    def own_metrics(self) -> dict[str, metrics_lib.GraphMetric]:
+    def own_metrics(self) -> dict[str, metrics_lib.Metric]:
         """Returns fresh metrics by name; see `WeightedHead.own_metrics`."""
         found = {
             MetricKeys.AUC: metrics_lib.auc(MetricKeys.AUC),

@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator_core.heads.assertions import assertion
 from estimator_core.heads.loss_reduction import LossReduction
 from estimator_core.heads.regression import RegressionHead
 
@@ -47,11 +48,7 @@ class PoissonRegressionHead(RegressionHead):
     ):
         def loss_fn(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
             message = "Labels of a Poisson regression are counts, 0 or more. Received labels:"
-            # The raw op, as in checks.py: tf.debugging.assert_* would add a conditional.
-            check = tf.raw_ops.Assert(
-                condition=tf.reduce_all(labels >= 0.0), data=[message, labels], summarize=20
-            )
-            with tf.control_dependencies([check]):
+            with tf.control_dependencies(assertion(tf.reduce_all(labels >= 0.0), message, labels)):
                 return tf.nn.log_poisson_loss(
                     targets=tf.identity(labels),
                     log_input=logits,

@@ -100,7 +100,7 @@ class RegressionHead(WeightedHead):
                 }
         return {key: found[key] for key in wanted(keys, tuple(found))}
 
-    def own_metrics(self) -> dict[str, metrics_lib.GraphMetric]:
+    def own_metrics(self) -> dict[str, metrics_lib.Metric]:
         """Returns fresh metrics by name; see `WeightedHead.own_metrics`."""
         names = (MetricKeys.PREDICTION_MEAN, MetricKeys.LABEL_MEAN)
         return {name: metrics_lib.mean(name) for name in names}

@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator_core.heads.assertions import assertion
 from estimator_core.heads.base import Head
 from estimator_core.heads.multi_head import MultiHead
 from estimator_core.spec.estimator_spec import EstimatorSpec
@@ -250,15 +251,13 @@ def _flat(what: str, value: Any, mask: tf.Tensor) -> tf.Tensor:
         actual, wanted = tf.shape(flat)[:1], tf.math.count_nonzero([mask], dtype=tf.int32)
     else:
         actual, wanted = tf.shape(value)[:2], tf.shape(mask)
-    check = tf.raw_ops.Assert(
-        condition=tf.reduce_all(tf.equal(actual, wanted)),
-        data=[
-            f"{what} must have a value for each time step of the sequence mask. Received, of "
-            f"{what} and of the mask:",
-            actual,
-            wanted,
-        ],
+    control_inputs = assertion(
+        tf.reduce_all(tf.equal(actual, wanted)),
+        f"{what} must have a value for each time step of the sequence mask. Received, of "
+        f"{what} and of the mask:",
+        actual,
+        wanted,
     )
-    with tf.control_dependencies([check]):
+    with tf.control_dependencies(control_inputs):
         flat = tf.identity(flat) if is_sparse else tf.boolean_mask(tf.identity(value), mask)
     return tf.expand_dims(flat, -1) if rank == 2 else flat

@@ -29,10 +29,13 @@ def check_thresholds(thresholds: Sequence[float] | None) -> tuple[float, ...]:
     return checked
 
 
-def metrics_at(thresholds: Sequence[float]) -> dict[str, metrics_lib.GraphMetric]:
+def metrics_at(thresholds: Sequence[float]) -> dict[str, metrics_lib.Metric]:
     """Returns fresh metrics by name, three for each threshold."""
-    names = {key.format(at): metric for at in thresholds for key, metric in _METRICS.items()}
-    return {name: metric(name) for name, metric in names.items()}
+    return {
+        key.format(at): metric(key.format(at), at)
+        for at in thresholds
+        for key, metric in _METRICS.items()
+    }
 
 
 def values_at(

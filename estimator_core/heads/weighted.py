@@ -78,7 +78,7 @@ class WeightedHead(Head):
         """Returns the losses of processed labels, `[batch_size, loss_dimension]`."""
 
     @abc.abstractmethod
-    def own_metrics(self) -> dict[str, metrics_lib.GraphMetric]:
+    def own_metrics(self) -> dict[str, metrics_lib.Metric]:
         """Returns fresh metrics by name, without those of the loss and the regularization."""
 
     @abc.abstractmethod
@@ -143,8 +143,9 @@ class WeightedHead(Head):
         weights = self.example_weights(features, losses)
         loss_mean = (MetricKeys.LOSS_MEAN, losses)
         for name, *values in itertools.chain([loss_mean], self.metric_values(labels, logits)):
-            eval_metrics[self._with_name(name)].update_state(*values, sample_weight=weights)
+            metric = eval_metrics[self._with_name(name)]
+            metrics_lib.update(metric, *values, sample_weight=weights)
         if regularization_losses:
             key = self._with_name(MetricKeys.LOSS_REGULARIZATION)
-            eval_metrics[key].update_state(tf.add_n(list(regularization_losses)))
+            metrics_lib.update(eval_metrics[key], tf.add_n(list(regularization_losses)))
         return eval_metrics

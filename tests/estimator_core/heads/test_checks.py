@@ -21,9 +21,9 @@ def run(fetch, feeds):
         return session.run(fetch, feeds)
 
 
-def test_logits_of_integers_become_floats_and_floats_keep_their_precision():
-    assert checks.checked_logits([[1, 2]], 2).dtype == tf.float32
-    assert checks.checked_logits(np.zeros([1, 2]), 2).dtype == tf.float64
+@pytest.mark.parametrize("dtype", ["int32", "float16", "float32", "float64"])
+def test_logits_become_float32(dtype):
+    assert checks.checked_logits(np.zeros([1, 2], dtype), 2).dtype == tf.float32
 
 
 @pytest.mark.parametrize("shape", [(3, 2), (3, 4, 2), (None, 2), (3, None)])
@@ -83,9 +83,7 @@ def test_shapes_of_labels_that_do_not_fit(shape, logits_shape, dimension, messag
         checks.checked_labels(placeholder(*shape), placeholder(*logits_shape), dimension)
 
 
-@pytest.mark.parametrize(
-    ("shape", "dimension"), [((3, 2), 2), ((None, 2), 2), ((3, 4, 2), 2), ((3, 1), 1)]
-)
+@pytest.mark.parametrize(("shape", "dimension"), [((3, 2), 2), ((3, 4, 2), 2), ((3, 1), 1)])
 def test_labels_that_fit_need_no_operation(shape, dimension):
     with tf.Graph().as_default() as graph:
         labels, logits = placeholder(*shape), placeholder(*shape)
@@ -94,20 +92,76 @@ def test_labels_that_fit_need_no_operation(shape, dimension):
         assert len(graph.get_operations()) == before
 
 
-def test_labels_of_unknown_rank_take_the_shape_of_the_logits():
-    with tf.Graph().as_default():
-        labels, logits = placeholder(known_rank=False), placeholder(None, None, 3)
-        checked = checks.checked_labels(labels, logits, 2)
-        feeds = {labels: np.arange(8.0), logits: np.zeros([2, 2, 3])}
-        assert run(checked, feeds).tolist() == [[[0, 1], [2, 3]], [[4, 5], [6, 7]]]
+def error_of(build, feeds):
+    """Returns what fails when the graph runs."""
+    with pytest.raises(tf.errors.InvalidArgumentError) as error:
+        run(build, feeds)
+    return " ".join(str(error.value).split())
 
 
-def test_a_last_dimension_that_is_not_known_is_checked_when_the_graph_runs():
+@pytest.mark.parametrize(
+    ("fed", "logits_shape", "dimension"),
+    [
+        ([2, 2, 2], [2, 2, 3], 2),
+        ([4, 1], [4, 3], 1),
+        ([4], [4, 3], 1),  # a last dimension of 1 may be missing
+        ([1], [1, 1], 1),
+    ],
+    ids=str,
+)
+def test_labels_of_unknown_rank(fed, logits_shape, dimension):
     with tf.Graph().as_default():
-        labels = placeholder(None, None)
-        checked = checks.checked_labels(labels, placeholder(None, 2), 2)
-        with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[2,3\]"):
-            run(checked, {labels: np.zeros([2, 3])})
+        labels = placeholder(known_rank=False)
+        logits = placeholder(*[None] * len(logits_shape))
+        checked = checks.checked_labels(labels, logits, dimension)
+        given = np.arange(float(np.prod(fed))).reshape(fed)
+        found = run(checked, {labels: given, logits: np.zeros(logits_shape)})
+        assert found.tolist() == given.reshape([*logits_shape[:-1], dimension]).tolist()
+
+
+@pytest.mark.parametrize(
+    ("known", "fed", "dimension"),
+    [
+        (None, [1, 4], 1),  # without the check: losses of shape [4, 4]
+        (None, [4, 4], 4),
+        (None, [4], 4),
+        (None, [], 1),
+        (None, [4, 1, 1], 1),
+        ([None, 1], [1, 1], 1),
+        ([None, 1], [5, 1], 1),
+        ([None], [1], 1),
+        ([None, None], [1, 4], 1),
+        ([None, None], [4, 3], 1),
+        ([1, 1], [1, 1], 1),
+    ],
+    ids=str,
+)
+def test_shapes_of_labels_are_checked_when_the_graph_runs(known, fed, dimension):
+    with tf.Graph().as_default():
+        labels = placeholder(*(known or ()), known_rank=known is not None)
+        logits = placeholder(None, 4 if fed == [4] else dimension)
+        logits_shape = [5 if fed == [4, 4] else 4, logits.shape[-1]]
+        checked = checks.checked_labels(labels, logits, dimension)
+        message = error_of(checked, {labels: np.zeros(fed), logits: np.zeros(logits_shape)})
+    assert "labels must have the shape of the logits" in message
+    assert "reshape them in input_fn" in message
+    received = [*fed, 1] if known in ([None],) else fed
+    shapes = " ".join(map(str, received)), " ".join(map(str, logits_shape))
+    assert f"[{shapes[0]}] [for logits with shape] [{shapes[1]}]" in message
+
+
+def test_shapes_that_are_known_add_no_op():
+    with tf.Graph().as_default() as graph:
+        labels, logits = placeholder(4, 1), placeholder(4, 1)
+        weights = placeholder(4, 1)
+        before = len(graph.get_operations())
+        assert checks.checked_labels(labels, logits, 1) is labels
+        assert checks.checked_weights({"w": weights}, "w", logits) is weights
+        assert (
+            checks.call_loss_fn(lambda labels, logits: weights, labels, logits, {}, 1, "sum")
+            is weights
+        )
+        assert len(graph.get_operations()) == before
 
 
 @pytest.mark.parametrize(
@@ -140,13 +194,15 @@ def test_class_ids_keep_their_values(labels, expected):
 def test_class_ids_of_words():
     words = LabelVocabulary(["a", "b", "c"], 3)
     assert checks.checked_class_ids(tf.constant(["c", "a"]), 3, words).numpy().tolist() == [2, 0]
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"in label_vocabulary \[a, b, c\]"):
+    with pytest.raises(ValueError, match=r"in label_vocabulary \[a, b, c\]. Received .*'c' b'd'\]"):
         checks.checked_class_ids(tf.constant(["c", "d"]), 3, words)
 
 
 @pytest.mark.parametrize("outside", [-1, 3, 7])
 def test_class_ids_out_of_range(outside):
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"<= n_classes - 1 \(2\)"):
+    with pytest.raises(
+        ValueError, match=rf"<= n_classes - 1 \(2\). Received labels: \[1 {outside}\]"
+    ):
         checks.checked_class_ids(tf.constant([[1], [outside]]), 3, None)
 
 
@@ -199,8 +255,41 @@ def test_weights_of_partly_known_shapes(shape):
     with tf.Graph().as_default():
         weights = checks.checked_weights({"w": placeholder(*shape)}, "w", placeholder(None, 2))
         assert weights.shape.rank == 2
-        unknown = placeholder(known_rank=False)
-        assert checks.checked_weights({"w": unknown}, "w", placeholder(3, 2)).shape.rank is None
+
+
+@pytest.mark.parametrize(
+    ("known", "fed", "loss", "fits"),
+    [
+        (None, [4, 1], [4, 1], True),
+        (None, [4, 1], [4, 2], True),
+        (None, [4, 2], [4, 2], True),
+        ([None, 1], [4, 1], [4, 2], True),
+        ([None], [4], [4, 1], True),
+        (None, [4, 3], [4, 1], False),  # without the check: losses of shape [4, 3]
+        (None, [1, 1], [4, 1], False),
+        (None, [4], [4, 1], False),  # would be [4, 4]
+        (None, [4, 1, 1], [4, 1], False),
+        ([None, 1], [1, 1], [4, 1], False),
+        ([None, None], [1, 2], [4, 2], False),
+        ([None], [1], [4, 1], False),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("loss_is_known", [True, False], ids=["known", "unknown"])
+def test_shapes_of_weights_are_checked_when_the_graph_runs(known, fed, loss, fits, loss_is_known):
+    with tf.Graph().as_default():
+        weights = placeholder(*(known or ()), known_rank=known is not None)
+        losses = placeholder(*(loss if loss_is_known else [None, loss[1]]))
+        checked = checks.checked_weights({"w": weights}, "w", losses)
+        feeds = {weights: np.ones(fed), losses: np.zeros(loss)}
+        if fits:
+            assert run(checked, feeds).shape == (4, fed[1] if len(fed) > 1 else 1)
+        else:
+            message = error_of(checked, feeds)
+            assert "weight_column w must have one weight for each loss" in message
+            assert "reshape it in input_fn" in message
+            received = " ".join(map(str, [*fed, 1] if known == [None] else fed))
+            assert f"[{received}] [for losses with shape] [4 {loss[1]}]" in message
 
 
 @pytest.mark.parametrize(
@@ -214,6 +303,9 @@ def test_weights_of_partly_known_shapes(shape):
         ({"w": [True]}, "must be numeric"),
         ({"w": tf.ones([3, 3])}, "can not be broadcast"),
         ({"w": tf.ones([2, 2])}, "can not be broadcast"),
+        ({"w": tf.ones([1, 1])}, "can not be broadcast"),
+        ({"w": tf.ones([2])}, "can not be broadcast"),
+        ({"w": 2.0}, "can not be broadcast"),
         ({"w": tf.ones([3, 1, 2])}, "can not be broadcast"),
     ],
 )
@@ -274,6 +366,21 @@ def test_a_loss_fn_returns_a_loss_for_each_example(losses, fits):
     else:
         with pytest.raises(ValueError, match=r"losses of shape \(3, 1\)"):
             call()
+
+
+@pytest.mark.parametrize(
+    ("fed", "fits"), [([4, 1], True), ([4], False), ([], False), ([3, 1], False)], ids=str
+)
+def test_losses_of_unknown_shape_are_checked_when_the_graph_runs(fed, fits):
+    with tf.Graph().as_default():
+        losses, logits = placeholder(known_rank=False), placeholder(None, 2)
+        found = checks.call_loss_fn(lambda labels, logits: losses, None, logits, None, 1, "sum")
+        assert found.shape.as_list() == [None, 1]
+        feeds = {losses: np.ones(fed), logits: np.zeros([4, 2])}
+        if fits:
+            assert run(found, feeds).shape == (4, 1)
+        else:
+            assert "loss_fn must return a loss for each example" in error_of(found, feeds)
 
 
 def test_arguments_of_a_loss_fn():

@@ -1,3 +1,5 @@
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -9,9 +11,10 @@ from estimator_core.heads import metrics
 tf1 = tf.compat.v1
 
 
-def measured(metric, *batches):
-    """Returns a metric's value after batches of (*values, weights)."""
+def measured(make_metric, *batches):
+    """Returns a metric's value in a graph, after batches of (*values, weights)."""
     with tf.Graph().as_default():
+        metric = make_metric()
         updates = iter(zip(*batches, strict=True))
         *values, weights = (
             tf1.placeholder(np.asarray(column[0]).dtype, name=f"value_{i}")
@@ -30,7 +33,8 @@ def measured(metric, *batches):
 
 
 def test_a_metric_has_no_value_before_the_first_batch():
-    metric = metrics.mean("m")
+    with tf.Graph().as_default():
+        metric = metrics.mean("m")
     with pytest.raises(ValueError, match="call update_state"):
         metric.result()
     with pytest.raises(ValueError, match="call update_state"):
@@ -46,21 +50,24 @@ def test_the_update_is_what_is_returned():
 
 
 def test_mean():
-    assert measured(metrics.mean("m"), ([1, 2], None), ([6], None)) == 3.0
+    assert measured(lambda: metrics.mean("m"), ([1, 2], None), ([6], None)) == 3.0
     # (1 * 3 + 5 * 1 + 7 * 0) / 4
-    assert measured(metrics.mean("m"), ([1.0, 5.0], [3.0, 1.0]), ([7.0], [0.0])) == 2.0
+    assert measured(lambda: metrics.mean("m"), ([1.0, 5.0], [3.0, 1.0]), ([7.0], [0.0])) == 2.0
 
 
 def test_accuracy():
     labels, classes = [1, 0, 2], np.array([1, 0, 0], np.int64)
-    assert measured(metrics.accuracy("a"), (labels, classes, None)) == pytest.approx(2 / 3)
-    weighted = measured(metrics.accuracy("a"), (labels, classes, [1.0, 2.0, 5.0]))
+    assert measured(lambda: metrics.accuracy("a"), (labels, classes, None)) == pytest.approx(2 / 3)
+    weighted = measured(lambda: metrics.accuracy("a"), (labels, classes, [1.0, 2.0, 5.0]))
     assert weighted == pytest.approx(3 / 8)
 
 
 def test_labels_that_are_fractions_equal_no_class():
     labels = np.array([1.0, 0.4], np.float32)
-    assert measured(metrics.accuracy("a"), (labels, np.array([1.0, 0.0], np.float32), None)) == 0.5
+    assert (
+        measured(lambda: metrics.accuracy("a"), (labels, np.array([1.0, 0.0], np.float32), None))
+        == 0.5
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,16 +75,20 @@ def test_labels_that_are_fractions_equal_no_class():
     [([1, 0, 0, 0], None, 0.75), ([1, 1, 0], None, 2 / 3), ([1, 0], [1.0, 3.0], 0.75)],
 )
 def test_accuracy_baseline_is_that_of_the_more_frequent_class(labels, weights, expected):
-    assert measured(metrics.accuracy_baseline("b"), (labels, weights)) == pytest.approx(expected)
+    assert measured(lambda: metrics.accuracy_baseline("b"), (labels, weights)) == pytest.approx(
+        expected
+    )
 
 
 def test_precision_and_recall():
     labels, classes, weights = [1, 1, 1, 0], [1, 0, 0, 1], [2.0, 1.0, 1.0, 4.0]
     # One true positive; two are predicted, three are there. Weighted: 2 of 6, 2 of 4.
-    assert measured(metrics.precision("p"), (labels, classes, None)) == 1 / 2
-    assert measured(metrics.precision("p"), (labels, classes, weights)) == pytest.approx(1 / 3)
-    assert measured(metrics.recall("r"), (labels, classes, None)) == pytest.approx(1 / 3)
-    assert measured(metrics.recall("r"), (labels, classes, weights)) == 1 / 2
+    assert measured(lambda: metrics.precision("p"), (labels, classes, None)) == 1 / 2
+    assert measured(lambda: metrics.precision("p"), (labels, classes, weights)) == pytest.approx(
+        1 / 3
+    )
+    assert measured(lambda: metrics.recall("r"), (labels, classes, None)) == pytest.approx(1 / 3)
+    assert measured(lambda: metrics.recall("r"), (labels, classes, weights)) == 1 / 2
 
 
 @pytest.fixture
@@ -102,7 +113,7 @@ def test_auc_is_that_of_keras_over_200_thresholds(scored, arguments, curve, summ
     weights = weights if weighted else None
     keras_auc = keras.metrics.AUC(num_thresholds=200, curve=curve, summation_method=summation)
     keras_auc.update_state(labels, scores, weights)
-    found = measured(metrics.auc("auc", **arguments), (labels, scores, weights))
+    found = measured(lambda: metrics.auc("auc", **arguments), (labels, scores, weights))
     assert found == pytest.approx(keras_auc.result(), rel=1e-6)
     if curve == "ROC":
         assert found == pytest.approx(
@@ -112,9 +123,11 @@ def test_auc_is_that_of_keras_over_200_thresholds(scored, arguments, curve, summ
 
 def test_the_areas_of_pr_differ_by_their_rule(scored):
     labels, scores, _ = scored
-    trapezoidal = metrics.auc("auc", "PR", "trapezoidal")
-    careful = metrics.auc("auc", "PR", "careful_interpolation")
-    found = [measured(metric, (labels, scores, None)) for metric in (trapezoidal, careful)]
+    trapezoidal, careful = (
+        functools.partial(metrics.auc, "auc", "PR", rule)
+        for rule in ("trapezoidal", "careful_interpolation")
+    )
+    found = [measured(make, (labels, scores, None)) for make in (trapezoidal, careful)]
     assert found[0] == pytest.approx(found[1], abs=1e-2)
     assert found[0] != pytest.approx(found[1], abs=1e-6)
 

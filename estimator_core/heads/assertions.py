@@ -1,0 +1,86 @@
+"""What holds for the values of a batch: checked at once in eager mode, else when the graph runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+_SHOWN_VALUES = 20
+
+
+def assertion(condition: tf.Tensor, message: str, *values: Any) -> list[Any]:
+    """Returns the control inputs of what may only be computed when a condition holds.
+
+    Args:
+        condition: Scalar bool.
+        message: What must hold and how to see to it; the error has `values` after it.
+        *values: Tensors or strings.
+
+    Raises:
+        ValueError: The condition doesn't hold, in eager mode. A graph that runs raises an
+            `InvalidArgumentError` instead.
+    """
+    if tf.executing_eagerly():
+        if not condition:
+            raise ValueError(" ".join([message, *(_as_text(value) for value in values)]))
+        return []
+    # The raw op: tf.debugging.assert_* would wrap it in a conditional, which costs more than the check.
+    return [
+        tf.raw_ops.Assert(condition=condition, data=[message, *values], summarize=_SHOWN_VALUES)
+    ]
+
+
+def with_checked_shape(
+    tensor: tf.Tensor,
+    accepted: list[tuple[tf.Tensor, tf.TensorShape]],
+    message: str,
+    other_name: str,
+    other: tf.Tensor,
+) -> tf.Tensor:
+    """Returns a tensor whose shape is checked when the graph runs, for what is not known before.
+
+    Shapes that differ would broadcast without a word: `[1, batch_size]` and `[batch_size, 1]` to
+    `[batch_size, batch_size]`.
+
+    Args:
+        tensor: Of a shape that is compatible with an accepted one.
+        accepted: The shapes it may have, as int32 vector and as far as they are known.
+        message: What the shape must be, and how to see to it.
+        other_name: What the shape must fit.
+        other: The tensor of that name.
+    """
+    shape = tf.shape(tensor)
+    fits = [_equal(shape, wanted) for wanted, known in accepted if _may_be(tensor, known)]
+    control_inputs = assertion(
+        fits[0] if len(fits) == 1 else tf.reduce_any(fits),
+        f"{message} Received: shape",
+        shape,
+        f"for {other_name} with shape",
+        tf.shape(other),
+    )
+    with tf.control_dependencies(control_inputs):
+        return tf.identity(tensor)
+
+
+def _may_be(tensor: tf.Tensor, known: tf.TensorShape) -> bool:
+    return bool(tensor.shape.is_compatible_with(known))
+
+
+def _equal(shape: tf.Tensor, wanted: tf.Tensor) -> tf.Tensor:
+    """Returns whether two shapes are equal, a scalar bool."""
+    if shape.shape.is_fully_defined() and wanted.shape.is_fully_defined():
+        return tf.reduce_all(tf.equal(shape, wanted))
+    # Vectors of the same length, whatever the ranks: the comparison itself never fails.
+    equal = tf.equal(tf.concat([shape, wanted], axis=0), tf.concat([wanted, shape], axis=0))
+    same_rank = tf.equal(tf.size(shape), tf.size(wanted))
+    return tf.reduce_all(equal) & same_rank
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    values = tf.convert_to_tensor(value).numpy()
+    flat = values.reshape(-1)
+    shown = " ".join(str(one) for one in flat[:_SHOWN_VALUES])
+    return f"[{shown}{' ...' if flat.size > _SHOWN_VALUES else ''}]"
