@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -125,7 +126,9 @@ class TfKerasModel(GraphModel):
         """
         self._num_copies_in_the_making += 1
         try:
-            tf_keras.backend.set_learning_phase(is_training)
+            with warnings.catch_warnings():  # there is no other way for a whole model in a graph
+                warnings.filterwarnings("ignore", ".*set_learning_phase", UserWarning)
+                tf_keras.backend.set_learning_phase(is_training)
             copy = keras_internals.clone_of(self.model, inputs, self.conversion.custom_objects)
             if is_compiled:
                 settings = dict(self._settings)
