@@ -11,6 +11,7 @@ import collections
 import contextlib
 import importlib
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -145,6 +146,13 @@ def is_functional(model: Any) -> bool:
 def tf_keras_compile_settings(model: Any) -> dict[str, Any]:
     """Returns the arguments of the `compile` of a tf_keras model, the objects themselves."""
     return model._get_compile_args()  # noqa: SLF001 - get_compile_config serializes them
+
+
+def tf_keras_updates(layer: Any) -> list[Any]:
+    """Returns the updates that a layer, metric or model of tf_keras has made in a graph."""
+    with warnings.catch_warnings():  # in a graph nothing else applies them
+        warnings.filterwarnings("ignore", ".*updates", UserWarning)
+        return list(getattr(layer, "updates", None) or ())
 
 
 def weigh_losses(model: Any, sample_weights: Sequence[Any] | None) -> None:

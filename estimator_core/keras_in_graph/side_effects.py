@@ -289,7 +289,7 @@ def metric_ops(metric: Any, effects: SideEffects) -> tuple[Any, Any]:
         ValueError: `update_state` was not called in model_fn.
     """
     variables = [graph_variables.tf_variable(variable) for variable in metric.variables]
-    updates = list(getattr(metric, "updates", None) or effects.updates(variables))
+    updates = keras_internals.tf_keras_updates(metric) or effects.updates(variables)
     if not updates:
         raise ValueError(
             "A Keras metric in eval_metric_ops must be updated in model_fn: call its update_state(). "

@@ -159,7 +159,7 @@ class TfKerasModel(GraphModel):
                 update = keras_optimizers.apply_gradients(
                     optimizer, list(zip(gradients, variables, strict=True))
                 )
-        updates = [update, *copy.updates]
+        updates = [update, *keras_internals.tf_keras_updates(copy)]
         if not keras_optimizers.counts_by(optimizer, global_step):
             with tf.control_dependencies(updates):
                 updates = [global_step.assign_add(1, read_value=False)]

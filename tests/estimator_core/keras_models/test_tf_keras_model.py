@@ -12,7 +12,6 @@ _X = _RANDOM.randn(32, 4).astype(np.float32)
 _Y = _X.sum(axis=1, keepdims=True)
 
 # In a graph, tf_keras itself warns about the functions that it is to be controlled by.
-pytestmark = pytest.mark.filterwarnings("ignore:.*updates.*:UserWarning")
 
 _OPTIMIZERS = {
     "adam": lambda: "adam",
