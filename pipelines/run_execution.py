@@ -32,7 +32,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     Raises:
       RunFailedError: A component failed.
     """
-    for note in plan.code.plan.notes() if plan.code.plan else ():
+    for note in (*plan.profile.notes(), *(plan.code.plan.notes() if plan.code.plan else ())):
         recorder.note(note)
     progress.display.activity("loading TFX ...")
     import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
