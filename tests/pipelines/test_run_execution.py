@@ -1,9 +1,10 @@
 import components  # noqa: I001  Before TFX: makes TFDV importable.
 
 import pytest
-from tensorflow_metadata.proto.v0 import anomalies_pb2
+from tensorflow_metadata.proto.v0 import anomalies_pb2, statistics_pb2
 from tfx.types.standard_artifacts import (
     ExampleAnomalies,
+    ExampleStatistics,
     ModelBlessing,
     ModelEvaluation,
     PushedModel,
@@ -59,7 +60,7 @@ class AllAtOnce:
 def leave(tmp_path, monkeypatch):
     """Returns a function that says what the components leave behind."""
 
-    def make(verdict, version, anomalies=0):
+    def make(verdict, version, anomalies=0, num_eval_examples=5):
         evaluation, pushed, found = ModelEvaluation(), PushedModel(), ExampleAnomalies()
         evaluation.uri, found.uri = str(tmp_path), str(tmp_path)
         verdict.write(evaluation.uri)
@@ -72,7 +73,17 @@ def leave(tmp_path, monkeypatch):
             proto.anomaly_info[f"column {number}"].description = "Odd."
         (tmp_path / "Split-train").mkdir()
         (tmp_path / "Split-train" / "SchemaDiff.pb").write_bytes(proto.SerializeToString())
+        statistics = ExampleStatistics()
+        statistics.uri = str(tmp_path / "statistics")
+        statistics.split_names = '["train", "eval"]'
+        for split, size in (("train", 5), ("eval", num_eval_examples)):
+            sizes = statistics_pb2.DatasetFeatureStatisticsList()
+            sizes.datasets.add(num_examples=size)
+            folder = tmp_path / "statistics" / f"Split-{split}"
+            folder.mkdir(parents=True)
+            (folder / "FeatureStats.pb").write_bytes(sizes.SerializeToString())
         leaves = {
+            ExampleStatistics: statistics,
             ModelEvaluation: evaluation,
             ModelBlessing: ModelBlessing(),
             PushedModel: pushed,
