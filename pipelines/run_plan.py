@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from pipelines import evaluation
 from pipelines.beam_options import check_beam_args
 from pipelines.config import PipelineConfig, load_config
+from pipelines.curated_schema import CuratedSchema, read_curated_schema
 from pipelines.data.byte_checks import readable
 from pipelines.data.files import find_csv_files
 from pipelines.data.profile import CsvProfile, profile_csv
 from pipelines.data.staging import PATTERN_MARKS, StagedData
-from pipelines.curated_schema import CuratedSchema, read_curated_schema
 from pipelines.errors import BadInputError
 from pipelines.fingerprints import code_fingerprint
 from pipelines.model_code import ModelCode, choose_model_code

@@ -1,9 +1,10 @@
 """Reads TOML, and says what is wrong with it."""
 
 import re
-import tomllib
 from pathlib import Path
 from typing import Any
+
+import tomllib
 
 from pipelines.data.cells import shown
 from pipelines.errors import BadInputError
