@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.config import load_config
+from pipelines.config import PipelineConfig, load_config
 from pipelines.errors import BadInputError
 
 MINIMAL = '[data]\npath = "data.csv"\nlabel = "y"\n'
@@ -132,3 +132,14 @@ def test_settings_that_cannot_be_used(setting, message):
 def test_a_configuration_file_with_a_name_that_is_too_long():
     with pytest.raises(BadInputError, match=r"\(5000 characters\) cannot be read: File name too"):
         load_config(Path("x" * 5000))
+
+
+def test_the_schema_section(tmp_path):
+    config = load_config(write(tmp_path, MINIMAL + '[schema]\npath = "s.pbtxt"\n'))
+    assert config.schema_.path == str(tmp_path / "s.pbtxt")
+    assert PipelineConfig.model_validate(config.model_dump(mode="json")) == config
+    with pytest.raises(BadInputError, match=r"schema\.paht = 's': .* Did you mean path\?"):
+        load_config(write(tmp_path, MINIMAL + '[schema]\npaht = "s"\n'))
+    both = '[schema]\npath = "s.pbtxt"\ninfer_feature_shape = true\n'
+    with pytest.raises(BadInputError, match="no meaning with a path"):
+        load_config(write(tmp_path, MINIMAL + both))

@@ -196,3 +196,21 @@ def test_the_plan_of_the_generic_model_and_copied_data_are_noted(leave, run, dat
     start()
     assert recorder.record.notes[0].startswith("binary problem: 'y' with 2 classes from 1 numeric")
     assert recorder.record.notes[1].startswith("data: 1 rows without a value in 'y' are left out")
+
+
+def test_a_split_without_rows_ends_the_run(leave, run):
+    leave(PASSED, version="1", num_eval_examples=0)
+    start, recorder, _ = run()
+    with pytest.raises(RunFailedError, match="no row fell into the split 'eval'") as error:
+        start()
+    assert error.value.component == "CsvExampleGen"
+    assert recorder.record.components[-1].name == "StatisticsGen"
+
+
+def test_a_cell_that_makes_a_column_text_is_noted(leave, run, data):
+    leave(PASSED, version="1")
+    data.write_text(data.read_text() + "oops,1\n")
+    start, recorder, _ = run()
+    start()
+    assert recorder.record.notes[0].startswith("column 'x' is taken for text: 1 of 41 values")
+    assert f"{data}, line 42: 'oops'" in recorder.record.notes[0]
