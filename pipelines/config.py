@@ -1,5 +1,6 @@
 """The configuration of a pipeline: TOML file < --data/--label < --set, validated once."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -296,7 +297,8 @@ def _assign(tree: dict[str, Any], keys: list[str], value: Any, origin: str) -> N
 
 
 def _default_name(path: str) -> str:
-    stem = Path(path.split("{SPAN}")[0].split("*")[0] or ".").resolve().stem
+    start = path.split("{SPAN}")[0].split("*")[0].replace("\0", "") or "."
+    stem = Path(os.path.realpath(start)).stem  # unlike Path.resolve, takes links that form a loop
     name = "".join(
         char if char.isascii() and (char.isalnum() or char in "_.-") else "-" for char in stem
     )

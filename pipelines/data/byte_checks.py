@@ -82,8 +82,8 @@ def has_irregular_quotes(file: Path, header: list[str]) -> bool:
     Raises:
       BadInputError: A quoted field does not end.
     """
-    with file.open("rb") as stream:
-        if not any(line.count(b'"') % 2 for line in stream):
+    with file.open("rb") as raw:
+        if not any(line.count(b'"') % 2 for line in raw):
             return False
     num_quotes, lines = 0, []
 

@@ -12,6 +12,7 @@ from pipelines.data.profile import (
     MISSING_TOKENS,
     ColumnProfile,
     CsvProfile,
+    is_number,
 )
 from pipelines.errors import BadInputError
 from pipelines.tabular.plan import (
@@ -177,7 +178,7 @@ def plan_label(profile: CsvProfile, column: ColumnProfile, data: DataConfig) -> 
             f"{where}: {problem_type} classification needs integer or text labels; the column "
             'holds fractions. Set data.problem_type = "regression".'
         )
-    _check_classes_differ(where, column, counts)
+    _check_classes_differ(profile, column, counts)
     if problem_type == "binary" and len(counts) != 2:
         raise BadInputError(
             f"{where}: binary classification needs 2 classes; received {len(counts)}."
@@ -230,7 +231,9 @@ def _class_name(number: str) -> str:
         return str(int(value)) if value.is_integer() else str(value)
 
 
-def _check_classes_differ(where: str, column: ColumnProfile, counts: dict[str, int]) -> None:
+def _check_classes_differ(
+    profile: CsvProfile, column: ColumnProfile, counts: dict[str, int]
+) -> None:
     """Checks that classes which are numbers stay different ones where they are stored."""
     if not column.is_numeric:
         return
@@ -238,8 +241,12 @@ def _check_classes_differ(where: str, column: ColumnProfile, counts: dict[str, i
     bits = 53 if column.type == "integer" else 24
     inexact = sorted((name for name in counts if abs(int(name)) > 2**bits), key=int)
     if inexact:
+        cell = profile.find_cell(
+            column.name, lambda text: is_number(text) and _class_name(text) == inexact[0]
+        )
         raise BadInputError(
-            f"{where}: the class {inexact[0]} is beyond {2**bits}, from where on "
+            f"{cell.file}, line {cell.line}, column {column.name!r}: "
+            f"the class {inexact[0]} is beyond {2**bits}, from where on "
             f"{'float64' if bits == 53 else 'float32'} cannot tell integers apart. Number the classes "
             "from 0, or name them with a letter in front."
         )

@@ -140,8 +140,9 @@ class TabularPlan(FeaturePlan):
     @property
     def columns(self) -> tuple[str, ...]:
         """The raw columns that the model reads, the label being the first."""
-        parts = (*self.numeric, *self.categorical)
-        return tuple(dict.fromkeys((self.label.column, *(part.column for part in parts))))
+        numeric = (part.column for part in self.numeric)
+        categorical = (part.column for part in self.categorical)
+        return tuple(dict.fromkeys((self.label.column, *numeric, *categorical)))
 
     def notes(self) -> list[str]:
         """Returns what a reader should know of the plan, one sentence each."""

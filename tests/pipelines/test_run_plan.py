@@ -98,6 +98,8 @@ def test_what_is_asked_for_is_checked_before_anything_is_written(plan, tmp_path)
     with pytest.raises(BadInputError, match=r"cannot be read: File name too long\. Check --root"):
         plan(root=tmp_path / ("x" * 300))
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(BadInputError, match="symbolic link that leads nowhere"):
+        plan(data=str(tmp_path / "loop"))
     with pytest.raises(BadInputError, match="Check --root"):
         plan(root=tmp_path / "loop")
 

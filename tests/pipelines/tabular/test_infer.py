@@ -160,7 +160,10 @@ def test_one_number_written_in_two_ways_is_one_class(tmp_path):
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (["16777216.0", "16777217.0"], "the class 16777217 is beyond 16777216"),  # 2^24
+        (
+            ["16777216.0", "16777217.0"],
+            "line 3, column 'y': the class 16777217 is beyond 16777216",
+        ),  # 2^24
         ([2**53, 2**53 + 1], f"the class {2**53 + 1} is beyond {2**53}"),
         ([2**63, 0], f"the class {2**63} is beyond 16777216"),  # no int64, so a float column
         ([1_700_000_000 + number for number in range(60)], "Subtract a constant such as 17000000"),
