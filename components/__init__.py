@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from tfx.components.example_validator.component import ExampleValidator
     from tfx.components.schema_gen.component import SchemaGen
+    from tfx.components.schema_gen.import_schema_gen.component import ImportSchemaGen
     from tfx.components.statistics_gen.component import StatisticsGen
     from tfx.components.transform.component import Transform
     from tfx.dsl.components.common.resolver import Resolver
@@ -63,6 +64,7 @@ __all__ = [
     "ExampleValidator",
     "GenericChangeThreshold",
     "GenericValueThreshold",
+    "ImportSchemaGen",
     "Input",
     "LatestBlessedModelStrategy",
     "MetricConfig",
@@ -102,6 +104,7 @@ _MODULES = {
     "ExampleValidator": "tfx.components.example_validator.component",
     "GenericChangeThreshold": _TFMA_CONFIG,
     "GenericValueThreshold": _TFMA_CONFIG,
+    "ImportSchemaGen": "tfx.components.schema_gen.import_schema_gen.component",
     "Input": "tfx.proto.example_gen_pb2",
     "LatestBlessedModelStrategy": (
         "tfx.dsl.input_resolution.strategies.latest_blessed_model_strategy"

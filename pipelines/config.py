@@ -1,20 +1,27 @@
 """The configuration of a pipeline: TOML file < --data/--label < --set, validated once."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-import tomllib
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from components.nearest import nearest_first
+from pipelines.data.cells import shown
 from pipelines.errors import BadInputError
+from pipelines.toml_text import read_toml, toml_value
+
+_MAX_INT32 = 2**31 - 1  # TFX's num_steps is an int32
+_MAX_DEPTH = 50  # of custom_config
+
+_Count = Annotated[int, Field(ge=1, le=_MAX_INT32)]
 
 ProblemType = Literal["binary", "multi-class", "regression"]
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, serialize_by_alias=True)
 
 
 class DataConfig(_Section):
@@ -35,6 +42,30 @@ class DataConfig(_Section):
     exclude: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
+
+
+class SchemaConfig(_Section):
+    """`[schema]`: the types and shapes of the columns.
+
+    Attributes:
+      path: A curated schema: a `Schema` proto as text (`schema.pbtxt`), as SchemaGen writes it.
+        Default: inferred from the data.
+      infer_feature_shape: Whether a column that has a value in every row gets a fixed shape. Then
+        `preprocessing_fn` gets it as a dense tensor, and a request to the served model that leaves
+        it out is refused. Default: no; every column is sparse.
+    """
+
+    path: str | None = None
+    infer_feature_shape: bool = False
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "SchemaConfig":
+        if self.path is not None and self.infer_feature_shape:
+            raise ValueError(
+                "infer_feature_shape = true has no meaning with a path, whose schema gives the "
+                "shapes; remove one of the two"
+            )
+        return self
 
 
 class ModuleConfig(_Section):
@@ -67,16 +98,39 @@ class TrainerConfig(_Section):
       hidden_units: Layer sizes of the DNN. Default: by the number of rows.
       learning_rate: Of the DNN's optimizer. Default: by the number of rows.
       seed: `tf_random_seed` of the Estimator.
-      custom_config: Reaches `trainer_fn`, `run_fn` and `preprocessing_fn` as it is.
+      custom_config: Reaches `trainer_fn`, `run_fn` and `preprocessing_fn` as it is. It travels as
+        JSON: text, numbers, booleans, lists and tables.
     """
 
-    train_steps: int | None = Field(default=None, ge=1)
-    eval_steps: int | None = Field(default=None, ge=1)
-    batch_size: int | None = Field(default=None, ge=1)
-    hidden_units: tuple[int, ...] | None = None
-    learning_rate: float | None = Field(default=None, gt=0)
-    seed: int = 1
+    train_steps: _Count | None = None
+    eval_steps: _Count | None = None
+    batch_size: _Count | None = None
+    hidden_units: tuple[_Count, ...] | None = None
+    learning_rate: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    seed: int = Field(default=1, ge=0, le=_MAX_INT32)
     custom_config: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("custom_config")
+    @classmethod
+    def _fits_json(cls, custom_config: dict[str, Any]) -> dict[str, Any]:
+        _check_json(custom_config, "custom_config", 0)
+        return custom_config
+
+
+def _check_json(value: Any, key: str, depth: int) -> None:
+    if depth > _MAX_DEPTH:
+        raise ValueError(f"it is nested more than {_MAX_DEPTH} levels deep")
+    if isinstance(value, dict):
+        for name, item in value.items():
+            _check_json(item, f"{key}.{name}", depth + 1)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            _check_json(item, f"{key}[{index}]", depth + 1)
+    elif not isinstance(value, str | int | float | bool):
+        raise ValueError(
+            f"{key} = {value} is a {type(value).__name__}, which JSON has not; write it as text in "
+            "quotes"
+        )
 
 
 class ThresholdConfig(_Section):
@@ -169,6 +223,7 @@ class PipelineConfig(_Section):
 
     name: str = Field(default="", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
     data: DataConfig
+    schema_: SchemaConfig = Field(default=SchemaConfig(), alias="schema")  # pydantic has a `schema`
     module: ModuleConfig | None = None
     trainer: TrainerConfig = TrainerConfig()
     evaluator: EvaluatorConfig = EvaluatorConfig()
@@ -185,7 +240,7 @@ def load_config(
 ) -> PipelineConfig:
     """Returns the validated configuration.
 
-    Relative `data.path` and `module.file` of a configuration file are relative to that file;
+    Relative `data.path`, `module.file` and `schema.path` of a configuration file are relative to that file;
     those of the command line to the working directory.
 
     Args:
@@ -200,7 +255,7 @@ def load_config(
     """
     tree: dict[str, Any] = {}
     if config_file is not None:
-        tree = _read_toml(config_file)
+        tree = read_toml(config_file)
         _anchor_paths(tree, config_file.parent)
     if data is not None:
         _assign(tree, ["data", "path"], data, f"--data {data}")
@@ -210,7 +265,7 @@ def load_config(
         key, equals, value = setting.partition("=")
         if not equals or not all(key.split(".")):
             raise BadInputError(f"--set takes section.key=value, received {setting!r}.")
-        _assign(tree, key.split("."), _toml_value(value), f"--set {setting}")
+        _assign(tree, key.split("."), toml_value(value, key), f"--set {setting}")
     for key in ("path", "label"):
         section = tree.get("data", {})
         if isinstance(section, dict) and key not in section:
@@ -226,21 +281,8 @@ def load_config(
         raise BadInputError(_explain(error, config_file)) from error
 
 
-def _read_toml(config_file: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(config_file.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise BadInputError(f"The configuration file {config_file} does not exist.") from error
-    except IsADirectoryError as error:
-        raise BadInputError(f"{config_file} is a folder; --config takes a TOML file.") from error
-    except UnicodeDecodeError as error:
-        raise BadInputError(f"{config_file} is not UTF-8 text: {error}.") from error
-    except tomllib.TOMLDecodeError as error:
-        raise BadInputError(f"{config_file} is not valid TOML: {error}.") from error
-
-
 def _anchor_paths(tree: dict[str, Any], folder: Path) -> None:
-    for section, key in (("data", "path"), ("module", "file")):
+    for section, key in (("data", "path"), ("module", "file"), ("schema", "path")):
         values = tree.get(section)
         if isinstance(values, dict) and isinstance(values.get(key), str):
             values[key] = str(folder / values[key])
@@ -254,15 +296,9 @@ def _assign(tree: dict[str, Any], keys: list[str], value: Any, origin: str) -> N
     tree[keys[-1]] = value
 
 
-def _toml_value(text: str) -> Any:
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
-
-
 def _default_name(path: str) -> str:
-    stem = Path(path.split("{SPAN}")[0].split("*")[0] or ".").resolve().stem
+    start = path.split("{SPAN}")[0].split("*")[0].replace("\0", "") or "."
+    stem = Path(os.path.realpath(start)).stem  # unlike Path.resolve, takes links that form a loop
     name = "".join(
         char if char.isascii() and (char.isalnum() or char in "_.-") else "-" for char in stem
     )
@@ -277,17 +313,25 @@ def _explain(error: ValidationError, config_file: Path | None) -> str:
         if problem["type"] == "extra_forbidden":
             nearest = nearest_first(location[-1], _valid_keys(problem["loc"][:-1]))
             lines.append(
-                f"{key} = {problem['input']!r}: there is no such key. "
+                f"{key} = {shown(_text(problem['input']))}: there is no such key. "
                 f"Did you mean {nearest[0]}? Valid here: {', '.join(nearest)}."
             )
         elif problem["type"] == "missing":
             lines.append(f"{key} is missing.")
         else:
             reason = problem["msg"].removeprefix("Value error, ")
-            shown = f" = {problem['input']!r}" if location else ""
-            lines.append(f"{key}{shown}: {reason[:1].lower() + reason[1:]}.")
+            value = f" = {shown(_text(problem['input']))}" if location else ""
+            lines.append(f"{key}{value}: {reason[:1].lower() + reason[1:]}.")
     source = f"{config_file}: " if config_file else ""
     return "\n".join(source + line for line in lines)
+
+
+def _text(value: Any) -> str:
+    """Returns how a value is written, as far as that can be."""
+    try:
+        return repr(value)
+    except (RecursionError, ValueError):  # nested too deeply, or an integer of too many digits
+        return f"({type(value).__name__})"
 
 
 def _valid_keys(location: tuple[Any, ...]) -> list[str]:
@@ -295,12 +339,13 @@ def _valid_keys(location: tuple[Any, ...]) -> list[str]:
     for part in location:
         if isinstance(part, int):
             continue
-        annotation = model.model_fields[part].annotation
+        fields = {field.alias or name: field for name, field in model.model_fields.items()}
+        annotation = fields[part].annotation
         candidates = [annotation, *_arguments(annotation)]
         model = next(
             kind for kind in candidates if isinstance(kind, type) and issubclass(kind, BaseModel)
         )
-    return list(model.model_fields)
+    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def _arguments(annotation: Any) -> list[Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from components.nearest import nearest_first
 from pipelines.config import PipelineConfig, ProblemType, ThresholdConfig
 from pipelines.errors import BadInputError
+from pipelines.tabular.plan import LABEL_KEY
 
 if TYPE_CHECKING:
     from pipelines.tabular.plan import LabelPlan
@@ -157,7 +158,7 @@ def check_evaluator_config(config: PipelineConfig, columns: list[str]) -> None:
     """Checks `[evaluator]`.
 
     Raises:
-      BadInputError: A metric or a slice column does not exist, or thresholds make no sense.
+      BadInputError: A metric, a slice column or the label does not exist, or thresholds make no sense.
     """
     thresholds = config.evaluator.thresholds or ()
     for name in (*(config.evaluator.metrics or ()), *(bound.metric for bound in thresholds)):
@@ -174,6 +175,12 @@ def check_evaluator_config(config: PipelineConfig, columns: list[str]) -> None:
                 f"{bound.metric!r}, of which neither more nor less is better."
             )
     merge_thresholds(thresholds)
+    label = config.evaluator.label
+    if config.module is None and label not in (None, LABEL_KEY):
+        raise BadInputError(
+            f"evaluator.label = {label!r}: the generic model has no such label. It calls what it "
+            f"makes of {config.data.label!r} {LABEL_KEY!r}; remove the setting."
+        )
     for slice_columns in config.evaluator.slices or ():
         for name in slice_columns:
             if name not in columns:

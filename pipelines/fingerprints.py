@@ -24,7 +24,7 @@ _LIBRARIES = (
 
 
 def component_fingerprints(
-    pipeline: "CsvToServing", run_id: str, data_fingerprint: str, code: ModelCode
+    pipeline: "CsvToServing", run_id: str, data_fingerprint: str, code: ModelCode, schema: str = ""
 ) -> "dict[BaseNode, str]":
     """Returns the fingerprint of every component.
 
@@ -33,12 +33,14 @@ def component_fingerprints(
       run_id: A Pusher is never taken from the cache: every blessed run is a version of its own.
       data_fingerprint: Of the CSV files. TFX looks at their size and time only.
       code: What Transform and Trainer call.
+      schema: Fingerprint of the curated schema; empty without one. TFX looks at its path only.
     """
     users_code = code_fingerprint(code)[:16]
     components_code = _package_fingerprint("components")
     core_code = _package_fingerprint("estimator_core")
     own: dict[BaseNode, tuple[str, ...]] = {
         pipeline.example_gen: (components_code, data_fingerprint[:16]),
+        pipeline.schema_gen: (schema[:16],),
         pipeline.transform: (users_code,),
         pipeline.trainer: (components_code, core_code, users_code),
         pipeline.evaluator: (components_code,),

@@ -12,6 +12,7 @@ from pipelines.run_plan import RunPlan
 from pipelines.run_record import ComponentRecord, Metrics, RunOutcome
 from pipelines.run_recorder import RunRecorder
 from pipelines.runners import Runner
+from pipelines.split_sizes import count_examples
 
 if TYPE_CHECKING:
     from tfx.dsl.components.base.base_node import BaseNode
@@ -32,7 +33,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     Raises:
       RunFailedError: A component failed.
     """
-    for note in plan.code.plan.notes() if plan.code.plan else ():
+    for note in (*plan.profile.notes(), *(plan.code.plan.notes() if plan.code.plan else ())):
         recorder.note(note)
     progress.display.activity("loading TFX ...")
     import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
@@ -49,9 +50,16 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     launcher = ComponentLauncher(
         pipeline.pipeline,
         run_id,
-        component_fingerprints(pipeline, run_id, plan.profile.fingerprint, plan.code),
+        component_fingerprints(
+            pipeline,
+            run_id,
+            plan.profile.fingerprint,
+            plan.code,
+            plan.schema.fingerprint if plan.schema else "",
+        ),
         _Observer(pipeline, recorder, progress),
         checks={
+            pipeline.statistics_gen: _check_splits,
             pipeline.example_validator: _AnomalyCheck(pipeline, plan, recorder),
             pipeline.evaluator: _VerdictRecording(plan, recorder),
         },
@@ -80,6 +88,17 @@ class _Observer:
     def component_failed(self, component: "BaseNode", elapsed_secs: float) -> None:
         self._progress.component_failed(component.id, elapsed_secs)
         self._recorder.add_component(ComponentRecord(component.id, "failed", elapsed_secs))
+
+
+def _check_splits(outputs: Mapping[str, list[Any]]) -> None:
+    """Checks that there are rows to train and to evaluate on."""
+    for split, num_examples in count_examples(outputs["statistics"][0]).items():
+        if not num_examples:
+            raise RunFailedError(
+                "CsvExampleGen",
+                f"no row fell into the split {split!r}: the data have too few. More rows are needed "
+                "to train and to evaluate",
+            )
 
 
 class _AnomalyCheck:

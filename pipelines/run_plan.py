@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines import evaluation
+from pipelines.beam_options import check_beam_args
 from pipelines.config import PipelineConfig, load_config
+from pipelines.curated_schema import CuratedSchema, read_curated_schema
+from pipelines.data.byte_checks import readable
 from pipelines.data.files import find_csv_files
 from pipelines.data.profile import CsvProfile, profile_csv
 from pipelines.data.staging import PATTERN_MARKS, StagedData
@@ -63,6 +66,7 @@ class RunPlan:
       code: What is trained, and how it is judged.
       enable_cache: Whether unchanged components are skipped.
       unfinished: The run that this one goes on with; None for a new run.
+      schema: The user's own; None infers it.
     """
 
     root: Path
@@ -71,6 +75,7 @@ class RunPlan:
     code: ModelCode
     enable_cache: bool
     unfinished: RunRecord | None
+    schema: CuratedSchema | None = None
 
     def define(self, data: StagedData) -> "CsvToServing":
         """Returns the pipeline that does it.
@@ -93,6 +98,8 @@ class RunPlan:
                 metadata=self.root / "metadata" / "metadata.sqlite",
                 serving=self.root / "serving",
             ),
+            curated_schema=self.schema.file if self.schema else None,
+            infer_feature_shape=self.config.schema_.infer_feature_shape,
             newer_than=newest_version_ever(self.root),
             taken_over=unsettled_pushes(self.root),
             enable_cache=self.enable_cache,
@@ -111,12 +118,14 @@ def plan_run(request: RunRequest, display: Display) -> RunPlan:
     Raises:
       BadInputError: The data, the configuration or the root cannot be used.
     """
-    root = request.root.resolve()
-    _check_root(root)
+    with readable(request.root, "--root"):
+        root = request.root.resolve()
+        _check_root(root)
     unfinished = unfinished_run(root) if request.resume else None
     if request.resume and unfinished is None:
         display.line("! There is no unfinished run to resume; this is a new one.")
     config = _configuration(request, unfinished)
+    check_beam_args(config.beam.args)
     display.activity(f"checking {config.data.path}")
     profile = profile_csv(find_csv_files(config.data.path))
     check_label_column(profile, config.data.label)
@@ -124,9 +133,13 @@ def plan_run(request: RunRequest, display: Display) -> RunPlan:
     if config.module is not None:
         display.activity(f"loading {config.module.path or config.module.file}")
     code = choose_model_code(config, profile)
+    schema = None
+    if config.schema_.path is not None:
+        used = code.plan.columns if code.plan else ()
+        schema = read_curated_schema(config.schema_.path, profile, used)
     if code.plan is not None:
         evaluation.check_metrics_fit(config, code.plan.label.problem_type)
-    plan = RunPlan(root, config, profile, code, request.enable_cache, unfinished)
+    plan = RunPlan(root, config, profile, code, request.enable_cache, unfinished, schema)
     if unfinished is not None:
         _check_same_run(unfinished, plan)
     return plan
@@ -161,7 +174,8 @@ def _check_same_run(unfinished: RunRecord, plan: RunPlan) -> None:
             f"--resume: the data in {config.data.path} have changed since run {unfinished.run_id} "
             f"started. {advice}"
         )
-    before, now = _flat(unfinished.config), _flat(config.model_dump(mode="json"))
+    known = PipelineConfig.model_validate(unfinished.config)  # with settings that are new since
+    before, now = _flat(known.model_dump(mode="json")), _flat(config.model_dump(mode="json"))
     for key in dict.fromkeys((*before, *now)):
         if now.get(key) != before.get(key):
             raise BadInputError(

@@ -1,6 +1,7 @@
 """The record of a run: one JSON file each, replaced atomically."""
 
 import json
+import logging
 import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
@@ -12,6 +13,8 @@ Status = Literal["running", "pushed", "not_blessed", "failed", "interrupted"]
 
 Metrics = dict[str, float | None]
 """By name; None where a metric is no number."""
+
+_LOGGER = logging.getLogger(__name__)
 
 _PATHS = ("log", "report")
 
@@ -131,13 +134,25 @@ class RunRecords:
         partial.replace(target)
 
     def read_all(self) -> list[RunRecord]:
-        """Returns all records, oldest first."""
-        return [self._read(file) for file in sorted(self.folder.glob("*.json"))]
+        """Returns all records, oldest first; one that cannot be read is left out, with a warning."""
+        return list(filter(None, map(self._read_or_warn, sorted(self.folder.glob("*.json")))))
 
     def read(self, run_id: str) -> RunRecord | None:
         """Returns one record, or None when there is none of this id."""
         file = self.folder / f"{run_id}.json"
-        return self._read(file) if file.is_file() else None
+        return self._read_or_warn(file) if file.is_file() else None
+
+    def _read_or_warn(self, file: Path) -> RunRecord | None:
+        try:
+            return self._read(file)
+        except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
+            _LOGGER.warning(
+                "%s is no record of a run and is left out (%s: %s). Restore it, or remove it.",
+                file,
+                type(error).__name__,
+                error,
+            )
+            return None
 
     def _read(self, file: Path) -> RunRecord:
         fields = json.loads(file.read_text(encoding="utf-8"))

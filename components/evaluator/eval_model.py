@@ -12,6 +12,7 @@ from tfx.utils import path_utils
 
 from components.nearest import nearest_first
 
+_SAVED_MODEL = "saved_model.pb"
 _TAG = "eval"
 _SIGNATURE = "eval"
 _LABELS = "labels"
@@ -25,9 +26,22 @@ _ALL_CLASSES = "all_classes"
 
 
 def eval_model_path(model_uri: str) -> str | None:
-    """Returns the directory of a Model artifact's evaluation model, None if it has none."""
+    """Returns the directory of a Model artifact's evaluation model, None if it has none.
+
+    It is `Format-TFMA` itself, or the newest export `Format-TFMA/<timestamp>` in it, as a `run_fn`
+    leaves it that exports there.
+    """
     path = path_utils.eval_model_dir(model_uri)
-    return path if fileio.exists(f"{path}/saved_model.pb") else None
+    if fileio.exists(f"{path}/{_SAVED_MODEL}"):
+        return path
+    names = fileio.listdir(path) if fileio.isdir(path) else []
+    exports = [name.rstrip("/") for name in names]
+    exports = [
+        name
+        for name in exports
+        if name.isascii() and name.isdigit() and fileio.exists(f"{path}/{name}/{_SAVED_MODEL}")
+    ]
+    return f"{path}/{max(exports, key=int)}" if exports else None
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import apache_beam as beam
+import tensorflow as tf
 import tensorflow_model_analysis as tfma
 from tensorflow_metadata.proto.v0 import schema_pb2
 from tensorflow_model_analysis.proto import config_pb2
@@ -22,6 +23,7 @@ from tfx_bsl.tfxio import tensor_adapter
 
 from components.evaluator import batched_evaluation, extraction, verdict
 from components.evaluator.eval_model import eval_model_path
+from components.nearest import nearest_first
 
 _logger = logging.getLogger(__name__)
 
@@ -155,6 +157,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
     def _evaluate_saved_model(self, request: EvaluationRequest) -> None:
         """Evaluates on the serving models, with TFMA's own extractors."""
         config = request.effective_config
+        _check_labels(config, request)
         models = [
             tfma.default_eval_shared_model(
                 eval_saved_model_path=_serving_path(request.artifact(spec)),
@@ -221,6 +224,37 @@ def _parse(
             output_dict[standard_component_specs.EVALUATION_KEY]
         ),
     )
+
+
+def _check_labels(config: config_pb2.EvalConfig, request: EvaluationRequest) -> None:
+    """Checks that the raw examples have the labels, which TFMA looks for in them.
+
+    Raises:
+        ValueError: They have not, or no label is named.
+    """
+    features = _raw_feature_names(request)
+    for spec in config.model_specs:
+        keys = list(spec.label_keys.values()) or [spec.label_key]
+        for key in keys:
+            if features and key not in features:
+                what = f"there is no raw feature {key!r}" if key else "no label is named"
+                raise ValueError(
+                    f"label_key of the ModelSpec (evaluator.label of a pipeline): {what}. The model "
+                    "has no evaluation model, so its labels are a raw feature, one of: "
+                    f"{', '.join(nearest_first(key, features))}. Where the label is derived from "
+                    "others, export an evaluation model (export_eval_savedmodel) to Format-TFMA."
+                )
+
+
+def _raw_feature_names(request: EvaluationRequest) -> list[str]:
+    """Returns the features of the schema, or of the first example; none without examples."""
+    if request.schema is not None:
+        return sorted(feature.name for feature in request.schema.feature)
+    for path in request.files():
+        compression = "GZIP" if path.endswith(".gz") else ""
+        for record in tf.data.TFRecordDataset(path, compression).take(1).as_numpy_iterator():
+            return sorted(tf.train.Example.FromString(record).features.feature)
+    return []
 
 
 def _model_to_evaluate(

@@ -5,6 +5,8 @@ import csv
 from collections import Counter
 from pathlib import Path
 
+from pipelines.data.byte_checks import check_format
+from pipelines.data.cells import MAX_FIELD_CHARS, any_field_size
 from pipelines.errors import BadInputError
 
 _MARK = codecs.BOM_UTF8
@@ -29,11 +31,12 @@ def read_header(file: Path) -> list[str]:
     """Returns the column names of `file`, without white space around them.
 
     Raises:
-      BadInputError: The file is empty or not UTF-8, a name appears twice, or a name holds a comma
+      BadInputError: The file is empty, compressed or not UTF-8, a name appears twice, or a name holds a comma
         or a line break.
     """
     if file.stat().st_size == 0:
         raise BadInputError(f"{file} is empty: a header line with the column names is expected.")
+    check_format(file)
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:
             header = next((row for row in csv.reader(stream, strict=True) if row), [])
@@ -60,6 +63,12 @@ def read_header(file: Path) -> list[str]:
             f"(columns {', '.join(positions)}). Rename all but one."
         )
     for position, name in enumerate(header, start=1):
+        if "\0" in name:
+            raise BadInputError(
+                f"{file}, line 1: the name {name!r} of column {position} holds a NUL character. "
+                "Rename the column; if the file is UTF-16, save it as UTF-8 "
+                "(for example `iconv -f utf-16 -t utf-8`)."
+            )
         if "," in name or len(name.splitlines()) > 1:
             raise BadInputError(
                 f"{file}, line 1: the name {name!r} of column {position} holds a comma or a line "
@@ -114,14 +123,49 @@ def describe_fault(file: Path, header: list[str], parser_message: str) -> str:
                     f"{file}, line {number}{column}: byte 0x{line[error.start]:02x} is not UTF-8 text. "
                     "Save the file as UTF-8 (for example `iconv -f latin1 -t utf-8`)."
                 )
-    with file.open(encoding="utf-8-sig", newline="") as stream:
+    with file.open(encoding="utf-8-sig", newline="") as stream, any_field_size():
         reader = csv.reader(stream)
         start = 1
         for row_number, row in enumerate(row for row in reader if row):
+            long = next((index for index, cell in enumerate(row) if len(cell) > MAX_FIELD_CHARS), 0)
+            if len(row[long]) > MAX_FIELD_CHARS:
+                return describe_long_field(
+                    file, start, header[min(long, len(header) - 1)], row[long]
+                )
             if len(row) != len(header):
                 return _describe_ragged_row(file, header, row, start, row_number)
             start = reader.line_num + 1
     return f"{file}: {parser_message}"
+
+
+def describe_long_field(file: Path, line: int, column: str, value: str) -> str:
+    """Returns the message for a field that CsvExampleGen cannot read."""
+    return (
+        f"{file}, line {line}, column {column!r}: a field of {len(value)} characters, which starts "
+        f"with {value[:20]!r}; CsvExampleGen reads at most {MAX_FIELD_CHARS}. Shorten it, remove the "
+        "column, or close a quote that is open."
+    )
+
+
+def describe_separator(header: list[str], row: list[str] | None = None) -> str:
+    """Returns advice on a file whose fields are not separated by commas; empty if they seem to be.
+
+    Args:
+      header: The column names, as read with commas between.
+      row: A row, read likewise. Commas in it are decimal ones.
+    """
+    marks = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+    mark = max(marks, key=lambda mark: header[0].count(mark))
+    if len(header) != 1 or mark not in header[0]:
+        return ""
+    has_commas = row is not None and len(row) > 1
+    decimal = ", decimal=','" if has_commas else ""
+    return (
+        f"Its fields seem to be separated by {marks[mark]}"
+        f"{', its numbers to have decimal commas' if has_commas else ''}. Fields must be separated "
+        f"by commas{', and numbers have decimal points' if has_commas else ''}: convert the file, "
+        f"for example with pandas.read_csv(FILE, sep={mark!r}{decimal}).to_csv(OUT, index=False)."
+    )
 
 
 def _describe_ragged_row(
@@ -134,5 +178,6 @@ def _describe_ragged_row(
     fields = "1 field" if len(row) == 1 else f"{len(row)} fields"
     return (
         f"{file}, line {line} (row {row_number} below the header): {fields} where the header "
-        f"has {len(header)}; {what}. Put a field that contains a comma in double quotes."
+        f"has {len(header)}; {what}. "
+        f"{describe_separator(header, row) or 'Put a field that contains a comma in double quotes.'}"
     )

@@ -1,13 +1,15 @@
 """One streaming pass over the CSV files: column types, counts, and a fingerprint."""
 
 import hashlib
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from pipelines.data import faults
+from pipelines.data import byte_checks, faults
+from pipelines.data.cells import MAX_FIELD_CHARS, Cell, find_cell
 from pipelines.errors import BadInputError
 
 MISSING_TOKENS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?", "-")
@@ -20,6 +22,11 @@ UNNAMED = "unnamed"
 """What a column is called whose name is empty, as pandas leaves that of its index."""
 
 _BLOCK_BYTES = 8 << 20
+_NUMBER = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$|(?i:^[-+]?(inf|infinity|nan)$)"
+_MAX_NON_NUMBERS = 1_000  # a column with more is text
+_MAX_NON_NUMBER_SHARE = 0.01
+_MIN_NUMBERS = 20
+_FLOAT32_LIMIT = 3.4028235677973366e38  # from here on, float32 rounds to infinity
 _TRUE_FALSE = frozenset(("true", "false"))
 
 ColumnType = Literal["integer", "float", "boolean", "string", "empty"]
@@ -35,11 +42,13 @@ class ColumnProfile:
       num_values: Cells with a value.
       num_missing: Cells without one.
       distinct_values: Number of occurrences of each value as text, or None beyond `MAX_DISTINCT`.
-      minimum: Smallest finite number; None for a column without numbers.
-      maximum: Largest finite number.
-      mean: Of the finite numbers.
-      variance: Of the finite numbers (population variance).
+      minimum: Smallest number that float32 can hold; None for a column without numbers.
+      maximum: Largest such number.
+      mean: Of these numbers.
+      variance: Of these numbers (population variance).
       holds_missing_tokens: Whether a cell says `NA` or the like instead of being empty.
+      num_beyond_float32: Numbers that are infinite, or too large for TFX, which has float32.
+      num_non_numbers: Of a column of text, the cells that are no numbers; None when there are many.
     """
 
     name: str
@@ -52,6 +61,8 @@ class ColumnProfile:
     mean: float = 0.0
     variance: float = 0.0
     holds_missing_tokens: bool = False
+    num_beyond_float32: int = 0
+    num_non_numbers: int | None = None
 
     @property
     def num_distinct(self) -> int | None:
@@ -62,6 +73,16 @@ class ColumnProfile:
     def is_numeric(self) -> bool:
         """Whether all values are numbers."""
         return self.type in ("integer", "float")
+
+    @property
+    def is_text_by_few_cells(self) -> bool:
+        """Whether the column would be numeric but for a few cells, which may be mistakes."""
+        if self.type != "string" or not self.num_non_numbers:
+            return False
+        num_numbers = self.num_values - self.num_non_numbers
+        return num_numbers >= _MIN_NUMBERS and self.num_non_numbers <= max(
+            1, _MAX_NON_NUMBER_SHARE * self.num_values
+        )
 
 
 @dataclass
@@ -76,6 +97,7 @@ class CsvProfile:
       has_byte_order_mark: Whether a file starts with the UTF-8 byte order mark.
       has_unnamed_column: Whether a header leaves a name empty; it is called `unnamed` here.
       has_plain_header: Whether every first line is the names with commas between, without quotes.
+      has_irregular_quotes: Whether quotes stand within fields that do not start with one.
     """
 
     files: list[Path]
@@ -85,6 +107,51 @@ class CsvProfile:
     has_byte_order_mark: bool
     has_unnamed_column: bool = False
     has_plain_header: bool = True
+    has_irregular_quotes: bool = False
+
+    def find_cell(self, column: str, wanted: Callable[[str], bool]) -> Cell:
+        """Returns the first cell of a column whose text is wanted, which must exist."""
+        return find_cell(self.files, list(self.columns).index(column), wanted)
+
+    def find_non_number(self, column: str) -> Cell:
+        """Returns the first cell of a column of text that is no number."""
+        return self.find_cell(column, lambda text: not is_missing(text) and not is_number(text))
+
+    def find_beyond_float32(self, column: str) -> Cell:
+        """Returns the first number of a column that float32 cannot hold."""
+        return self.find_cell(column, lambda text: is_number(text) and not _fits_float32(text))
+
+    def notes(self) -> list[str]:
+        """Returns what is taken otherwise than its author may think, one sentence each."""
+        notes = []
+        for column in self.columns.values():
+            if column.is_text_by_few_cells:
+                notes.append(
+                    f"column {column.name!r} is taken for text: {column.num_non_numbers} of "
+                    f"{column.num_values} values are no numbers, the first: "
+                    f"{self.find_non_number(column.name)}. Mend it, or leave the cell empty"
+                )
+            if column.is_numeric and column.num_beyond_float32:
+                notes.append(
+                    f"column {column.name!r}: {column.num_beyond_float32} numbers that float32 "
+                    "cannot hold count as missing, the first: "
+                    f"{self.find_beyond_float32(column.name)}"
+                )
+        return notes
+
+
+def is_missing(text: str) -> bool:
+    """Returns whether a cell, without white space around it, means "no value"."""
+    return text in MISSING_TOKENS
+
+
+def is_number(text: str) -> bool:
+    """Returns whether a text is a number to TFX: `1_0` is none."""
+    return re.match(_NUMBER, text, re.ASCII) is not None
+
+
+def _fits_float32(text: str) -> bool:
+    return abs(float(text)) < _FLOAT32_LIMIT
 
 
 def profile_csv(files: list[Path]) -> CsvProfile:
@@ -92,9 +159,15 @@ def profile_csv(files: list[Path]) -> CsvProfile:
 
     Raises:
       BadInputError: An empty file, a header without rows, a row with too few or too many
-        fields, text that is not UTF-8, headers that differ, or a column name that appears twice;
-        the message names file, line and column.
+        fields, a file that cannot be read or is not UTF-8 text, what CsvExampleGen cannot read (a
+        stray carriage return, an open quote, a field of more than 131,072 characters), headers that
+        differ, or a column name that appears twice; the message names file, line and column.
     """
+    with byte_checks.readable(files[0]):
+        return _profile(files)
+
+
+def _profile(files: list[Path]) -> CsvProfile:
     headers = {file: faults.read_header(file) for file in files}
     first = files[0]
     for file, header in headers.items():
@@ -103,11 +176,16 @@ def profile_csv(files: list[Path]) -> CsvProfile:
                 faults.describe_header_difference(first, headers[first], file, header)
             )
     columns = {name or UNNAMED: _ColumnScan(name or UNNAMED) for name in headers[first]}
+    irregular_quotes = False
     for file in files:
+        byte_checks.check_bytes(file)
+        irregular_quotes |= byte_checks.has_irregular_quotes(file, headers[first])
         rows_before = next(iter(columns.values())).num_rows
         for batch in _read_batches(file, headers[first]):
             for scan, cells in zip(columns.values(), batch.columns, strict=True):
                 scan.update(cells)
+                if scan.longest > MAX_FIELD_CHARS:
+                    raise BadInputError(faults.describe_fault(file, headers[first], "a long field"))
         if next(iter(columns.values())).num_rows == rows_before:
             raise BadInputError(f"{file}: there is a header (line 1) but no row below it.")
     digest = hashlib.sha256()
@@ -123,6 +201,7 @@ def profile_csv(files: list[Path]) -> CsvProfile:
         has_byte_order_mark=any(faults.has_byte_order_mark(file) for file in files),
         has_unnamed_column="" in headers[first],
         has_plain_header=all(faults.has_plain_header(file, headers[file]) for file in files),
+        has_irregular_quotes=irregular_quotes,
     )
 
 
@@ -160,6 +239,8 @@ class _ColumnScan:
         self._sum = self._squares = 0.0
         self._num_finite = 0
         self._shift: float | None = None
+        self._num_non_numbers = 0
+        self.longest = 0  # characters of a cell
 
     @property
     def num_rows(self) -> int:
@@ -171,6 +252,7 @@ class _ColumnScan:
         import pyarrow.compute as pc
 
         profile = self._profile
+        self.longest = max(self.longest, pc.max(pc.utf8_length(cells)).as_py() or 0)
         trimmed = pc.utf8_trim_whitespace(cells)
         missing = pc.is_in(trimmed, value_set=pyarrow.array(MISSING_TOKENS))
         values = trimmed.filter(pc.invert(missing))
@@ -189,6 +271,9 @@ class _ColumnScan:
                 profile.distinct_values = None
         if self._could_be["integer"]:
             self._could_be["integer"] = _cast(values, pyarrow.int64()) is not None
+        if self._num_non_numbers <= _MAX_NON_NUMBERS:
+            is_number = pc.match_substring_regex(values, _NUMBER)
+            self._num_non_numbers += len(values) - (pc.sum(is_number).as_py() or 0)
         if self._could_be["float"]:
             numbers = _cast(values, pyarrow.float64())
             if numbers is None:
@@ -199,8 +284,9 @@ class _ColumnScan:
     def _add_numbers(self, numbers: Any) -> None:
         import numpy as np
 
-        finite = numbers.to_numpy(zero_copy_only=False)
-        finite = finite[np.isfinite(finite)]
+        numbers = numbers.to_numpy(zero_copy_only=False)
+        finite = numbers[np.abs(numbers) < _FLOAT32_LIMIT]  # NaN is not
+        self._profile.num_beyond_float32 += numbers.size - finite.size
         if not finite.size:
             return
         profile = self._profile
@@ -234,6 +320,8 @@ class _ColumnScan:
             profile.variance = max(0.0, self._squares / self._num_finite - offset**2)
         else:
             profile.minimum = profile.maximum = None
+        if profile.type == "string" and self._num_non_numbers <= _MAX_NON_NUMBERS:
+            profile.num_non_numbers = self._num_non_numbers
         return profile
 
 

@@ -12,6 +12,8 @@ from pipelines.data.profile import MISSING_TOKENS, UNNAMED, CsvProfile
 PATTERN_MARKS = "*?["
 """In a path, TFX takes them for a pattern."""
 
+_DATE_MARKS = ("{YYYY}", "{MM}", "{DD}", "{SPAN", "{VERSION")
+
 
 @dataclass(frozen=True)
 class StagedData:
@@ -67,7 +69,9 @@ def _reasons(profile: CsvProfile, required_label: str | None) -> tuple[str, ...]
         reasons.append("the header is written without quotes and white space")
     is_single = len(profile.files) == 1
     path = str(profile.files[0] if is_single else profile.files[0].parent)
-    if any(mark in path for mark in PATTERN_MARKS):
+    if profile.has_irregular_quotes:
+        reasons.append("fields with quotes in them are put in quotes")
+    if any(mark in path for mark in (*PATTERN_MARKS, *_DATE_MARKS)):
         reasons.append(f"the name {path!r} would be read as a pattern")
     if not is_single:
         folders = {file.parent for file in profile.files}

@@ -35,7 +35,7 @@ class CsvToServing:
     pipeline: components.Pipeline
     example_gen: components.CsvExampleGen
     statistics_gen: components.StatisticsGen
-    schema_gen: components.SchemaGen
+    schema_gen: components.SchemaGen | components.ImportSchemaGen
     example_validator: components.ExampleValidator
     transform: components.Transform
     served_model: components.Resolver
@@ -55,6 +55,8 @@ def csv_to_serving(
     newer_than: int = 0,
     taken_over: tuple[str, ...] = (),
     beam_args: tuple[str, ...] = (),
+    curated_schema: Path | None = None,
+    infer_feature_shape: bool = False,
 ) -> CsvToServing:
     """Returns the pipeline.
 
@@ -69,6 +71,9 @@ def csv_to_serving(
       newer_than: The highest version so far, which may be out of service.
       taken_over: Runs that were killed after their push: the same model is not pushed again.
       beam_args: Further Beam options; they go before the in-process runner.
+      curated_schema: File of the schema; None infers it.
+      infer_feature_shape: Whether an inferred schema fixes the shape of columns without gaps. By
+        default it does not: a feature that a client leaves out is a missing value.
     """
     example_gen = components.CsvExampleGen(
         input_base=str(data.folder),
@@ -77,10 +82,14 @@ def csv_to_serving(
         ),
     )
     statistics_gen = components.StatisticsGen(examples=example_gen.outputs["examples"])
-    schema_gen = components.SchemaGen(
-        statistics=statistics_gen.outputs["statistics"],
-        infer_feature_shape=False,  # a feature that a client leaves out is a missing value
-    )
+    schema_gen: components.SchemaGen | components.ImportSchemaGen
+    if curated_schema is None:
+        schema_gen = components.SchemaGen(
+            statistics=statistics_gen.outputs["statistics"], infer_feature_shape=infer_feature_shape
+        )
+    else:
+        importer = components.ImportSchemaGen(schema_file=str(curated_schema))
+        schema_gen = importer.with_id("SchemaGen")
     example_validator = components.ExampleValidator(
         statistics=statistics_gen.outputs["statistics"], schema=schema_gen.outputs["schema"]
     )

@@ -45,8 +45,9 @@ def describe_cause(error: BaseException) -> str:
     another one is the reason, followed by the other. The line is the last one of code that is no
     installed library's, such as one of the user's module.
     """
+    error = _before_beam(error)
     while error.__cause__ is not None and _is_wrapped(error):
-        error = error.__cause__
+        error = _before_beam(error.__cause__)
     text = _text(error)
     deepest = error
     while deepest.__cause__ is not None:
@@ -62,6 +63,13 @@ def describe_cause(error: BaseException) -> str:
         if frames:
             return f"{text} ({frames[-1].filename}, line {frames[-1].lineno})"
     return text
+
+
+def _before_beam(error: BaseException) -> BaseException:
+    """Returns the error that Beam raised anew, to say in which step, while it handled it."""
+    context = error.__context__
+    is_raised_anew = error.__cause__ is None and bool(_RUNNING.search(str(error)))
+    return context if is_raised_anew and context is not None else error
 
 
 def _is_wrapped(error: BaseException) -> bool:

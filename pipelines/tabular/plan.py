@@ -137,6 +137,13 @@ class TabularPlan(FeaturePlan):
         """Returns the plan that `training_config` put there."""
         return TabularPlan.model_validate(custom_config[PLAN_KEY])
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The raw columns that the model reads, the label being the first."""
+        numeric = (part.column for part in self.numeric)
+        categorical = (part.column for part in self.categorical)
+        return tuple(dict.fromkeys((self.label.column, *numeric, *categorical)))
+
     def notes(self) -> list[str]:
         """Returns what a reader should know of the plan, one sentence each."""
         classes = f" with {len(self.label.classes)} classes" if self.label.classes else ""

@@ -25,7 +25,8 @@ def preprocessing_fn(inputs: dict[str, Any], custom_config: dict[str, Any]) -> d
     own, and they would take most of the time.
 
     Args:
-      inputs: Sparse tensors of shape [batch_size, <=1] by column; int64, float32 or string.
+      inputs: Tensors by column; int64, float32 or string. Sparse of shape [batch_size, <=1], or
+        dense of shape [batch_size, 1] or [batch_size] where the schema fixes the shape.
       custom_config: Holds the plan.
 
     Returns:
@@ -35,12 +36,23 @@ def preprocessing_fn(inputs: dict[str, Any], custom_config: dict[str, Any]) -> d
       names as string or numbers as float32, [batch_size]).
     """
     plan = FeaturePlan.from_custom_config(custom_config)
+    inputs = {name: _sparse(values) for name, values in inputs.items()}
     outputs = {LABEL_KEY: _label(plan.label, inputs[plan.label.column])}
     if plan.numeric:
         outputs.update(_numeric_outputs(plan, inputs))
     if plan.categorical:
         outputs.update(_categorical_outputs(plan, inputs))
     return outputs
+
+
+def _sparse(values: Any) -> Any:
+    """Returns one value of each example as a sparse tensor of shape [batch_size, <=1]."""
+    if isinstance(values, tf.SparseTensor):
+        return values
+    flat = tf.reshape(values, [-1])
+    size = tf.size(flat, tf.int64)
+    rows = tf.range(size, dtype=tf.int64)
+    return tf.SparseTensor(tf.stack([rows, tf.zeros_like(rows)], axis=1), flat, [size, 1])
 
 
 def _numeric_outputs(plan: FeaturePlan, inputs: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,8 @@
+from pathlib import Path
+
 import pytest
 
-from pipelines.config import load_config
+from pipelines.config import PipelineConfig, load_config
 from pipelines.errors import BadInputError
 
 MINIMAL = '[data]\npath = "data.csv"\nlabel = "y"\n'
@@ -85,3 +87,59 @@ def test_missing_file_and_bad_setting(tmp_path):
         load_config(data="a", label="b", settings=["trainer"])
     with pytest.raises(BadInputError, match=r"data\.path is not a section"):
         load_config(data="a", label="b", settings=["data.path.x=1"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "[trainer]\nhidden_units = [8, 0]\n",
+            r"hidden_units\.1 = 0: .* greater than or equal to 1",
+        ),
+        (f"[trainer]\ntrain_steps = {2**31}\n", r"less than or equal to 2147483647"),
+        ("[trainer]\nlearning_rate = inf\n", r"learning_rate = inf: .* finite"),
+        (f"[trainer]\nseed = {'9' * 5000}\n", r"9999999999\.\.\. on line 5 has 5000 digits"),
+        (f"x = {'[' * 5000}{']' * 5000}\n", "its values are nested too deeply"),
+        (f"[trainer.custom_config]\nx = {'[' * 60}{']' * 60}\n", "nested more than 50 levels deep"),
+        (
+            "[trainer.custom_config.a]\nb = [1, 2020-01-02]\n",
+            r"custom_config\.a\.b\[1\] = 2020-01-02 is a date, which JSON has not; write it as text",
+        ),
+    ],
+)
+def test_values_that_cannot_be_used(tmp_path, text, message):
+    with pytest.raises(BadInputError, match=message) as error:
+        load_config(write(tmp_path, MINIMAL + text))
+    assert str(tmp_path / "pipeline.toml") in str(error.value)
+    assert len(str(error.value)) < 600
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        (f"trainer.seed={'9' * 5000}", r"^--set trainer\.seed=9+\.\.\..* has 5000 digits"),
+        (f"trainer.custom_config.x={'[' * 5000}{']' * 5000}", "nested too deeply"),
+        (f"trainer.custom_config{'.x' * 5000}=1", "nested more than 50 levels deep"),
+        (f"data{'.x' * 5000}=1", r"data\.x.*there is no such key"),
+    ],
+)
+def test_settings_that_cannot_be_used(setting, message):
+    with pytest.raises(BadInputError, match=message) as error:
+        load_config(data="a.csv", label="y", settings=[setting])
+    assert len(str(error.value)) < 600
+
+
+def test_a_configuration_file_with_a_name_that_is_too_long():
+    with pytest.raises(BadInputError, match=r"\(5000 characters\) cannot be read: File name too"):
+        load_config(Path("x" * 5000))
+
+
+def test_the_schema_section(tmp_path):
+    config = load_config(write(tmp_path, MINIMAL + '[schema]\npath = "s.pbtxt"\n'))
+    assert config.schema_.path == str(tmp_path / "s.pbtxt")
+    assert PipelineConfig.model_validate(config.model_dump(mode="json")) == config
+    with pytest.raises(BadInputError, match=r"schema\.paht = 's': .* Did you mean path\?"):
+        load_config(write(tmp_path, MINIMAL + '[schema]\npaht = "s"\n'))
+    both = '[schema]\npath = "s.pbtxt"\ninfer_feature_shape = true\n'
+    with pytest.raises(BadInputError, match="no meaning with a path"):
+        load_config(write(tmp_path, MINIMAL + both))

@@ -38,6 +38,10 @@ def test_other_data_are_read_again(changed, pipeline):
     assert changed(data_fingerprint="1" * 64) == {pipeline.example_gen}
 
 
+def test_another_schema_is_imported_again(changed, pipeline):
+    assert changed(schema="1" * 64) == {pipeline.schema_gen}
+
+
 def test_other_user_code_is_transformed_and_trained_again(changed, pipeline, plan, tmp_path):
     from dataclasses import replace
 

@@ -1,9 +1,10 @@
 import components  # noqa: I001  Before TFX: makes TFDV importable.
 
 import pytest
-from tensorflow_metadata.proto.v0 import anomalies_pb2
+from tensorflow_metadata.proto.v0 import anomalies_pb2, statistics_pb2
 from tfx.types.standard_artifacts import (
     ExampleAnomalies,
+    ExampleStatistics,
     ModelBlessing,
     ModelEvaluation,
     PushedModel,
@@ -59,7 +60,7 @@ class AllAtOnce:
 def leave(tmp_path, monkeypatch):
     """Returns a function that says what the components leave behind."""
 
-    def make(verdict, version, anomalies=0):
+    def make(verdict, version, anomalies=0, num_eval_examples=5):
         evaluation, pushed, found = ModelEvaluation(), PushedModel(), ExampleAnomalies()
         evaluation.uri, found.uri = str(tmp_path), str(tmp_path)
         verdict.write(evaluation.uri)
@@ -72,7 +73,17 @@ def leave(tmp_path, monkeypatch):
             proto.anomaly_info[f"column {number}"].description = "Odd."
         (tmp_path / "Split-train").mkdir()
         (tmp_path / "Split-train" / "SchemaDiff.pb").write_bytes(proto.SerializeToString())
+        statistics = ExampleStatistics()
+        statistics.uri = str(tmp_path / "statistics")
+        statistics.split_names = '["train", "eval"]'
+        for split, size in (("train", 5), ("eval", num_eval_examples)):
+            sizes = statistics_pb2.DatasetFeatureStatisticsList()
+            sizes.datasets.add(num_examples=size)
+            folder = tmp_path / "statistics" / f"Split-{split}"
+            folder.mkdir(parents=True)
+            (folder / "FeatureStats.pb").write_bytes(sizes.SerializeToString())
         leaves = {
+            ExampleStatistics: statistics,
             ModelEvaluation: evaluation,
             ModelBlessing: ModelBlessing(),
             PushedModel: pushed,
@@ -185,3 +196,21 @@ def test_the_plan_of_the_generic_model_and_copied_data_are_noted(leave, run, dat
     start()
     assert recorder.record.notes[0].startswith("binary problem: 'y' with 2 classes from 1 numeric")
     assert recorder.record.notes[1].startswith("data: 1 rows without a value in 'y' are left out")
+
+
+def test_a_split_without_rows_ends_the_run(leave, run):
+    leave(PASSED, version="1", num_eval_examples=0)
+    start, recorder, _ = run()
+    with pytest.raises(RunFailedError, match="no row fell into the split 'eval'") as error:
+        start()
+    assert error.value.component == "CsvExampleGen"
+    assert recorder.record.components[-1].name == "StatisticsGen"
+
+
+def test_a_cell_that_makes_a_column_text_is_noted(leave, run, data):
+    leave(PASSED, version="1")
+    data.write_text(data.read_text() + "oops,1\n")
+    start, recorder, _ = run()
+    start()
+    assert recorder.record.notes[0].startswith("column 'x' is taken for text: 1 of 41 values")
+    assert f"{data}, line 42: 'oops'" in recorder.record.notes[0]

@@ -85,3 +85,32 @@ def test_a_root_that_would_be_read_as_a_pattern(plan, tmp_path):
     with pytest.raises(BadInputError, match=r"TFX would take '\[' for a file pattern"):
         plan(root=tmp_path / "root[1]")
     assert not (tmp_path / "root[1]").exists()
+
+
+def test_what_is_asked_for_is_checked_before_anything_is_written(plan, tmp_path):
+    for settings, message in (
+        ({"beam.args": "['--nonsense=1']"}, "Beam has no option '--nonsense=1'"),
+        ({"evaluator.label": "tips"}, "evaluator.label = 'tips': the generic model has no such"),
+        ({"schema.path": "none.pbtxt"}, "none.pbtxt cannot be read"),
+    ):
+        with pytest.raises(BadInputError, match=message):
+            plan(*(f"{key}={value}" for key, value in settings.items()))
+    with pytest.raises(BadInputError, match=r"cannot be read: File name too long\. Check --root"):
+        plan(root=tmp_path / ("x" * 300))
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(BadInputError, match="symbolic link that leads nowhere"):
+        plan(data=str(tmp_path / "loop"))
+    with pytest.raises(BadInputError, match="Check --root"):
+        plan(root=tmp_path / "loop")
+
+
+def test_the_schema_is_inferred_or_taken_from_a_file(plan, tmp_path):
+    def schema_gen(*settings):
+        return plan(*settings).define(StagedData(tmp_path, "data.csv", ())).schema_gen
+
+    assert schema_gen().exec_properties["infer_feature_shape"] == 0
+    assert schema_gen("schema.infer_feature_shape=true").exec_properties["infer_feature_shape"] == 1
+    file = tmp_path / "schema.pbtxt"
+    file.write_text('feature { name: "x" type: FLOAT } feature { name: "y" type: INT }')
+    taken = schema_gen(f"schema.path={file}")
+    assert (taken.id, taken.exec_properties["schema_file"]) == ("SchemaGen", str(file))

@@ -1,6 +1,8 @@
 import json
 from datetime import datetime, timezone
 
+import pytest
+
 from pipelines.run_record import ComponentRecord, RunRecord, RunRecords, new_run_id
 
 RECORD = RunRecord(
@@ -56,3 +58,14 @@ def test_paths_in_a_root_that_is_moved_are_those_of_today(tmp_path):
     moved = root.rename(tmp_path / "elsewhere")
     (found,) = RunRecords(moved).read_all()
     assert (found.log, found.report) == (f"{moved}/logs/1.log", f"{moved}/runs/1.html")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"components": [{"name": 1}]}', "\udcff"])
+def test_a_record_that_cannot_be_read_is_left_out_with_a_warning(tmp_path, caplog, text):
+    records = RunRecords(tmp_path)
+    records.write(RECORD)
+    broken = records.folder / "20260102-030406.json"
+    broken.write_bytes(text.encode(errors="surrogateescape"))
+    assert records.read_all() == [RECORD]
+    assert records.read("20260102-030406") is None
+    assert f"{broken} is no record of a run and is left out" in caplog.text

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,18 @@ def test_a_model_without_an_evaluation_model_has_no_path(
     from tfx.types import standard_artifacts
 
     assert eval_model_path(make_artifact(standard_artifacts.Model, "other").uri) is None
+
+
+def test_the_newest_export_below_format_tfma_is_found(make_artifact: Make) -> None:
+    from tfx.types import standard_artifacts
+
+    uri = make_artifact(standard_artifacts.Model, "exports").uri
+    for name in ("9", "10", "temp-11", "12"):
+        folder = Path(uri) / "Format-TFMA" / name
+        folder.mkdir(parents=True)
+        if name != "12":  # an export that was not finished
+            (folder / "saved_model.pb").touch()
+    assert eval_model_path(uri) == f"{uri}/Format-TFMA/10"
 
 
 def test_classes_become_ids_in_the_order_of_the_vocabulary(make_model: Make) -> None:

@@ -274,6 +274,42 @@ def test_a_model_that_is_no_estimator_is_evaluated_on_its_serving_signature(
     assert result.verdict.metrics == {"binary_accuracy": pytest.approx(2 / 3)}
 
 
+@pytest.mark.parametrize(
+    ("label_key", "has_schema", "message"),
+    [
+        ("labl", False, r"no raw feature 'labl'.*one of: label, score\."),
+        ("labl", True, r"no raw feature 'labl'.*one of: label, score\."),
+        ("", False, "no label is named.*export_eval_savedmodel"),
+    ],
+)
+def test_a_label_that_is_no_raw_feature_is_named(
+    make_examples: Make,
+    make_artifact: Make,
+    evaluate: Make,
+    label_key: str,
+    has_schema: bool,
+    message: str,
+) -> None:
+    inputs = {}
+    if has_schema:
+        inputs["schema"] = make_artifact(standard_artifacts.Schema)
+        io_utils.write_pbtxt_file(
+            f"{inputs['schema'].uri}/schema.pbtxt",
+            schema_pb2.Schema(feature=[schema_pb2.Feature(name=n) for n in ("score", "label")]),
+        )
+    config = eval_config(
+        f'model_specs {{ label_key: "{label_key}" }} '
+        'metrics_specs { metrics { class_name: "AUC" } }'
+    )
+    with pytest.raises(ValueError, match=message):
+        evaluate(
+            make_examples([{"label": 1, "score": 0.5}]),
+            make_artifact(standard_artifacts.Model),
+            config,
+            **inputs,
+        )
+
+
 ALL_METRICS = """
   model_specs { example_weight_key: "weight" }
   slicing_specs {} slicing_specs { feature_keys: "hour" }

@@ -1,6 +1,11 @@
+import os
+import tempfile
+from pathlib import Path
+
 import pytest
 
 from pipelines.data.files import find_csv_files
+from pipelines.data.profile import profile_csv
 from pipelines.errors import BadInputError
 
 
@@ -39,3 +44,44 @@ def test_nothing_there(tmp_path):
         find_csv_files(str(tmp_path / "*.csv"))
     with pytest.raises(BadInputError, match="No span matches"):
         find_csv_files(str(tmp_path / "span-{SPAN}"))
+
+
+def test_capitals_are_read_and_compressed_files_refused(tmp_path):
+    touch(tmp_path, "a.csv", "b.CSV")
+    assert find_csv_files(str(tmp_path)) == [tmp_path / "a.csv", tmp_path / "b.CSV"]
+    touch(tmp_path, "c.CSV.gz")
+    with pytest.raises(BadInputError, match=r"holds c\.CSV\.gz, which is compressed"):
+        find_csv_files(str(tmp_path))
+
+
+def test_paths_that_the_system_refuses(tmp_path):
+    (tmp_path / "one").symlink_to(tmp_path / "two")
+    (tmp_path / "two").symlink_to(tmp_path / "one")
+    with pytest.raises(BadInputError, match="is a symbolic link that leads nowhere, or back"):
+        find_csv_files(str(tmp_path / "one"))
+    with pytest.raises(BadInputError, match=r"\(5000 characters\) cannot be read: File name too"):
+        find_csv_files("x" * 5000)
+
+
+@pytest.fixture
+def unprivileged():
+    """Reads as a user that permissions hold for, also where tests run as root."""
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65534)
+    yield
+    os.seteuid(user)
+
+
+@pytest.mark.usefixtures("unprivileged")
+def test_files_and_folders_without_permission_to_read():
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        touch(folder, "a.csv")
+        (folder / "a.csv").chmod(0)
+        with pytest.raises(BadInputError, match=r"a\.csv cannot be read: Permission denied\."):
+            profile_csv(find_csv_files(name))
+        folder.chmod(0o300)
+        with pytest.raises(BadInputError, match=f"{name} cannot be read: Permission denied"):
+            find_csv_files(name)
+        folder.chmod(0o700)

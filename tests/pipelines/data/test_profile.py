@@ -143,3 +143,29 @@ def test_a_token_that_means_no_value(tmp_path, token):
 def test_what_only_looks_like_such_a_token_is_a_value(tmp_path, word):
     column = profile(tmp_path, f"a,b\n1,x\n{word},x\n").columns["a"]
     assert (column.num_values, column.num_missing) == (2, 0)
+
+
+def test_a_few_cells_that_make_a_column_text_are_named(tmp_path):
+    rows = "".join(f"{number}.5,{number}\n" for number in range(30))
+    result = profile(tmp_path, f"a,b\n{rows}1_0,x\n")
+    assert (result.columns["a"].type, result.columns["a"].num_non_numbers) == ("string", 1)
+    assert [note.split(" are no")[0] for note in result.notes()] == [
+        "column 'a' is taken for text: 1 of 31 values",
+        "column 'b' is taken for text: 1 of 31 values",
+    ]
+    assert f"the first: {tmp_path / 'data.csv'}, line 32: '1_0'" in result.notes()[0]
+    # Two of 32 are more than one in a hundred: text with some numbers in it.
+    assert profile(tmp_path, f"a,b\n{rows}x,x\ny,y\n").notes() == []
+
+
+def test_numbers_beyond_float32_are_counted_and_named(tmp_path):
+    # The largest float32 is 3.4028234663852886e38.
+    cells = ["1", "3.4028234e38", "3.5e38", "-1e200", "inf", "3"]
+    result = profile(tmp_path, "a,b\n" + "".join(f"{cell},1\n" for cell in cells))
+    column = result.columns["a"]
+    assert (column.type, column.num_beyond_float32) == ("float", 3)
+    assert (column.minimum, column.maximum) == (1.0, 3.4028234e38)
+    assert result.notes() == [
+        "column 'a': 3 numbers that float32 cannot hold count as missing, the first: "
+        f"{tmp_path / 'data.csv'}, line 4: '3.5e38'"
+    ]

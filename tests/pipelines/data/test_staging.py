@@ -65,3 +65,12 @@ def test_a_folder_that_would_be_read_as_a_pattern(tmp_path):
         file.write_text("x,y\n1,2\n")
     for chosen in (files, files[:1]):
         assert "pattern" in stage(profile_csv(chosen), "y", tmp_path / "copies").reasons[0]
+
+
+def test_names_that_tfx_would_read_a_date_or_a_span_from(tmp_path):
+    for name in ("d{YYYY}.csv", "{SPAN:3}.csv"):
+        file = tmp_path / name
+        file.write_text("a,y\n1,2\n")
+        staged = stage(profile_csv([file]), "y", tmp_path / "copies")
+        assert staged.reasons == (f"the name {str(file)!r} would be read as a pattern",)
+        assert [copy.name for copy in staged.folder.iterdir()] == ["data-00000.csv"]

@@ -2,9 +2,11 @@ import builtins
 import re
 from pathlib import Path
 
+import apache_beam as beam
 import pytest
 import tensorflow as tf
 
+from pipelines.runners import causes
 from pipelines.runners.causes import MAX_LENGTH, describe_cause
 
 tf1 = tf.compat.v1
@@ -133,3 +135,31 @@ def test_a_long_message_keeps_its_ends():
     assert text.startswith("ValueError: first xxx")
     assert " last (" in text
     assert len(text) < MAX_LENGTH + 300
+
+
+class Sum(beam.CombineFn):
+    def create_accumulator(self):
+        return 0
+
+    def add_input(self, accumulator, element):
+        try:
+            return accumulator + len(element)
+        except TypeError as error:
+            raise RuntimeError(f"add_input failed on {self!r}") from error
+
+    def merge_accumulators(self, accumulators):
+        return sum(accumulators)
+
+    def extract_output(self, accumulator):
+        return accumulator
+
+
+def test_the_reason_of_what_beam_raises_anew(monkeypatch):
+    # The wrapping error is a library's there: here nothing in this file counts as the user's own.
+    monkeypatch.setattr(causes, "_is_own_code", lambda filename: False)
+
+    def combine():
+        with beam.Pipeline("apache_beam.runners.portability.fn_api_runner.FnApiRunner") as pipeline:
+            _ = pipeline | beam.Create([1]) | beam.CombineGlobally(Sum())
+
+    assert described(combine) == "TypeError: object of type 'int' has no len()"

@@ -121,7 +121,7 @@ def test_label_column_is_checked(tmp_path):
     with pytest.raises(BadInputError, match="'species' is empty in all 2 rows"):
         check_label_column(profile, "species")
     file.write_text("size;species\n1;a\n")
-    with pytest.raises(BadInputError, match="not seem to be separated by commas"):
+    with pytest.raises(BadInputError, match="seem to be separated by semicolons"):
         check_label_column(profile_csv([file]), "species")
 
 
@@ -135,3 +135,65 @@ def test_plans_travel_as_json(tmp_path):
     other = plan_for(tmp_path, columns, "y", "trainer.train_steps=7")
     assert other.feature_config() == plan.feature_config()
     assert other.training_config() != plan.training_config()
+
+
+@pytest.mark.parametrize("bad", ["1e200", "inf", "-inf", "1e39"])
+def test_a_label_beyond_float32_is_named(tmp_path, bad):
+    with pytest.raises(BadInputError, match=rf"data\.csv, line 61, column 'y': the label '{bad}'"):
+        plan_for(tmp_path, {"x": X, "y": [*X[:-1], bad]}, "y")
+
+
+def test_a_label_that_is_no_number_among_numbers_is_named(tmp_path):
+    columns = {"x": X, "y": [0, 1] * 29 + [0, "1_0"]}
+    with pytest.raises(BadInputError, match="line 61, column 'y': the label '1_0' is no number"):
+        plan_for(tmp_path, columns, "y")
+    plan = plan_for(tmp_path, columns, "y", "data.problem_type=multi-class")
+    assert plan.label.classes == ("0", "1", "1_0")
+
+
+def test_one_number_written_in_two_ways_is_one_class(tmp_path):
+    plan = plan_for(tmp_path, {"x": X, "y": ["1", "1.0", "0"] * 20}, "y")
+    assert (plan.label.problem_type, plan.label.classes) == ("binary", ("0", "1"))
+    assert plan.label.majority_share == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (
+            ["16777216.0", "16777217.0"],
+            "line 3, column 'y': the class 16777217 is beyond 16777216",
+        ),  # 2^24
+        ([2**53, 2**53 + 1], f"the class {2**53 + 1} is beyond {2**53}"),
+        ([2**63, 0], f"the class {2**63} is beyond 16777216"),  # no int64, so a float column
+        ([1_700_000_000 + number for number in range(60)], "Subtract a constant such as 17000000"),
+    ],
+)
+def test_labels_that_cannot_be_told_apart(tmp_path, labels, message):
+    with pytest.raises(BadInputError, match=message):
+        plan_for(tmp_path, {"x": X, "y": (labels * 60)[:60]}, "y")
+    assert plan_for(tmp_path, {"x": X, "y": [2**53, 0] * 30}, "y").label.classes[1] == str(2**53)
+
+
+def test_a_number_beyond_float32_counts_as_missing(tmp_path):
+    columns = {"a": X, "b": [*X[:-1], "1e39"], "y": [0, 1] * 30}
+    assert [part.has_missing for part in plan_for(tmp_path, columns, "y").numeric] == [False, True]
+
+
+def test_text_in_a_column_that_is_set_to_numeric_is_named(tmp_path):
+    columns = {"x": X, "b": [*X[:-1], "oops"], "y": [0, 1] * 30}
+    with pytest.raises(BadInputError, match=r"'b' .*data\.csv, line 61: 'oops'\. Mend it"):
+        plan_for(tmp_path, columns, "y", 'data.numeric=["b"]')
+
+
+def test_semicolons_get_advice_on_separators(tmp_path):
+    file = tmp_path / "data.csv"
+    file.write_text("a;y\n1;0\n2;1\n")
+    with pytest.raises(BadInputError, match=r"separated by semicolons\. .*sep=';'\)\.to_csv"):
+        check_label_column(profile_csv([file]), "y")
+    file.write_text("a;y\n1,5;0\n2,5;1\n")
+    with pytest.raises(BadInputError, match=r"line 2 .*decimal commas.*sep=';', decimal=','\)"):
+        profile_csv([file])
+    file.write_text("a,y\n1,5;0,3\n")  # separated by commas: the usual advice
+    with pytest.raises(BadInputError, match="Put a field that contains a comma in double quotes"):
+        profile_csv([file])

@@ -125,3 +125,13 @@ def test_white_space_around_text_is_that_of_unicode():
     texts = ["yes\u00a0", "\u3000 yes", "\tyes\n", "y e\u00a0s", "\u00a0", "é"]
     trimmed = [text.decode() for text in preprocessing._trim(tf.constant(texts)).numpy()]
     assert trimmed == [text.strip() for text in texts]
+
+
+@pytest.mark.parametrize("shape", [[3], [3, 1]])
+def test_dense_columns_are_read_like_sparse_ones(shape):
+    dense = tf.reshape(tf.constant([4, 0, 5], tf.int64), shape)
+    sparse = preprocessing._sparse(dense)
+    assert sparse.dense_shape.numpy().tolist() == [3, 1]
+    assert sparse.indices.numpy().tolist() == [[0, 0], [1, 0], [2, 0]]
+    assert sparse.values.numpy().tolist() == [4, 0, 5]  # a zero is a value
+    assert preprocessing._sparse(sparse) is sparse

@@ -1,0 +1,157 @@
+"""Checks on the bytes of a CSV file: what is no CSV text, or none that CsvExampleGen can read."""
+
+import csv
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from pipelines.data.cells import any_field_size, shown
+from pipelines.errors import BadInputError
+
+_BLOCK_BYTES = 8 << 20
+_STRAY_RETURN = re.compile(rb"\r(?!\n)")
+_SAVE_AS_UTF8 = "Save the file as UTF-8 (for example `iconv -f utf-16 -t utf-8`)."
+
+_FORMATS = (
+    (b"\x1f\x8b", "is compressed with gzip. Unpack it (`gunzip FILE`) and give the CSV file."),
+    (b"PK\x03\x04", "is a ZIP archive or a spreadsheet. Give the CSV file (unpacked or exported)."),
+    (b"\xff\xfe", f"is UTF-16 text. {_SAVE_AS_UTF8}"),
+    (b"\xfe\xff", f"is UTF-16 text. {_SAVE_AS_UTF8}"),
+)
+
+
+@contextmanager
+def readable(path: object, key: str = "data.path") -> Iterator[None]:
+    """Turns an error of the file system into a `BadInputError`.
+
+    Args:
+      path: What is read; named where the system names no file.
+      key: The setting or option that gives it.
+    """
+    try:
+        yield
+    except (OSError, RuntimeError) as error:  # Path.resolve raises the latter in a symlink loop
+        reason = getattr(error, "strerror", None) or error
+        file = shown(str(getattr(error, "filename", None) or path))
+        raise BadInputError(
+            f"{file} cannot be read: {reason}. Check {key} and the permissions."
+        ) from error
+
+
+def check_format(file: Path) -> None:
+    """Checks that a file does not start as another format does.
+
+    Raises:
+      BadInputError: It is compressed, or UTF-16.
+    """
+    with file.open("rb") as stream:
+        start = stream.read(4)
+    for mark, what in _FORMATS:
+        if start.startswith(mark):
+            raise BadInputError(f"{file}, line 1: the file {what}")
+
+
+def check_bytes(file: Path) -> None:
+    """Checks that there is no NUL, and no carriage return that ends no line.
+
+    A file whose lines all end in a carriage return alone is taken: it has no line feed.
+
+    Raises:
+      BadInputError: There is one; the message names its line and column.
+    """
+    has_line_feed = has_return = False
+    with file.open("rb") as stream:
+        while block := stream.read(_BLOCK_BYTES):
+            if block.endswith(b"\r"):
+                block += stream.read(1)
+            if b"\0" in block:
+                _refuse_nul(file)
+            has_line_feed = has_line_feed or b"\n" in block
+            has_return = has_return or bool(_STRAY_RETURN.search(block))
+    if has_line_feed and has_return:
+        _check_returns(file)
+
+
+def has_irregular_quotes(file: Path, header: list[str]) -> bool:
+    """Returns whether quotes stand where CsvExampleGen would take them for the start of a field.
+
+    Source: TFX's CsvExampleGen joins lines until the number of quotes is even.
+
+    Raises:
+      BadInputError: A quoted field does not end.
+    """
+    with file.open("rb") as raw:
+        if not any(line.count(b'"') % 2 for line in raw):
+            return False
+    num_quotes, lines = 0, []
+
+    def counted(stream: TextIO) -> Iterator[str]:
+        nonlocal num_quotes
+        for line in stream:
+            num_quotes += line.count('"')
+            lines.append(line)
+            yield line
+
+    irregular, start = False, 1
+    with file.open(encoding="utf-8-sig", newline="") as stream, any_field_size():
+        reader = csv.reader(counted(stream))
+        for row in reader:
+            if num_quotes % 2:
+                irregular = True
+                if _is_open(lines):
+                    name = header[len(row) - 1] if 0 < len(row) <= len(header) else header[-1]
+                    raise BadInputError(
+                        f"{file}, line {start}, column {name!r}: the quoted field that starts with "
+                        f"{shown(row[-1])!r} does not end. Close the quote, or remove it."
+                    )
+                num_quotes = 0
+            lines.clear()
+            start = reader.line_num + 1
+    return irregular
+
+
+def _is_open(lines: list[str]) -> bool:
+    """Returns whether a row ends within quotes."""
+    try:
+        list(csv.reader(lines, strict=True))
+    except csv.Error as error:
+        return "unexpected end of data" in str(error)
+    return False
+
+
+def _refuse_nul(file: Path) -> None:
+    with file.open("rb") as stream:
+        for number, line in enumerate(stream, start=1):
+            if b"\0" in line:
+                before = line[: line.index(b"\0")]
+                is_wide = 3 * line.count(b"\0") > len(line)
+                advice = f"It seems to be UTF-16. {_SAVE_AS_UTF8}" if is_wide else "Remove it."
+                where = before.count(b",") + 1
+                cell = line.split(b",")[where - 1].strip()
+                raise BadInputError(
+                    f"{file}, line {number}, column {where}: "
+                    f"{shown(cell.decode('utf-8', 'replace'))!r} holds a NUL character, which no "
+                    f"text has. {advice}"
+                )
+
+
+def _check_returns(file: Path) -> None:
+    number, within_quotes = 1, False
+    with file.open("rb") as stream:
+        for line in stream:
+            position = 0
+            for match in _STRAY_RETURN.finditer(line):
+                within_quotes ^= line.count(b'"', position, match.start()) % 2 == 1
+                position = match.start()
+                if not within_quotes:
+                    column = line.count(b",", 0, position) + 1
+                    text = shown(line.strip(b"\r\n").decode("utf-8", "replace"))
+                    raise BadInputError(
+                        f"{file}, line {number}, column {column}: {text!r} holds a carriage return "
+                        "outside of quotes where lines end in a line feed. Remove it, or write a "
+                        "line feed (`tr '\\r' '\\n'`) if a line ends there."
+                    )
+            within_quotes ^= line.count(b'"', position) % 2 == 1
+            number += 1

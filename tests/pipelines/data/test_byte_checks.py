@@ -1,0 +1,81 @@
+import gzip
+import os
+
+import pytest
+
+from pipelines.data import byte_checks
+from pipelines.data.profile import profile_csv
+from pipelines.data.staging import stage
+from pipelines.errors import BadInputError
+
+
+@pytest.fixture
+def profile(tmp_path):
+    """Returns a function that writes a CSV and profiles it."""
+
+    def write(content):
+        file = tmp_path / "data.csv"
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return profile_csv([file])
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (gzip.compress(b"a,y\n1,2\n"), r"line 1: the file is compressed with gzip\. Unpack it"),
+        (b"PK\x03\x04xyz", "line 1: the file is a ZIP archive or a spreadsheet"),
+        ("a,y\n1,2\n".encode("utf-16"), r"the file is UTF-16 text.*iconv -f utf-16 -t utf-8"),
+        ("a,y\n1,2\n".encode("utf-16-le"), r"line 1: the name .* holds a NUL.*iconv -f utf-16"),
+        ("a\0b,y\n1,2\n", r"line 1: the name 'a\\x00b' of column 1 holds a NUL"),
+        ("a,y\n1,2\n3,4\0\n", r"line 3, column 2: '4\\x00' holds a NUL character.* Remove it"),
+        ("a,y\n1,2\n3\r4,5\n", r"line 3, column 1: '3\\r4,5' holds a carriage return outside"),
+        ("a,y\n1,2\r3,4\r", r"line 2, column 2: '1,2\\r3,4' holds a carriage return outside"),
+        ('a,y\n"5\n",2\n3,"4\n5,6\n', r"line 4, column 'y': .* starts with '4\\n5,6\\n'.* not end"),
+        ('a,y\n1,2\n"3,4\n', r"line 3, column 'a': .* starts with '3,4\\n'.* not end"),
+    ],
+)
+def test_what_is_refused_names_line_column_and_fix(profile, content, message):
+    with pytest.raises(BadInputError, match=message) as error:
+        profile(content)
+    assert "data.csv, line" in str(error.value)
+
+
+@pytest.mark.parametrize("size", [200_000, 20_000_000])  # within a block of the parser, and beyond
+def test_a_field_that_csv_example_gen_cannot_read(profile, size):
+    with pytest.raises(BadInputError, match=f"line 3, column 'y': a field of {size} characters"):
+        profile("a,y\n1,2\n3," + "x" * size + "\n5,6\n")
+    assert profile("a,y\n1," + "x" * 131_072 + "\n").num_rows == 1
+
+
+def test_carriage_returns_that_end_lines_or_stand_in_quotes(profile):
+    assert profile(b"a,y\r\n1,2\r\n").num_rows == 1
+    assert profile(b"a,y\r1,2\r3,4\r").num_rows == 2
+    assert profile(b'a,y\n"1\r",2\n').num_rows == 1
+
+
+def test_a_carriage_return_at_the_end_of_a_block(profile, monkeypatch):
+    monkeypatch.setattr(byte_checks, "_BLOCK_BYTES", 4)
+    assert profile(b"a,y\r\n1,2\r\n").num_rows == 1
+
+
+def test_quotes_in_the_middle_of_a_field_are_written_as_csv_example_gen_reads_them(
+    profile, tmp_path
+):
+    regular = profile('a,y\n"say ""hi""\nthere",1\n')
+    assert not regular.has_irregular_quotes
+    irregular = profile('a,y\n5" pipe,1\n6" pipe,2\n')
+    assert irregular.has_irregular_quotes
+    staged = stage(irregular, None, tmp_path / "copies")
+    assert staged.reasons == ("fields with quotes in them are put in quotes",)
+    copy = (staged.folder / "data-00000.csv").read_text()
+    assert copy == 'a,y\n"5"" pipe",1\n"6"" pipe",2\n'
+
+
+def test_errors_of_the_file_system_name_file_and_setting():
+    with (
+        pytest.raises(BadInputError, match=r"^x\.csv cannot be read: Permission denied\. Check s"),
+        byte_checks.readable("folder", "s"),
+    ):
+        raise PermissionError(13, os.strerror(13), "x.csv")
