@@ -227,10 +227,11 @@ def _apply_gradients(update_variables: Callable[..., Any]) -> Callable[..., Any]
 
 
 def _collections_of_this_graph() -> list[SideEffects]:
-    """Returns this thread's collections but those of other graphs: a model_fn may train another model."""
-    with tf.init_scope():  # out of the functions that the graph calls
-        graph = tf1.get_default_graph()
-    return [effects for effects in _active.stack if effects.graph is graph]
+    """Returns this thread's collections but those of other graphs: a model_fn may train another model.
+
+    The innermost one says which graph is being built; the default graph may be one of Keras' own.
+    """
+    return [effects for effects in _active.stack if effects.graph is _active.stack[-1].graph]
 
 
 def _is_of_a_model(value: Any) -> bool:
