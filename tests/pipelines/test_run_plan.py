@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from pipelines.data.staging import StagedData
@@ -35,7 +37,8 @@ def test_a_plan_defines_the_pipeline_below_its_root(plan, data, tmp_path):
     assert pipeline.pipeline_info.pipeline_root == str(tmp_path / "root" / "artifacts")
     assert not pipeline.enable_cache
     assert str(tmp_path / "root" / "serving") in defined.pusher.exec_properties["push_destination"]
-    assert defined.pusher.exec_properties["custom_config"] == '{"keep": 3}'
+    pushed = json.loads(defined.pusher.exec_properties["custom_config"])
+    assert pushed == {"keep": 3, "newer_than": 0, "taken_over": []}
     assert '"auc"' in defined.evaluator.exec_properties["eval_config"].replace("\\", "")
     assert not (tmp_path / "root").exists()
 
