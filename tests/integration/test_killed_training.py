@@ -31,12 +31,12 @@ def test_every_restart_continues(tmp_path, kills):
         # Checkpoints come every 2 steps: no more than the steps since the newest one are lost.
         assert last_step - 2 <= saved <= last_step + 1, f"kill {kill}"
     max_steps = saved + 7
-    process = _start(tmp_path, max_steps)
-    steps = [int(line) for line in process.stdout]
-    assert process.wait() == 0
+    with _start(tmp_path, max_steps) as process:
+        steps = [int(line) for line in process.stdout]
+    assert process.returncode == 0
     assert steps[-1] == max_steps
     assert _check_model_dir(tmp_path) == max_steps
-    best = json.loads((tmp_path / "export/best/best_eval_result.json").read_text())
+    best = json.loads((tmp_path / "best_eval_result.best.json").read_text())
     assert best["global_step"] == max_steps
     assert len(_exports(tmp_path)) == 2  # exports_to_keep
 
@@ -49,15 +49,14 @@ def _start(model_dir, max_steps):
 
 def _train_and_kill(model_dir, max_steps, steps, delay_secs):
     """Kills a process `delay_secs` after it has made so many steps; returns its first and last."""
-    process = _start(model_dir, max_steps)
-    try:
-        made = [int(process.stdout.readline() or "0") for _ in range(steps)]
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(timeout=delay_secs)
-    finally:
-        process.kill()
+    with _start(model_dir, max_steps) as process:
+        try:
+            made = [int(process.stdout.readline() or "0") for _ in range(steps)]
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(timeout=delay_secs)
+        finally:
+            process.kill()
         rest = process.stdout.read().split("\n")[:-1]  # the last line may be half
-        process.wait()
     assert made[-1], (model_dir / "log").read_text()[-3000:]
     made += map(int, rest)
     assert made == list(range(made[0], made[0] + len(made)))
@@ -76,7 +75,7 @@ def _check_model_dir(model_dir):
     for directory in _exports(model_dir):
         assert tf.saved_model.contains_saved_model(str(directory))
         _counted_steps(str(directory / "variables" / "variables"))
-    best = model_dir / "export/best/best_eval_result.json"
+    best = model_dir / "best_eval_result.best.json"
     if best.exists():
         result = json.loads(best.read_text())
         assert result["loss"] == pytest.approx(1 / (1 + result["global_step"]))
