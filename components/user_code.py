@@ -56,7 +56,7 @@ def load_module(import_path: str) -> types.ModuleType:
     Raises:
         ModuleNotFoundError: There is no such module; the message says where was looked.
     """
-    _make_importable(os.getcwd())
+    make_importable(os.getcwd())
     _provide_tf_estimator()
     try:
         return importlib.import_module(import_path)
@@ -81,7 +81,7 @@ def load_module_file(module_file: str) -> types.ModuleType:
         ValueError: It is not a .py file.
     """
     path = _python_file(module_file)
-    _make_importable(str(path.parent))
+    make_importable(str(path.parent))
     _provide_tf_estimator()
     # A name of its own: the file's stem may be that of an installed module.
     digest = hashlib.sha256(str(path).encode()).hexdigest()[:8]
@@ -108,7 +108,7 @@ def importable_name(module_file: str) -> str:
         ImportError: Importing its name would find another module.
     """
     path = _python_file(module_file)
-    _make_importable(str(path.parent))
+    make_importable(str(path.parent))
     try:
         found = importlib.util.find_spec(path.stem)
     except ValueError:  # a module without a spec has the name, such as __main__
@@ -146,32 +146,10 @@ def get_function(module: types.ModuleType, function_name: str) -> Callable[..., 
     return function
 
 
-def fingerprint(*, import_path: str | None = None, module_file: str | None = None) -> str:
-    """Returns a hash of the user's code: of all Python files next to the module that is named.
-
-    As an execution property it makes a changed module a changed execution, so that the result of
-    the old code is not taken from the cache. Empty when the source cannot be found here (then the
-    code runs elsewhere, and this process cannot tell).
-
-    Args:
-        import_path: Dotted path of a function.
-        module_file: Path of a Python file.
-    """
-    source = Path(module_file).expanduser() if module_file else None
-    if import_path:
-        _make_importable(os.getcwd())
-        try:
-            spec = importlib.util.find_spec(import_path.rpartition(".")[0])
-        except (ImportError, ValueError):
-            spec = None
-        source = Path(spec.origin) if spec and spec.origin else None
-    if source is None or not source.is_file():
-        return ""
-    digest = hashlib.sha256()
-    for path in sorted(source.parent.glob("*.py")):
-        digest.update(f"{path.name}\0{path.stat().st_size}\0".encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
+def make_importable(directory: str) -> None:
+    """Appends a directory to sys.path; behind the rest, so that nothing is shadowed."""
+    if directory not in sys.path:
+        sys.path.append(directory)
 
 
 def _python_file(module_file: str) -> Path:
@@ -192,9 +170,3 @@ def _provide_tf_estimator() -> None:
             "user's modules."
         )
         estimator_core.install()
-
-
-def _make_importable(directory: str) -> None:
-    """Appends a directory to sys.path; behind the rest, so that nothing is shadowed."""
-    if directory not in sys.path:
-        sys.path.append(directory)

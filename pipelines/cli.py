@@ -3,10 +3,12 @@
 import json
 import os
 import sys
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperCommand
 
 from pipelines.interruption import (
     EXIT_INTERRUPTED,
@@ -46,7 +48,21 @@ _Root = Annotated[
 _DEFAULT_ROOT = Path("pipeline_root")
 
 
-@app.command()
+class _Resume(str, Enum):
+    SAME = "same"
+    FORCE = "force"
+
+
+class _RunCommand(TyperCommand):
+    """Takes `--resume` and `--resume=force`; an option of Typer's has a value always or never."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(
+            ctx, [f"--resume={_Resume.SAME.value}" if arg == "--resume" else arg for arg in args]
+        )
+
+
+@app.command(cls=_RunCommand)
 def run(
     config: Annotated[
         Path | None, typer.Option("--config", metavar="FILE.toml", help="Configuration file.")
@@ -76,8 +92,14 @@ def run(
         bool, typer.Option("--no-cache", help="Run components whose inputs have not changed, too.")
     ] = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the newest run if it did not end.")
-    ] = False,
+        _Resume | None,
+        typer.Option(
+            "--resume",
+            metavar="[=force]",
+            help="Go on with the newest run if it did not end; with =force though the code of the "
+            "model has changed.",
+        ),
+    ] = None,
 ) -> None:
     """Run a pipeline: check, train, evaluate, and push the model if it is good enough.
 
@@ -95,7 +117,8 @@ def run(
             settings=tuple(settings or ()),
             runner=runner,
             enable_cache=not no_cache,
-            resume=resume,
+            resume=resume is not None,
+            force=resume is _Resume.FORCE,
         )
     )
 

@@ -6,7 +6,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from components import user_code
+from components import user_source
 from pipelines.model_code import ModelCode
 
 if TYPE_CHECKING:
@@ -24,7 +24,12 @@ _LIBRARIES = (
 
 
 def component_fingerprints(
-    pipeline: "CsvToServing", run_id: str, data_fingerprint: str, code: ModelCode, schema: str = ""
+    pipeline: "CsvToServing",
+    run_id: str,
+    data_fingerprint: str,
+    code: ModelCode,
+    schema: str = "",
+    mixes_code: bool = False,
 ) -> "dict[BaseNode, str]":
     """Returns the fingerprint of every component.
 
@@ -34,6 +39,7 @@ def component_fingerprints(
       data_fingerprint: Of the CSV files. TFX looks at their size and time only.
       code: What Transform and Trainer call.
       schema: Fingerprint of the curated schema; empty without one. TFX looks at its path only.
+      mixes_code: Whether the training began with other code: no later run takes it from the cache.
     """
     users_code = code_fingerprint(code)[:16]
     components_code = _package_fingerprint("components")
@@ -42,7 +48,7 @@ def component_fingerprints(
         pipeline.example_gen: (components_code, data_fingerprint[:16]),
         pipeline.schema_gen: (schema[:16],),
         pipeline.transform: (users_code,),
-        pipeline.trainer: (components_code, core_code, users_code),
+        pipeline.trainer: (components_code, core_code, users_code, run_id if mixes_code else ""),
         pipeline.evaluator: (components_code,),
         pipeline.pusher: (run_id,),
     }
@@ -55,10 +61,18 @@ def component_fingerprints(
 
 def code_fingerprint(code: ModelCode) -> str:
     """Returns a hash of what Transform and Trainer call; empty when its source is not here."""
-    import_path = code.trainer_path or code.preprocessing_fn
-    return user_code.fingerprint(
-        import_path=None if code.module_file else import_path, module_file=code.module_file
-    )
+    return user_source.fingerprint(**_source(code))
+
+
+def code_definitions(code: ModelCode) -> dict[str, user_source.Definition]:
+    """Returns the parts of what Transform and Trainer call; empty when its source is not here."""
+    return user_source.read_definitions(**_source(code))
+
+
+def _source(code: ModelCode) -> dict[str, str | None]:
+    if code.module_file:
+        return {"module_file": code.module_file}
+    return {"import_path": code.trainer_path or code.preprocessing_fn}
 
 
 def _library_versions() -> str:

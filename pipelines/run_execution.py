@@ -1,9 +1,11 @@
 """The middle part of a run: the components, by a runner, and what they have come to."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.anomalies import read_anomalies
+from pipelines.changed_code import CodeChange, hand_training_over
 from pipelines.data.staging import stage
 from pipelines.errors import RunFailedError
 from pipelines.fingerprints import component_fingerprints
@@ -56,6 +58,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
             plan.profile.fingerprint,
             plan.code,
             plan.schema.fingerprint if plan.schema else "",
+            mixes_code=plan.code_change is CodeChange.FORCED,
         ),
         _Observer(pipeline, recorder, progress),
         checks={
@@ -64,8 +67,23 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
             pipeline.evaluator: _VerdictRecording(plan, recorder),
         },
     )
+    _follow_code_change(plan, pipeline, launcher, run_id)
     runner.run(launcher)
     return _outcome(pipeline, launcher)
+
+
+def _follow_code_change(
+    plan: RunPlan, pipeline: "CsvToServing", launcher: "ComponentLauncher", run_id: str
+) -> None:
+    """Lets the Trainer go on with what the old code has trained; what depends on it runs again."""
+    if plan.code_change is CodeChange.NONE:
+        return
+    finished = None
+    if plan.code_change is CodeChange.FORCED and launcher.is_finished(pipeline.trainer):
+        finished = Path(launcher.artifact(pipeline.trainer.outputs["model_run"]).uri)
+        for component in (pipeline.trainer, pipeline.evaluator, pipeline.pusher):
+            launcher.forget(component)
+    hand_training_over(plan.root, run_id, finished)
 
 
 class _Observer:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines import evaluation
 from pipelines.beam_options import check_beam_args
+from pipelines.changed_code import CodeChange, code_change
 from pipelines.config import PipelineConfig, load_config
 from pipelines.curated_schema import CuratedSchema, read_curated_schema
 from pipelines.data.byte_checks import readable
@@ -14,7 +15,6 @@ from pipelines.data.files import find_csv_files
 from pipelines.data.profile import CsvProfile, profile_csv
 from pipelines.data.staging import PATTERN_MARKS, StagedData
 from pipelines.errors import BadInputError
-from pipelines.fingerprints import code_fingerprint
 from pipelines.model_code import ModelCode, choose_model_code
 from pipelines.progress import Display
 from pipelines.run_history import newest_version_ever, unfinished_run, unsettled_pushes
@@ -38,6 +38,7 @@ class RunRequest:
       runner: Name of a runner.
       enable_cache: Whether unchanged components are skipped.
       resume: Whether to go on with the newest run that did not end.
+      force: With `resume`: though its code has changed.
     """
 
     root: Path
@@ -48,6 +49,7 @@ class RunRequest:
     runner: str = "local"
     enable_cache: bool = True
     resume: bool = False
+    force: bool = False
 
     @property
     def gives_configuration(self) -> bool:
@@ -67,6 +69,7 @@ class RunPlan:
       enable_cache: Whether unchanged components are skipped.
       unfinished: The run that this one goes on with; None for a new run.
       schema: The user's own; None infers it.
+      code_change: What has become of the code since the unfinished run began.
     """
 
     root: Path
@@ -76,6 +79,7 @@ class RunPlan:
     enable_cache: bool
     unfinished: RunRecord | None
     schema: CuratedSchema | None = None
+    code_change: CodeChange = CodeChange.NONE
 
     def define(self, data: StagedData) -> "CsvToServing":
         """Returns the pipeline that does it.
@@ -139,10 +143,12 @@ def plan_run(request: RunRequest, display: Display) -> RunPlan:
         schema = read_curated_schema(config.schema_.path, profile, used)
     if code.plan is not None:
         evaluation.check_metrics_fit(config, code.plan.label.problem_type)
-    plan = RunPlan(root, config, profile, code, request.enable_cache, unfinished, schema)
+    change = CodeChange.NONE
     if unfinished is not None:
-        _check_same_run(unfinished, plan)
-    return plan
+        _check_same_run(unfinished, config, profile)
+        where = config.module and (config.module.path or config.module.file)
+        change = code_change(root, unfinished, code, where or "the generic model", request.force)
+    return RunPlan(root, config, profile, code, request.enable_cache, unfinished, schema, change)
 
 
 def _check_root(root: Path) -> None:
@@ -165,11 +171,10 @@ def _configuration(request: RunRequest, unfinished: RunRecord | None) -> Pipelin
     return load_config(request.config_file, request.data, request.label, request.settings)
 
 
-def _check_same_run(unfinished: RunRecord, plan: RunPlan) -> None:
+def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvProfile) -> None:
     """Checks that what is asked for is what the unfinished run was doing."""
-    config = plan.config
     advice = "Start a new run without --resume; unchanged components are reused all the same."
-    if plan.profile.fingerprint != unfinished.data_fingerprint:
+    if profile.fingerprint != unfinished.data_fingerprint:
         raise BadInputError(
             f"--resume: the data in {config.data.path} have changed since run {unfinished.run_id} "
             f"started. {advice}"
@@ -182,13 +187,6 @@ def _check_same_run(unfinished: RunRecord, plan: RunPlan) -> None:
                 f"--resume: run {unfinished.run_id} was started with {key} = {before.get(key)!r}; "
                 f"received {now.get(key)!r}. {advice}"
             )
-    if code_fingerprint(plan.code) != unfinished.code_fingerprint:
-        module = config.module and (config.module.path or config.module.file)
-        raise BadInputError(
-            f"--resume: the code of {module or 'the generic model'} has changed since run "
-            f"{unfinished.run_id} started, whose finished components would keep what the old code "
-            f"made. {advice}"
-        )
 
 
 def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:

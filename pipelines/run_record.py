@@ -59,6 +59,7 @@ class RunRecord:
       data_fingerprint: Of the CSV files.
       log: Path of its log file.
       code_fingerprint: Of the code that Transform and Trainer call; empty when it is not known.
+      code_definitions: Hashes of its functions and classes, such as `taxi.py:trainer_fn`.
       finished: UTC, ISO 8601; None while it runs.
       version: That was pushed.
       metrics: On the whole evaluation split.
@@ -80,6 +81,7 @@ class RunRecord:
     data_fingerprint: str
     log: str
     code_fingerprint: str = ""
+    code_definitions: dict[str, str] = field(default_factory=dict)
     finished: str | None = None
     version: str | None = None
     metrics: Metrics = field(default_factory=dict)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from pipelines.evaluation import merge_thresholds
-from pipelines.fingerprints import code_fingerprint
+from pipelines.fingerprints import code_definitions, code_fingerprint
 from pipelines.progress import Display
 from pipelines.report.html import write_report
 from pipelines.run_plan import RunPlan
@@ -31,6 +31,9 @@ def start_record(plan: RunPlan) -> RunRecord:
         data_fingerprint=plan.profile.fingerprint,
         log=str(plan.root / "logs" / f"{run_id}.log"),
         code_fingerprint=code_fingerprint(plan.code),
+        code_definitions={
+            name: definition.digest for name, definition in code_definitions(plan.code).items()
+        },
         thresholds=tuple(bound.model_dump() for bound in merge_thresholds(plan.code.thresholds)),
     )
 

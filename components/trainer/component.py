@@ -9,7 +9,7 @@ from tfx.types.channel import BaseChannel, Channel
 from tfx.types.component_spec import ExecutionParameter
 from tfx.utils import json_utils
 
-from components import user_code
+from components import user_source
 from components.trainer import executor
 
 
@@ -119,7 +119,7 @@ class Trainer(base_component.BaseComponent):
             module_file=module_file,
             run_fn=run_fn,
             trainer_fn=trainer_fn,
-            user_code=user_code.fingerprint(
+            user_code=user_source.fingerprint(
                 import_path=None if module_file else trainer_fn or run_fn, module_file=module_file
             ),
             custom_config=json_utils.dumps(custom_config),

@@ -16,15 +16,13 @@ from tfx.types.artifact import Artifact
 from tfx.utils import io_utils, path_utils
 
 from components import user_code
-from components.trainer import fn_args, training
+from components.trainer import fn_args, training, unfinished
 
 _logger = logging.getLogger(__name__)
 
 TRAINER_FN_KEY = "trainer_fn"
 RUN_FN_KEY = standard_component_specs.RUN_FN_KEY
 USER_CODE_KEY = "user_code"
-
-_UNFINISHED_DIR = "unfinished"
 
 
 @dataclass(frozen=True)
@@ -109,9 +107,6 @@ class Executor(base_executor.BaseExecutor):
         )
         outputs = _parse_outputs(output_dict)
         work_dir = self._work_dir(input_dict, outputs, exec_properties)
-        if fileio.exists(work_dir):
-            _logger.info("Continuing the unfinished training in %s", work_dir)
-        fileio.makedirs(work_dir)
         is_trainer_fn = user_function.contract == TRAINER_FN_KEY
         args = fn_args.make_fn_args(
             input_dict,
@@ -130,7 +125,7 @@ class Executor(base_executor.BaseExecutor):
             _run_trainer_fn(user_function.function, args, outputs)
         else:
             _run_run_fn(user_function.function, args)
-        _move(work_dir, outputs.model_run_dir)
+        unfinished.finish(work_dir, outputs.model_run_dir)
 
     def _work_dir(
         self,
@@ -140,6 +135,7 @@ class Executor(base_executor.BaseExecutor):
     ) -> str:
         run_id = self._context.pipeline_run_id if self._context else None
         if not run_id:
+            fileio.makedirs(outputs.model_run_dir)
             return outputs.model_run_dir  # No run that could be taken up again.
         parent = os.path.dirname(outputs.model_run_dir.rstrip("/"))
         inputs = {
@@ -148,7 +144,7 @@ class Executor(base_executor.BaseExecutor):
         }
         identity = json.dumps([inputs, exec_properties], sort_keys=True, default=str)
         digest = hashlib.sha256(identity.encode()).hexdigest()[:12]
-        return os.path.join(parent, _UNFINISHED_DIR, f"{run_id}-{digest}")
+        return unfinished.working_directory(parent, run_id, digest)
 
 
 def _run_trainer_fn(
@@ -200,14 +196,3 @@ def _relative(uri: str, directory: str) -> str:
 
 def _is_below(path: str, directory: str) -> bool:
     return os.path.join(path, "").startswith(os.path.join(directory, ""))
-
-
-def _move(source: str, destination: str) -> None:
-    if source == destination:
-        return
-    if fileio.exists(destination):  # TFX makes output directories beforehand.
-        fileio.rmtree(destination)
-    fileio.rename(source, destination)
-    parent = os.path.dirname(source)
-    if not fileio.listdir(parent):
-        fileio.rmtree(parent)

@@ -61,22 +61,6 @@ def test_a_module_file_that_does_not_exist(tmp_path: Path) -> None:
         user_code.load_module_file(str(tmp_path / "taxi.py"))
 
 
-def test_the_fingerprint_changes_with_the_module_and_its_neighbours(tmp_path: Path) -> None:
-    path = tmp_path / "module.py"
-    path.write_text("A = 1\n")
-    first = user_code.fingerprint(module_file=str(path))
-    assert user_code.fingerprint(module_file=str(path)) == first
-    (tmp_path / "layers.py").write_text("B = 1\n")
-    second = user_code.fingerprint(module_file=str(path))
-    path.write_text("A = 2\n")
-    third = user_code.fingerprint(module_file=str(path))
-    assert len({first, second, third, ""}) == 4
-
-
-def test_the_fingerprint_of_code_that_is_not_here_is_empty() -> None:
-    assert user_code.fingerprint(import_path="no_such_project.taxi.trainer_fn") == ""
-
-
 def test_a_module_file_by_the_name_under_which_others_import_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
