@@ -138,7 +138,7 @@ def _run(request: "RunRequest") -> NoReturn:
                 record = run_pipeline(request, progress, capture)
             finally:
                 ignore_signals()  # what is left is to say how it ended
-        line, code = record.summary(), _EXIT_CODES[record.status]
+        line, code = record.summary(), _exit_code(record)
         _say_outcome(display.line, record)
     except BadInputError as error:
         code, line["reason"] = EXIT_BAD_INPUT, str(error)
@@ -155,6 +155,10 @@ def _run(request: "RunRequest") -> NoReturn:
     # Threads of Beam and gRPC must not keep a run alive that is over, nor its exit code from it.
     sys.stderr.flush()
     os._exit(code)
+
+
+def _exit_code(record: "RunRecord") -> int:
+    return EXIT_BAD_INPUT if record.is_bad_input else _EXIT_CODES[record.status]
 
 
 def _say_outcome(say: Any, record: "RunRecord") -> None:

@@ -6,12 +6,14 @@ class BadInputError(ValueError):
 
 
 class RunFailedError(RuntimeError):
-    """A component of a run failed. Exit code 1.
+    """A component of a run failed. Exit code 1, or 2 where the input is to blame.
 
     Attributes:
       component: Node id of the component, such as `Trainer`.
+      is_bad_input: Whether the data or the configuration have to be changed.
     """
 
-    def __init__(self, component: str, message: str):
+    def __init__(self, component: str, message: str, is_bad_input: bool = False):
         super().__init__(message)
         self.component = component
+        self.is_bad_input = is_bad_input

@@ -38,7 +38,9 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
         try:
             outcome = execute(plan, runner, recorder, progress)
         except RunFailedError as error:
-            outcome = RunOutcome("failed", reason=f"{error.component}: {error}")
+            outcome = RunOutcome(
+                "failed", reason=f"{error.component}: {error}", is_bad_input=error.is_bad_input
+            )
         except BaseException as error:  # a signal; or a fault of ours, or of the installation
             if came_from_signal(error):
                 outcome = RunOutcome("interrupted", reason="stopped by a signal")

@@ -116,6 +116,7 @@ def _check_splits(outputs: Mapping[str, list[Any]]) -> None:
                 "CsvExampleGen",
                 f"no row fell into the split {split!r}: the data have too few. More rows are needed "
                 "to train and to evaluate",
+                is_bad_input=True,
             )
 
 
@@ -136,6 +137,7 @@ class _AnomalyCheck:
                 self._validator.id,
                 f"the data do not fit the schema ({len(found)} anomalies; the first: {found[0]}) "
                 'and example_validator.on_anomalies = "fail"',
+                is_bad_input=True,
             )
 
 

@@ -44,6 +44,7 @@ class RunOutcome:
     status: Status
     reason: str | None = None
     version: str | None = None
+    is_bad_input: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ class RunRecord:
       metrics: On the whole evaluation split.
       baseline_metrics: Of the model that was served before, on the same examples.
       reason: Why it was not pushed; with a version, what went wrong after the push.
+      is_bad_input: Whether it failed over the data or the configuration.
       report: Path of its HTML report.
       components: In the order in which they ran.
       notes: What the inference and the checks have to say.
@@ -87,6 +89,7 @@ class RunRecord:
     metrics: Metrics = field(default_factory=dict)
     baseline_metrics: Metrics = field(default_factory=dict)
     reason: str | None = None
+    is_bad_input: bool = False
     report: str | None = None
     components: tuple[ComponentRecord, ...] = ()
     notes: tuple[str, ...] = ()

@@ -10,6 +10,7 @@ import tensorflow as tf
 from tfx.dsl.io import fileio
 from tfx.utils import path_utils
 
+from components.errors import SettingError
 from components.nearest import nearest_first
 
 _SAVED_MODEL = "saved_model.pb"
@@ -139,7 +140,7 @@ def _find_label(outputs: Mapping[str, str], label_key: str, path: str) -> str:
     if len(names) == 1 and not label_key:
         return names[0]
     choices = [name.removeprefix(_LABELS_PREFIX) for name in names]
-    raise ValueError(
+    raise SettingError(
         f"Which label of {path} to evaluate? Set label_key of the ModelSpec to one of: "
         f"{', '.join(nearest_first(label_key, choices)) or 'none; the model has no labels'}. "
         f"Received: label_key={label_key!r}"

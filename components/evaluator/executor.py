@@ -21,6 +21,7 @@ from tfx.types.artifact import Artifact
 from tfx.utils import io_utils, json_utils, path_utils, proto_utils
 from tfx_bsl.tfxio import tensor_adapter
 
+from components.errors import SettingError
 from components.evaluator import batched_evaluation, extraction, verdict
 from components.evaluator.eval_model import eval_model_path
 from components.nearest import nearest_first
@@ -230,7 +231,7 @@ def _check_labels(config: config_pb2.EvalConfig, request: EvaluationRequest) -> 
     """Checks that the raw examples have the labels, which TFMA looks for in them.
 
     Raises:
-        ValueError: They have not, or no label is named.
+        SettingError: They have not, or no label is named.
     """
     features = _raw_feature_names(request)
     for spec in config.model_specs:
@@ -238,7 +239,7 @@ def _check_labels(config: config_pb2.EvalConfig, request: EvaluationRequest) -> 
         for key in keys:
             if features and key not in features:
                 what = f"there is no raw feature {key!r}" if key else "no label is named"
-                raise ValueError(
+                raise SettingError(
                     f"label_key of the ModelSpec (evaluator.label of a pipeline): {what}. The model "
                     "has no evaluation model, so its labels are a raw feature, one of: "
                     f"{', '.join(nearest_first(key, features))}. Where the label is derived from "

@@ -10,6 +10,8 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
+from components.errors import SettingError
+
 MAX_LENGTH = 600
 """Longer reasons are cut in the middle: what matters tends to stand first or last."""
 
@@ -63,6 +65,13 @@ def describe_cause(error: BaseException) -> str:
         if frames:
             return f"{text} ({frames[-1].filename}, line {frames[-1].lineno})"
     return text
+
+
+def is_setting_error(error: BaseException | None) -> bool:
+    """Returns whether a component refused a setting; Beam raises such an error anew, as another."""
+    while error is not None and not isinstance(error, SettingError):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _before_beam(error: BaseException) -> BaseException:

@@ -17,7 +17,7 @@ from tfx.types.channel import OutputChannel
 
 from pipelines.errors import RunFailedError
 from pipelines.interruption import came_from_signal
-from pipelines.runners.causes import describe_cause
+from pipelines.runners.causes import describe_cause, is_setting_error
 from pipelines.runners.run_metadata import RunMetadata
 
 FINGERPRINT = "input_fingerprint"
@@ -112,7 +112,9 @@ class ComponentLauncher:
             if came_from_signal(error):
                 raise
             _LOGGER.exception("%s failed", component.id)
-            raise RunFailedError(component.id, describe_cause(error)) from error
+            raise RunFailedError(
+                component.id, describe_cause(error), is_bad_input=is_setting_error(error)
+            ) from error
         if not self._metadata.is_finished(node):
             # The Launcher reports inputs that cannot be resolved in the log only.
             self._observer.component_failed(component, time.monotonic() - start)

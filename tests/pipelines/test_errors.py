@@ -4,6 +4,8 @@ from pipelines.errors import BadInputError, RunFailedError
 def test_a_failed_run_says_which_component_and_why():
     error = RunFailedError("Trainer", "the loss is NaN")
     assert (error.component, str(error)) == ("Trainer", "the loss is NaN")
+    assert not error.is_bad_input
+    assert RunFailedError("CsvExampleGen", "no rows", is_bad_input=True).is_bad_input
 
 
 def test_bad_input_can_be_told_from_a_failure():

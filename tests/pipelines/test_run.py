@@ -3,6 +3,7 @@ import html
 import pytest
 
 from components.pusher.provenance import Provenance, write_provenance
+from pipelines import cli
 from pipelines.errors import BadInputError, RunFailedError
 from pipelines.interruption import RunInterruptedError
 from pipelines.progress import Progress
@@ -77,6 +78,14 @@ def test_however_a_run_ends_its_record_and_report_say_so(run_with, tmp_path, err
     assert (record.status, html.escape(record.reason)) == (status, reason)
     assert reason in (tmp_path / "root" / "runs" / f"{record.run_id}.html").read_text()
     assert not is_locked(tmp_path / "root")
+
+
+@pytest.mark.parametrize("is_bad_input", [True, False])
+def test_a_run_that_fails_over_its_input_says_so_by_its_exit_code(run_with, tmp_path, is_bad_input):
+    record, _ = run_with(RunFailedError("CsvExampleGen", "no rows", is_bad_input=is_bad_input))
+    assert record.status == "failed"
+    assert read_runs(tmp_path / "root") == [record]
+    assert cli._exit_code(record) == (2 if is_bad_input else 1)
 
 
 def test_two_runs_do_not_share_a_root(run_with, tmp_path):

@@ -203,7 +203,7 @@ def test_a_split_without_rows_ends_the_run(leave, run):
     start, recorder, _ = run()
     with pytest.raises(RunFailedError, match="no row fell into the split 'eval'") as error:
         start()
-    assert error.value.component == "CsvExampleGen"
+    assert (error.value.component, error.value.is_bad_input) == ("CsvExampleGen", True)
     assert recorder.record.components[-1].name == "StatisticsGen"
 
 

@@ -15,6 +15,7 @@ from tfx.types import standard_artifacts
 from tfx.types.artifact import Artifact
 from tfx.utils import io_utils
 
+from components.errors import SettingError
 from components.evaluator import batched_evaluation
 
 Make = Callable[..., Any]
@@ -301,7 +302,7 @@ def test_a_label_that_is_no_raw_feature_is_named(
         f'model_specs {{ label_key: "{label_key}" }} '
         'metrics_specs { metrics { class_name: "AUC" } }'
     )
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(SettingError, match=message):
         evaluate(
             make_examples([{"label": 1, "score": 0.5}]),
             make_artifact(standard_artifacts.Model),

@@ -10,6 +10,7 @@ from tfx.orchestration import metadata
 from tfx.orchestration.pipeline import Pipeline
 from tfx.types.standard_artifacts import Examples
 
+from components.errors import SettingError
 from pipelines.interruption import RunInterruptedError
 from pipelines.runners.component_launcher import ComponentLauncher
 
@@ -22,6 +23,8 @@ CALLS = []
 def First(out: OutputArtifact[Examples], value: Parameter[str]):  # noqa: N802 - TFX's style
     if value == "bad":
         raise ValueError("what the user did wrong\nand more lines")
+    if value == "no such setting":
+        raise SettingError(value)
     if value == "exits":
         sys.exit(0)
     if value == "killed at first":

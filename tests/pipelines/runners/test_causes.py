@@ -6,8 +6,9 @@ import apache_beam as beam
 import pytest
 import tensorflow as tf
 
+from components.errors import SettingError
 from pipelines.runners import causes
-from pipelines.runners.causes import MAX_LENGTH, describe_cause
+from pipelines.runners.causes import MAX_LENGTH, describe_cause, is_setting_error
 
 tf1 = tf.compat.v1
 HERE = re.escape(str(Path(__file__)))
@@ -163,3 +164,15 @@ def test_the_reason_of_what_beam_raises_anew(monkeypatch):
             _ = pipeline | beam.Create([1]) | beam.CombineGlobally(Sum())
 
     assert described(combine) == "TypeError: object of type 'int' has no len()"
+
+
+def refuse_setting(element):
+    raise SettingError(f"no {element}")
+
+
+def test_a_setting_that_is_refused_within_beam():
+    with pytest.raises(Exception, match="no label") as error, beam.Pipeline() as pipeline:
+        _ = pipeline | beam.Create(["label"]) | beam.Map(refuse_setting)
+    assert is_setting_error(error.value)
+    assert not is_setting_error(ValueError("no label"))
+    assert not is_setting_error(None)

@@ -69,6 +69,14 @@ def test_a_failure_names_the_component_and_the_cause(launch):
     assert pipeline.events == [("First", "finished"), ("Second", "finished")]
 
 
+@pytest.mark.parametrize(("value", "is_bad_input"), [("no such setting", True), ("bad", False)])
+def test_a_setting_that_a_component_refuses_is_bad_input(launch, value, is_bad_input):
+    pipeline = launch("run-1", value=value)
+    with pytest.raises(RunFailedError) as error:
+        pipeline.launcher.run(pipeline.first)
+    assert error.value.is_bad_input is is_bad_input
+
+
 def test_code_that_exits_is_a_failure_like_any_other(launch):
     pipeline = launch("run-1", value="exits")
     with pytest.raises(RunFailedError, match=r"SystemExit: 0 \(.*conftest.py, line \d+\)"):
