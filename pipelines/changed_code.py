@@ -1,7 +1,6 @@
 """A run that goes on though the code of the model was changed since it began."""
 
 import re
-from enum import Enum, auto
 from pathlib import Path
 
 from components import user_source
@@ -14,52 +13,36 @@ from pipelines.run_record import RunRecord
 _SHOWN = 3
 
 
-class CodeChange(Enum):
-    """What has become of the code since a run began.
-
-    Attributes:
-      NONE: Nothing.
-      UNUSED: Transform and Trainer cannot reach what has changed.
-      FORCED: They can, and the user wants to go on all the same.
-    """
-
-    NONE = auto()
-    UNUSED = auto()
-    FORCED = auto()
-
-
-def code_change(
+def touches_training(
     root: Path, record: RunRecord, code: ModelCode, where: str, force: bool
-) -> CodeChange:
-    """Returns what has become of the code since a run began that is to go on.
+) -> bool:
+    """Returns whether the code has changed where a run uses it that is to go on.
 
     Args:
       root: Of the pipeline.
       record: Of the run.
       code: As it is now.
       where: The name of the code, for the error.
-      force: Whether to go on in any case.
+      force: Whether to go on in that case.
 
     Raises:
-      BadInputError: The change may touch what the run has finished. It says what would be lost.
+      BadInputError: It has, and `force` is not given. The message says what would be lost.
     """
     if code_fingerprint(code) == record.code_fingerprint:
-        return CodeChange.NONE
-    if force:
-        return CodeChange.FORCED
+        return False
     changed = _changed_definitions(record, code)
     if changed and not _is_used(changed, code):
-        return CodeChange.UNUSED
+        return False
+    if force:
+        return True
     named = ", ".join(changed[:_SHOWN]) + (" ..." if len(changed) > _SHOWN else "")
-    finished = [part.name for part in record.components if part.status != "failed"]
-    made = f"what {', '.join(finished)} made with the old code" if finished else "that run"
     step = trained_step(root, record.run_id)
-    training = f" and goes on with its training, at step {step}," if step else " and goes on"
+    training = f"its training, at step {step}" if step else "the rest"
     raise BadInputError(
         f"--resume: the code of {where} has changed since run {record.run_id} started"
-        f"{f' ({named})' if named else ''}. --resume=force keeps {made}{training} with the new "
-        "code. A run without --resume begins anew: components that the change does not touch are "
-        "reused, but the training of that run is removed."
+        f"{f' ({named})' if named else ''}. --resume=force keeps what the old code has made, and "
+        f"goes on with {training}, with the new code. A run without --resume begins anew: components "
+        "that the change does not touch are reused, but the training of that run is removed."
     )
 
 
@@ -89,16 +72,19 @@ def trained_step(root: Path, run_id: str) -> int | None:
     return max((int(step[1]) for step in steps if step), default=None)
 
 
-def hand_training_over(root: Path, run_id: str, finished: Path | None) -> None:
-    """Lets the Trainer of a run go on with what its training has left, under whatever code.
+def hand_training_over(
+    root: Path, former_id: str, run_id: str, finished: Path | None = None
+) -> None:
+    """Lets the Trainer of a run go on with what a training has left, under whatever code.
 
     Args:
       root: Of the pipeline.
-      run_id: Of the run.
-      finished: The model run of a Trainer that is to run again; None when it did not finish.
+      former_id: Of the run that trained.
+      run_id: Of the run that goes on; it can be the same.
+      finished: The output `model_run`, when the training was done; it is copied.
     """
     if finished is not None:
-        unfinished.hand_over(finished.parent, run_id, finished)
+        unfinished.hand_over_copy(finished, run_id)
         return
     for folder in root.glob(f"artifacts/*/*/{unfinished.UNFINISHED_DIR}"):
-        unfinished.hand_over(folder.parent, run_id)
+        unfinished.hand_over(folder.parent, former_id, run_id)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from components import user_source
 from pipelines.model_code import ModelCode
+from pipelines.run_record import RunRecord
 
 if TYPE_CHECKING:
     from tfx.dsl.components.base.base_node import BaseNode
@@ -29,7 +30,7 @@ def component_fingerprints(
     data_fingerprint: str,
     code: ModelCode,
     schema: str = "",
-    mixes_code: bool = False,
+    mended: RunRecord | None = None,
 ) -> "dict[BaseNode, str]":
     """Returns the fingerprint of every component.
 
@@ -39,16 +40,20 @@ def component_fingerprints(
       data_fingerprint: Of the CSV files. TFX looks at their size and time only.
       code: What Transform and Trainer call.
       schema: Fingerprint of the curated schema; empty without one. TFX looks at its path only.
-      mixes_code: Whether the training began with other code: no later run takes it from the cache.
+      mended: The run whose training goes on under changed code. What its Transform has made is
+        kept, and no later run takes the training from the cache.
     """
     users_code = code_fingerprint(code)[:16]
+    transforms_code = users_code
+    if mended is not None and pipeline.transform.id in mended.finished_components():
+        transforms_code = mended.code_fingerprint[:16]
     components_code = _package_fingerprint("components")
     core_code = _package_fingerprint("estimator_core")
     own: dict[BaseNode, tuple[str, ...]] = {
         pipeline.example_gen: (components_code, data_fingerprint[:16]),
         pipeline.schema_gen: (schema[:16],),
-        pipeline.transform: (users_code,),
-        pipeline.trainer: (components_code, core_code, users_code, run_id if mixes_code else ""),
+        pipeline.transform: (transforms_code,),
+        pipeline.trainer: (components_code, core_code, users_code, run_id if mended else ""),
         pipeline.evaluator: (components_code,),
         pipeline.pusher: (run_id,),
     }

@@ -15,12 +15,13 @@ from pipelines.metadata_store import (
 _LOGGER = logging.getLogger(__name__)
 
 
-def tidy_root(root: Path, run_id: str) -> None:
+def tidy_root(root: Path, run_id: str, mended: str = "") -> None:
     """Removes what killed runs have left, and makes a root that was moved whole again.
 
     Args:
       root: Of the pipeline.
       run_id: The run that is about to begin, or to go on; what it has left itself is kept.
+      mended: The run with whose training it goes on; that is kept, too.
     """
     killed: list[int] = []
     if metadata_file(root).is_file():
@@ -30,7 +31,7 @@ def tidy_root(root: Path, run_id: str) -> None:
             _LOGGER.info("The root was moved to %s: %d artifacts with it", root, moved)
         killed = cancel_killed_executions(store, run_id)
         del store
-    for leftover in _leftovers(root, run_id, killed):
+    for leftover in _leftovers(root, (run_id, mended or run_id), killed):
         _LOGGER.info("Removing %s, which a killed run has left", leftover)
         if leftover.is_dir():
             shutil.rmtree(leftover)
@@ -38,12 +39,12 @@ def tidy_root(root: Path, run_id: str) -> None:
             leftover.unlink()
 
 
-def _leftovers(root: Path, run_id: str, killed: list[int]) -> Iterator[Path]:
+def _leftovers(root: Path, run_ids: tuple[str, ...], killed: list[int]) -> Iterator[Path]:
     for pattern in ("serving/.pushing-*", "serving/.removing-*", "data/.*", "runs/*.partial"):
         yield from sorted(root.glob(pattern))
     yield from sorted(root.glob("runs/.*.partial"))
     for training in sorted(root.glob("artifacts/*/*/unfinished/*")):
-        if not training.name.startswith(f"{run_id}-"):
+        if not training.name.startswith(tuple(f"{run_id}-" for run_id in run_ids)):
             yield training
     for execution_id in killed:
         yield from sorted(root.glob(f"artifacts/*/*/{execution_id}"))

@@ -9,6 +9,7 @@ from ml_metadata.proto import metadata_store_pb2
 
 _Execution = metadata_store_pb2.Execution
 _UNFINISHED = (_Execution.NEW, _Execution.RUNNING)
+_FINISHED = (_Execution.COMPLETE, _Execution.CACHED)
 _RUN_CONTEXT = "pipeline_run"
 
 
@@ -43,6 +44,31 @@ def cancel_killed_executions(store: ml_metadata.MetadataStore, run_id: str) -> l
     if killed:
         store.put_executions(killed)
     return [execution.id for execution in killed]
+
+
+def output_of(
+    store: ml_metadata.MetadataStore, run_id: str, type_name: str, key: str
+) -> Path | None:
+    """Returns the newest output of a component in one run, or None if it did not finish there.
+
+    Args:
+      store: Of the root.
+      run_id: The run.
+      type_name: Of the component, as ML Metadata knows it.
+      key: Of the output.
+    """
+    of_run = _execution_ids(store, run_id)
+    finished = [
+        execution.id
+        for execution in store.get_executions_by_type(type_name)
+        if execution.id in of_run and execution.last_known_state in _FINISHED
+    ]
+    outputs = [
+        event.artifact_id
+        for event in store.get_events_by_execution_ids(finished)
+        if event.type == metadata_store_pb2.Event.OUTPUT and event.path.steps[0].key == key
+    ]
+    return Path(store.get_artifacts_by_id([max(outputs)])[0].uri) if outputs else None
 
 
 def relocate_artifacts(store: ml_metadata.MetadataStore, artifacts: Path) -> int:

@@ -34,7 +34,10 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
         capture.keep_in(Path(record.log))
         recorder = RunRecorder(RunRecords(plan.root), record, progress.display)
         resumed = "resumed " if plan.unfinished else ""
-        progress.display.line(f"{resumed}run {record.run_id} of {record.name!r} in {plan.root}")
+        mended = f", with the training of run {record.mended}" if record.mended else ""
+        progress.display.line(
+            f"{resumed}run {record.run_id} of {record.name!r} in {plan.root}{mended}"
+        )
         try:
             outcome = execute(plan, runner, recorder, progress)
         except RunFailedError as error:

@@ -1,11 +1,10 @@
 """The middle part of a run: the components, by a runner, and what they have come to."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.anomalies import read_anomalies
-from pipelines.changed_code import CodeChange, hand_training_over
+from pipelines.changed_code import hand_training_over
 from pipelines.data.staging import stage
 from pipelines.errors import RunFailedError
 from pipelines.fingerprints import component_fingerprints
@@ -43,7 +42,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     from pipelines.runners.component_launcher import ComponentLauncher
 
     run_id = recorder.record.run_id
-    tidy_root(plan.root, run_id)
+    tidy_root(plan.root, run_id, plan.mended.run_id if plan.mended else "")
     data = stage(plan.profile, plan.code.required_label, plan.root / "data")
     for reason in data.reasons:
         recorder.note(f"data: {reason} (copy in {data.folder})")
@@ -58,7 +57,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
             plan.profile.fingerprint,
             plan.code,
             plan.schema.fingerprint if plan.schema else "",
-            mixes_code=plan.code_change is CodeChange.FORCED,
+            plan.mended,
         ),
         _Observer(pipeline, recorder, progress),
         checks={
@@ -67,23 +66,21 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
             pipeline.evaluator: _VerdictRecording(plan, recorder),
         },
     )
-    _follow_code_change(plan, pipeline, launcher, run_id)
+    _go_on_with_training(plan, pipeline, run_id)
     runner.run(launcher)
     return _outcome(pipeline, launcher)
 
 
-def _follow_code_change(
-    plan: RunPlan, pipeline: "CsvToServing", launcher: "ComponentLauncher", run_id: str
-) -> None:
-    """Lets the Trainer go on with what the old code has trained; what depends on it runs again."""
-    if plan.code_change is CodeChange.NONE:
-        return
-    finished = None
-    if plan.code_change is CodeChange.FORCED and launcher.is_finished(pipeline.trainer):
-        finished = Path(launcher.artifact(pipeline.trainer.outputs["model_run"]).uri)
-        for component in (pipeline.trainer, pipeline.evaluator, pipeline.pusher):
-            launcher.forget(component)
-    hand_training_over(plan.root, run_id, finished)
+def _go_on_with_training(plan: RunPlan, pipeline: "CsvToServing", run_id: str) -> None:
+    """Lets the Trainer go on with what an earlier process has trained, whatever its code was."""
+    from pipelines.metadata_store import metadata_file, open_store, output_of
+
+    if plan.mended is not None and metadata_file(plan.root).is_file():
+        former_id, store = plan.mended.run_id, open_store(plan.root)
+        finished = output_of(store, former_id, pipeline.trainer.type, "model_run")
+        hand_training_over(plan.root, former_id, run_id, finished)
+    if plan.unfinished is not None:
+        hand_training_over(plan.root, run_id, run_id)
 
 
 class _Observer:

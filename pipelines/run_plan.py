@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines import evaluation
 from pipelines.beam_options import check_beam_args
-from pipelines.changed_code import CodeChange, code_change
+from pipelines.changed_code import touches_training
 from pipelines.config import PipelineConfig, load_config
 from pipelines.curated_schema import CuratedSchema, read_curated_schema
 from pipelines.data.byte_checks import readable
@@ -18,7 +18,7 @@ from pipelines.errors import BadInputError
 from pipelines.model_code import ModelCode, choose_model_code
 from pipelines.progress import Display
 from pipelines.run_history import newest_version_ever, unfinished_run, unsettled_pushes
-from pipelines.run_record import RunRecord
+from pipelines.run_record import RunRecord, RunRecords
 from pipelines.tabular.infer import check_label_column
 
 if TYPE_CHECKING:
@@ -69,7 +69,8 @@ class RunPlan:
       enable_cache: Whether unchanged components are skipped.
       unfinished: The run that this one goes on with; None for a new run.
       schema: The user's own; None infers it.
-      code_change: What has become of the code since the unfinished run began.
+      mended: A run that failed or was stopped, whose training this one goes on with though the code
+        has changed; None for any other run.
     """
 
     root: Path
@@ -79,7 +80,7 @@ class RunPlan:
     enable_cache: bool
     unfinished: RunRecord | None
     schema: CuratedSchema | None = None
-    code_change: CodeChange = CodeChange.NONE
+    mended: RunRecord | None = None
 
     def define(self, data: StagedData) -> "CsvToServing":
         """Returns the pipeline that does it.
@@ -143,12 +144,16 @@ def plan_run(request: RunRequest, display: Display) -> RunPlan:
         schema = read_curated_schema(config.schema_.path, profile, used)
     if code.plan is not None:
         evaluation.check_metrics_fit(config, code.plan.label.problem_type)
-    change = CodeChange.NONE
+    mended = None
     if unfinished is not None:
         _check_same_run(unfinished, config, profile)
         where = config.module and (config.module.path or config.module.file)
-        change = code_change(root, unfinished, code, where or "the generic model", request.force)
-    return RunPlan(root, config, profile, code, request.enable_cache, unfinished, schema, change)
+        where = where or "the generic model"
+        if touches_training(root, unfinished, code, where, request.force):
+            unfinished, mended = None, unfinished
+        elif unfinished.mended is not None:
+            mended = RunRecords(root).read(unfinished.mended)
+    return RunPlan(root, config, profile, code, request.enable_cache, unfinished, schema, mended)
 
 
 def _check_root(root: Path) -> None:

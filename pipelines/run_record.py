@@ -61,6 +61,7 @@ class RunRecord:
       log: Path of its log file.
       code_fingerprint: Of the code that Transform and Trainer call; empty when it is not known.
       code_definitions: Hashes of its functions and classes, such as `taxi.py:trainer_fn`.
+      mended: Id of the run whose training it goes on with, though the code has changed; or None.
       finished: UTC, ISO 8601; None while it runs.
       version: That was pushed.
       metrics: On the whole evaluation split.
@@ -84,6 +85,7 @@ class RunRecord:
     log: str
     code_fingerprint: str = ""
     code_definitions: dict[str, str] = field(default_factory=dict)
+    mended: str | None = None
     finished: str | None = None
     version: str | None = None
     metrics: Metrics = field(default_factory=dict)
@@ -99,6 +101,10 @@ class RunRecord:
     def changed(self, **changes: Any) -> "RunRecord":
         """Returns a copy with some fields changed."""
         return replace(self, **changes)
+
+    def finished_components(self) -> set[str]:
+        """Returns the node ids of those that have their outputs."""
+        return {component.name for component in self.components if component.status != "failed"}
 
     def summary(self) -> dict[str, Any]:
         """Returns what the last line of `run` says."""

@@ -48,22 +48,28 @@ def finish(folder: str, model_run: str) -> None:
         fileio.rmtree(parent)
 
 
-def hand_over(model_runs: Path, run_id: str, finished: Path | None = None) -> None:
-    """Lets a run go on with its training, though the code is another now.
+def hand_over(model_runs: Path, former_id: str, run_id: str) -> None:
+    """Lets a run go on with what the newest training of a run has left, whatever it depended on.
 
     Args:
         model_runs: Folder of the output `model_run`.
-        run_id: Of the pipeline.
-        finished: Output of a training that ended; it is copied. None takes the unfinished one.
+        former_id: Of the run that trained.
+        run_id: Of the run that goes on; it can be the same.
     """
     handed_over = model_runs / UNFINISHED_DIR / f"{run_id}-{_HANDED_OVER}"
-    if finished is not None:
-        shutil.rmtree(handed_over, ignore_errors=True)
-        shutil.copytree(finished, handed_over)
-        return
-    left = [
-        path for path in handed_over.parent.glob(f"{run_id}-*") if path.name != handed_over.name
-    ]
+    left = [path for path in handed_over.parent.glob(f"{former_id}-*") if path != handed_over]
     if left:
         shutil.rmtree(handed_over, ignore_errors=True)
         max(left, key=lambda path: path.stat().st_mtime).rename(handed_over)
+
+
+def hand_over_copy(model_run: Path, run_id: str) -> None:
+    """Lets a run go on with a training that was done.
+
+    Args:
+        model_run: Output of its execution.
+        run_id: Of the run that goes on.
+    """
+    handed_over = model_run.parent / UNFINISHED_DIR / f"{run_id}-{_HANDED_OVER}"
+    shutil.rmtree(handed_over, ignore_errors=True)
+    shutil.copytree(model_run, handed_over)

@@ -125,14 +125,6 @@ class ComponentLauncher:
         if check is not None:
             check(self._metadata.outputs(node))
 
-    def is_finished(self, component: BaseNode) -> bool:
-        """Returns whether a component has its outputs, in this run."""
-        return self._metadata.is_finished(self._nodes[component.id])
-
-    def forget(self, component: BaseNode) -> None:
-        """Lets a component run again that has finished in this run; nobody takes its outputs."""
-        self._metadata.cancel(self._nodes[component.id])
-
     def artifact(self, channel: OutputChannel) -> Artifact:
         """Returns the artifact that a component of this pipeline has put out.
 

@@ -40,14 +40,6 @@ class RunMetadata:
         execution = self.execution(node)
         return execution is not None and execution.last_known_state == _Execution.CACHED
 
-    def cancel(self, node: Any) -> None:
-        """Marks the node's execution as canceled, if there is one."""
-        execution = self.execution(node)
-        if execution is not None:
-            execution.last_known_state = _Execution.CANCELED
-            with metadata.Metadata(self._connection_config) as handle:
-                handle.store.put_executions([execution])
-
     def outputs(self, node: Any) -> dict[str, list[Artifact]]:
         """Returns the output artifacts by output key; empty when the node has not run."""
         execution = self.execution(node)

@@ -2,11 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from pipelines.changed_code import CodeChange, code_change, hand_training_over, trained_step
+from pipelines.changed_code import hand_training_over, touches_training, trained_step
 from pipelines.errors import BadInputError
 from pipelines.fingerprints import code_definitions, code_fingerprint
 from pipelines.run_plan import RunRequest, plan_run
-from pipelines.run_record import ComponentRecord
 
 MODULE = """
 def preprocessing_fn(inputs):
@@ -50,27 +49,16 @@ def record(killed, code):
     return killed.changed(
         code_fingerprint=code_fingerprint(code),
         code_definitions={name: part.digest for name, part in code_definitions(code).items()},
-        components=(
-            ComponentRecord("Transform", "finished", 1.0),
-            ComponentRecord("Trainer", "failed", 1.0),
-        ),
     )
 
 
 @pytest.mark.parametrize(
-    ("edit", "change"),
-    [
-        (("", ""), CodeChange.NONE),
-        (("def plot", "# draws\ndef plot"), CodeChange.NONE),
-        (("return 1", "return 2"), CodeChange.UNUSED),
-    ],
+    "edit", [("", ""), ("def plot", "# draws\ndef plot"), ("return 1", "return 2")]
 )
-def test_a_change_that_nothing_reaches_is_none(edit, change, module, record, code, tmp_path):
+def test_a_change_that_nothing_reaches_does_not_count(edit, module, record, code, tmp_path):
     module.write_text(MODULE.replace(*edit))
     for force in (False, True):
-        found = code_change(tmp_path / "root", record, code, "a_module.py", force)
-        expected = CodeChange.FORCED if force and change is CodeChange.UNUSED else change
-        assert found is expected
+        assert not touches_training(tmp_path / "root", record, code, "a_module.py", force)
 
 
 def test_a_change_that_is_reached_says_what_would_be_lost(module, record, code, tmp_path):
@@ -82,24 +70,24 @@ def test_a_change_that_is_reached_says_what_would_be_lost(module, record, code, 
     checkpoints.mkdir(parents=True)
     (checkpoints / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-250"\n')
     with pytest.raises(BadInputError) as refused:
-        code_change(root, record, code, "a_module.py", force=False)
+        touches_training(root, record, code, "a_module.py", force=False)
     assert str(refused.value) == (
         "--resume: the code of a_module.py has changed since run 20260102-030405 started "
-        "(a_module.py:scaled). --resume=force keeps what Transform made with the old code and goes "
-        "on with its training, at step 250, with the new code. A run without --resume begins anew: "
-        "components that the change does not touch are reused, but the training of that run is "
-        "removed."
+        "(a_module.py:scaled). --resume=force keeps what the old code has made, and goes on with its "
+        "training, at step 250, with the new code. A run without --resume begins anew: components "
+        "that the change does not touch are reused, but the training of that run is removed."
     )
-    assert code_change(root, record, code, "a_module.py", force=True) is CodeChange.FORCED
+    assert touches_training(root, record, code, "a_module.py", force=True)
 
 
 def test_a_record_without_definitions_counts_as_changed_all_over(module, record, code, tmp_path):
-    record = record.changed(code_definitions={}, components=())
+    record = record.changed(code_definitions={})
     module.write_text(MODULE.replace("return 1", "return 2"))
     with pytest.raises(
-        BadInputError, match=r"started\. --resume=force keeps that run and goes on with"
+        BadInputError,
+        match=r"started\. --resume=force keeps what the old code has made, and goes on with the rest",
     ):
-        code_change(tmp_path / "root", record, code, "a_module.py", force=False)
+        touches_training(tmp_path / "root", record, code, "a_module.py", force=False)
 
 
 def test_the_training_of_the_run_is_handed_over_and_no_others(tmp_path):
@@ -110,11 +98,11 @@ def test_the_training_of_the_run_is_handed_over_and_no_others(tmp_path):
         state.write_text(f'model_checkpoint_path: "/a/model.ckpt-{step}"\n')
     assert trained_step(tmp_path, RUN_ID) == 250
     assert trained_step(tmp_path, "20990101-000000") is None
-    hand_training_over(tmp_path, RUN_ID, finished=None)
+    hand_training_over(tmp_path, RUN_ID, RUN_ID)
     left = sorted(path.name for path in (model_runs / "unfinished").iterdir())
     assert left == ["20250101-000000-0b", f"{RUN_ID}-handed-over"]
     (model_runs / "7").mkdir()
     (model_runs / "7" / "model").write_text("finished")
-    hand_training_over(tmp_path, RUN_ID, finished=model_runs / "7")
+    hand_training_over(tmp_path, RUN_ID, RUN_ID, finished=model_runs / "7")
     assert (model_runs / "unfinished" / f"{RUN_ID}-handed-over" / "model").read_text() == "finished"
     assert (model_runs / "7" / "model").exists()

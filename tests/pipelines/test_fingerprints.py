@@ -4,6 +4,7 @@ from pipelines import fingerprints
 from pipelines.data.staging import StagedData
 from pipelines.fingerprints import code_fingerprint, component_fingerprints
 from pipelines.run_plan import RunRequest, plan_run
+from pipelines.run_record import ComponentRecord
 
 
 @pytest.fixture
@@ -49,6 +50,18 @@ def test_other_user_code_is_transformed_and_trained_again(changed, pipeline, pla
     module.write_text("def preprocessing_fn(): pass\n")
     code = replace(plan.code, module_file=str(module))
     assert changed(code=code) == {pipeline.transform, pipeline.trainer}
+
+
+def test_a_mended_run_keeps_what_transform_made_and_shares_its_training_with_nobody(
+    changed, pipeline, killed
+):
+    assert changed(mended=killed) == {pipeline.trainer}
+    finished = ComponentRecord(pipeline.transform.id, "finished", 1.0)
+    mended = killed.changed(components=(finished,))
+    assert changed(mended=mended) == {pipeline.transform, pipeline.trainer}
+    failed = ComponentRecord(pipeline.transform.id, "failed", 1.0)
+    assert changed(mended=killed.changed(components=(failed,))) == {pipeline.trainer}
+    assert changed(mended=killed, run_id="run-2") == {pipeline.trainer, pipeline.pusher}
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ KEPT = (
     "runs/20260102-030405.json",
     "runs/20260102-030405.html",
     "artifacts/Trainer/model_run/unfinished/20260103-000000-0123/checkpoint",
+    "artifacts/Trainer/model_run/unfinished/20260102-999999-0123/checkpoint",
     "artifacts/Trainer/model/3/Format-Serving/saved_model.pb",
 )
 
@@ -23,7 +24,7 @@ def test_what_killed_runs_have_left_is_removed_and_nothing_else(tmp_path):
     for name in (*LEFT, *KEPT):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    tidy_root(tmp_path, run_id="20260103-000000")
+    tidy_root(tmp_path, run_id="20260103-000000", mended="20260102-999999")
     files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert files == set(KEPT)
     assert sorted(path.name for path in (tmp_path / "serving").iterdir()) == ["5"]

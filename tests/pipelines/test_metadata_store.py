@@ -1,7 +1,12 @@
 import pytest
 from ml_metadata.proto import metadata_store_pb2
 
-from pipelines.metadata_store import cancel_killed_executions, open_store, relocate_artifacts
+from pipelines.metadata_store import (
+    cancel_killed_executions,
+    open_store,
+    output_of,
+    relocate_artifacts,
+)
 
 Execution = metadata_store_pb2.Execution
 
@@ -41,6 +46,33 @@ def test_executions_of_killed_runs_are_canceled_and_no_others(store):
     ]  # fmt: skip
     assert found[own] == Execution.RUNNING
     assert cancel_killed_executions(store, "run-2") == []
+
+
+def test_the_output_of_a_run_is_that_of_its_finished_execution(store):
+    kind = store.put_artifact_type(metadata_store_pb2.ArtifactType(name="ModelRun"))
+    places = {}
+    for run_id, state in (
+        ("run-1", Execution.COMPLETE),
+        ("run-2", Execution.COMPLETE),
+        ("run-2", Execution.CACHED),
+        ("run-3", Execution.FAILED),
+    ):
+        execution = put_execution(store, state, run_id)
+        places[execution] = f"/root/artifacts/Trainer/model_run/{execution}"
+        for key, uri in (("model_run", places[execution]), ("model", "/elsewhere")):
+            event = metadata_store_pb2.Event(type=metadata_store_pb2.Event.OUTPUT)
+            event.execution_id = execution
+            event.artifact_id = store.put_artifacts(
+                [metadata_store_pb2.Artifact(type_id=kind, uri=uri)]
+            )[0]
+            event.path.steps.add().key = key
+            store.put_events([event])
+    first, _, newest, _ = places.values()
+    found = [output_of(store, run_id, "Trainer", "model_run") for run_id in ("run-1", "run-2")]
+    assert [str(path) for path in found] == [first, newest]
+    assert output_of(store, "run-3", "Trainer", "model_run") is None
+    assert output_of(store, "run-4", "Trainer", "model_run") is None
+    assert output_of(store, "run-1", "Pusher", "model_run") is None
 
 
 def test_artifacts_of_a_root_that_was_moved_are_found_where_they_are(store, tmp_path):

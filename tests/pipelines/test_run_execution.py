@@ -1,5 +1,7 @@
 import components  # noqa: I001  Before TFX: makes TFDV importable.
 
+from dataclasses import replace
+
 import pytest
 from tensorflow_metadata.proto.v0 import anomalies_pb2, statistics_pb2
 from tfx.types.standard_artifacts import (
@@ -11,7 +13,7 @@ from tfx.types.standard_artifacts import (
 )
 
 from components.evaluator.verdict import Verdict
-from pipelines import run_execution
+from pipelines import metadata_store, run_execution
 from pipelines.errors import RunFailedError
 from pipelines.progress import Progress
 from pipelines.run_execution import execute
@@ -99,11 +101,12 @@ def leave(tmp_path, monkeypatch):
 def run(data, tmp_path, display):
     """Returns a function that executes a plan, and gives the outcome, the record and the runner."""
 
-    def execute_plan(*settings):
+    def execute_plan(*settings, **former):
         plan = plan_run(
             RunRequest(root=tmp_path / "root", data=str(data), label="y", settings=settings),
             display,
         )
+        plan = replace(plan, **former)
         recorder = RunRecorder(RunRecords(tmp_path / "root"), start_record(plan), display)
         runner = AllAtOnce()
         return lambda: execute(plan, runner, recorder, Progress(display)), recorder, runner
@@ -187,6 +190,25 @@ def test_the_trainer_alone_may_continue_from_a_checkpoint(leave, run, monkeypatc
     start, _, _ = run()
     start()
     assert [component for component, value in trains.items() if value] == ["Trainer"]
+
+
+@pytest.mark.parametrize("former", ["mended", "unfinished", None])
+def test_a_run_goes_on_with_a_training(leave, run, killed, tmp_path, monkeypatch, former):
+    leave(PASSED, version="1")
+    (tmp_path / "root/metadata").mkdir()
+    metadata_store.metadata_file(tmp_path / "root").touch()
+    monkeypatch.setattr(metadata_store, "relocate_artifacts", lambda *arguments: 0)
+    monkeypatch.setattr(metadata_store, "cancel_killed_executions", lambda *arguments: [])
+    monkeypatch.setattr(metadata_store, "open_store", lambda root: None)
+    monkeypatch.setattr(metadata_store, "output_of", lambda *arguments: None)
+    start, recorder, _ = run(**({former: killed} if former else {}))
+    trainings = tmp_path / "root/artifacts/Trainer/model_run/unfinished"
+    (trainings / f"{killed.run_id}-0a").mkdir(parents=True)
+    start()
+    assert (recorder.record.run_id == killed.run_id) is (former == "unfinished")
+    assert recorder.record.mended == (killed.run_id if former == "mended" else None)
+    left = [path.name for path in trainings.iterdir()] if trainings.exists() else []
+    assert left == ([f"{recorder.record.run_id}-handed-over"] if former else [])
 
 
 def test_the_plan_of_the_generic_model_and_copied_data_are_noted(leave, run, data):

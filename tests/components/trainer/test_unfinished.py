@@ -35,7 +35,7 @@ def test_a_finished_training_becomes_the_output(tmp_path: Path) -> None:
 def test_another_training_goes_on_with_what_is_handed_over(tmp_path: Path) -> None:
     older, newer = train(tmp_path, "a", "1"), train(tmp_path, "b", "2")
     os.utime(older, (1, 1))
-    unfinished.hand_over(tmp_path, RUN_ID)
+    unfinished.hand_over(tmp_path, RUN_ID, RUN_ID)
     assert not newer.exists()
     assert names(train(tmp_path, "c", "3")) == ["2", "3"]
     assert names(train(tmp_path, "d", "4")) == ["4"]
@@ -44,12 +44,17 @@ def test_another_training_goes_on_with_what_is_handed_over(tmp_path: Path) -> No
 def test_a_finished_training_is_handed_over_as_a_copy(tmp_path: Path) -> None:
     (tmp_path / "7").mkdir()
     (tmp_path / "7" / "1").touch()
-    unfinished.hand_over(tmp_path, RUN_ID, tmp_path / "7")
-    unfinished.hand_over(tmp_path, RUN_ID, tmp_path / "7")
+    unfinished.hand_over_copy(tmp_path / "7", RUN_ID)
+    unfinished.hand_over_copy(tmp_path / "7", RUN_ID)
     assert names(train(tmp_path, "c", "2")) == ["1", "2"]
     assert names(tmp_path / "7") == ["1"]
 
 
 def test_nothing_is_handed_over_where_there_is_nothing(tmp_path: Path) -> None:
-    unfinished.hand_over(tmp_path, RUN_ID)
+    unfinished.hand_over(tmp_path, RUN_ID, RUN_ID)
     assert names(tmp_path) == []
+    train(tmp_path, "a", "1")
+    unfinished.hand_over(tmp_path, "another run", RUN_ID)
+    assert names(tmp_path / "unfinished") == [f"{RUN_ID}-a"]
+    unfinished.hand_over(tmp_path, RUN_ID, "another run")
+    assert names(tmp_path / "unfinished") == ["another run-handed-over"]
