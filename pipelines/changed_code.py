@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 from components import user_source
-from components.trainer import unfinished
 from pipelines.errors import BadInputError
 from pipelines.fingerprints import code_definitions, code_fingerprint
 from pipelines.model_code import ModelCode
@@ -63,6 +62,8 @@ def _is_used(changed: tuple[str, ...], code: ModelCode) -> bool:
 
 def trained_step(root: Path, run_id: str) -> int | None:
     """Returns the step of the newest checkpoint of a run whose training has not become an output."""
+    from components.trainer import unfinished
+
     states = root.glob(f"artifacts/*/*/{unfinished.UNFINISHED_DIR}/{run_id}-*/**/checkpoint")
     steps = [
         re.search(r'^model_checkpoint_path: ".*-(\d+)"', state.read_text(encoding="utf-8"), re.M)
@@ -83,6 +84,8 @@ def hand_training_over(
       run_id: Of the run that goes on; it can be the same.
       finished: The output `model_run`, when the training was done; it is copied.
     """
+    from components.trainer import unfinished
+
     if finished is not None:
         unfinished.hand_over_copy(finished, run_id)
         return
