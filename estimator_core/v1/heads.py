@@ -10,6 +10,7 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.heads import BinaryClassHead, Head, MultiClassHead, RegressionHead
 from estimator_core.heads import metrics as metrics_lib
+from estimator_core.heads.base import write_summary
 from estimator_core.heads.binary_or_multi_class import binary_or_multi_class_head
 from estimator_core.heads.loss_reduction import LossReduction, reduce_loss
 from estimator_core.heads.weighted import WeightedHead
@@ -25,6 +26,14 @@ class _CannedHead(WeightedHead):
     or "average_loss/<name>".
     """
 
+    @property
+    def training_scope(self) -> str:
+        """The name scope of the training, in that of the variables around it."""
+        outer = tf1.get_variable_scope().name
+        name = self.name or "head"
+        # A name scope that ends in a slash is taken as it is.
+        return f"{outer}/{name}/" if outer else f"{name}/"
+
     def create_estimator_spec(
         self,
         features: Any,
@@ -38,8 +47,6 @@ class _CannedHead(WeightedHead):
         **others: Any,
     ) -> EstimatorSpec:
         """Returns the `EstimatorSpec` of a model that ends in this head; see `Head`."""
-        if train_op_fn is not None:
-            train_op_fn = _in_name_scope(self.name or "head", train_op_fn)
         spec = super().create_estimator_spec(
             features,
             mode,
@@ -57,7 +64,7 @@ class _CannedHead(WeightedHead):
                 losses = self._losses(labels, logits, features)
                 weights = self.example_weights(features, losses)
                 mean = reduce_loss(losses, weights, LossReduction.WEIGHTED_MEAN)
-            tf1.summary.scalar(self._with_name(MetricKeys.LOSS_MEAN), mean)
+            write_summary(self._with_name(MetricKeys.LOSS_MEAN), mean)
         return spec
 
 
@@ -109,13 +116,3 @@ def regressor_head(label_dimension: int, weight_column: Any, loss_reduction: str
         ValueError: A label without numbers, or an unknown loss reduction.
     """
     return CannedRegressionHead(label_dimension, weight_column, loss_reduction)
-
-
-def _in_name_scope(name: str, train_op_fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def scoped_train_op_fn(loss: Any) -> Any:
-        # A name scope that ends in a slash is taken as it is. Adam's powers are named by it.
-        outer = tf1.get_variable_scope().name
-        with tf.name_scope(f"{outer}/{name}/" if outer else f"{name}/"):
-            return train_op_fn(loss)
-
-    return scoped_train_op_fn

@@ -63,6 +63,7 @@ def test_the_area_under_precision_and_recall_is_summed_by_trapezoids():
     assert keys == other_keys
 
 
+@pytest.mark.parametrize("by", ["optimizer", "train_op_fn"])
 @pytest.mark.parametrize(
     ("name", "powers", "tag"),
     [
@@ -71,7 +72,7 @@ def test_the_area_under_precision_and_recall_is_summed_by_trapezoids():
     ],
 )
 def test_a_name_is_that_of_the_optimizers_variables_and_of_every_summary_and_metric(
-    name, powers, tag
+    name, powers, tag, by
 ):
     """As in 2.15, whose checkpoints have the former."""
     head = heads.CannedBinaryClassHead(
@@ -84,9 +85,8 @@ def test_a_name_is_that_of_the_optimizers_variables_and_of_every_summary_and_met
         weight = tf1.get_variable("weight", [1, 1], initializer=tf1.zeros_initializer())
         logits = tf.matmul([[1.0], [2.0]], weight)
         optimizer = tf1.train.AdamOptimizer()
-        head.create_estimator_spec(
-            {}, "train", logits, labels=[[0], [1]], train_op_fn=optimizer.minimize
-        )
+        training = {"optimizer": optimizer, "train_op_fn": optimizer.minimize}[by]
+        head.create_estimator_spec({}, "train", logits, labels=[[0], [1]], **{by: training})
         names = [variable.op.name for variable in tf1.global_variables()]
         assert [found for found in names if "power" in found] == powers
         session.run(tf1.global_variables_initializer())
