@@ -8,6 +8,7 @@ import re
 import numpy as np
 import tensorflow.compat.v1 as tf
 from absl import app, flags
+from bert_optimization import create_optimizer
 
 FLAGS = flags.FLAGS
 
@@ -32,7 +33,15 @@ flags.DEFINE_integer("num_tpu_cores", 8, "Only with use_tpu.")
 
 BertConfig = collections.namedtuple(
     "BertConfig",
-    ["vocab_size", "hidden_size", "layers", "heads", "intermediate_size", "type_vocab_size", "dropout"],
+    [
+        "vocab_size",
+        "hidden_size",
+        "layers",
+        "heads",
+        "intermediate_size",
+        "type_vocab_size",
+        "dropout",
+    ],
 )
 CONFIG = BertConfig(
     vocab_size=30,
@@ -117,7 +126,9 @@ class BertModel:
     @staticmethod
     def _embed(config, input_ids, token_type_ids):
         words = tf.get_variable(
-            "word_embeddings", [config.vocab_size, config.hidden_size], initializer=create_initializer(1)
+            "word_embeddings",
+            [config.vocab_size, config.hidden_size],
+            initializer=create_initializer(1),
         )
         types = tf.get_variable(
             "token_type_embeddings",
@@ -155,68 +166,6 @@ def get_assignment_map_from_checkpoint(variables, init_checkpoint):
     return collections.OrderedDict((name, name) for name in found)
 
 
-class AdamWeightDecayOptimizer(tf.train.Optimizer):
-    """Adam without bias correction, with a weight decay beside the gradient."""
-
-    def __init__(self, learning_rate, weight_decay_rate, exclude, name="AdamWeightDecayOptimizer"):
-        super().__init__(False, name)
-        self.learning_rate = learning_rate
-        self.weight_decay_rate = weight_decay_rate
-        self.beta_1, self.beta_2, self.epsilon = 0.9, 0.999, 1e-3
-        self.exclude = exclude
-
-    def apply_gradients(self, grads_and_vars, global_step=None, name=None):
-        assignments = []
-        for grad, param in grads_and_vars:
-            if grad is None or param is None:
-                continue
-            param_name = re.match("^(.*):\\d+$", param.name).group(1)
-            slots = {
-                slot: tf.get_variable(
-                    name=f"{param_name}/{slot}",
-                    shape=param.shape.as_list(),
-                    dtype=tf.float32,
-                    trainable=False,
-                    initializer=tf.zeros_initializer(),
-                )
-                for slot in ("adam_m", "adam_v")
-            }
-            grad = tf.convert_to_tensor(grad)
-            next_m = self.beta_1 * slots["adam_m"] + (1.0 - self.beta_1) * grad
-            next_v = self.beta_2 * slots["adam_v"] + (1.0 - self.beta_2) * tf.square(grad)
-            update = next_m / (tf.sqrt(next_v) + self.epsilon)
-            if not any(re.search(pattern, param_name) for pattern in self.exclude):
-                update += self.weight_decay_rate * param
-            assignments += [
-                param.assign(param - self.learning_rate * update),
-                slots["adam_m"].assign(next_m),
-                slots["adam_v"].assign(next_v),
-            ]
-        return tf.group(*assignments, name=name)
-
-
-def create_optimizer(loss, init_lr, num_train_steps, num_warmup_steps):
-    """Returns the op of one step, and the learning rate of it."""
-    global_step = tf.train.get_or_create_global_step()
-    learning_rate = tf.train.polynomial_decay(
-        tf.constant(init_lr, tf.float32), global_step, num_train_steps, end_learning_rate=0.0
-    )
-    steps = tf.cast(global_step, tf.float32)
-    warmup = init_lr * steps / float(num_warmup_steps)
-    is_warmup = tf.cast(steps < float(num_warmup_steps), tf.float32)
-    learning_rate = (1.0 - is_warmup) * learning_rate + is_warmup * warmup
-
-    optimizer = AdamWeightDecayOptimizer(
-        learning_rate, weight_decay_rate=0.01, exclude=["LayerNorm", "layer_norm", "bias"]
-    )
-    variables = tf.trainable_variables()
-    grads, _ = tf.clip_by_global_norm(tf.gradients(loss, variables), clip_norm=1.0)
-    train_op = optimizer.apply_gradients(zip(grads, variables), global_step=global_step)
-    # apply_gradients leaves the step to us.
-    new_global_step = global_step + 1
-    return tf.group(train_op, [global_step.assign(new_global_step)]), learning_rate
-
-
 def model_fn_builder(config, num_labels, init_checkpoint, learning_rate, num_train_steps, warmup):
     """Returns a `model_fn` for TPUEstimator."""
 
@@ -241,7 +190,9 @@ def model_fn_builder(config, num_labels, init_checkpoint, learning_rate, num_tra
         scaffold_fn = None
         initialized = {}
         if init_checkpoint:
-            initialized = get_assignment_map_from_checkpoint(tf.trainable_variables(), init_checkpoint)
+            initialized = get_assignment_map_from_checkpoint(
+                tf.trainable_variables(), init_checkpoint
+            )
             if FLAGS.use_tpu:
 
                 def scaffold_fn():
@@ -379,7 +330,9 @@ def serving_input_receiver_fn():
 def main(_):
     tf.logging.set_verbosity(tf.logging.INFO)
     tf.gfile.MakeDirs(FLAGS.data_dir)
-    files = {name: os.path.join(FLAGS.data_dir, f"{name}.tf_record") for name in ("train", "dev", "test")}
+    files = {
+        name: os.path.join(FLAGS.data_dir, f"{name}.tf_record") for name in ("train", "dev", "test")
+    }
     write_examples(files["train"], 40, seed=1)
     write_examples(files["dev"], 20, seed=2, multiple=FLAGS.eval_batch_size)
     write_examples(files["test"], 11, seed=3)

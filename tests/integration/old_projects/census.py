@@ -12,7 +12,16 @@ import zlib
 import numpy as np
 import tensorflow as tf
 
-_CSV_COLUMNS = ["age", "workclass", "fnlwgt", "education", "education_num", "occupation", "hours_per_week", "income"]
+_CSV_COLUMNS = [
+    "age",
+    "workclass",
+    "fnlwgt",
+    "education",
+    "education_num",
+    "occupation",
+    "hours_per_week",
+    "income",
+]
 _CSV_COLUMN_DEFAULTS = [[0], [""], [0.0], [""], [0.0], [""], [0.0], [""]]
 _WORKCLASSES = ["Private", "Self-emp", "Federal-gov", "Never-worked"]
 _EDUCATIONS = ["HS-grad", "Bachelors", "Masters", "Doctorate", "11th"]
@@ -22,7 +31,7 @@ _ROWS = {"train": 80, "eval": 40}
 parser = argparse.ArgumentParser()
 parser.add_argument("--model_dir", default="census_model")
 parser.add_argument("--data_dir", default="census_data")
-parser.add_argument("--model_types", default="wide,deep,wide_deep")
+parser.add_argument("--models", default="wide_1,deep_2,wide_deep_1,wide_deep_2")
 parser.add_argument("--train_epochs", type=int, default=4)
 parser.add_argument("--epochs_per_eval", type=int, default=2)
 parser.add_argument("--batch_size", type=int, default=20)
@@ -36,7 +45,13 @@ def write_census(path, rows, seed):
             age, number = rng.randint(17, 80), rng.randint(0, 4)
             hours = rng.randint(10, 60)
             rich = age / 20 + number + hours / 30 + rng.uniform(-2, 2) > 6
-            row = [age, rng.choice(_WORKCLASSES), rng.randint(1, 40) / 10, _EDUCATIONS[number], number + 8]
+            row = [
+                age,
+                rng.choice(_WORKCLASSES),
+                rng.randint(1, 40) / 10,
+                _EDUCATIONS[number],
+                number + 8,
+            ]
             row += [rng.choice(_OCCUPATIONS), hours, ">50K" if rich else "<=50K"]
             writer.writerow(row)
 
@@ -47,20 +62,26 @@ def build_model_columns():
     education_num = tf.feature_column.numeric_column(
         "education_num", normalizer_fn=lambda number: (number - 10.0) / 3.0
     )
-    hours_per_week = tf.feature_column.numeric_column("hours_per_week", normalizer_fn=lambda x: x / 40.0)
+    hours_per_week = tf.feature_column.numeric_column(
+        "hours_per_week", normalizer_fn=lambda x: x / 40.0
+    )
     education = tf.feature_column.categorical_column_with_vocabulary_list(
         "education", _EDUCATIONS[:-1], num_oov_buckets=1
     )
     workclass = tf.feature_column.categorical_column_with_vocabulary_list(
         "workclass", _WORKCLASSES, default_value=0
     )
-    occupation = tf.feature_column.categorical_column_with_hash_bucket("occupation", hash_bucket_size=12)
+    occupation = tf.feature_column.categorical_column_with_hash_bucket(
+        "occupation", hash_bucket_size=12
+    )
     age_buckets = tf.feature_column.bucketized_column(age, boundaries=[25, 35, 45, 55, 65])
 
     base_columns = [education, workclass, occupation, age_buckets]
     crossed_columns = [
         tf.feature_column.crossed_column(["education", "occupation"], hash_bucket_size=30),
-        tf.feature_column.crossed_column([age_buckets, "education", "occupation"], hash_bucket_size=50),
+        tf.feature_column.crossed_column(
+            [age_buckets, "education", "occupation"], hash_bucket_size=50
+        ),
     ]
     deep_columns = [
         education_num,
@@ -144,7 +165,7 @@ def input_fn(data_file, num_epochs, shuffle, batch_size, with_labels=True):
 
     def parse_csv(value):
         columns = tf.io.decode_csv(value, record_defaults=_CSV_COLUMN_DEFAULTS)
-        features = dict(zip(_CSV_COLUMNS, columns))
+        features = dict(zip(_CSV_COLUMNS, columns, strict=True))
         labels = features.pop("income")
         return (features, labels) if with_labels else features
 
@@ -204,9 +225,13 @@ def epochs(args, train_file, test_file, model_type, version):
             lambda: input_fn(train_file, args.epochs_per_eval, True, args.batch_size),
             hooks=[PretrainedWeights()],
         )
-        results.append(floats(model.evaluate(lambda: input_fn(test_file, 1, False, args.batch_size))))
+        results.append(
+            floats(model.evaluate(lambda: input_fn(test_file, 1, False, args.batch_size)))
+        )
     people = model.predict(lambda: input_fn(test_file, 1, False, 7, with_labels=False))
-    spec, path = export_model(model, model_type, os.path.join("exported", f"{model_type}_{version}"))
+    spec, path = export_model(
+        model, model_type, os.path.join("exported", f"{model_type}_{version}")
+    )
     return {
         "results": results,
         "predictions": [
@@ -223,13 +248,16 @@ def with_exporters(args, train_file, test_file):
     """The same by train_and_evaluate, which keeps the best model and the last."""
     model = build_estimator(os.path.join(args.model_dir, "exporters"), "wide_deep", 1)
     model = tf.compat.v1.estimator.add_metrics(
-        model, lambda labels, predictions: {"mean_p": tf.compat.v1.metrics.mean(predictions["logistic"])}
+        model,
+        lambda labels, predictions: {"mean_p": tf.compat.v1.metrics.mean(predictions["logistic"])},
     )
     wide_columns, deep_columns = build_model_columns()
     spec = tf.feature_column.make_parse_example_spec(wide_columns + deep_columns)
     receiver = tf.estimator.export.build_parsing_serving_input_receiver_fn(spec)
     train_spec = tf.estimator.TrainSpec(
-        lambda: input_fn(train_file, None, True, args.batch_size), max_steps=9, hooks=[PretrainedWeights()]
+        lambda: input_fn(train_file, None, True, args.batch_size),
+        max_steps=9,
+        hooks=[PretrainedWeights()],
     )
     eval_spec = tf.estimator.EvalSpec(
         lambda: input_fn(test_file, 1, False, args.batch_size),
@@ -237,7 +265,9 @@ def with_exporters(args, train_file, test_file):
         name="held_out",
         exporters=[
             tf.estimator.BestExporter("best", receiver, exports_to_keep=2),
-            tf.estimator.FinalExporter("final", receiver, assets_extra={"columns.txt": "columns.txt"}),
+            tf.estimator.FinalExporter(
+                "final", receiver, assets_extra={"columns.txt": "columns.txt"}
+            ),
         ],
         start_delay_secs=0,
         throttle_secs=0,
@@ -255,13 +285,14 @@ def main():
     args = parser.parse_args()
     tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.INFO)
     os.makedirs(args.data_dir)
-    train_file, test_file = (os.path.join(args.data_dir, f"adult.{name}") for name in ("data", "test"))
+    train_file, test_file = (
+        os.path.join(args.data_dir, f"adult.{name}") for name in ("data", "test")
+    )
     write_census(train_file, _ROWS["train"], seed=1)
     write_census(test_file, _ROWS["eval"], seed=2)
     results = {
-        f"{model_type}_{version}": epochs(args, train_file, test_file, model_type, version)
-        for model_type in args.model_types.split(",")
-        for version in (1, 2)
+        name: epochs(args, train_file, test_file, name[:-2], version=int(name[-1]))
+        for name in args.models.split(",")
     }
     results["exporters"] = with_exporters(args, train_file, test_file)
     print(json.dumps(results))

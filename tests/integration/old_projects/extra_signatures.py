@@ -1,7 +1,5 @@
 """Wraps canned Estimators: more signatures, more metrics, and an export at every evaluation."""
 
-from __future__ import absolute_import, division, print_function
-
 import collections
 import json
 import os
@@ -38,7 +36,7 @@ FEATURES = ["x", "y"]
 def _examples(count, seed):
     rng = np.random.RandomState(seed)
     features = {name: rng.rand(count, 1).astype(np.float32) for name in FEATURES}
-    features["key"] = np.array([["key-%d" % i] for i in range(count)])
+    features["key"] = np.array([[f"key-{i}"] for i in range(count)])
     labels = (2 * features["x"] + features["y"] > 1.4).astype(np.int32)
     return features, labels
 
@@ -46,7 +44,11 @@ def _examples(count, seed):
 def _input_fn(count, seed, num_epochs=1, with_labels=True):
     features, labels = _examples(count, seed)
     return numpy_io.numpy_input_fn(
-        features, labels if with_labels else None, batch_size=8, num_epochs=num_epochs, shuffle=False
+        features,
+        labels if with_labels else None,
+        batch_size=8,
+        num_epochs=num_epochs,
+        shuffle=False,
     )
 
 
@@ -65,7 +67,7 @@ def forward_key(estimator, key):
             return spec
         predictions = dict(spec.predictions)
         if key in predictions:
-            raise ValueError("%s is a prediction already" % key)
+            raise ValueError(f"{key} is a prediction already")
         predictions[key] = forwarded
         export_outputs = spec.export_outputs
         if export_outputs:
@@ -248,7 +250,7 @@ def _run_canned(config):
             {name: _plain(value) for name, value in sorted(one.items())} for one in everything
         ],
         "with_key": _serve(path, "with_key", person),
-        "predict": _serve(path, "predict", {name: person[name] for name in FEATURES + ["key"]}),
+        "predict": _serve(path, "predict", {name: person[name] for name in [*FEATURES, "key"]}),
     }
 
 
@@ -262,7 +264,9 @@ def _run_own(config):
         _own_model_fn,
         model_dir=config.model_dir + "_warm",
         params={"optimizer": "Ftrl"},
-        warm_start_from=estimator_lib.WarmStartSettings(config.model_dir, vars_to_warm_start=".*kernel"),
+        warm_start_from=estimator_lib.WarmStartSettings(
+            config.model_dir, vars_to_warm_start=".*kernel"
+        ),
     )
     warm.train(_input_fn(24, 4), steps=2)
     return {

@@ -1,7 +1,7 @@
 """Runs one of these programs and prints as JSON what it printed, and what it left on disk.
 
-    python -m tests.integration.old_projects.run PROGRAM         here, after estimator_core.install()
-    python -m tests.integration.old_projects.run PROGRAM 2.15    in the reference environment
+python -m tests.integration.old_projects.run PROGRAM         here, after estimator_core.install()
+python -m tests.integration.old_projects.run PROGRAM 2.15    in the reference environment
 """
 
 import contextlib
@@ -21,7 +21,19 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 HERE = pathlib.Path(__file__).parent
 # Of these, only the steps are the same.
-MEASURES_OF_TIME = ("global_step/sec", "examples/sec", "input/batch/fraction_of_32_full")
+MEASURE_OF_TIME = re.compile("(global_step/sec|examples/sec|fraction_of_32_full)$")
+
+# 2.15 tells of its coordinator, and that it reads old evaluations; we tell when the next one comes,
+# and where an export is in the end.
+LOGGED_BY_ONE = re.compile(
+    "Not using Distribute Coordinator|Loading best metric|Next evaluation|SavedModel written to.*TIME$"
+)
+WORDED_OTHERWISE = re.compile(
+    r"(Using config|Warm-starting with \w+|Signatures EXCLUDED|'\w+' : \w+ signatures).*", re.DOTALL
+)
+NUMBER = re.compile(r"\d+(\.\d+)?e[-+]?\d+|\d+\.\d+|(?<=/sec: )\d+")
+QUEUES_OF_2_15 = "enqueue_input/"  # numpy_input_fn has none here
+OURS_ALONE = "best_eval_result.*.json"  # what the BestExporter remembers
 
 
 def masked(path):
@@ -41,16 +53,15 @@ class Log(logging.Handler):
 
     def emit(self, record):
         line = masked(record.getMessage().replace(os.getcwd(), "HERE"))
-        # We say where an export is in the end, too.
-        if record.levelno < logging.WARNING and not re.match("SavedModel written to.*TIME$", line):
-            # A configuration is written in another way.
-            line = re.sub(r"(Using config:).*", r"\1", line, flags=re.DOTALL)
-            self.lines.append(re.sub(r"\d+\.\d+(e-?\d+)?", "NUMBER", line))
+        if record.levelno < logging.WARNING and not LOGGED_BY_ONE.match(line):
+            line = WORDED_OTHERWISE.sub(r"\1", line)
+            self.lines.append(NUMBER.sub("NUMBER", line))
 
 
 def files_in(root):
     """Returns the paths of all files, masked, with the number of those that became the same."""
-    found = [masked(str(p.relative_to(root))) for p in root.rglob("*") if p.is_file()]
+    paths = [path for path in root.rglob("*") if path.is_file() and not path.match(OURS_ALONE)]
+    found = [masked(str(path.relative_to(root))) for path in paths]
     return {path: found.count(path) for path in sorted(found)}
 
 
@@ -60,13 +71,14 @@ def events_in(folder):
     for path in sorted(folder.glob("events.out.tfevents.*")):
         for event in tf.compat.v1.train.summary_iterator(str(path)):
             for value in event.summary.value:
+                if value.tag.startswith(QUEUES_OF_2_15):
+                    continue
                 if value.HasField("simple_value"):
                     scalars.setdefault(value.tag, []).append([event.step, value.simple_value])
                 else:
                     others.add(value.tag)
-    for tag in MEASURES_OF_TIME:
-        if tag in scalars:
-            scalars[tag] = [step for step, _ in scalars[tag]]
+    for tag in filter(MEASURE_OF_TIME.search, scalars):
+        scalars[tag] = [step for step, _ in scalars[tag]]
     return {"scalars": dict(sorted(scalars.items())), "others": sorted(others)}
 
 
@@ -140,6 +152,7 @@ def main(program, version=None):
     with tempfile.TemporaryDirectory() as directory, contextlib.redirect_stdout(printed):
         os.chdir(directory)
         sys.argv = [f"{program}.py"]
+        sys.path.insert(0, str(HERE))  # as for any script
         try:
             runpy.run_path(str(HERE / f"{program}.py"), run_name="__main__")
         except SystemExit as stop:

@@ -9,7 +9,7 @@ import random
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-WORDS = "<pad> good great fine nice bad poor awful sad film book plot end the a very not so".split()
+WORDS = ["<pad>", "good", "great", "fine", "nice", "bad", "poor", "awful", "sad", "film", "book"]
 GOOD, BAD = set(WORDS[1:5]), set(WORDS[5:9])
 LENGTH = 6
 
@@ -38,7 +38,7 @@ def sentences(count, seed):
 def write_csv(path, count, seed):
     with open(path, "w", newline="") as output:
         writer = csv.writer(output)
-        for ids, label in zip(*sentences(count, seed)):
+        for ids, label in zip(*sentences(count, seed), strict=True):
             writer.writerow([*ids, label])
 
 
@@ -49,7 +49,9 @@ def train_input_fn(files, batch_size):
         _, line = tf.TextLineReader().read(filename_queue)
         columns = tf.decode_csv(line, record_defaults=[[0]] * (LENGTH + 1))
         tokens, label = tf.stack(columns[:-1]), columns[-1]
-        tokens, label = tf.train.batch([tokens, label], batch_size=batch_size, capacity=4 * batch_size)
+        tokens, label = tf.train.batch(
+            [tokens, label], batch_size=batch_size, capacity=4 * batch_size
+        )
     return {"tokens": tokens}, label
 
 
@@ -84,7 +86,9 @@ class LossHistoryHook(tf.train.SessionRunHook):
     def before_run(self, run_context):
         if not self.losses:
             fetches = run_context.original_args.fetches
-            self.calls.append(f"first fetches {sorted(fetches) if isinstance(fetches, dict) else fetches}")
+            self.calls.append(
+                f"first fetches {sorted(fetches) if isinstance(fetches, dict) else fetches}"
+            )
         return tf.train.SessionRunArgs(fetches={"loss": self._loss, "step": self._step})
 
     def after_run(self, run_context, run_values):
@@ -159,9 +163,15 @@ def model_fn(features, labels, mode, params):
     )
     hidden = tf.layers.batch_normalization(hidden, training=training, momentum=0.9)
     logits = tf.layers.dense(
-        hidden, 2, name="logits", kernel_initializer=tf.truncated_normal_initializer(stddev=0.3, seed=8)
+        hidden,
+        2,
+        name="logits",
+        kernel_initializer=tf.truncated_normal_initializer(stddev=0.3, seed=8),
     )
-    predictions = {"classes": tf.argmax(logits, 1), "probabilities": tf.nn.softmax(logits, name="soft")}
+    predictions = {
+        "classes": tf.argmax(logits, 1),
+        "probabilities": tf.nn.softmax(logits, name="soft"),
+    }
     if mode == tf.estimator.ModeKeys.PREDICT:
         return tf.estimator.EstimatorSpec(mode, predictions)
 
@@ -199,7 +209,9 @@ def model_fn(features, labels, mode, params):
         loss=loss,
         train_op=train_op,
         training_chief_hooks=[
-            tf.train.StepCounterHook(every_n_steps=6, output_dir=os.path.join(params["model_dir"], "speed"))
+            tf.train.StepCounterHook(
+                every_n_steps=6, output_dir=os.path.join(params["model_dir"], "speed")
+            )
         ],
     )
 
@@ -216,7 +228,10 @@ def main():
         model_fn=model_fn,
         model_dir=args.model_dir,
         config=tf.estimator.RunConfig(
-            tf_random_seed=19, save_checkpoints_steps=None, save_checkpoints_secs=None, save_summary_steps=4
+            tf_random_seed=19,
+            save_checkpoints_steps=None,
+            save_checkpoints_secs=None,
+            save_summary_steps=4,
         ),
         params={
             "filter_sizes": [int(size) for size in args.filter_sizes.split(",")],
@@ -252,7 +267,9 @@ def main():
         hooks=[history, tf.train.StopAtStepHook(num_steps=3)],
     )
     evaluation = classifier.evaluate(lambda: eval_input_fn(eval_ids, eval_labels, 8))
-    some = classifier.evaluate(lambda: eval_input_fn(eval_ids, eval_labels, 8), steps=2, name="some")
+    some = classifier.evaluate(
+        lambda: eval_input_fn(eval_ids, eval_labels, 8), steps=2, name="some"
+    )
     batches = classifier.predict(
         lambda: eval_input_fn(eval_ids, eval_labels, 8)[0], yield_single_examples=False
     )
