@@ -11,7 +11,6 @@ from absl import app, flags
 from bert_optimization import create_optimizer
 
 FLAGS = flags.FLAGS
-
 flags.DEFINE_string("data_dir", "data", "Where the TFRecords are, or will be written.")
 flags.DEFINE_string("output_dir", "output", "Where checkpoints and results go.")
 flags.DEFINE_string("init_checkpoint", "pretrained/bert.ckpt", "The pre-trained encoder.")

@@ -31,7 +31,7 @@ _ROWS = {"train": 80, "eval": 40}
 parser = argparse.ArgumentParser()
 parser.add_argument("--model_dir", default="census_model")
 parser.add_argument("--data_dir", default="census_data")
-parser.add_argument("--models", default="wide_1,deep_2,wide_deep_1,wide_deep_2")
+parser.add_argument("--models", default="wide_1,wide_deep_2")
 parser.add_argument("--train_epochs", type=int, default=4)
 parser.add_argument("--epochs_per_eval", type=int, default=2)
 parser.add_argument("--batch_size", type=int, default=20)

@@ -23,10 +23,11 @@ HERE = pathlib.Path(__file__).parent
 # Of these, only the steps are the same.
 MEASURE_OF_TIME = re.compile("(global_step/sec|examples/sec|fraction_of_32_full)$")
 
-# 2.15 tells of its coordinator, and that it reads old evaluations; we tell when the next one comes,
-# and where an export is in the end.
+# 2.15 tells of its coordinator, of its TPU context, and that it reads old evaluations; we tell when the
+# next one comes, and where an export is in the end.
 LOGGED_BY_ONE = re.compile(
-    "Not using Distribute Coordinator|Loading best metric|Next evaluation|SavedModel written to.*TIME$"
+    "Not using Distribute Coordinator|_TPUContext|Loading best metric|Next evaluation"
+    "|SavedModel written to.*TIME$"
 )
 WORDED_OTHERWISE = re.compile(
     r"(Using config|Warm-starting with \w+|Signatures EXCLUDED|'\w+' : \w+ signatures).*", re.DOTALL
@@ -41,7 +42,7 @@ def masked(path):
     path = re.sub(r"(events\.out\.tfevents)\..*", r"\1.*", path)
     path = re.sub(r"\d{4}-\d\d-\d\d[T-]\d\d:\d\d:\d\d", "TIME", path)
     path = re.sub(r"variables\.data-\d+-of-\d+", "variables.data", path)
-    return re.sub(r"\b\d{10}\b", "TIME", path)
+    return re.sub(r"(?<![.\d])\d{10}\b", "TIME", path)
 
 
 class Log(logging.Handler):
