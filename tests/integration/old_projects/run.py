@@ -56,6 +56,8 @@ class Log(logging.Handler):
         line = masked(record.getMessage().replace(os.getcwd(), "HERE"))
         if record.levelno < logging.WARNING and not LOGGED_BY_ONE.match(line):
             line = WORDED_OTHERWISE.sub(r"\1", line)
+            # 2.15 reads a ref variable of the step beside what counts it.
+            line = re.sub(r"step = \d+( \(.* sec\))?$", r"step = STEP\1", line)
             self.lines.append(NUMBER.sub("NUMBER", line))
 
 
@@ -159,7 +161,7 @@ def main(program, version=None):
         except SystemExit as stop:
             if stop.code:
                 raise
-        seen = {"printed": json.loads(printed.getvalue()), "log": log.lines}
+        seen = {"printed": json.loads(printed.getvalue()), "log": sorted(log.lines)}
         seen |= left_in(pathlib.Path(directory))
         os.chdir(HERE)
     json.dump(seen, sys.stdout, indent=1, sort_keys=True)
