@@ -57,6 +57,11 @@ class Head(abc.ABC):
         return self.name
 
     @property
+    def training_scope(self) -> str:
+        """The name scope of the training, which names an optimizer's variables such as Adam's powers."""
+        return "training"
+
+    @property
     @abc.abstractmethod
     def logits_dimension(self) -> int:
         """Size of the last dimension of the logits that the model must produce."""
@@ -221,7 +226,9 @@ class Head(abc.ABC):
             loss = current_execution().share_of_mean(loss)
         if update_ops is None:
             update_ops = tf1.get_collection(tf1.GraphKeys.UPDATE_OPS)
-        with tf.name_scope("training"), tf.control_dependencies(list(update_ops)):
+        # Not below the scopes around: Adam's powers are "training/beta1_power" wherever a head is.
+        root, training = tf.name_scope(""), tf.name_scope(self.training_scope)
+        with root, training, tf.control_dependencies(list(update_ops)):
             if train_op_fn is not None:
                 train_op = train_op_fn(loss)
             else:
@@ -235,7 +242,6 @@ class Head(abc.ABC):
         return train_op
 
     def _write_loss_summaries(self, loss: Any, regularization_losses: Sequence[Any] | None) -> None:
-        # At the root of the name scopes: the tags are "loss" and "regularization_loss".
         suffix = f"/{self.summary_name}" if self.summary_name else ""
         write_summary(f"{MetricKeys.LOSS}{suffix}", loss)
         if regularization_losses:
@@ -248,10 +254,14 @@ class Head(abc.ABC):
 
 
 def write_summary(tag: str, value: Any) -> None:
-    """Adds a scalar summary to the graph; in eager mode, writes it if there is a default writer."""
+    """Adds a scalar summary to the graph; in eager mode, writes it if there is a default writer.
+
+    The tag is the whole name, whatever scopes this is called in.
+    """
     # Without a writer, `tf.compat.v1.summary` would warn of it.
     if not tf1.executing_eagerly_outside_functions() or tf.summary.should_record_summaries():
-        tf1.summary.scalar(tag, value)
+        with tf.name_scope(""):
+            tf1.summary.scalar(tag, value)
 
 
 def _as_metric_op(metric: Any) -> Any:

@@ -10,6 +10,7 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.heads import BinaryClassHead, Head, MultiClassHead, RegressionHead
 from estimator_core.heads import metrics as metrics_lib
+from estimator_core.heads.base import write_summary
 from estimator_core.heads.binary_or_multi_class import binary_or_multi_class_head
 from estimator_core.heads.loss_reduction import LossReduction, reduce_loss
 from estimator_core.heads.weighted import WeightedHead
@@ -19,10 +20,19 @@ from estimator_core.spec.mode_keys import ModeKeys
 
 
 class _CannedHead(WeightedHead):
-    """Trains in the name scope "head", and with a sum for the loss writes the mean as well.
+    """Trains in a name scope of its own, and with a sum for the loss writes the mean as well.
 
-    The mean per example is the summary "average_loss".
+    The name scope is the head's name, or "head". The mean per example is the summary "average_loss",
+    or "average_loss/<name>".
     """
+
+    @property
+    def training_scope(self) -> str:
+        """The name scope of the training, in that of the variables around it."""
+        outer = tf1.get_variable_scope().name
+        name = self.name or "head"
+        # A name scope that ends in a slash is taken as it is.
+        return f"{outer}/{name}/" if outer else f"{name}/"
 
     def create_estimator_spec(
         self,
@@ -37,8 +47,6 @@ class _CannedHead(WeightedHead):
         **others: Any,
     ) -> EstimatorSpec:
         """Returns the `EstimatorSpec` of a model that ends in this head; see `Head`."""
-        if train_op_fn is not None:
-            train_op_fn = _in_head_scope(train_op_fn)
         spec = super().create_estimator_spec(
             features,
             mode,
@@ -53,20 +61,20 @@ class _CannedHead(WeightedHead):
         if mode == ModeKeys.TRAIN and self.loss_reduction in LossReduction.SUMS:
             with tf.name_scope("losses"):
                 labels = self.processed_labels(labels, logits)
-                losses = self.own_loss(labels, logits)
+                losses = self._losses(labels, logits, features)
                 weights = self.example_weights(features, losses)
                 mean = reduce_loss(losses, weights, LossReduction.WEIGHTED_MEAN)
-            tf1.summary.scalar(MetricKeys.LOSS_MEAN, mean)
+            write_summary(self._with_name(MetricKeys.LOSS_MEAN), mean)
         return spec
 
 
 class CannedBinaryClassHead(_CannedHead, BinaryClassHead):
     """Sums the area under the precision-recall curve by the trapezoidal rule."""
 
-    def metrics(self, regularization_losses: Sequence[Any] | None = None) -> dict[str, Any]:
-        """Returns fresh metrics by key; see `Head.metrics`."""
+    def own_metrics(self) -> dict[str, metrics_lib.Metric]:
+        """Returns fresh metrics by name; see `WeightedHead.own_metrics`."""
         return {
-            **super().metrics(regularization_losses),
+            **super().own_metrics(),
             MetricKeys.AUC_PR: metrics_lib.auc(
                 MetricKeys.AUC_PR, curve="PR", summation_method="trapezoidal"
             ),
@@ -108,13 +116,3 @@ def regressor_head(label_dimension: int, weight_column: Any, loss_reduction: str
         ValueError: A label without numbers, or an unknown loss reduction.
     """
     return CannedRegressionHead(label_dimension, weight_column, loss_reduction)
-
-
-def _in_head_scope(train_op_fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def scoped_train_op_fn(loss: Any) -> Any:
-        # A name scope that ends in a slash is taken as it is. Adam's powers are named by it.
-        outer = tf1.get_variable_scope().name
-        with tf.name_scope(f"{outer}/head/" if outer else "head/"):
-            return train_op_fn(loss)
-
-    return scoped_train_op_fn

@@ -95,6 +95,26 @@ def test_train_op_fn_update_ops_and_summaries():
     assert tags == ["loss/price", "regularization_loss/price"]
 
 
+def test_scopes_around_a_head_name_neither_its_summaries_nor_the_optimizers_variables():
+    """As in 2.15, whose checkpoints and event files have these names."""
+    with tf.Graph().as_default(), tf1.variable_scope("outer"):
+        tf1.train.create_global_step()
+        weight = tf1.get_variable("weight", [1, 1])
+        est.RegressionHead(name="own").create_estimator_spec(
+            {},
+            "train",
+            tf.matmul([[1.0]], weight),
+            labels=[[0.0]],
+            regularization_losses=[tf.nn.l2_loss(weight)],
+            train_op_fn=tf1.train.AdamOptimizer().minimize,
+        )
+        names = {variable.op.name for variable in tf1.global_variables()}
+        assert names >= {"outer/weight", "training/beta1_power", "training/beta2_power"}
+        tags = [summary.op.inputs[0] for summary in tf1.get_collection(tf1.GraphKeys.SUMMARIES)]
+        found = [tf.get_static_value(tag).item().decode() for tag in tags]
+        assert found == ["loss/own", "regularization_loss/own"]
+
+
 def test_update_ops_come_from_the_graph_by_default():
     with tf.Graph().as_default():
         counter = tf1.get_variable("counter", [], initializer=tf1.initializers.zeros())

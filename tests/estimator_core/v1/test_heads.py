@@ -63,6 +63,43 @@ def test_the_area_under_precision_and_recall_is_summed_by_trapezoids():
     assert keys == other_keys
 
 
+@pytest.mark.parametrize("by", ["optimizer", "train_op_fn"])
+@pytest.mark.parametrize(
+    ("name", "powers", "tag"),
+    [
+        (None, ["head/beta1_power", "head/beta2_power"], "average_loss"),
+        ("own", ["own/beta1_power", "own/beta2_power"], "average_loss/own"),
+    ],
+)
+def test_a_name_is_that_of_the_optimizers_variables_and_of_every_summary_and_metric(
+    name, powers, tag, by
+):
+    """As in 2.15, whose checkpoints have the former."""
+    head = heads.CannedBinaryClassHead(
+        loss_reduction="weighted_sum",
+        loss_fn=lambda labels, logits: 3.0 + labels + 0.0 * logits,
+        name=name,
+    )
+    with tf.Graph().as_default(), tf1.Session() as session:
+        tf1.train.create_global_step()
+        weight = tf1.get_variable("weight", [1, 1], initializer=tf1.zeros_initializer())
+        logits = tf.matmul([[1.0], [2.0]], weight)
+        optimizer = tf1.train.AdamOptimizer()
+        training = {"optimizer": optimizer, "train_op_fn": optimizer.minimize}[by]
+        head.create_estimator_spec({}, "train", logits, labels=[[0], [1]], **{by: training})
+        names = [variable.op.name for variable in tf1.global_variables()]
+        assert [found for found in names if "power" in found] == powers
+        session.run(tf1.global_variables_initializer())
+        summary = tf1.Summary.FromString(session.run(tf1.summary.merge_all()))
+        # The loss_fn gives 3 and 4.
+        values = {value.tag: value.simple_value for value in summary.value}
+        assert values == {tag: 3.5, tag.replace("average_", ""): 7.0}
+        spec = head.create_estimator_spec({}, "eval", logits, labels=[[0], [1]])
+        suffix = f"/{name}" if name else ""
+        assert {f"auc_precision_recall{suffix}", tag} <= set(spec.eval_metric_ops)
+        assert all(key.endswith(suffix) for key in spec.eval_metric_ops)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
