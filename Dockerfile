@@ -1,8 +1,11 @@
 # syntax=docker/dockerfile:1
-# `docker run IMAGE run --config my.toml` is `python -m pipelines run --config my.toml`; the same
-# image runs every step of a compiled Kubeflow pipeline.
+# `docker run IMAGE run --config my.toml` is `python -m pipelines run --config my.toml`.
 
-FROM python:3.11-slim AS build
+# Both stages must have the same Python: the environment of one runs in the other. Its minor version
+# is that of .python-version.
+ARG PYTHON_IMAGE=python:3.11.14-slim-bookworm
+
+FROM ${PYTHON_IMAGE} AS build
 
 # pyfarmhash (a requirement of TFDV) is published as C++ source only.
 RUN apt-get update \
@@ -17,7 +20,7 @@ ENV UV_COMPILE_BYTECODE=1 \
     UV_PYTHON_DOWNLOADS=never
 WORKDIR /src
 
-# The dependencies first: this layer is rebuilt only when the lock file changes.
+# The dependencies first: this layer is rebuilt only when one of these files changes.
 COPY pyproject.toml uv.lock .python-version ./
 RUN uv sync --frozen --no-dev --extra pipelines --no-install-project
 
@@ -28,7 +31,7 @@ COPY pipelines pipelines
 RUN uv sync --frozen --no-dev --extra pipelines --no-editable
 
 
-FROM python:3.11-slim
+FROM ${PYTHON_IMAGE}
 
 RUN useradd --uid 1000 --create-home pipelines
 COPY --from=build /opt/venv /opt/venv

@@ -72,7 +72,7 @@ def _uninstall():
         first = name.split(".")[0]
         if (
             first == "tensorflow_estimator"
-            or name == "tensorflow_model_analysis.export"
+            or (first == "tensorflow_model_analysis" and name.endswith(".export"))
             or (first == "tensorflow" and "estimator" in name.split("."))
         ):
             del sys.modules[name]

@@ -7,13 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
-from tfx.dsl.io import fileio
-from tfx.utils import path_utils
 
 from components.errors import SettingError
 from components.nearest import nearest_first
 
-_SAVED_MODEL = "saved_model.pb"
 _TAG = "eval"
 _SIGNATURE = "eval"
 _LABELS = "labels"
@@ -24,25 +21,6 @@ _LABELS_PREFIX = "labels/"
 # binary head, of a multi-class head, the values of a regression head.
 _DEFAULT_PREDICTION_KEYS = ("logistic", "probabilities", "predictions")
 _ALL_CLASSES = "all_classes"
-
-
-def eval_model_path(model_uri: str) -> str | None:
-    """Returns the directory of a Model artifact's evaluation model, None if it has none.
-
-    It is `Format-TFMA` itself, or the newest export `Format-TFMA/<timestamp>` in it, as a `run_fn`
-    leaves it that exports there.
-    """
-    path = path_utils.eval_model_dir(model_uri)
-    if fileio.exists(f"{path}/{_SAVED_MODEL}"):
-        return path
-    names = fileio.listdir(path) if fileio.isdir(path) else []
-    exports = [name.rstrip("/") for name in names]
-    exports = [
-        name
-        for name in exports
-        if name.isascii() and name.isdigit() and fileio.exists(f"{path}/{name}/{_SAVED_MODEL}")
-    ]
-    return f"{path}/{max(exports, key=int)}" if exports else None
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ from tfx.dsl.io import fileio
 from tfx.proto import example_gen_pb2
 from tfx.types import artifact_utils, standard_component_specs
 from tfx.types.artifact import Artifact
-from tfx.utils import io_utils, json_utils, path_utils, proto_utils
+from tfx.utils import io_utils, json_utils, proto_utils
 from tfx_bsl.tfxio import tensor_adapter
 
 from components.errors import SettingError
 from components.evaluator import batched_evaluation, extraction, verdict
-from components.evaluator.eval_model import eval_model_path
+from components.model_paths import eval_model_path, serving_model_path
 from components.nearest import nearest_first
 
 _logger = logging.getLogger(__name__)
@@ -161,7 +161,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         _check_labels(config, request)
         models = [
             tfma.default_eval_shared_model(
-                eval_saved_model_path=_serving_path(request.artifact(spec)),
+                eval_saved_model_path=serving_model_path(request.artifact(spec)),
                 model_name=spec.name,
                 eval_config=config,
             )
@@ -292,10 +292,6 @@ def _evaluate_by_example(
             evaluators=tfma.default_evaluators(eval_config=config, eval_shared_model=models),
         )
     )
-
-
-def _serving_path(artifact: Artifact) -> str:
-    return path_utils.serving_model_path(artifact.uri, path_utils.is_old_model_artifact(artifact))
 
 
 def _write_blessing(

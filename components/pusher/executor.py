@@ -11,8 +11,9 @@ from tfx.dsl.components.base import base_executor
 from tfx.proto.pusher_pb2 import PushDestination
 from tfx.types import artifact_utils, standard_component_specs
 from tfx.types.artifact import Artifact
-from tfx.utils import io_utils, json_utils, path_utils, proto_utils
+from tfx.utils import io_utils, json_utils, proto_utils
 
+from components.model_paths import serving_model_path
 from components.pusher import versions
 from components.pusher.provenance import Provenance, read_provenance
 
@@ -193,9 +194,7 @@ def _parse(
         )
     model = artifact_utils.get_single_instance(input_dict[standard_component_specs.MODEL_KEY])
     return PushRequest(
-        model_path=path_utils.serving_model_path(
-            model.uri, path_utils.is_old_model_artifact(model)
-        ),
+        model_path=serving_model_path(model),
         provenance=Provenance(pipeline_run_id=run_id, model_uri=model.uri),
         base_directory=destination.filesystem.base_directory,
         settings=PushSettings.parse(

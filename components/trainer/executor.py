@@ -16,6 +16,7 @@ from tfx.types.artifact import Artifact
 from tfx.utils import io_utils, path_utils
 
 from components import user_code
+from components.model_paths import find_serving_model
 from components.trainer import fn_args, training, unfinished
 
 _logger = logging.getLogger(__name__)
@@ -170,12 +171,14 @@ def _run_trainer_fn(
 
 def _run_run_fn(run_fn: Callable[..., Any], args: fn_args.TrainerFnArgs) -> None:
     run_fn(args)
-    if not fileio.exists(args.serving_model_dir) or not fileio.listdir(args.serving_model_dir):
+    try:
+        find_serving_model(args.serving_model_dir)
+    except FileNotFoundError as error:
         raise RuntimeError(
-            f"run_fn wrote no model: {args.serving_model_dir} (fn_args.serving_model_dir) is empty "
-            "or missing. End run_fn by saving there, such as with "
-            "model.export(fn_args.serving_model_dir)."
-        )
+            f"run_fn wrote no model: {error} End run_fn by saving to fn_args.serving_model_dir, such "
+            "as with estimator.export_saved_model(fn_args.serving_model_dir, "
+            "serving_input_receiver_fn)."
+        ) from error
 
 
 def _parse_outputs(output_dict: dict[str, list[Artifact]]) -> Outputs:

@@ -10,6 +10,7 @@ from tfx.dsl.io import fileio
 from tfx.utils import io_utils
 
 import estimator_core
+from components.model_paths import exported_model
 
 _logger = logging.getLogger(__name__)
 
@@ -104,13 +105,12 @@ def train_and_export(spec: TrainingSpec, serving_model_dir: str, eval_model_dir:
 
 def _newest_export(model_dir: str, exporter_name: str) -> str:
     export_path = os.path.join(model_dir, "export", exporter_name)
-    names = fileio.listdir(export_path) if fileio.isdir(export_path) else []
-    timestamps = [name.rstrip("/") for name in names if name.rstrip("/").isdecimal()]
-    if not timestamps:
+    newest = exported_model(export_path)
+    if newest is None:
         raise RuntimeError(
             f"The exporter {exporter_name!r} has exported nothing: no SavedModel in {export_path}."
         )
-    return os.path.join(export_path, max(timestamps, key=int))
+    return newest
 
 
 def _export_eval_model(spec: TrainingSpec, eval_model_dir: str) -> None:

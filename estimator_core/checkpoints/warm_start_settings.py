@@ -13,7 +13,14 @@ from estimator_core import tf1
 VocabInfo = tf1.train.VocabInfo
 
 
-class WarmStartSettings(NamedTuple):
+class _Fields(NamedTuple):
+    ckpt_to_initialize_from: str
+    vars_to_warm_start: Any
+    var_name_to_vocab_info: Mapping[str, Any]
+    var_name_to_prev_var_name: Mapping[str, str]
+
+
+class WarmStartSettings(_Fields):
     """Which variables start from which checkpoint.
 
     Args:
@@ -21,16 +28,31 @@ class WarmStartSettings(NamedTuple):
         vars_to_warm_start: Regular expression over the names of trainable variables, a list of such
             expressions over all variables, a list of variables, or None for variables with a
             vocabulary only.
-        var_name_to_vocab_info: Variable name to `VocabInfo`, when a vocabulary has changed.
+        var_name_to_vocab_info: Variable name to `VocabInfo`, when a vocabulary has changed. None
+            stands for an empty dict.
         var_name_to_prev_var_name: Variable name to its name in the checkpoint, when it has changed.
+            None stands for an empty dict.
 
     Source: `tf.estimator.WarmStartSettings`.
     """
 
-    ckpt_to_initialize_from: str
-    vars_to_warm_start: Any = ".*"
-    var_name_to_vocab_info: Mapping[str, Any] | None = None
-    var_name_to_prev_var_name: Mapping[str, str] | None = None
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        ckpt_to_initialize_from: str,
+        vars_to_warm_start: Any = ".*",
+        var_name_to_vocab_info: Mapping[str, Any] | None = None,
+        var_name_to_prev_var_name: Mapping[str, str] | None = None,
+    ) -> WarmStartSettings:
+        """Makes the settings; see the class."""
+        return super().__new__(
+            cls,
+            ckpt_to_initialize_from,
+            vars_to_warm_start,
+            var_name_to_vocab_info or {},
+            var_name_to_prev_var_name or {},
+        )
 
 
 def settings_from(

@@ -92,6 +92,8 @@ def _add_export(package: types.ModuleType) -> None:
     module.build_parsing_eval_input_receiver_fn = build_parsing_eval_input_receiver_fn
     module.export_eval_savedmodel = export_eval_savedmodel
     package.export = sys.modules[module.__name__] = module  # type: ignore[attr-defined]
+    # Where it was defined; some modules import it from there.
+    sys.modules[f"{PACKAGE}.eval_saved_model.export"] = module
 
 
 class _FinderOfPackage(importlib.abc.MetaPathFinder):

@@ -27,7 +27,8 @@ def write_csv(path: pathlib.Path, rows: int, seed: int) -> dict[str, float]:
 
     Returns:
       `rows`, `seed`, `positive_rate` (the share of trips with a tip above a fifth of the fare) and
-      `best_auc` (the ROC AUC of the true probabilities; NaN when only one class occurs).
+      `best_auc` (the ROC AUC of the true probabilities, to 6 digits, as ties in them depend on the
+      processor; NaN when only one class occurs).
 
     Raises:
       ValueError: If `rows` or `seed` is out of range.
@@ -48,7 +49,7 @@ def write_csv(path: pathlib.Path, rows: int, seed: int) -> dict[str, float]:
         "rows": rows,
         "seed": seed,
         "positive_rate": float(label.mean()),
-        "best_auc": roc_auc(label, np.concatenate(probabilities)),
+        "best_auc": round(roc_auc(label, np.concatenate(probabilities)), 6),
     }
     path.with_suffix(".json").write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
     part.replace(path)

@@ -1,5 +1,4 @@
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -7,7 +6,8 @@ import pytest
 import tensorflow as tf
 from tfx.types.artifact import Artifact
 
-from components.evaluator.eval_model import EvalModel, eval_model_path
+from components.evaluator.eval_model import EvalModel
+from components.model_paths import eval_model_path
 from tests.components.conftest import example
 
 Make = Callable[..., Any]
@@ -42,26 +42,6 @@ def test_labels_and_predictions_of_raw_examples(model: Artifact) -> None:
 def test_a_prediction_that_is_not_there_lists_the_nearest_first(model: Artifact) -> None:
     with pytest.raises(ValueError, match=r"one of: doubled, predictions\. .*'double'"):
         EvalModel(str(eval_model_path(model.uri)), prediction_key="double")
-
-
-def test_a_model_without_an_evaluation_model_has_no_path(
-    make_artifact: Make, model: Artifact
-) -> None:
-    from tfx.types import standard_artifacts
-
-    assert eval_model_path(make_artifact(standard_artifacts.Model, "other").uri) is None
-
-
-def test_the_newest_export_below_format_tfma_is_found(make_artifact: Make) -> None:
-    from tfx.types import standard_artifacts
-
-    uri = make_artifact(standard_artifacts.Model, "exports").uri
-    for name in ("9", "10", "temp-11", "12"):
-        folder = Path(uri) / "Format-TFMA" / name
-        folder.mkdir(parents=True)
-        if name != "12":  # an export that was not finished
-            (folder / "saved_model.pb").touch()
-    assert eval_model_path(uri) == f"{uri}/Format-TFMA/10"
 
 
 def test_classes_become_ids_in_the_order_of_the_vocabulary(make_model: Make) -> None:

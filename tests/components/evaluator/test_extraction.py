@@ -10,7 +10,6 @@ from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 from tensorflow_model_analysis.proto import config_pb2
 
-from components.evaluator.eval_model import eval_model_path
 from components.evaluator.extraction import (
     Batch,
     ModelToEvaluate,
@@ -18,6 +17,7 @@ from components.evaluator.extraction import (
     ReadAndEvaluate,
     to_extracts,
 )
+from components.model_paths import eval_model_path
 
 CONFIG = text_format.Parse(
     """

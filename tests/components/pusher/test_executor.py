@@ -56,6 +56,20 @@ def test_a_blessed_model_is_pushed(
     assert (Path(pushed.uri) / "saved_model.pb").read_text() == "graph"
 
 
+def test_the_newest_export_of_an_exporter_is_what_is_pushed(
+    make_artifact: MakeArtifact, tmp_path: Path
+) -> None:
+    model = make_artifact(standard_artifacts.Model)
+    for timestamp in ("1600000000", "1600000060"):
+        export = Path(model.uri) / "Format-Serving" / "export" / "taxi" / timestamp
+        export.mkdir(parents=True)
+        (export / "saved_model.pb").write_text(timestamp)
+    blessing = make_artifact(standard_artifacts.ModelBlessing, blessed=1)
+    pushed = make_artifact(standard_artifacts.PushedModel)
+    run(tmp_path / "serving", {"model": [model], "model_blessing": [blessing]}, pushed)
+    assert (tmp_path / "serving" / "1000" / "saved_model.pb").read_text() == "1600000060"
+
+
 def test_a_model_that_is_not_blessed_is_not_pushed_and_the_reason_is_kept(
     model: Artifact, make_artifact: MakeArtifact, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

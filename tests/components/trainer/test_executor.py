@@ -11,6 +11,7 @@ from tfx.types import standard_artifacts
 from tfx.types.artifact import Artifact
 from tfx.utils import io_utils, json_utils, proto_utils
 
+from components.model_paths import serving_model_path
 from components.trainer.executor import Executor, UserFunction
 
 MODULE_FILE = str(Path(__file__).with_name("estimator_module.py"))
@@ -165,6 +166,22 @@ def test_a_run_fn_that_writes_no_model_is_an_error(train: TrainerRun, tmp_path: 
     module.write_text("def run_fn(fn_args): pass\n")
     with pytest.raises(RuntimeError, match=r"run_fn wrote no model: .*Format-Serving"):
         train({"module_file": str(module)})
+
+
+def test_a_run_fn_may_leave_its_model_as_export_saved_model_does(
+    train: TrainerRun, tmp_path: Path
+) -> None:
+    module = tmp_path / "module.py"
+    module.write_text(
+        "import os, tensorflow as tf\n"
+        "def run_fn(fn_args):\n"
+        "    tf.saved_model.save(tf.Module(), os.path.join(fn_args.serving_model_dir, '1600000000'))\n"
+    )
+    model, _ = train({"module_file": str(module)})
+    path = model / "Format-Serving" / "1600000000"
+    artifact = standard_artifacts.Model()
+    artifact.uri = str(model)
+    assert serving_model_path(artifact) == str(path)
 
 
 def test_a_module_file_with_both_contracts_must_say_which() -> None:

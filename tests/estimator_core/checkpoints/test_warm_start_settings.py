@@ -33,3 +33,16 @@ def test_a_saved_model_stands_for_its_variables(tmp_path):
 def test_anything_else_is_refused():
     with pytest.raises(ValueError, match="warm_start_from must be a path or WarmStartSettings"):
         settings_from(3)
+
+
+def test_the_mappings_can_always_be_read():
+    # As printed by tf.estimator 2.15.
+    expected = (
+        "WarmStartSettings(ckpt_to_initialize_from='/x', vars_to_warm_start='.*', "
+        "var_name_to_vocab_info={}, var_name_to_prev_var_name={})"
+    )
+    assert repr(WarmStartSettings("/x")) == expected
+    assert repr(WarmStartSettings("/x", ".*", None, None)) == expected
+    settings = WarmStartSettings("/x", var_name_to_prev_var_name={"a": "b"})
+    assert settings._replace(vars_to_warm_start="a") == ("/x", "a", {}, {"a": "b"})
+    assert pickle.loads(pickle.dumps(settings)) == settings

@@ -15,13 +15,14 @@ SPEC = {"x": tf.io.FixedLenFeature([1], tf.float32), "y": tf.io.FixedLenFeature(
 @pytest.fixture
 def package(uninstalled, tmp_path, monkeypatch):
     """The name of an importable package like TFMA, without an `export`."""
-    (tmp_path / "like_model_analysis").mkdir()
+    (tmp_path / "like_model_analysis" / "eval_saved_model").mkdir(parents=True)
     (tmp_path / "like_model_analysis" / "__init__.py").write_text("VALUE = 3\n")
+    (tmp_path / "like_model_analysis" / "eval_saved_model" / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(model_analysis, "PACKAGE", "like_model_analysis")
     yield "like_model_analysis"
-    for name in ("like_model_analysis", "like_model_analysis.export"):
-        sys.modules.pop(name, None)
+    for name in [name for name in sys.modules if name.startswith("like_model_analysis")]:
+        del sys.modules[name]
 
 
 @pytest.mark.parametrize("is_imported_before", [False, True])
@@ -33,6 +34,9 @@ def test_export_is_there_however_the_package_is_imported(package, is_imported_be
     assert found.VALUE == 3
     assert found.export.EvalInputReceiver is estimator_core.export.EvalInputReceiver
     assert importlib.import_module(f"{package}.export") is found.export
+    names = {}
+    exec(f"from {package}.eval_saved_model import export", names)
+    assert names["export"] is found.export
 
 
 def test_an_export_of_its_own_stays(package):

@@ -1,0 +1,85 @@
+"""Where the SavedModel is in a directory of a Model artifact, however a Trainer left it there.
+
+Source: TFX's `path_utils`. It differs in taking the newest of several exports, as exporters and
+`export_saved_model` leave them, and in saying when there is no model.
+"""
+
+import os
+
+from tfx.dsl.io import fileio
+from tfx.types.artifact import Artifact
+from tfx.utils import path_utils
+
+_SAVED_MODELS = ("saved_model.pb", "saved_model.pbtxt")
+_EXPORT = "export"
+
+
+def eval_model_path(model_uri: str) -> str | None:
+    """Returns the directory of a Model artifact's evaluation model, None if it has none.
+
+    It is `Format-TFMA` itself, or the newest export `Format-TFMA/<timestamp>` in it, as a `run_fn`
+    leaves it that exports there.
+    """
+    return exported_model(path_utils.eval_model_dir(model_uri))
+
+
+def serving_model_path(model: Artifact) -> str:
+    """Returns the directory of a Model artifact's serving model; see `find_serving_model`."""
+    return find_serving_model(
+        path_utils.serving_model_dir(model.uri, path_utils.is_old_model_artifact(model))
+    )
+
+
+def find_serving_model(directory: str) -> str:
+    """Returns the directory of the SavedModel to serve.
+
+    It is the first of these that there is: `directory` itself; the newest `<timestamp>` in it, as
+    `export_saved_model` names it; the newest `export/<exporter>/<timestamp>`, where an Estimator
+    trained in `directory`.
+
+    Raises:
+        FileNotFoundError: There is none.
+        ValueError: Several exporters left one.
+    """
+    found = exported_model(directory)
+    if found is not None:
+        return found
+    exports = os.path.join(directory, _EXPORT)
+    names = fileio.listdir(exports) if fileio.isdir(exports) else []
+    models = {
+        name.rstrip("/"): path
+        for name in names
+        if (path := exported_model(os.path.join(exports, name.rstrip("/")))) is not None
+    }
+    if not models:
+        raise FileNotFoundError(
+            f"There is no SavedModel in {directory}, nor in a <timestamp> or "
+            f"{_EXPORT}/<exporter>/<timestamp> below it."
+        )
+    if len(models) > 1:
+        raise ValueError(
+            f"Which model is to be served? Several exporters left one in {exports}: "
+            f"{', '.join(sorted(models))}. Copy the right one to {directory}."
+        )
+    return next(iter(models.values()))
+
+
+def exported_model(directory: str) -> str | None:
+    """Returns `directory` if it holds a SavedModel, or else its newest `<timestamp>` that does.
+
+    None when there is neither.
+    """
+    if _holds_saved_model(directory):
+        return directory
+    names = fileio.listdir(directory) if fileio.isdir(directory) else []
+    timestamps = [name.rstrip("/") for name in names]
+    exports = [
+        name
+        for name in timestamps
+        if name.isascii() and name.isdigit() and _holds_saved_model(os.path.join(directory, name))
+    ]
+    return os.path.join(directory, max(exports, key=int)) if exports else None
+
+
+def _holds_saved_model(directory: str) -> bool:
+    return any(fileio.exists(os.path.join(directory, name)) for name in _SAVED_MODELS)
