@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import pickle
 
 import pytest
 import tensorflow as tf
