@@ -12,6 +12,8 @@ import sys
 import pytest
 import tensorflow as tf
 
+from tests.warm_command import WarmCommand
+
 tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
 )
@@ -81,3 +83,10 @@ def _uninstall():
 
 def _is_ours(finder):
     return type(finder).__module__.startswith("estimator_core.installation")
+
+
+@pytest.fixture(scope="session")
+def warm_command():
+    """Runs `python -m pipelines` in a process that has the imports behind it."""
+    with contextlib.closing(WarmCommand()) as command:
+        yield command

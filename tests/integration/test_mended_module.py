@@ -2,8 +2,6 @@
 
 import json
 import pathlib
-import subprocess
-import sys
 
 import pytest
 
@@ -17,7 +15,7 @@ STEPS = 30
 
 
 @pytest.fixture
-def run(tmp_path):
+def run(warm_command, tmp_path):
     """Returns a function that runs the pipeline with a module; what the last line says, and all."""
     rows = "".join(f"{number}.5,{int(number > 90)}\n" for number in range(200))
     (tmp_path / "data.csv").write_text("x,y\n" + rows)
@@ -25,7 +23,7 @@ def run(tmp_path):
 
     def run_it(source, *options):
         module.write_text(source)
-        command = [sys.executable, "-m", "pipelines", "run", "--root", tmp_path / "root", *options]
+        command = ["run", "--root", tmp_path / "root", *options]
         if not options:
             command += ["--data", tmp_path / "data.csv", "--label", "y"]
             for setting in (
@@ -35,8 +33,7 @@ def run(tmp_path):
                 'evaluator.thresholds=[{metric="binary_accuracy", lower=0.0}]',
             ):
                 command += ["--set", setting]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False)
-        print(ended.stderr)
+        ended = warm_command(*command)
         return ended.returncode, json.loads(ended.stdout.splitlines()[-1]), ended.stderr
 
     return run_it
@@ -55,7 +52,7 @@ def test_a_module_that_is_mended_goes_on_from_the_trained_checkpoint(run, tmp_pa
     code, line, shown = run(MODULE.replace(LABELS, WRONG_LABELS), "--resume=force")
     assert (code, line["status"]) == (1, "failed")
     assert "Evaluator: " in line["reason"]
-    assert "/no/such/file" in line["reason"]
+    assert "labels between 0 and 1" in line["reason"]
     assert "= Transform  unchanged, reused" in shown
 
     # The Trainer finished this time, with an evaluation model that is of no use: it runs again.

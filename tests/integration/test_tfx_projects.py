@@ -3,8 +3,6 @@
 import csv
 import json
 import random
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 
@@ -71,13 +69,10 @@ def write_project(name, rows, form, folder):
         writer.writerows(rows)
 
 
-def run(name, folder):
-    """Runs the project in a process of its own; returns the last line and the root."""
-    command = [sys.executable, "-m", "pipelines", "run", "--config", str(folder / f"{name}.toml")]
-    result = subprocess.run(
-        [*command, "--root", str(folder / "root")], capture_output=True, text=True, check=False
-    )
-    print(result.stderr)  # shown by pytest when a test fails
+def run(warm_command, name, folder):
+    """Runs the project; returns the last line and the root."""
+    config = folder / f"{name}.toml"
+    result = warm_command("run", "--config", config, "--root", folder / "root")
     assert result.returncode == 0
     line = json.loads(result.stdout.splitlines()[-1])
     assert line["status"] == "pushed"
@@ -127,9 +122,9 @@ def predictions(build_estimator, root, serialized, without):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_trainer_fn_project(form, tmp_path, uninstalled):
+def test_a_trainer_fn_project(warm_command, form, tmp_path, uninstalled):
     write_project("bike_hire", list(hires()), form, tmp_path)
-    line, root = run("bike_hire", tmp_path)
+    line, root = run(warm_command, "bike_hire", tmp_path)
     # Late is told from early but for a deviation of 2 km, of 20: chance is 0.5.
     assert line["metrics"]["auc"] > 0.75
     examples = raw_examples(
@@ -155,9 +150,9 @@ def test_a_trainer_fn_project(form, tmp_path, uninstalled):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_run_fn_project(form, tmp_path, uninstalled):
+def test_a_run_fn_project(warm_command, form, tmp_path, uninstalled):
     write_project("book_loans", list(loans()), form, tmp_path)
-    line, root = run("book_loans", tmp_path)
+    line, root = run(warm_command, "book_loans", tmp_path)
     # The noise alone gives 1; saying the mean gives (26**2 / 12 + 5**2 * 2 / 9)**0.5 = 7.9.
     assert 0.8 < line["metrics"]["root_mean_squared_error"] < 4
     examples = raw_examples(

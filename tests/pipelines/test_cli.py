@@ -5,16 +5,6 @@ import sys
 import pytest
 
 
-def pipelines(*arguments, cwd=None):
-    return subprocess.run(
-        [sys.executable, "-m", "pipelines", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        check=False,
-    )
-
-
 def test_help_needs_no_heavy_import():
     heavy = ("apache_beam", "pyarrow", "pydantic", "tensorflow", "tfx")
     script = f"import sys, pipelines.cli; print([m for m in {heavy} if m in sys.modules])"
@@ -38,13 +28,13 @@ ROWS = "".join(f"{number},{number % 7}.5,{'pq'[number % 2]}\n" for number in ran
     ],
     ids=["no label column", "ragged row", "empty file", "one class", "no csv"],
 )
-def test_bad_data_exit_with_2_one_message_and_no_root(tmp_path, text, parts):
+def test_bad_data_exit_with_2_one_message_and_no_root(warm_command, tmp_path, text, parts):
     data = tmp_path / "data"
     data.mkdir()
     if text is not None:
         (data / "trips.csv").write_text(text)
     root = tmp_path / "root"
-    result = pipelines("run", "--data", data, "--label", "y", "--root", root)
+    result = warm_command("run", "--data", data, "--label", "y", "--root", root)
     assert result.returncode == 2
     assert not root.exists()
     line = json.loads(result.stdout.splitlines()[-1])
@@ -56,7 +46,7 @@ def test_bad_data_exit_with_2_one_message_and_no_root(tmp_path, text, parts):
         assert part in line["reason"]
 
 
-def test_bad_configuration_exits_with_2(tmp_path):
+def test_bad_configuration_exits_with_2(warm_command, tmp_path):
     data = tmp_path / "trips.csv"
     data.write_text("a,b,y\n" + ROWS)
     for arguments, part in (
@@ -66,7 +56,7 @@ def test_bad_configuration_exits_with_2(tmp_path):
         (["--set", 'evaluator.slices=[["z"]]'], "no column 'z'"),
         (["--set", "module.path=no_such_module"], "no_such_module cannot be imported"),
     ):
-        result = pipelines(
+        result = warm_command(
             "run", "--data", data, "--label", "y", "--root", tmp_path / "root", *arguments
         )
         assert result.returncode == 2, arguments
@@ -74,30 +64,30 @@ def test_bad_configuration_exits_with_2(tmp_path):
     assert not (tmp_path / "root").exists()
 
 
-def test_a_module_that_exits_as_it_is_imported_is_refused(tmp_path):
+def test_a_module_that_exits_as_it_is_imported_is_refused(warm_command, tmp_path):
     data, module = tmp_path / "trips.csv", tmp_path / "quits.py"
     data.write_text("a,b,y\n" + ROWS)
     module.write_text("import sys\nsys.exit(0)\n")
     arguments = ("--data", data, "--label", "y", "--root", tmp_path / "root")
-    result = pipelines("run", *arguments, "--set", f"module.file={module}")
+    result = warm_command("run", *arguments, "--set", f"module.file={module}")
     assert result.returncode == 2
     line = json.loads(result.stdout.splitlines()[-1])
     assert line["status"] == "failed"
     assert "quits.py cannot be imported: SystemExit: 0" in line["reason"]
 
 
-def test_commands_on_an_empty_root(tmp_path):
-    assert json.loads(pipelines("runs", "--json", "--root", tmp_path).stdout) == []
-    result = pipelines("rollback", "--root", tmp_path)
+def test_commands_on_an_empty_root(warm_command, tmp_path):
+    assert json.loads(warm_command("runs", "--json", "--root", tmp_path).stdout) == []
+    result = warm_command("rollback", "--root", tmp_path)
     assert (result.returncode, result.stdout) == (2, "")
     assert "no earlier version" in result.stderr
-    result = pipelines("report", "--root", tmp_path)
+    result = warm_command("report", "--root", tmp_path)
     assert (result.returncode, result.stdout) == (2, "")
     assert "no runs" in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 
-def test_resume_without_an_unfinished_run_or_configuration(tmp_path):
-    result = pipelines("run", "--resume", "--root", tmp_path / "root")
+def test_resume_without_an_unfinished_run_or_configuration(warm_command, tmp_path):
+    result = warm_command("run", "--resume", "--root", tmp_path / "root")
     assert result.returncode == 2
     assert "data.path is missing" in json.loads(result.stdout)["reason"]
