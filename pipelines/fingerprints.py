@@ -30,7 +30,7 @@ def component_fingerprints(
     data_fingerprint: str,
     code: ModelCode,
     schema: str = "",
-    mended: RunRecord | None = None,
+    mended: tuple[RunRecord, ...] = (),
 ) -> "dict[BaseNode, str]":
     """Returns the fingerprint of every component.
 
@@ -40,13 +40,15 @@ def component_fingerprints(
       data_fingerprint: Of the CSV files. TFX looks at their size and time only.
       code: What Transform and Trainer call.
       schema: Fingerprint of the curated schema; empty without one. TFX looks at its path only.
-      mended: The run whose training goes on under changed code. What its Transform has made is
+      mended: Of the plan: whose training goes on under changed code. What Transform made there is
         kept, and no later run takes the training from the cache.
     """
     users_code = code_fingerprint(code)[:16]
     transforms_code = users_code
-    if mended is not None and pipeline.transform.id in mended.finished_components():
-        transforms_code = mended.code_fingerprint[:16]
+    for record in mended:
+        if pipeline.transform.id not in record.finished_components():
+            break
+        transforms_code = record.code_fingerprint[:16]
     components_code = _package_fingerprint("components")
     core_code = _package_fingerprint("estimator_core")
     own: dict[BaseNode, tuple[str, ...]] = {

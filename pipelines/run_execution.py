@@ -42,7 +42,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     from pipelines.runners.component_launcher import ComponentLauncher
 
     run_id = recorder.record.run_id
-    tidy_root(plan.root, run_id, plan.mended.run_id if plan.mended else "")
+    tidy_root(plan.root, run_id, plan.mended[0].run_id if plan.mended else "")
     data = stage(plan.profile, plan.code.required_label, plan.root / "data")
     for reason in data.reasons:
         recorder.note(f"data: {reason} (copy in {data.folder})")
@@ -75,8 +75,8 @@ def _go_on_with_training(plan: RunPlan, pipeline: "CsvToServing", run_id: str) -
     """Lets the Trainer go on with what an earlier process has trained, whatever its code was."""
     from pipelines.metadata_store import metadata_file, open_store, output_of
 
-    if plan.mended is not None and metadata_file(plan.root).is_file():
-        former_id, store = plan.mended.run_id, open_store(plan.root)
+    if plan.mended and metadata_file(plan.root).is_file():
+        former_id, store = plan.mended[0].run_id, open_store(plan.root)
         finished = output_of(store, former_id, pipeline.trainer.type, "model_run")
         hand_training_over(plan.root, former_id, run_id, finished)
     if plan.unfinished is not None:

@@ -29,6 +29,12 @@ def unfinished_run(root: Path) -> RunRecord | None:
     return None if pushed in withdrawn_versions(root) else newest
 
 
+def mended_runs(root: Path, record: RunRecord) -> tuple[RunRecord, ...]:
+    """Returns the run whose training a run went on with under changed code, and those before it."""
+    former = RunRecords(root).read(record.mended) if record.mended else None
+    return (former, *mended_runs(root, former)) if former else ()
+
+
 def mark_killed(root: Path) -> None:
     """Corrects the records of runs that were killed. The caller holds the lock: nobody else runs."""
     records = RunRecords(root)

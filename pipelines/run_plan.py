@@ -17,8 +17,8 @@ from pipelines.data.staging import PATTERN_MARKS, StagedData
 from pipelines.errors import BadInputError
 from pipelines.model_code import ModelCode, choose_model_code
 from pipelines.progress import Display
-from pipelines.run_history import newest_version_ever, unfinished_run, unsettled_pushes
-from pipelines.run_record import RunRecord, RunRecords
+from pipelines.run_history import mended_runs, newest_version_ever, unfinished_run, unsettled_pushes
+from pipelines.run_record import RunRecord
 from pipelines.tabular.infer import check_label_column
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ class RunPlan:
       enable_cache: Whether unchanged components are skipped.
       unfinished: The run that this one goes on with; None for a new run.
       schema: The user's own; None infers it.
-      mended: A run that failed or was stopped, whose training this one goes on with though the code
-        has changed; None for any other run.
+      mended: The run that failed or was stopped whose training this one goes on with though the code
+        has changed; behind it the one whose training that one went on with, and so on.
     """
 
     root: Path
@@ -80,7 +80,7 @@ class RunPlan:
     enable_cache: bool
     unfinished: RunRecord | None
     schema: CuratedSchema | None = None
-    mended: RunRecord | None = None
+    mended: tuple[RunRecord, ...] = ()
 
     def define(self, data: StagedData) -> "CsvToServing":
         """Returns the pipeline that does it.
@@ -144,15 +144,16 @@ def plan_run(request: RunRequest, display: Display) -> RunPlan:
         schema = read_curated_schema(config.schema_.path, profile, used)
     if code.plan is not None:
         evaluation.check_metrics_fit(config, code.plan.label.problem_type)
-    mended = None
+    mended: tuple[RunRecord, ...] = ()
     if unfinished is not None:
         _check_same_run(unfinished, config, profile)
         where = config.module and (config.module.path or config.module.file)
         where = where or "the generic model"
         if touches_training(root, unfinished, code, where, request.force):
-            unfinished, mended = None, unfinished
-        elif unfinished.mended is not None:
-            mended = RunRecords(root).read(unfinished.mended)
+            mended = (unfinished, *mended_runs(root, unfinished))
+            unfinished = None
+        else:
+            mended = mended_runs(root, unfinished)
     return RunPlan(root, config, profile, code, request.enable_cache, unfinished, schema, mended)
 
 

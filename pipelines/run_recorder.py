@@ -34,7 +34,7 @@ def start_record(plan: RunPlan) -> RunRecord:
         code_definitions={
             name: definition.digest for name, definition in code_definitions(plan.code).items()
         },
-        mended=plan.mended.run_id if plan.mended else None,
+        mended=plan.mended[0].run_id if plan.mended else None,
         thresholds=tuple(bound.model_dump() for bound in merge_thresholds(plan.code.thresholds)),
     )
 

@@ -20,10 +20,10 @@ def command(*arguments):
     return [sys.executable, "-m", "pipelines", *map(str, arguments)]
 
 
-def run(*arguments):
-    result = subprocess.run(command(*arguments), capture_output=True, text=True, check=False)
-    print(result.stderr)  # shown by pytest when a test fails
-    return result
+@pytest.fixture(scope="module")
+def run(warm_command):
+    """Runs a command. That one is killed which needs a process of its own."""
+    return warm_command
 
 
 def last_line(output):
@@ -76,7 +76,7 @@ def root(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def pushed(data, root):
+def pushed(run, data, root):
     result = run("run", "--data", data, "--label", "tipped", "--root", root)
     assert result.returncode == 0, result.stderr[-2_000:]
     return last_line(result.stdout), result.stderr
@@ -133,7 +133,7 @@ def test_the_served_model_answers_serialized_raw_examples(pushed, root):
     assert predictions["classes"].numpy()[:2, 0].tolist() == [b"yes", b"no"]
 
 
-def test_an_unreachable_threshold_pushes_nothing_and_reuses_the_training(pushed, data, root):
+def test_an_unreachable_threshold_pushes_nothing_and_reuses_the_training(run, pushed, data, root):
     before = sorted(os.listdir(root / "serving"))
     threshold = 'evaluator.thresholds=[{metric = "auc", lower = 0.9999}]'
     result = run("run", "--data", data, "--label", "tipped", "--root", root, "--set", threshold)
@@ -149,7 +149,7 @@ def test_an_unreachable_threshold_pushes_nothing_and_reuses_the_training(pushed,
     assert [entry["served"] for entry in listed] == [True, False]
 
 
-def test_a_killed_run_is_resumed_from_its_last_checkpoint(data, root, pushed):
+def test_a_killed_run_is_resumed_from_its_last_checkpoint(run, data, root, pushed):
     arguments = ("run", "--data", data, "--label", "tipped", "--root", root)
     settings = ("--set", "trainer.train_steps=6000")
     with subprocess.Popen(

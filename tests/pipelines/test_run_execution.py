@@ -201,7 +201,8 @@ def test_a_run_goes_on_with_a_training(leave, run, killed, tmp_path, monkeypatch
     monkeypatch.setattr(metadata_store, "cancel_killed_executions", lambda *arguments: [])
     monkeypatch.setattr(metadata_store, "open_store", lambda root: None)
     monkeypatch.setattr(metadata_store, "output_of", lambda *arguments: None)
-    start, recorder, _ = run(**({former: killed} if former else {}))
+    formers = {None: {}, "unfinished": {"unfinished": killed}, "mended": {"mended": (killed,)}}
+    start, recorder, _ = run(**formers[former])
     trainings = tmp_path / "root/artifacts/Trainer/model_run/unfinished"
     (trainings / f"{killed.run_id}-0a").mkdir(parents=True)
     start()

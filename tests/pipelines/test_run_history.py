@@ -3,6 +3,7 @@ import pytest
 from components.pusher.provenance import Provenance, write_provenance
 from pipelines.run_history import (
     mark_killed,
+    mended_runs,
     newest_version_ever,
     read_runs,
     unfinished_run,
@@ -90,3 +91,15 @@ def test_the_newest_version_ever_may_be_served_withdrawn_or_gone(killed, push, t
     assert newest_version_ever(root) == 2000
     RunRecords(root).write(killed.changed(status="pushed", version="3000"))
     assert newest_version_ever(root) == 3000
+
+
+def test_runs_whose_training_others_went_on_with(killed, tmp_path):
+    records = RunRecords(tmp_path / "root")
+    second = killed.changed(run_id="20260102-030406", mended=killed.run_id)
+    third = killed.changed(run_id="20260102-030407", mended=second.run_id)
+    lost = killed.changed(run_id="20260102-030408", mended="20200101-000000")
+    for record in (second, third, lost):
+        records.write(record)
+    assert mended_runs(tmp_path / "root", third) == (second, killed)
+    assert mended_runs(tmp_path / "root", killed) == ()
+    assert mended_runs(tmp_path / "root", lost) == ()

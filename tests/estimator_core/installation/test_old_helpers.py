@@ -101,7 +101,7 @@ def test_the_executor_and_the_exporter(tmp_path):
     executor = old_helpers._TrainingExecutor(
         estimator,
         estimator_core.TrainSpec(input_fn, max_steps=4),
-        estimator_core.EvalSpec(input_fn, exporters=exporter, throttle_secs=0),
+        estimator_core.EvalSpec(input_fn, exporters=exporter, start_delay_secs=0, throttle_secs=0),
         train_hooks=[Count()],
     )
     metrics, exports = executor.run()

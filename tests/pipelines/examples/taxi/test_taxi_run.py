@@ -2,8 +2,6 @@
 
 import json
 import pathlib
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -15,15 +13,12 @@ CONFIG = pathlib.Path(generate.__file__).with_name("taxi.toml")
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
+def run(warm_command, tmp_path_factory):
     folder = tmp_path_factory.mktemp("taxi_run")
     facts = generate.write_csv(folder / "taxi.csv", rows=3_000, seed=1)
-    done = subprocess.run(
-        [sys.executable, "-m", "pipelines", "run", "--config", str(CONFIG),
-         "--set", f"data.path={folder / 'taxi.csv'}", "--set", "trainer.train_steps=300",
-         "--root", str(folder / "root")],
-        capture_output=True, text=True,
-    )  # fmt: skip
+    data, root = folder / "taxi.csv", folder / "root"
+    settings = ("--set", f"data.path={data}", "--set", "trainer.train_steps=300")
+    done = warm_command("run", "--config", CONFIG, *settings, "--root", root)
     assert done.returncode == 0, done.stderr[-5000:]
     return folder / "root", json.loads(done.stdout.splitlines()[-1]), facts
 
