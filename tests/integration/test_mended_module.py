@@ -60,5 +60,5 @@ def test_a_module_that_is_mended_goes_on_from_the_trained_checkpoint(run, tmp_pa
     assert (code, line["status"]) == (0, "pushed")
     assert "= Transform  unchanged, reused" in shown
     assert "= Trainer  unchanged, reused" not in shown
-    assert (tmp_path / "steps").read_text().split() == [str(step) for step in range(1, STEPS + 1)]
+    assert len((tmp_path / "steps").read_text().split()) == STEPS  # in all three runs
     assert not list(tmp_path.glob("root/artifacts/*/*/unfinished"))
