@@ -43,7 +43,8 @@ def read_definitions(
         return {}
     definitions: dict[str, Definition] = {}
     for path in sorted(source.parent.glob("*.py")):
-        definitions |= _definitions_of(path)
+        if path.is_file():  # editors leave links that lead nowhere
+            definitions |= _definitions_of(path)
     return definitions
 
 
@@ -66,21 +67,25 @@ def fingerprint(*, import_path: str | None = None, module_file: str | None = Non
     return digest.hexdigest()
 
 
-def reached(definitions: Mapping[str, Definition], roots: Iterable[str]) -> set[str]:
-    """Returns the definitions that others use, directly or through further ones.
+def reached(definitions: Mapping[str, Definition], functions: Iterable[str]) -> set[str]:
+    """Returns the definitions that functions may use, directly or through further ones.
 
-    By their names: a definition counts as used wherever its name stands, be it a variable or an
-    attribute of something else. Code that finds functions by strings is not seen through.
+    By their names: a definition counts as used wherever its name stands, be it a variable, an
+    attribute of something else, or a string. What happens as a module is imported counts as used.
 
     Args:
         definitions: Of `read_definitions`.
-        roots: Names of functions, without their file.
+        functions: Import paths, such as `my_project.taxi.trainer_fn`.
     """
-    waiting = [key for key in definitions if key.partition(":")[2] in set(roots)]
+    waiting = [key for key in definitions if key == f"__init__.py:{MODULE_LEVEL}"]
+    for path in functions:
+        module, _, name = path.rpartition(".")
+        waiting.append(f"{module.rpartition('.')[2]}.py:{MODULE_LEVEL}")
+        waiting += [key for key in definitions if key.partition(":")[2] == name]
     found: set[str] = set()
     while waiting:
         key = waiting.pop()
-        if key in found:
+        if key in found or key not in definitions:
             continue
         found.add(key)
         file = key.partition(":")[0]
@@ -108,17 +113,22 @@ def _source_file(import_path: str | None, module_file: str | None) -> Path | Non
 def _definitions_of(path: Path) -> dict[str, Definition]:
     content = path.read_bytes()
     try:
-        module = ast.parse(content)
-    except (SyntaxError, ValueError):  # nothing can import it
+        return _parts_of(path.name, ast.parse(content))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # or too deep to be looked into
         digest = hashlib.sha256(content).hexdigest()
         return {f"{path.name}:{MODULE_LEVEL}": Definition(digest, frozenset())}
+
+
+def _parts_of(file: str, module: ast.Module) -> dict[str, Definition]:
     parts: dict[str, list[ast.stmt]] = {MODULE_LEVEL: []}
     for statement in module.body:
-        named = isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        name = getattr(statement, "name", "") if named else MODULE_LEVEL
+        # A decorator may do anything with what it decorates as the module is imported.
+        is_named = isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        is_named = is_named and not getattr(statement, "decorator_list", ())
+        name = getattr(statement, "name", "") if is_named else MODULE_LEVEL
         parts.setdefault(name, []).append(statement)
     return {
-        f"{path.name}:{name}": Definition(
+        f"{file}:{name}": Definition(
             hashlib.sha256("\n".join(map(ast.dump, statements)).encode()).hexdigest(),
             frozenset(found for statement in statements for found in _names(statement)),
         )
@@ -132,6 +142,8 @@ def _names(statement: ast.stmt) -> Iterable[str]:
             yield node.id
         elif isinstance(node, ast.Attribute):
             yield node.attr
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from node.value.split(".")
         elif isinstance(node, ast.alias):
             yield from node.name.split(".")
         elif isinstance(node, ast.ImportFrom) and node.module:

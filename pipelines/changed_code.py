@@ -1,6 +1,5 @@
 """A run that goes on though the code of the model was changed since it began."""
 
-import re
 from pathlib import Path
 
 from components import user_source
@@ -13,13 +12,13 @@ _SHOWN = 3
 
 
 def touches_training(
-    root: Path, record: RunRecord, code: ModelCode, where: str, force: bool
+    root: Path, records: tuple[RunRecord, ...], code: ModelCode, where: str, force: bool
 ) -> bool:
     """Returns whether the code has changed where a run uses it that is to go on.
 
     Args:
       root: Of the pipeline.
-      record: Of the run.
+      records: Of the run, and of those whose training it went on with.
       code: As it is now.
       where: The name of the code, for the error.
       force: Whether to go on in that case.
@@ -27,67 +26,51 @@ def touches_training(
     Raises:
       BadInputError: It has, and `force` is not given. The message says what would be lost.
     """
+    record = records[0]
     if code_fingerprint(code) == record.code_fingerprint:
         return False
     changed = _changed_definitions(record, code)
-    if changed and not _is_used(changed, code):
+    used = _used(changed, code)
+    if changed and not used:
         return False
     if force:
         return True
-    named = ", ".join(changed[:_SHOWN]) + (" ..." if len(changed) > _SHOWN else "")
-    step = trained_step(root, record.run_id)
-    training = f"its training, at step {step}" if step else "the rest"
+    named = ", ".join(used[:_SHOWN]) + (" ..." if len(used) > _SHOWN else "")
+    step = trained_step(root, records)
+    reached = f", which has reached step {step}" if step else ""
     raise BadInputError(
         f"--resume: the code of {where} has changed since run {record.run_id} started"
-        f"{f' ({named})' if named else ''}. --resume=force keeps what the old code has made, and "
-        f"goes on with {training}, with the new code. A run without --resume begins anew: components "
-        "that the change does not touch are reused, but the training of that run is removed."
+        f"{f' ({named})' if named else ''}. --resume=force keeps what Transform has made with the old "
+        f"code, and goes on with the training{reached}, under the new code. Without --resume a new "
+        "run begins, and trains from the start."
     )
 
 
-def _changed_definitions(record: RunRecord, code: ModelCode) -> tuple[str, ...]:
+def trained_step(root: Path, records: tuple[RunRecord, ...]) -> int | None:
+    """Returns the step that an unfinished training of these runs has reached, None without one."""
+    from components.trainer import unfinished
+
+    for record in records:
+        folder = unfinished.unfinished_training(root / "artifacts", record.run_id)
+        step = unfinished.trained_step(folder) if folder else None
+        if step:
+            return step
+    return None
+
+
+def _changed_definitions(record: RunRecord, code: ModelCode) -> list[str]:
     """Returns what was added, changed or removed; empty if the run did not record its code."""
     before = record.code_definitions
     now = {name: definition.digest for name, definition in code_definitions(code).items()}
-    return tuple(
+    return [
         name for name in sorted({*before, *now}) if before and before.get(name) != now.get(name)
-    )
-
-
-def _is_used(changed: tuple[str, ...], code: ModelCode) -> bool:
-    """Returns whether Transform or the Trainer can reach any of the changed definitions."""
-    functions = (code.preprocessing_fn.rpartition(".")[2], code.trainer)
-    return bool(user_source.reached(code_definitions(code), functions).intersection(changed))
-
-
-def trained_step(root: Path, run_id: str) -> int | None:
-    """Returns the step of the newest checkpoint of a run whose training has not become an output."""
-    from components.trainer import unfinished
-
-    states = root.glob(f"artifacts/*/*/{unfinished.UNFINISHED_DIR}/{run_id}-*/**/checkpoint")
-    steps = [
-        re.search(r'^model_checkpoint_path: ".*-(\d+)"', state.read_text(encoding="utf-8"), re.M)
-        for state in states
-        if state.is_file()
     ]
-    return max((int(step[1]) for step in steps if step), default=None)
 
 
-def hand_training_over(
-    root: Path, former_id: str, run_id: str, finished: Path | None = None
-) -> None:
-    """Lets the Trainer of a run go on with what a training has left, under whatever code.
-
-    Args:
-      root: Of the pipeline.
-      former_id: Of the run that trained.
-      run_id: Of the run that goes on; it can be the same.
-      finished: The output `model_run`, when the training was done; it is copied.
-    """
-    from components.trainer import unfinished
-
-    if finished is not None:
-        unfinished.hand_over_copy(finished, run_id)
-        return
-    for folder in root.glob(f"artifacts/*/*/{unfinished.UNFINISHED_DIR}"):
-        unfinished.hand_over(folder.parent, former_id, run_id)
+def _used(changed: list[str], code: ModelCode) -> list[str]:
+    """Returns those that Transform or the Trainer may use; what was removed is one of them."""
+    definitions = code_definitions(code)
+    module = code.preprocessing_fn.rpartition(".")[0]
+    trainer = code.trainer_path or f"{module}.{code.trainer}"
+    reached = user_source.reached(definitions, (code.preprocessing_fn, trainer))
+    return [name for name in changed if name in reached or name not in definitions]

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from components import user_source
 from pipelines.model_code import ModelCode
-from pipelines.run_record import RunRecord
 
 if TYPE_CHECKING:
     from tfx.dsl.components.base.base_node import BaseNode
 
     from pipelines.definitions.csv_to_serving import CsvToServing
+
+Fingerprints = dict["BaseNode", str]
+"""By component."""
 
 _LIBRARIES = (
     "apache-beam",
@@ -30,8 +32,8 @@ def component_fingerprints(
     data_fingerprint: str,
     code: ModelCode,
     schema: str = "",
-    mended: tuple[RunRecord, ...] = (),
-) -> "dict[BaseNode, str]":
+    mixes_code: bool = False,
+) -> Fingerprints:
     """Returns the fingerprint of every component.
 
     Args:
@@ -40,22 +42,16 @@ def component_fingerprints(
       data_fingerprint: Of the CSV files. TFX looks at their size and time only.
       code: What Transform and Trainer call.
       schema: Fingerprint of the curated schema; empty without one. TFX looks at its path only.
-      mended: Of the plan: whose training goes on under changed code. What Transform made there is
-        kept, and no later run takes the training from the cache.
+      mixes_code: Whether the training began with other code: no later run takes it from the cache.
     """
     users_code = code_fingerprint(code)[:16]
-    transforms_code = users_code
-    for record in mended:
-        if pipeline.transform.id not in record.finished_components():
-            break
-        transforms_code = record.code_fingerprint[:16]
     components_code = _package_fingerprint("components")
     core_code = _package_fingerprint("estimator_core")
     own: dict[BaseNode, tuple[str, ...]] = {
         pipeline.example_gen: (components_code, data_fingerprint[:16]),
         pipeline.schema_gen: (schema[:16],),
-        pipeline.transform: (transforms_code,),
-        pipeline.trainer: (components_code, core_code, users_code, run_id if mended else ""),
+        pipeline.transform: (users_code,),
+        pipeline.trainer: (components_code, core_code, users_code, run_id if mixes_code else ""),
         pipeline.evaluator: (components_code,),
         pipeline.pusher: (run_id,),
     }

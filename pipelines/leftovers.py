@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from components.trainer.unfinished import UNFINISHED_DIR, run_of, trained_step
 from pipelines.metadata_store import (
     cancel_killed_executions,
     metadata_file,
@@ -15,13 +16,15 @@ from pipelines.metadata_store import (
 _LOGGER = logging.getLogger(__name__)
 
 
-def tidy_root(root: Path, run_id: str, mended: str = "") -> None:
+def tidy_root(root: Path, run_id: str, *mended: str) -> list[str]:
     """Removes what killed runs have left, and makes a root that was moved whole again.
+
+    Returns a note for each training that is lost by that.
 
     Args:
       root: Of the pipeline.
       run_id: The run that is about to begin, or to go on; what it has left itself is kept.
-      mended: The run with whose training it goes on; that is kept, too.
+      mended: Runs with whose training it goes on; that is kept, too.
     """
     killed: list[int] = []
     if metadata_file(root).is_file():
@@ -31,20 +34,26 @@ def tidy_root(root: Path, run_id: str, mended: str = "") -> None:
             _LOGGER.info("The root was moved to %s: %d artifacts with it", root, moved)
         killed = cancel_killed_executions(store, run_id)
         del store
-    for leftover in _leftovers(root, (run_id, mended or run_id), killed):
+    lost = []
+    for leftover in _leftovers(root, (run_id, *mended), killed):
+        former = run_of(leftover) if leftover.parent.name == UNFINISHED_DIR else None
+        step = trained_step(leftover) if former else None
+        if step:
+            lost.append(f"the training of run {former}, at step {step}, was not resumed: removed")
         _LOGGER.info("Removing %s, which a killed run has left", leftover)
         if leftover.is_dir():
             shutil.rmtree(leftover)
         else:
             leftover.unlink()
+    return lost
 
 
 def _leftovers(root: Path, run_ids: tuple[str, ...], killed: list[int]) -> Iterator[Path]:
     for pattern in ("serving/.pushing-*", "serving/.removing-*", "data/.*", "runs/*.partial"):
         yield from sorted(root.glob(pattern))
     yield from sorted(root.glob("runs/.*.partial"))
-    for training in sorted(root.glob("artifacts/*/*/unfinished/*")):
-        if not training.name.startswith(tuple(f"{run_id}-" for run_id in run_ids)):
+    for training in sorted(root.glob(f"artifacts/*/*/{UNFINISHED_DIR}/*")):
+        if run_of(training) not in run_ids:
             yield training
     for execution_id in killed:
         yield from sorted(root.glob(f"artifacts/*/*/{execution_id}"))

@@ -7,6 +7,9 @@ from typing import Any
 import ml_metadata
 from ml_metadata.proto import metadata_store_pb2
 
+FINGERPRINT = "input_fingerprint"
+"""Execution property that makes changed code or data a changed execution."""
+
 _Execution = metadata_store_pb2.Execution
 _UNFINISHED = (_Execution.NEW, _Execution.RUNNING)
 _FINISHED = (_Execution.COMPLETE, _Execution.CACHED)
@@ -69,6 +72,21 @@ def output_of(
         if event.type == metadata_store_pb2.Event.OUTPUT and event.path.steps[0].key == key
     ]
     return Path(store.get_artifacts_by_id([max(outputs)])[0].uri) if outputs else None
+
+
+def fingerprints_of(store: ml_metadata.MetadataStore, run_id: str) -> dict[str, str]:
+    """Returns the fingerprints of the components that finished in one run, by their types.
+
+    Args:
+      store: Of the root.
+      run_id: The run.
+    """
+    names = {kind.id: kind.name for kind in store.get_execution_types()}
+    return {
+        names[execution.type_id]: execution.custom_properties[FINGERPRINT].string_value
+        for execution in store.get_executions_by_id(sorted(_execution_ids(store, run_id)))
+        if execution.last_known_state in _FINISHED
+    }
 
 
 def relocate_artifacts(store: ml_metadata.MetadataStore, artifacts: Path) -> int:

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pipelines.anomalies import read_anomalies
-from pipelines.changed_code import hand_training_over
 from pipelines.data.staging import stage
 from pipelines.errors import RunFailedError
-from pipelines.fingerprints import component_fingerprints
+from pipelines.fingerprints import Fingerprints, component_fingerprints
 from pipelines.progress import Progress
 from pipelines.run_plan import RunPlan
 from pipelines.run_record import ComponentRecord, Metrics, RunOutcome
@@ -42,23 +41,25 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     from pipelines.runners.component_launcher import ComponentLauncher
 
     run_id = recorder.record.run_id
-    tidy_root(plan.root, run_id, plan.mended[0].run_id if plan.mended else "")
+    for lost in tidy_root(plan.root, run_id, *(former.run_id for former in plan.mended)):
+        recorder.note(lost)
     data = stage(plan.profile, plan.code.required_label, plan.root / "data")
     for reason in data.reasons:
         recorder.note(f"data: {reason} (copy in {data.folder})")
     (plan.root / "metadata").mkdir(exist_ok=True)
     pipeline = plan.define(data)
+    schema = plan.schema.fingerprint if plan.schema else ""
+    fingerprints = component_fingerprints(
+        pipeline, run_id, plan.profile.fingerprint, plan.code, schema, mixes_code=bool(plan.mended)
+    )
+    if kept := _kept_transform(plan, pipeline, fingerprints):
+        fingerprints[pipeline.transform] = kept
+    elif plan.mended:
+        recorder.note("Transform has nothing that could be kept: it runs with the new code")
     launcher = ComponentLauncher(
         pipeline.pipeline,
         run_id,
-        component_fingerprints(
-            pipeline,
-            run_id,
-            plan.profile.fingerprint,
-            plan.code,
-            plan.schema.fingerprint if plan.schema else "",
-            plan.mended,
-        ),
+        fingerprints,
         _Observer(pipeline, recorder, progress),
         checks={
             pipeline.statistics_gen: _check_splits,
@@ -72,15 +73,43 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
 
 
 def _go_on_with_training(plan: RunPlan, pipeline: "CsvToServing", run_id: str) -> None:
-    """Lets the Trainer go on with what an earlier process has trained, whatever its code was."""
+    """Lets the Trainer go on with what the run, or one that it goes on with, has trained."""
+    from components.trainer import unfinished
     from pipelines.metadata_store import metadata_file, open_store, output_of
 
-    if plan.mended and metadata_file(plan.root).is_file():
-        former_id, store = plan.mended[0].run_id, open_store(plan.root)
-        finished = output_of(store, former_id, pipeline.trainer.type, "model_run")
-        hand_training_over(plan.root, former_id, run_id, finished)
-    if plan.unfinished is not None:
-        hand_training_over(plan.root, run_id, run_id)
+    if not (plan.unfinished or plan.mended) or not metadata_file(plan.root).is_file():
+        return
+    store = open_store(plan.root)
+    for former in filter(None, (plan.unfinished, *plan.mended)):
+        finished = output_of(store, former.run_id, pipeline.trainer.type, "model_run")
+        if finished and former.run_id == run_id:
+            return
+        training = finished or unfinished.unfinished_training(
+            plan.root / "artifacts", former.run_id
+        )
+        if training:
+            unfinished.hand_over(training, run_id, other_code=former.run_id != run_id)
+            return
+
+
+def _kept_transform(plan: RunPlan, pipeline: "CsvToServing", fingerprints: Fingerprints) -> str:
+    """Returns the fingerprint of what Transform made in a run that this one goes on with.
+
+    Empty if nothing was made there, or if it cannot be taken from the cache: then Transform runs.
+    """
+    from pipelines.metadata_store import fingerprints_of, metadata_file, open_store
+
+    if not (plan.mended and plan.enable_cache and metadata_file(plan.root).is_file()):
+        return ""
+    upstream = (pipeline.example_gen, pipeline.statistics_gen, pipeline.schema_gen)
+    store = open_store(plan.root)
+    for former in plan.mended:
+        made = fingerprints_of(store, former.run_id)
+        kept = made.get(pipeline.transform.type)
+        if kept is not None:
+            is_same = all(made.get(part.type) == fingerprints[part] for part in upstream)
+            return kept if is_same else ""
+    return ""
 
 
 class _Observer:

@@ -149,11 +149,11 @@ def plan_run(request: RunRequest, display: Display) -> RunPlan:
         _check_same_run(unfinished, config, profile)
         where = config.module and (config.module.path or config.module.file)
         where = where or "the generic model"
-        if touches_training(root, unfinished, code, where, request.force):
-            mended = (unfinished, *mended_runs(root, unfinished))
-            unfinished = None
+        records = (unfinished, *mended_runs(root, unfinished))
+        if touches_training(root, records, code, where, request.force):
+            unfinished, mended = None, records
         else:
-            mended = mended_runs(root, unfinished)
+            mended = records[1:]
     return RunPlan(root, config, profile, code, request.enable_cache, unfinished, schema, mended)
 
 
@@ -179,7 +179,10 @@ def _configuration(request: RunRequest, unfinished: RunRecord | None) -> Pipelin
 
 def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvProfile) -> None:
     """Checks that what is asked for is what the unfinished run was doing."""
-    advice = "Start a new run without --resume; unchanged components are reused all the same."
+    advice = "Start a new run without --resume; unchanged components are reused all the same"
+    advice += (
+        "." if unfinished.mended is None else ", but not what two versions of the code trained."
+    )
     if profile.fingerprint != unfinished.data_fingerprint:
         raise BadInputError(
             f"--resume: the data in {config.data.path} have changed since run {unfinished.run_id} "

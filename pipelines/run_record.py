@@ -102,10 +102,6 @@ class RunRecord:
         """Returns a copy with some fields changed."""
         return replace(self, **changes)
 
-    def finished_components(self) -> set[str]:
-        """Returns the node ids of those that have their outputs."""
-        return {component.name for component in self.components if component.status != "failed"}
-
     def summary(self) -> dict[str, Any]:
         """Returns what the last line of `run` says."""
         line: dict[str, Any] = {

@@ -91,7 +91,8 @@ class Executor(base_executor.BaseExecutor):
     """Trains in a directory that outlives a killed execution, then fills the output artifacts.
 
     The directory is `unfinished/<pipeline run id>-<hash>` beside the model_run output; the hash is
-    that of the execution's inputs and properties, so that changed code or settings start anew.
+    that of the execution's inputs and properties, so that changed code or settings start anew,
+    unless the directory was handed over to the run (see `unfinished`).
     """
 
     def Do(
@@ -108,24 +109,18 @@ class Executor(base_executor.BaseExecutor):
         )
         outputs = _parse_outputs(output_dict)
         work_dir = self._work_dir(input_dict, outputs, exec_properties)
-        is_trainer_fn = user_function.contract == TRAINER_FN_KEY
         args = fn_args.make_fn_args(
             input_dict,
             exec_properties,
-            # Where TFX has a trainer_fn's Estimator train: the template module of its examples
-            # sets model_dir=serving_model_dir.
-            serving_model_dir=(
-                path_utils.serving_model_dir(work_dir)
-                if is_trainer_fn
-                else outputs.serving_model_dir
-            ),
+            # TFX's examples set model_dir=serving_model_dir: what is trained must outlive a failure.
+            serving_model_dir=path_utils.serving_model_dir(work_dir),
             eval_model_dir=outputs.eval_model_dir,
             model_run_dir=work_dir,
         )
-        if is_trainer_fn:
+        if user_function.contract == TRAINER_FN_KEY:
             _run_trainer_fn(user_function.function, args, outputs)
         else:
-            _run_run_fn(user_function.function, args)
+            _run_run_fn(user_function.function, args, outputs)
         unfinished.finish(work_dir, outputs.model_run_dir)
 
     def _work_dir(
@@ -169,7 +164,7 @@ def _run_trainer_fn(
     training.train_and_export(spec, outputs.serving_model_dir, outputs.eval_model_dir)
 
 
-def _run_run_fn(run_fn: Callable[..., Any], args: fn_args.TrainerFnArgs) -> None:
+def _run_run_fn(run_fn: Callable[..., Any], args: fn_args.TrainerFnArgs, outputs: Outputs) -> None:
     run_fn(args)
     try:
         find_serving_model(args.serving_model_dir)
@@ -179,6 +174,10 @@ def _run_run_fn(run_fn: Callable[..., Any], args: fn_args.TrainerFnArgs) -> None
             "as with estimator.export_saved_model(fn_args.serving_model_dir, "
             "serving_input_receiver_fn)."
         ) from error
+    if fileio.exists(outputs.serving_model_dir):  # TFX makes output directories beforehand.
+        fileio.rmtree(outputs.serving_model_dir)
+    fileio.makedirs(os.path.dirname(outputs.serving_model_dir))
+    fileio.rename(args.serving_model_dir, outputs.serving_model_dir)
 
 
 def _parse_outputs(output_dict: dict[str, list[Artifact]]) -> Outputs:

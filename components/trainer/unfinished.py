@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -19,7 +20,8 @@ def working_directory(model_runs: str, run_id: str, identity: str) -> str:
     Args:
         model_runs: Folder of the output `model_run`, with a folder of each execution.
         run_id: Of the pipeline.
-        identity: Hash of all that the training depends on: with another one it starts anew.
+        identity: Hash in hexadecimal digits of all that the training depends on: with another one it
+            starts anew, unless a training was handed over to the run.
     """
     folder = os.path.join(model_runs, UNFINISHED_DIR, f"{run_id}-{identity}")
     handed_over = os.path.join(model_runs, UNFINISHED_DIR, f"{run_id}-{_HANDED_OVER}")
@@ -48,28 +50,58 @@ def finish(folder: str, model_run: str) -> None:
         fileio.rmtree(parent)
 
 
-def hand_over(model_runs: Path, former_id: str, run_id: str) -> None:
-    """Lets a run go on with what the newest training of a run has left, whatever it depended on.
+def run_of(folder: Path) -> str | None:
+    """Returns the pipeline run that an unfinished training belongs to, None if it is no training."""
+    found = re.fullmatch(rf"(.+)-(?:[0-9a-f]+|{_HANDED_OVER})", folder.name)
+    return found[1] if found else None
+
+
+def unfinished_training(root: Path, run_id: str) -> Path | None:
+    """Returns the folder of the newest unfinished training of a run, None without one.
 
     Args:
-        model_runs: Folder of the output `model_run`.
-        former_id: Of the run that trained.
+        root: Of the pipeline's artifacts: `<root>/<component>/model_run/unfinished`.
+        run_id: Of the pipeline.
+    """
+    folders = [
+        folder for folder in root.glob(f"*/*/{UNFINISHED_DIR}/*") if run_of(folder) == run_id
+    ]
+    return max(folders, key=_last_change, default=None)
+
+
+def trained_step(folder: Path) -> int | None:
+    """Returns the step of the newest checkpoint below a folder, None without one."""
+    states = [path for path in folder.rglob("checkpoint") if path.is_file()]
+    named = (re.search(r'^model_checkpoint_path: ".*-(\d+)"', s.read_text(), re.M) for s in states)
+    return max((int(found[1]) for found in named if found), default=None)
+
+
+def hand_over(folder: Path, run_id: str, *, other_code: bool) -> None:
+    """Lets a run go on with a training, whatever it depended on.
+
+    Args:
+        folder: Of an unfinished training, which is moved, or a finished one, which is copied.
         run_id: Of the run that goes on; it can be the same.
+        other_code: Whether the code has changed: what the old code exported is removed, since no
+            later export needs to be better.
     """
-    handed_over = model_runs / UNFINISHED_DIR / f"{run_id}-{_HANDED_OVER}"
-    left = [path for path in handed_over.parent.glob(f"{former_id}-*") if path != handed_over]
-    if left:
+    is_finished = folder.parent.name != UNFINISHED_DIR
+    trainings = folder.parent / UNFINISHED_DIR if is_finished else folder.parent
+    handed_over = trainings / f"{run_id}-{_HANDED_OVER}"
+    if is_finished:
+        partial = trainings / f".{run_id}.partial"  # half a copy is never taken for a training
+        shutil.rmtree(partial, ignore_errors=True)
+        shutil.copytree(folder, partial)
+        folder = partial
+    if other_code:
+        for state in list(folder.rglob("checkpoint")):
+            shutil.rmtree(state.parent / "export", ignore_errors=True)
+            for best in state.parent.glob("best_eval_result.*.json"):
+                best.unlink()
+    if folder != handed_over:
         shutil.rmtree(handed_over, ignore_errors=True)
-        max(left, key=lambda path: path.stat().st_mtime).rename(handed_over)
+        folder.rename(handed_over)
 
 
-def hand_over_copy(model_run: Path, run_id: str) -> None:
-    """Lets a run go on with a training that was done.
-
-    Args:
-        model_run: Output of its execution.
-        run_id: Of the run that goes on.
-    """
-    handed_over = model_run.parent / UNFINISHED_DIR / f"{run_id}-{_HANDED_OVER}"
-    shutil.rmtree(handed_over, ignore_errors=True)
-    shutil.copytree(model_run, handed_over)
+def _last_change(folder: Path) -> float:
+    return max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))

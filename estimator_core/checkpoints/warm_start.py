@@ -23,6 +23,6 @@ def warm_start(settings: WarmStartSettings) -> None:
     tf1.train.warm_start(
         settings.ckpt_to_initialize_from,
         settings.vars_to_warm_start,
-        dict(settings.var_name_to_vocab_info),
-        dict(settings.var_name_to_prev_var_name),
+        dict(settings.var_name_to_vocab_info or {}),
+        dict(settings.var_name_to_prev_var_name or {}),
     )

@@ -110,8 +110,8 @@ def report(settings: WarmStartSettings) -> WarmStartReport:
     saved = reader.saved_shapes(path)
     shapes = _shapes(tf1.global_variables())
     selected, warnings = _selected(settings.vars_to_warm_start)
-    vocabularies = dict(settings.var_name_to_vocab_info)
-    previous = dict(settings.var_name_to_prev_var_name)
+    vocabularies = dict(settings.var_name_to_vocab_info or {})
+    previous = dict(settings.var_name_to_prev_var_name or {})
     selected |= set(vocabularies) & set(_shapes(tf1.trainable_variables()))
     for argument, names in (
         ("var_name_to_vocab_info", vocabularies),

@@ -70,7 +70,7 @@ def describe_cause(error: BaseException) -> str:
 def is_setting_error(error: BaseException | None) -> bool:
     """Returns whether a component refused a setting; Beam raises such an error anew, as another."""
     while error is not None and not isinstance(error, SettingError):
-        error = error.__cause__ or error.__context__
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return error is not None
 
 

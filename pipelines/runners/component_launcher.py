@@ -17,11 +17,9 @@ from tfx.types.channel import OutputChannel
 
 from pipelines.errors import RunFailedError
 from pipelines.interruption import came_from_signal
+from pipelines.metadata_store import FINGERPRINT
 from pipelines.runners.causes import describe_cause, is_setting_error
 from pipelines.runners.run_metadata import RunMetadata
-
-FINGERPRINT = "input_fingerprint"
-"""Execution property that makes changed code or data a changed execution."""
 
 Check = Callable[[Mapping[str, list[Artifact]]], None]
 """Takes the outputs of a component by key; raises RunFailedError when the run must not go on."""

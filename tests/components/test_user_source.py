@@ -90,17 +90,56 @@ def test_an_edit_changes_the_definition_that_it_is_in(project: Path) -> None:
 
 def test_what_functions_reach(project: Path) -> None:
     definitions = user_source.read_definitions(module_file=str(project))
-    assert user_source.reached(definitions, ["preprocessing_fn"]) == {
+    assert user_source.reached(definitions, ["taxi.preprocessing_fn"]) == {
         "taxi.py:(module level)",
         "taxi.py:preprocessing_fn",
         "helpers.py:(module level)",
         "helpers.py:scaled",
     }
     assert set(definitions) - user_source.reached(
-        definitions, ["preprocessing_fn", "trainer_fn"]
+        definitions, ["taxi.preprocessing_fn", "taxi.trainer_fn"]
     ) == {
         "taxi.py:plot_history",
         "helpers.py:unscaled",
         "other_project.py:(module level)",
         "other_project.py:trainer",
     }
+
+
+@pytest.mark.parametrize(
+    ("files", "edited"),
+    [
+        ({"taxi.py": "from model_a import preprocessing_fn, trainer_fn\n"}, "taxi.py:(module level)"),
+        (
+            {
+                "taxi.py": "from model import prep as preprocessing_fn, train as trainer_fn\n",
+                "model.py": "def prep(inputs):\n    return inputs\n\ndef train(args, schema):\n    pass\n",
+            },
+            "model.py:train",
+        ),
+        ({"taxi.py": TAXI, "__init__.py": "RATE = 0.1\n"}, "__init__.py:(module level)"),
+        ({"taxi.py": TAXI + "\n@register\ndef wide():\n    return 1\n"}, "taxi.py:(module level)"),
+        (
+            {"taxi.py": TAXI.replace("BUCKETS = 10", "MODELS = ['models.wide_model']"),
+             "models.py": "def wide_model():\n    return 1\n"},
+            "models.py:wide_model",
+        ),
+    ],
+    ids=["re-export", "alias", "package", "decorated", "string"],
+)  # fmt: skip
+def test_what_is_used_without_being_called_by_name(
+    tmp_path: Path, files: dict[str, str], edited: str
+) -> None:
+    for name, source in files.items():
+        (tmp_path / name).write_text(source)
+    definitions = user_source.read_definitions(module_file=str(tmp_path / "taxi.py"))
+    functions = ["my_project.taxi.preprocessing_fn", "my_project.taxi.trainer_fn"]
+    assert edited in user_source.reached(definitions, functions)
+
+
+def test_odd_files_beside_the_module_are_no_obstacle(project: Path) -> None:
+    before = user_source.fingerprint(module_file=str(project))
+    (project.parent / ".#taxi.py").symlink_to("nobody@nowhere")
+    assert user_source.fingerprint(module_file=str(project)) == before
+    (project.parent / "deep.py").write_text("X = " + " + ".join(["1"] * 20_000) + "\n")
+    assert user_source.fingerprint(module_file=str(project)) not in ("", before)

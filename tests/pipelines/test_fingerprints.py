@@ -4,7 +4,6 @@ from pipelines import fingerprints
 from pipelines.data.staging import StagedData
 from pipelines.fingerprints import code_fingerprint, component_fingerprints
 from pipelines.run_plan import RunRequest, plan_run
-from pipelines.run_record import ComponentRecord
 
 
 @pytest.fixture
@@ -52,30 +51,9 @@ def test_other_user_code_is_transformed_and_trained_again(changed, pipeline, pla
     assert changed(code=code) == {pipeline.transform, pipeline.trainer}
 
 
-def test_a_mended_run_keeps_what_transform_made_and_shares_its_training_with_nobody(
-    changed, pipeline, killed
-):
-    assert changed(mended=(killed,)) == {pipeline.trainer}
-    finished = ComponentRecord(pipeline.transform.id, "finished", 1.0)
-    mended = killed.changed(components=(finished,))
-    assert changed(mended=(mended,)) == {pipeline.transform, pipeline.trainer}
-    failed = ComponentRecord(pipeline.transform.id, "failed", 1.0)
-    assert changed(mended=(killed.changed(components=(failed,)),)) == {pipeline.trainer}
-    assert changed(mended=(killed,), run_id="run-2") == {pipeline.trainer, pipeline.pusher}
-
-
-def test_what_transform_made_is_that_of_the_first_of_several_mended_runs(pipeline, killed, plan):
-    def transforms(*runs):
-        found = component_fingerprints(pipeline, "run-9", "0" * 64, plan.code, mended=runs)
-        return found[pipeline.transform].rpartition("-")[2]
-
-    finished = (ComponentRecord(pipeline.transform.id, "cached", 1.0),)
-    first = killed.changed(components=finished, code_fingerprint="first")
-    second = killed.changed(components=finished, code_fingerprint="second")
-    assert transforms(second, first) == "first"
-    assert transforms(second) == "second"
-    assert transforms(second, first.changed(components=())) == "second"
-    assert transforms(killed, second, first) == code_fingerprint(plan.code)[:16]
+def test_a_training_of_two_versions_of_the_code_is_shared_with_no_other_run(changed, pipeline):
+    assert changed(mixes_code=True) == {pipeline.trainer}
+    assert changed(mixes_code=True, run_id="run-2") == {pipeline.trainer, pipeline.pusher}
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ LEFT = (
     "runs/20260102-030405.77.partial",
     "runs/.20260102-030405.html.partial",
     "artifacts/Trainer/model_run/unfinished/20260102-030405-0123/checkpoint",
+    "artifacts/Trainer/model_run/unfinished/20260103-000000-2-0123/checkpoint",
 )
 KEPT = (
     "serving/5/saved_model.pb",
@@ -23,8 +24,11 @@ KEPT = (
 def test_what_killed_runs_have_left_is_removed_and_nothing_else(tmp_path):
     for name in (*LEFT, *KEPT):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).touch()
-    tidy_root(tmp_path, run_id="20260103-000000", mended="20260102-999999")
+        (tmp_path / name).write_text('model_checkpoint_path: "model.ckpt-7"\n')
+    assert tidy_root(tmp_path, "20260103-000000", "20260102-999999") == [
+        f"the training of run {run_id}, at step 7, was not resumed: removed"
+        for run_id in ("20260102-030405", "20260103-000000-2")
+    ]
     files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert files == set(KEPT)
     assert sorted(path.name for path in (tmp_path / "serving").iterdir()) == ["5"]

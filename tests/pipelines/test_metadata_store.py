@@ -2,7 +2,9 @@ import pytest
 from ml_metadata.proto import metadata_store_pb2
 
 from pipelines.metadata_store import (
+    FINGERPRINT,
     cancel_killed_executions,
+    fingerprints_of,
     open_store,
     output_of,
     relocate_artifacts,
@@ -25,10 +27,11 @@ def store(tmp_path):
     return open_store(tmp_path)
 
 
-def put_execution(store, state, run_id):
+def put_execution(store, state, run_id, fingerprint=""):
     execution_type = store.put_execution_type(metadata_store_pb2.ExecutionType(name="Trainer"))
     context_type = store.put_context_type(metadata_store_pb2.ContextType(name="pipeline_run"))
     execution = Execution(type_id=execution_type, last_known_state=state)
+    execution.custom_properties[FINGERPRINT].string_value = fingerprint
     known = store.get_context_by_type_and_name("pipeline_run", run_id)
     context = known or metadata_store_pb2.Context(type_id=context_type, name=run_id)
     return store.put_execution(execution, [], [context])[0]
@@ -73,6 +76,14 @@ def test_the_output_of_a_run_is_that_of_its_finished_execution(store):
     assert output_of(store, "run-3", "Trainer", "model_run") is None
     assert output_of(store, "run-4", "Trainer", "model_run") is None
     assert output_of(store, "run-1", "Pusher", "model_run") is None
+
+
+def test_the_fingerprints_of_a_run_are_those_of_its_finished_executions(store):
+    put_execution(store, Execution.COMPLETE, "run-1", "one")
+    put_execution(store, Execution.FAILED, "run-2", "two")
+    put_execution(store, Execution.CACHED, "run-3", "three")
+    found = [fingerprints_of(store, run_id) for run_id in ("run-1", "run-2", "run-3", "run-4")]
+    assert found == [{"Trainer": "one"}, {}, {"Trainer": "three"}, {}]
 
 
 def test_artifacts_of_a_root_that_was_moved_are_found_where_they_are(store, tmp_path):

@@ -13,7 +13,7 @@ from tfx.types.standard_artifacts import (
 )
 
 from components.evaluator.verdict import Verdict
-from pipelines import metadata_store, run_execution
+from pipelines import leftovers, metadata_store, run_execution
 from pipelines.errors import RunFailedError
 from pipelines.progress import Progress
 from pipelines.run_execution import execute
@@ -192,24 +192,100 @@ def test_the_trainer_alone_may_continue_from_a_checkpoint(leave, run, monkeypatc
     assert [component for component, value in trains.items() if value] == ["Trainer"]
 
 
-@pytest.mark.parametrize("former", ["mended", "unfinished", None])
-def test_a_run_goes_on_with_a_training(leave, run, killed, tmp_path, monkeypatch, former):
-    leave(PASSED, version="1")
-    (tmp_path / "root/metadata").mkdir()
+@pytest.fixture
+def metadata(monkeypatch, tmp_path):
+    """What ML Metadata says of former runs, by run id: of the Trainer's output, and fingerprints."""
+    (tmp_path / "root/metadata").mkdir(parents=True)
     metadata_store.metadata_file(tmp_path / "root").touch()
-    monkeypatch.setattr(metadata_store, "relocate_artifacts", lambda *arguments: 0)
-    monkeypatch.setattr(metadata_store, "cancel_killed_executions", lambda *arguments: [])
-    monkeypatch.setattr(metadata_store, "open_store", lambda root: None)
-    monkeypatch.setattr(metadata_store, "output_of", lambda *arguments: None)
-    formers = {None: {}, "unfinished": {"unfinished": killed}, "mended": {"mended": (killed,)}}
-    start, recorder, _ = run(**formers[former])
-    trainings = tmp_path / "root/artifacts/Trainer/model_run/unfinished"
-    (trainings / f"{killed.run_id}-0a").mkdir(parents=True)
+    said = {"outputs": {}, "fingerprints": {}}
+    for name, function in {
+        "open_store": lambda root: None,
+        "relocate_artifacts": lambda *arguments: 0,
+        "cancel_killed_executions": lambda *arguments: [],
+        "output_of": lambda store, run_id, *arguments: said["outputs"].get(run_id),
+        "fingerprints_of": lambda store, run_id: said["fingerprints"].get(run_id, {}),
+    }.items():
+        monkeypatch.setattr(metadata_store, name, function)
+        if hasattr(leftovers, name):
+            monkeypatch.setattr(leftovers, name, function)
+    return said
+
+
+def train(root, run_id, kind):
+    """Leaves a training of a run; returns its folder."""
+    model_runs = root / "artifacts/Trainer/model_run"
+    folder = (
+        model_runs / "unfinished" / f"{run_id}-0a" if kind == "unfinished" else model_runs / "7"
+    )
+    folder.mkdir(parents=True)
+    (folder / kind).touch()
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["unfinished", "finished"])
+@pytest.mark.parametrize("how", ["resumed", "mended", "mended twice", "resumed and mended"])
+def test_a_run_goes_on_with_a_training(leave, run, killed, metadata, tmp_path, how, kind):
+    leave(PASSED, version="1")
+    older = killed.changed(run_id="20250101-000000")
+    formers, trained = {
+        "resumed": ({"unfinished": killed}, killed),
+        "mended": ({"mended": (killed,)}, killed),
+        "mended twice": ({"mended": (killed, older)}, older),  # stopped before its Trainer began
+        "resumed and mended": ({"unfinished": killed, "mended": (older,)}, older),
+    }[how]
+    folder = train(tmp_path / "root", trained.run_id, kind)
+    metadata["outputs"] = {trained.run_id: folder} if kind == "finished" else {}
+    start, recorder, _ = run(**formers)
     start()
-    assert (recorder.record.run_id == killed.run_id) is (former == "unfinished")
-    assert recorder.record.mended == (killed.run_id if former == "mended" else None)
+    run_id = recorder.record.run_id
+    trainings = tmp_path / "root/artifacts/Trainer/model_run/unfinished"
     left = [path.name for path in trainings.iterdir()] if trainings.exists() else []
-    assert left == ([f"{recorder.record.run_id}-handed-over"] if former else [])
+    is_its_own_output = (how, kind) == ("resumed", "finished")
+    assert left == ([] if is_its_own_output else [f"{run_id}-handed-over"])
+    assert folder.exists() is (kind == "finished")
+    if left:
+        assert (trainings / left[0] / kind).exists()
+
+
+def test_a_training_that_is_not_resumed_is_lost_and_said_so(leave, run, killed, tmp_path):
+    leave(PASSED, version="1")
+    folder = train(tmp_path / "root", killed.run_id, "unfinished")
+    (folder / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-70"\n')
+    start, recorder, _ = run()
+    start()
+    assert not folder.exists()
+    lost = f"the training of run {killed.run_id}, at step 70, was not resumed: removed"
+    assert lost in recorder.record.notes
+
+
+@pytest.mark.parametrize(
+    ("of_former", "settings", "is_kept"),
+    [
+        ({}, {}, True),
+        ({"SchemaGen": "of another schema"}, {}, False),
+        ({"Transform": None}, {}, False),
+        ({}, {"enable_cache": False}, False),
+    ],
+    ids=["same", "another schema", "Transform did not finish", "no cache"],
+)
+def test_what_transform_made_is_kept_if_it_can_be(
+    leave, run, killed, metadata, of_former, settings, is_kept
+):
+    leave(PASSED, version="1")
+    start, _, runner = run()
+    start()
+    fingerprints = {part.id: value for part, value in runner.launcher.fingerprints.items()}
+    types = {part.id: part.type for part in runner.launcher.components}
+    made = {**fingerprints, "Transform": "of the old code", **of_former}
+    metadata["fingerprints"][killed.run_id] = {
+        types[name]: value for name, value in made.items() if value is not None
+    }
+    start, recorder, runner = run(mended=(killed,), **settings)
+    start()
+    now = {part.id: value for part, value in runner.launcher.fingerprints.items()}
+    assert (now["Transform"] == "of the old code") is is_kept
+    assert ("Transform has nothing" in "".join(recorder.record.notes)) is not is_kept
+    assert now["Trainer"] == f"{fingerprints['Trainer']}-{recorder.record.run_id}"
 
 
 def test_the_plan_of_the_generic_model_and_copied_data_are_noted(leave, run, data):
