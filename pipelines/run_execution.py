@@ -101,7 +101,8 @@ def _kept_transform(plan: RunPlan, pipeline: "CsvToServing", fingerprints: Finge
 
     if not (plan.mended and plan.enable_cache and metadata_file(plan.root).is_file()):
         return ""
-    upstream = (pipeline.example_gen, pipeline.statistics_gen, pipeline.schema_gen)
+    # The plan has compared the data; ML Metadata has TFX's own fingerprint of CsvExampleGen's.
+    upstream = (pipeline.statistics_gen, pipeline.schema_gen)
     store = open_store(plan.root)
     for former in plan.mended:
         made = fingerprints_of(store, former.run_id)

@@ -25,6 +25,8 @@ TRAINER_FN_KEY = "trainer_fn"
 RUN_FN_KEY = standard_component_specs.RUN_FN_KEY
 USER_CODE_KEY = "user_code"
 
+_MODEL_DIR = "model"
+
 
 @dataclass(frozen=True)
 class UserFunction:
@@ -109,15 +111,19 @@ class Executor(base_executor.BaseExecutor):
         )
         outputs = _parse_outputs(output_dict)
         work_dir = self._work_dir(input_dict, outputs, exec_properties)
+        is_trainer_fn = user_function.contract == TRAINER_FN_KEY
         args = fn_args.make_fn_args(
             input_dict,
             exec_properties,
-            # TFX's examples set model_dir=serving_model_dir: what is trained must outlive a failure.
-            serving_model_dir=path_utils.serving_model_dir(work_dir),
+            # Modules of both contracts train there: it must outlive a failure. TFX's examples of
+            # run_fn train in `serving_model_dir(model_run_dir)` as well, so that it can't be that.
+            serving_model_dir=path_utils.serving_model_dir(
+                work_dir if is_trainer_fn else os.path.join(work_dir, _MODEL_DIR)
+            ),
             eval_model_dir=outputs.eval_model_dir,
             model_run_dir=work_dir,
         )
-        if user_function.contract == TRAINER_FN_KEY:
+        if is_trainer_fn:
             _run_trainer_fn(user_function.function, args, outputs)
         else:
             _run_run_fn(user_function.function, args, outputs)
@@ -165,6 +171,8 @@ def _run_trainer_fn(
 
 
 def _run_run_fn(run_fn: Callable[..., Any], args: fn_args.TrainerFnArgs, outputs: Outputs) -> None:
+    if not fileio.exists(os.path.join(args.serving_model_dir, "checkpoint")):
+        _remove(args.serving_model_dir)  # a model that an earlier attempt has left
     run_fn(args)
     try:
         find_serving_model(args.serving_model_dir)
@@ -174,10 +182,15 @@ def _run_run_fn(run_fn: Callable[..., Any], args: fn_args.TrainerFnArgs, outputs
             "as with estimator.export_saved_model(fn_args.serving_model_dir, "
             "serving_input_receiver_fn)."
         ) from error
-    if fileio.exists(outputs.serving_model_dir):  # TFX makes output directories beforehand.
-        fileio.rmtree(outputs.serving_model_dir)
+    _remove(outputs.serving_model_dir)  # TFX makes output directories beforehand.
     fileio.makedirs(os.path.dirname(outputs.serving_model_dir))
     fileio.rename(args.serving_model_dir, outputs.serving_model_dir)
+    _remove(os.path.join(args.model_run_dir, _MODEL_DIR))
+
+
+def _remove(directory: str) -> None:
+    if fileio.exists(directory):
+        fileio.rmtree(directory)
 
 
 def _parse_outputs(output_dict: dict[str, list[Artifact]]) -> Outputs:

@@ -47,7 +47,9 @@ def test_a_module_that_is_mended_goes_on_from_the_trained_checkpoint(run, tmp_pa
     code, line, _ = run(MODULE.replace(LABELS, WRONG_LABELS), "--resume")
     assert code == 2
     assert "my_module.py:eval_input_receiver_fn" in line["reason"]
-    assert f"goes on with its training, at step {STEPS}, with the new code" in line["reason"]
+    assert (
+        f"with the training, which has reached step {STEPS}, under the new code" in line["reason"]
+    )
 
     code, line, shown = run(MODULE.replace(LABELS, WRONG_LABELS), "--resume=force")
     assert (code, line["status"]) == (1, "failed")

@@ -168,6 +168,54 @@ def test_a_run_fn_that_writes_no_model_is_an_error(train: TrainerRun, tmp_path: 
         train({"module_file": str(module)})
 
 
+def test_a_run_fn_that_fails_keeps_what_it_has_trained_but_no_model(
+    train: TrainerRun, tmp_path: Path
+) -> None:
+    module, fails = tmp_path / "module.py", tmp_path / "fails"
+    module.write_text(
+        "import os, pathlib, tensorflow as tf\n"
+        "def run_fn(fn_args):\n"
+        "    trained = pathlib.Path(fn_args.model_run_dir, 'checkpoints.txt')\n"
+        "    trained.write_text(trained.read_text() + '2' if trained.exists() else '1')\n"
+        f"    if os.path.exists({str(fails)!r}):\n"
+        "        tf.saved_model.save(tf.Module(), fn_args.serving_model_dir)\n"
+        "        raise ArithmeticError('after the training')\n"
+        "    assert not os.path.exists(fn_args.serving_model_dir)\n"
+        "    tf.saved_model.save(tf.Module(), os.path.join(fn_args.serving_model_dir, '16'))\n"
+    )
+    fails.touch()
+    with pytest.raises(ArithmeticError):
+        train({"module_file": str(module)})
+    fails.unlink()
+    model, model_run = train({"module_file": str(module)})
+    assert (model_run / "checkpoints.txt").read_text() == "12"
+    assert sorted(path.name for path in model_run.iterdir()) == ["checkpoints.txt"]
+    assert (model / "Format-Serving" / "16" / "saved_model.pb").is_file()
+
+
+def test_a_run_fn_that_trains_where_its_model_goes_finds_its_checkpoints(
+    train: TrainerRun, tmp_path: Path
+) -> None:
+    module, fails = tmp_path / "module.py", tmp_path / "fails"
+    module.write_text(
+        "import os, pathlib, tensorflow as tf\n"
+        "def run_fn(fn_args):\n"
+        "    state = pathlib.Path(fn_args.serving_model_dir, 'checkpoint')\n"
+        "    state.parent.mkdir(parents=True, exist_ok=True)\n"
+        "    state.write_text(state.read_text() + '2' if state.exists() else '1')\n"
+        f"    if os.path.exists({str(fails)!r}):\n"
+        "        raise ArithmeticError('after the training')\n"
+        "    tf.saved_model.save(tf.Module(), str(state.parent / 'export' / 'best' / '16'))\n"
+    )
+    fails.touch()
+    with pytest.raises(ArithmeticError):
+        train({"module_file": str(module)})
+    fails.unlink()
+    model, _ = train({"module_file": str(module)})
+    assert (model / "Format-Serving" / "checkpoint").read_text() == "12"
+    assert (model / "Format-Serving" / "export" / "best" / "16" / "saved_model.pb").is_file()
+
+
 def test_a_run_fn_may_leave_its_model_as_export_saved_model_does(
     train: TrainerRun, tmp_path: Path
 ) -> None:
