@@ -208,7 +208,9 @@ def leftovers(root):
 
 def main(root, data, moments):
     run_plan.RunPlan.define = define
-    run_execution.component_fingerprints = lambda pipeline, run_id, *_: {pipeline.pusher: run_id}
+    run_execution.component_fingerprints = lambda pipeline, run_id, *_, **__: {
+        pipeline.pusher: run_id
+    }
     for steps in range(1, KEEP + 1):
         assert run_in_fork(root, data, steps) == 0
     for moment in moments:
