@@ -172,7 +172,8 @@ def _say_outcome(say: Any, record: "RunRecord") -> None:
         say(f"✗ {record.reason}; `run --resume` goes on from here")
     else:
         say(f"✗ {record.reason}")
-        say("  once that is mended, `run --resume` goes on from here")
+        if not record.is_bad_input:  # other data or settings make another run
+            say("  once that is mended, `run --resume` goes on from here")
         say(f"  log: {record.log}")
     for name, value in record.metrics.items():
         say(f"    {name} = {'not a number' if value is None else format(value, '.6g')}")

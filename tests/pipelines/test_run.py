@@ -86,6 +86,9 @@ def test_a_run_that_fails_over_its_input_says_so_by_its_exit_code(run_with, tmp_
     assert record.status == "failed"
     assert read_runs(tmp_path / "root") == [record]
     assert cli._exit_code(record) == (2 if is_bad_input else 1)
+    shown = []
+    cli._say_outcome(shown.append, record)
+    assert any("`run --resume` goes on" in line for line in shown) is not is_bad_input
 
 
 def test_two_runs_do_not_share_a_root(run_with, tmp_path):
