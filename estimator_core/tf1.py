@@ -7,6 +7,7 @@ a future TensorFlow would have to keep, or we would have to replace.
 from tensorflow.compat.v1 import (
     AUTO_REUSE,
     ConfigProto,
+    GraphDef,
     GraphKeys,
     GraphOptions,
     Session,
@@ -24,6 +25,7 @@ from tensorflow.compat.v1 import (
     get_variable,
     get_variable_scope,
     global_variables,
+    graph_util,
     initializers,
     local_variables,
     metrics,
@@ -43,6 +45,7 @@ from tensorflow.core.protobuf import rewriter_config_pb2
 __all__ = [
     "AUTO_REUSE",
     "ConfigProto",
+    "GraphDef",
     "GraphKeys",
     "GraphOptions",
     "Session",
@@ -60,6 +63,7 @@ __all__ = [
     "get_variable",
     "get_variable_scope",
     "global_variables",
+    "graph_util",
     "initializers",
     "local_variables",
     "metrics",
