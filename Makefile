@@ -74,7 +74,7 @@ $(STAMP): uv.lock pyproject.toml .python-version | $(filter .uv/bin/uv,$(UV))
 	@if [ -d .uv/compiler ]; then \
 	  export CC="$(CURDIR)/.uv/compiler/cc" CXX="$(CURDIR)/.uv/compiler/c++"; \
 	fi; \
-	$(UV) sync --quiet --frozen --extra pipelines || { \
+	$(UV) sync --quiet --frozen --extra pipelines --extra tpu-check || { \
 	  echo "setup: uv could not build .venv; its reason stands above. It needs a package index" >&2; \
 	  echo "and Python $$(cat .python-version), which it finds on this machine or downloads." >&2; \
 	  exit 1; }

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from estimator_core import summaries, tf1
 from estimator_core.checkpoints import reader, warm_start_settings
+from estimator_core.execution.base import Execution
 from estimator_core.execution.evaluation_metrics import with_metric_ops
 from estimator_core.execution.select import select_execution
 from estimator_core.export.saved_model import SavedModelWriter
@@ -402,7 +403,11 @@ class Estimator:
     # Graphs
 
     def build_program(
-        self, mode: str, input_fn: InputFn, starts_from_checkpoint: bool = True
+        self,
+        mode: str,
+        input_fn: InputFn,
+        starts_from_checkpoint: bool = True,
+        execution: Execution | None = None,
     ) -> Program:
         """Returns the graph of one mode, built by calling `input_fn` and `model_fn`, and not run.
 
@@ -411,8 +416,9 @@ class Estimator:
             input_fn: As in `train`.
             starts_from_checkpoint: Whether variables will be restored; False lets them start as
                 `warm_start_from` and their initializers say.
+            execution: How it would run; None is as `config` says.
         """
-        execution = select_execution(self._config, mode)
+        execution = execution or select_execution(self._config, mode)
         return build(self._model, execution, mode, input_fn, starts_from_checkpoint)
 
     def _build_for_receiver(self, mode: str, receiver_fn: ReceiverFn) -> tuple[Program, Any]:

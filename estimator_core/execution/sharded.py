@@ -122,16 +122,24 @@ class Sharded(Execution):
         before = len(graph.get_operations())
         with self._sums.taken_from(graph):
             spec = step_fn(features, labels)
+        self.check_has_sums(mode)
+        operations = graph.get_operations()[before:]
+        shards = _Shards(self._sums, operations, entries, spec, self.num_replicas)
+        spec = self._combined(spec, shards, inputs)
+        return Step(with_evaluation_metrics(spec) if mode == ModeKeys.EVAL else spec)
+
+    def check_has_sums(self, mode: str) -> None:
+        """Checks that training adds up something over the shards, once the model is built.
+
+        Raises:
+            ValueError: It does not.
+        """
         if mode == ModeKeys.TRAIN and self.num_replicas > 1 and not self._sums.sums:
             raise ValueError(
                 "CrossShardOptimizer must be used for model training on TPUs: wrap the optimizer in "
                 "tf.compat.v1.tpu.CrossShardOptimizer, or let estimator_core.tpu.to_tpu_estimator do it. "
                 f"Received: no sum over the {self.num_replicas} shards"
             )
-        operations = graph.get_operations()[before:]
-        shards = _Shards(self._sums, operations, entries, spec, self.num_replicas)
-        spec = self._combined(spec, shards, inputs)
-        return Step(with_evaluation_metrics(spec) if mode == ModeKeys.EVAL else spec)
 
     def session_creator(
         self,
@@ -256,7 +264,7 @@ class _Shards:
         self._num_shards = num_shards
         pairs = spec.eval_metric_ops if isinstance(spec.eval_metric_ops, dict) else {}
         metric_updates = [update for _, update in pairs.values()]
-        needed = [*_needed(spec), *metric_updates, *(each.value for each in sums.sums)]
+        needed = [*needed_tensors(spec), *metric_updates, *(each.value for each in sums.sums)]
         common = [each.operation for each in sums.sums if each.groups is None]
         model = shard_copies.ModelGraph(operations, entries[0], common, not metric_updates)
         copied = model.to_copy({_operation(value) for value in needed})
@@ -316,7 +324,7 @@ class _Shards:
         return [self.of(value, shard) for shard in range(self._num_shards)]
 
 
-def _needed(spec: EstimatorSpec) -> list[Any]:
+def needed_tensors(spec: EstimatorSpec) -> list[Any]:
     """Returns the tensors that every shard computes."""
     hooks = (*spec.training_hooks, *spec.evaluation_hooks, *spec.prediction_hooks)
     structures = [hook.tensors for hook in hooks if isinstance(hook, HostCallHook)]

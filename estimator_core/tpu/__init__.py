@@ -2,6 +2,7 @@
 
 from estimator_core import tf1
 from estimator_core.tpu import experimental
+from estimator_core.tpu.check.check import check_for_tpu
 from estimator_core.tpu.run_config import RunConfig
 from estimator_core.tpu.to_tpu_estimator import to_tpu_estimator
 from estimator_core.tpu.tpu_config import InputPipelineConfig, TPUConfig
@@ -18,6 +19,7 @@ __all__ = [
     "TPUConfig",
     "TPUEstimator",
     "TPUEstimatorSpec",
+    "check_for_tpu",
     "cross_replica_sum",
     "experimental",
     "to_tpu_estimator",

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from estimator_core.estimator import Estimator
+from estimator_core.execution.base import Execution
 from estimator_core.graphs.predictor import Predictor
 from estimator_core.graphs.program import Program
 from estimator_core.logs import logger
@@ -271,8 +272,32 @@ class TPUEstimator(Estimator):
         self._check_runs_here(ModeKeys.PREDICT)
         return self._on_host().predictor(serving_input_receiver_fn, checkpoint_path)
 
+    @property
+    def batch_sizes(self) -> Mapping[str, int | None]:
+        """Examples of a batch on all cores together, by mode; None where it was not given."""
+        return dict(self._batch_sizes)
+
+    def with_shards(self, num_shards: int) -> TPUEstimator:
+        """Returns a TPUEstimator of the same model that runs all modes on so many shards."""
+        tpu_config = self.config.tpu_config._replace(num_shards=num_shards)
+        return TPUEstimator(
+            self._user_model_fn,
+            config=self.config.replace(tpu_config=tpu_config),
+            params=self.params,
+            use_tpu=True,
+            train_batch_size=self._batch_sizes[ModeKeys.TRAIN],
+            eval_batch_size=self._batch_sizes[ModeKeys.EVAL],
+            predict_batch_size=self._batch_sizes[ModeKeys.PREDICT],
+            batch_axis=self._sharded.batch_axis,
+            export_to_tpu=self._export_to_tpu,
+        )
+
     def build_program(
-        self, mode: str, input_fn: InputFn, starts_from_checkpoint: bool = True
+        self,
+        mode: str,
+        input_fn: InputFn,
+        starts_from_checkpoint: bool = True,
+        execution: Execution | None = None,
     ) -> Program:
         """Returns the graph of one mode, built and not run; see `Estimator.build_program`.
 
@@ -280,6 +305,7 @@ class TPUEstimator(Estimator):
             mode: One of `ModeKeys`.
             input_fn: As for `Estimator.train`; it takes `params`, with "batch_size".
             starts_from_checkpoint: As for `Estimator.build_program`.
+            execution: As for `Estimator.build_program`.
         """
         batch_size, num_shards = self._batch_sizes[mode], None
         if self._runs_on_shards(mode):
@@ -290,7 +316,7 @@ class TPUEstimator(Estimator):
             size = batch_size if self._runs_on_shards(mode) else None
             input_fn = rebatched_input_fn(input_fn, size, mode != ModeKeys.PREDICT)
         with_batch_size = input_fn_with_batch_size(input_fn, batch_size, num_shards)
-        return super().build_program(mode, with_batch_size, starts_from_checkpoint)
+        return super().build_program(mode, with_batch_size, starts_from_checkpoint, execution)
 
     def experimental_export_all_saved_models(
         self,

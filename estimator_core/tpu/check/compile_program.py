@@ -1,10 +1,10 @@
 """A process of its own: from the graph of one core to a program that is compiled for a TPU.
 
-Usage: python -m estimator_core.tpu.check.compile_program FOLDER
+Usage: python -m estimator_core.tpu.check.compile_program FOLDER ...
 
-It reads what `programs.write` has written into the folder, and prints one JSON object. It is apart from the
-process of the user because a compiler may end its process, and because TensorFlow makes StableHLO of eager
-functions alone, which `tf.compat.v1.disable_v2_behavior` turns off for good.
+It reads what `programs.write` has written into each folder, and prints a JSON object for it, on one line.
+It is apart from the process of the user because a compiler may end its process, and because TensorFlow
+makes StableHLO of eager functions alone, which `tf.compat.v1.disable_v2_behavior` turns off for good.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-_UNSUPPORTED = re.compile(r"(\w+) \((No registered [^{]*)\)\{\{node ([^}]+)\}\}")
+_UNSUPPORTED = re.compile(r"(\w+) \(No registered '\w+' OpKernel[^{]*\{\{node ([^}]+)\}\}\)")
 _NODE = re.compile(r"\{\{node ([^}]+)\}\}")
 _COLLECTIVE = re.compile(
     r"= (?P<shapes>.+?) (?P<kind>all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)"
@@ -140,7 +140,10 @@ def collectives(hlo: str) -> Iterator[tuple[str, int]]:
     for line in hlo.splitlines():
         found = _COLLECTIVE.search(line)
         if found:
-            yield found["kind"], sum(_num_bytes(*shape) for shape in _SHAPE.findall(found["shapes"]))
+            yield (
+                found["kind"],
+                sum(_num_bytes(*shape) for shape in _SHAPE.findall(found["shapes"])),
+            )
 
 
 def _num_bytes(dtype: str, shape: str) -> int:
@@ -160,7 +163,7 @@ def result(folder: pathlib.Path) -> dict[str, Any]:
         executable, devices = compiled(text, description["topology"])
     except NotCompiledError as error:
         found = _UNSUPPORTED.findall(str(error))
-        operations = [[node, operation] for operation, _, node in found]
+        operations = [[node, operation] for operation, node in found]
         return {
             "stage": error.stage,
             "error": str(error),
@@ -187,4 +190,5 @@ def result(folder: pathlib.Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(result(pathlib.Path(sys.argv[1]))))
+    for name in sys.argv[1:]:
+        print(json.dumps(result(pathlib.Path(name))), flush=True)

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from estimator_core import tf1
 
+
 def write(
     folder: pathlib.Path,
     graph: tf.Graph,
@@ -21,12 +22,13 @@ def write(
     """Writes what `compile_program` reads.
 
     Args:
-        folder: Where to.
+        folder: Where to; it is made.
         graph: Holds the step.
         feeds: Placeholders with static shapes.
         fetches: Tensors, and operations, of the step.
         topology: Such as "v5e:2x2".
     """
+    folder.mkdir()
     tensors = [fetch for fetch in fetches if tf.is_tensor(fetch)]
     targets = [fetch for fetch in fetches if not tf.is_tensor(fetch)]
     whole = graph.as_graph_def()

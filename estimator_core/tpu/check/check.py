@@ -1,0 +1,150 @@
+"""check_for_tpu: would this model run on a TPU?"""
+
+from __future__ import annotations
+
+import json
+import linecache
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core.execution.one_core import OneCore
+from estimator_core.spec.mode_keys import ModeKeys
+from estimator_core.spec.types import InputFn
+from estimator_core.tpu.check import programs
+from estimator_core.tpu.check.report import ModeReport, RefusedOperation, Report
+from estimator_core.tpu.check.topologies import Topology, topology_named
+from estimator_core.tpu.tpu_estimator import TPUEstimator
+
+_HERE = pathlib.Path(__file__).resolve()
+_PACKAGE = _HERE.parents[2]
+
+
+def check_for_tpu(
+    estimator: TPUEstimator,
+    input_fn: InputFn,
+    topology: str = "v5e:2x2",
+    modes: Iterable[str] | None = None,
+) -> Report:
+    """Compiles the step of one core with the TPU's own compiler, and says what it needs. No TPU is needed.
+
+    The compiler is `libtpu`'s, which `pip install "estimator-pipelines[tpu-check]"` brings. model_fn and
+    input_fn are called as on a TPU with as many cores as `topology` has, whatever `use_tpu` and `num_shards`
+    are; each core takes a part of the batch sizes of `estimator`. Nothing is trained and no checkpoint read.
+
+    Example:
+        >>> report = check_for_tpu(tpu_estimator, input_fn, "v5e:2x2")  # doctest: +SKIP
+        >>> report.compiles  # doctest: +SKIP
+        True
+        >>> print(report)  # doctest: +SKIP
+
+    Args:
+        estimator: What is checked; `to_tpu_estimator` makes one of any Estimator.
+        input_fn: As for `TPUEstimator.train`.
+        topology: TPU chips and their grid, such as "v5e:2x2" (4 cores) or "v4:2x2x1" (8 cores).
+        modes: Of `ModeKeys`; None is each that `estimator` has a batch size for.
+
+    Returns:
+        The report. What does not compile is said there, and raises nothing.
+
+    Raises:
+        TypeError: `estimator` is no TPUEstimator.
+        ValueError: The topology is unknown, or a batch size does not go around its cores.
+        RuntimeError: The compiler is not installed, or ended in another way than by an answer.
+    """
+    if not isinstance(estimator, TPUEstimator):
+        raise TypeError(
+            "estimator must be a TPUEstimator; estimator_core.tpu.to_tpu_estimator makes one of any "
+            f"Estimator. Received: estimator={estimator!r}"
+        )
+    known = topology_named(topology)
+    sharded = estimator.with_shards(known.num_cores)
+    if modes is None:
+        modes = [mode for mode in ModeKeys.ALL if sharded.batch_sizes[mode]]
+    reports: dict[str, ModeReport] = {}
+    graphs: dict[str, tf.Graph] = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for mode in modes:
+            execution = OneCore(sharded.config.sharding(mode))
+            try:
+                program = sharded.build_program(mode, input_fn, execution=execution)
+            except ValueError as error:
+                reports[mode] = ModeReport(mode, known, str(error))
+                continue
+            graphs[mode] = program.graph
+            programs.write(
+                folder / mode, program.graph, execution.feeds, execution.fetches, topology
+            )
+        for mode, found in zip(graphs, _compiled(folder, list(graphs)), strict=True):
+            reports[mode] = _report(mode, known, graphs[mode], found)
+    return Report({mode: reports[mode] for mode in modes})
+
+
+def _report(mode: str, topology: Topology, graph: tf.Graph, found: Mapping[str, Any]) -> ModeReport:
+    """Returns the report of a mode from what `compile_program` has printed."""
+    if "error" not in found:
+        return ModeReport(
+            mode,
+            topology,
+            memory=found["memory"],
+            collectives=tuple((kind, size) for kind, size in found["collectives"]),
+            flops=found["flops"],
+            bytes_accessed=found["bytes_accessed"],
+            compile_secs=found["compile_secs"],
+        )
+    operations = dict.fromkeys(_refused(graph, *item) for item in found["operations"])
+    error = found["error"]
+    if any(operation.type for operation in operations) and found["stage"] == "graph":
+        error = (
+            "A TPU has no such operation. Let input_fn do this, in Dataset.map, which runs on the host; or "
+            "leave it out where params['use_tpu'] is True."
+        )
+    return ModeReport(mode, topology, error, tuple(operations))
+
+
+def _compiled(folder: pathlib.Path, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Returns what `compile_program` finds for each of the folders."""
+    if not names:
+        return []
+    module = "estimator_core.tpu.check.compile_program"
+    path = os.pathsep.join([str(_PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = subprocess.run(
+        [sys.executable, "-m", module, *(str(folder / name) for name in names)],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        if "No module named 'jax" in done.stderr or "No module named 'libtpu" in done.stderr:
+            raise RuntimeError(
+                "The TPU's compiler is not installed: pip install jax libtpu, or "
+                '"estimator-pipelines[tpu-check]"'
+            )
+        raise RuntimeError(
+            f"The compiler ended with exit code {done.returncode}. Its last words: "
+            f"{done.stderr[-2000:]}"
+        )
+    return [json.loads(line) for line in done.stdout.splitlines()[-len(names) :]]
+
+
+def _refused(graph: tf.Graph, name: str, kind: str | None) -> RefusedOperation:
+    """Returns an operation, with the line of the user's code that made it."""
+    try:
+        operation = graph.get_operation_by_name(name)
+    except KeyError:  # within a function
+        return RefusedOperation(kind or "", name, "")
+    libraries = [str(_PACKAGE), str(pathlib.Path(tf.__file__).parent)]
+    for frame in reversed(operation.traceback):
+        if not any(frame.filename.startswith(f"{folder}{os.sep}") for folder in libraries):
+            where, line = frame.filename, linecache.getline(frame.filename, frame.lineno).strip()
+            made_at = f"{where}:{frame.lineno}{': ' if line else ''}{line}"
+            return RefusedOperation(operation.type, name, made_at)
+    return RefusedOperation(operation.type, name, "")

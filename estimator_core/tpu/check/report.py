@@ -1,0 +1,125 @@
+"""What the check found, mode by mode."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Mapping
+
+from estimator_core.tpu.check.topologies import Topology
+
+
+@dataclasses.dataclass(frozen=True)
+class RefusedOperation:
+    """An operation that a TPU does not run.
+
+    Attributes:
+        type: Its type, such as "PyFunc".
+        name: Its name in the graph.
+        made_at: "file:line" of the code of the model that made it, and that line; "" when it is unknown.
+    """
+
+    type: str
+    name: str
+    made_at: str
+
+    def __str__(self) -> str:
+        where = f", made at {self.made_at}" if self.made_at else ""
+        return f"operation {self.type!r} (node {self.name!r}{where})"
+
+
+@dataclasses.dataclass(frozen=True)
+class ModeReport:
+    """What the compiler says of the step of one core in one mode.
+
+    Attributes:
+        mode: One of `ModeKeys`.
+        error: Why it does not compile; None when it does.
+        operations: Those that are the reason, as far as they are known.
+        memory: Bytes on one core by use: "arguments" (variables and the batch), "outputs", "aliases" (outputs
+            that take the place of arguments), "temporaries" and "code".
+        collectives: (kind, bytes on one core) of each operation in which the cores meet.
+        flops: Floating-point operations of a step on one core, by the compiler's count.
+        bytes_accessed: Bytes that a step reads and writes in the memory of one core, by its count.
+        compile_secs: Time that the compilation took.
+        topology: What it was compiled for.
+    """
+
+    mode: str
+    topology: Topology
+    error: str | None = None
+    operations: tuple[RefusedOperation, ...] = ()
+    memory: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    collectives: tuple[tuple[str, int], ...] = ()
+    flops: float = 0.0
+    bytes_accessed: float = 0.0
+    compile_secs: float = 0.0
+
+    @property
+    def compiles(self) -> bool:
+        """Whether there is a program for the TPU."""
+        return self.error is None
+
+    @property
+    def memory_bytes(self) -> int:
+        """What one core holds at most."""
+        memory = self.memory
+        return sum(memory.values()) - 2 * memory.get("aliases", 0) if memory else 0
+
+    @property
+    def fits(self) -> bool:
+        """Whether that is no more than the core has."""
+        return self.memory_bytes <= self.topology.chip.memory_bytes
+
+    @property
+    def step_secs(self) -> float:
+        """Lower bound of the time of a step: that of its arithmetic or its memory, the longer one.
+
+        It leaves out the collectives, the input and the host. No step was run.
+        """
+        chip = self.topology.chip
+        return max(self.flops / chip.flops_per_sec, self.bytes_accessed / chip.bytes_per_sec)
+
+    def __str__(self) -> str:
+        if not self.compiles:
+            lines = [f"{self.mode}: does not compile for {self.topology.name}"]
+            lines += [f"  {operation}" for operation in self.operations]
+            return "\n".join([*lines, f"  {self.error}"])
+        meetings = collections.Counter(kind for kind, _ in self.collectives)
+        meeting = ", ".join(f"{count} {kind}" for kind, count in meetings.items()) or "none"
+        total = sum(size for _, size in self.collectives)
+        return (
+            f"{self.mode}: compiles for {self.topology.name} ({self.topology.num_cores} cores)\n"
+            f"  memory per core: {_size(self.memory_bytes)} of {_size(self.topology.chip.memory_bytes)}"
+            f"{'' if self.fits else ': TOO MUCH'}\n"
+            f"  collectives: {meeting}, {_size(total)} per step\n"
+            f"  per step and core: {self.flops:.3g} flops, {_size(self.bytes_accessed)} of memory traffic: "
+            f"at least {1e6 * self.step_secs:.3g} us"
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """What the check found. `str` of it is a text for people.
+
+    Attributes:
+        modes: The report of each mode that was compiled.
+    """
+
+    modes: Mapping[str, ModeReport]
+
+    @property
+    def compiles(self) -> bool:
+        """Whether all modes do, in the memory that there is."""
+        return all(mode.compiles and mode.fits for mode in self.modes.values())
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.modes.values()))
+
+
+def _size(num_bytes: float) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if num_bytes < 1024:
+            return f"{num_bytes:.4g} {unit}"
+        num_bytes /= 1024
+    return f"{num_bytes:.4g} GiB"

@@ -1,0 +1,78 @@
+"""TPU chips and how they are put together."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+
+_GIB = 1 << 30
+_FORM = re.compile(r"(v\d+[ep]?):(\d+x\d+(?:x\d+)?)")
+
+
+@dataclasses.dataclass(frozen=True)
+class Chip:
+    """What one core of a chip has.
+
+    Attributes:
+        cores: Cores of the chip.
+        memory_bytes: High-bandwidth memory.
+        flops_per_sec: Peak of bfloat16 multiplications and additions.
+        bytes_per_sec: Peak bandwidth of the memory.
+    """
+
+    cores: int
+    memory_bytes: int
+    flops_per_sec: float
+    bytes_per_sec: float
+
+
+def _of_chip(cores: int, gib: float, teraflops: float, gigabytes_per_sec: float) -> Chip:
+    return Chip(
+        cores,
+        int(gib * _GIB) // cores,
+        teraflops * 1e12 / cores,
+        gigabytes_per_sec * 1e9 / cores,
+    )
+
+
+# Source: Google Cloud's documentation of each TPU version, per chip.
+CHIPS = {
+    "v2": _of_chip(2, 16, 46, 700),
+    "v3": _of_chip(2, 32, 123, 900),
+    "v4": _of_chip(2, 32, 275, 1228),
+    "v5e": _of_chip(1, 16, 197, 819),
+    "v5p": _of_chip(2, 95, 459, 2765),
+    "v6e": _of_chip(1, 32, 918, 1640),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Topology:
+    """TPU chips in a grid.
+
+    Attributes:
+        name: Such as "v5e:2x2".
+        chip: What one core has.
+        num_cores: Cores of all chips.
+    """
+
+    name: str
+    chip: Chip
+    num_cores: int
+
+
+def topology_named(name: str) -> Topology:
+    """Returns the topology of a name, such as "v5e:2x2" or "v4:2x2x1".
+
+    Raises:
+        ValueError: It has another form, or names an unknown chip.
+    """
+    form = _FORM.fullmatch(name)
+    if not form or form[1] not in CHIPS:
+        raise ValueError(
+            'topology must be a chip and its grid, such as "v5e:2x2" or "v4:2x2x1"; chips are '
+            f"{', '.join(CHIPS)}. Received: topology={name!r}"
+        )
+    chip = CHIPS[form[1]]
+    return Topology(name, chip, chip.cores * math.prod(map(int, form[2].split("x"))))
