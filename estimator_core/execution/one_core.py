@@ -22,7 +22,8 @@ from estimator_core.spec.types import InputFn
 class OneCore(Sharded):
     """Builds the model of one shard, with sums over the shards as the operations that a TPU has for them.
 
-    There is no session for it, and the graph has no input: its batch is placeholders.
+    There is no session for it, and the graph has no input: its batch is placeholders. What a model that was
+    not written for a TPU answers in strings, such as the names of classes, is left to the host.
 
     Args:
         sharding: How the mode is divided into shards, one for each core.
@@ -81,7 +82,22 @@ class OneCore(Sharded):
             ):  # these ops are the host's, on predictions
                 self.fetches += tf.nest.flatten(spec.predictions)
             spec = with_metric_ops(spec)
+        if self.adds_up_gradients:  # a model that was not written for a TPU
+            self.fetches = _without_strings(self.fetches)
         return Step(spec)
+
+
+def _without_strings(fetches: Sequence[Any]) -> list[Any]:
+    """Returns what a core computes, and what the host needs of it to make the strings among the fetches."""
+    found: dict[Any, Any] = {}
+    pending = list(fetches)
+    while pending:
+        fetch = pending.pop(0)
+        if not tf.is_tensor(fetch) or fetch.dtype not in (tf.string, tf.resource):
+            found[fetch if not tf.is_tensor(fetch) else fetch.ref()] = fetch
+        else:
+            pending += fetch.op.inputs
+    return list(found.values())
 
 
 class _CollectiveSums(ShardSums):

@@ -68,7 +68,7 @@ def test_dynamic_shapes_are_refused_before_anything_is_compiled():
 
 
 def test_a_batch_must_go_around_the_cores():
-    with pytest.raises(ValueError, match="train_batch_size 64 must be divisible by .* shards 256"):
+    with pytest.raises(ValueError, match=r"train_batch_size 64 must be divisible by .* shards 256"):
         check_for_tpu(models.regressor(), models.vectors, "v5e:16x16", modes=["train"])
 
 
