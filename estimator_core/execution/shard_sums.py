@@ -106,9 +106,7 @@ class ShardSums:
         return total / self._num_shards if average else total
 
     def _together(self, value: tf.Tensor) -> tf.Tensor:
-        # Its shape is not that of one shard, and the graph must not say so.
-        shape = value.shape.as_list()
-        together = tf1.placeholder_with_default(value, [None, *shape[1:]])
+        together = tf.identity(_of_any_length(value))
         self._reduced.add(together.op)
         self.sums.append(Sum(together.op, value, is_concatenated=True))
         return together
@@ -150,12 +148,20 @@ class ShardSums:
                 everyone = (tuple(range(self._num_shards)),)
                 for group in each.groups or everyone:
                     values = [of_shard(each.value, shard) for shard in group]
-                    total = tf.concat(values, axis=0) if each.is_concatenated else tf.add_n(values)
+                    if each.is_concatenated:
+                        total = _of_any_length(tf.concat(values, axis=0))
+                    else:
+                        total = tf.add_n(values)
                     owners = group if each.groups else (0,)
                     for shard in owners:
                         operation = of_shard(each.operation.outputs[0], shard).op
                         # TensorFlow has no public way to change an input of an operation.
                         operation._update_input(0, total)  # noqa: SLF001
+
+
+def _of_any_length(value: tf.Tensor) -> tf.Tensor:
+    """Returns the value, with a shape that does not say whether it is of one shard or of all."""
+    return tf1.placeholder_with_default(value, [None, *value.shape.as_list()[1:]])
 
 
 @dataclasses.dataclass(frozen=True)

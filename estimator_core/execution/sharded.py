@@ -75,7 +75,7 @@ class Sharded(Execution):
         self._sharding = sharding
         self._in_process = SingleDevice(_with_cpus(session_config, sharding.num_shards))
         self._sums = ShardSums(sharding.num_shards)
-        self._has_shares = False
+        self._takes_mean, self._has_shares = True, False
         self._losses_as_they_are = False
 
     @contextlib.contextmanager
@@ -107,7 +107,8 @@ class Sharded(Execution):
             ValueError: Training has no sum over the shards, or updates weights by what one has calculated.
         """
         graph = tf1.get_default_graph()
-        self._sums, self._has_shares = ShardSums(self.num_replicas), False
+        self._sums = ShardSums(self.num_replicas)
+        self._takes_mean, self._has_shares = True, False
         # A tensor of its own for each shard, even when they have the same batch.
         batches = tf.nest.map_structure(
             lambda tensor: None if tensor is None else tf.identity(tensor),
@@ -156,8 +157,7 @@ class Sharded(Execution):
         if spec.loss is not None:
             losses = [shards.of(spec.loss, shard) for shard in range(self.num_replicas)]
             total = tf.add_n(losses)
-            is_share = spec.mode == ModeKeys.TRAIN and self._has_shares
-            changes["loss"] = total if is_share else total / self.num_replicas
+            changes["loss"] = total / self.num_replicas if self._takes_mean else total
         if isinstance(spec.eval_metric_ops, MetricFn):
             tensors = _mapped(together, spec.eval_metric_ops.tensors, "eval_metrics")
             changes["eval_metric_ops"] = dataclasses.replace(spec.eval_metric_ops, tensors=tensors)
@@ -190,7 +190,10 @@ class Sharded(Execution):
 
     def share_of_mean(self, loss: tf.Tensor) -> tf.Tensor:
         """Returns the mean loss of a shard's batch, divided by the number of shards."""
-        return loss / self.num_replicas if self.adds_up_gradients else loss
+        if not self.adds_up_gradients:
+            return loss
+        self._has_shares = True
+        return loss / self.num_replicas
 
     def whole_sum(self, loss: tf.Tensor) -> tf.Tensor:
         """Returns the sum of what the shards have."""
@@ -209,7 +212,7 @@ class Sharded(Execution):
         """Returns pairs of gradient and variable with the sum of all shards' gradients."""
         if not self.adds_up_gradients:
             return list(pairs)
-        self._has_shares = True
+        self._takes_mean = self._has_shares  # a loss of which no share is taken is a sum
         return self._reduced(pairs, average=False)
 
     def average_gradients(self, pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
