@@ -334,7 +334,7 @@ def test_predictions_of_a_batch_above_its_size(make):
 
 
 def test_prediction_needs_a_dataset(make):
-    with pytest.raises(TypeError, match="must return a tf.data.Dataset"):
+    with pytest.raises(TypeError, match=r"must return a tf\.data\.Dataset"):
         next(make().predict(lambda params: {"x": tf.ones([4])}))
     with pytest.raises(TypeError, match="batch_axis is not supported"):
         next(make(batch_axis=[0, 0]).predict(predict_input_fn))
