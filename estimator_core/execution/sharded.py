@@ -45,6 +45,7 @@ class Sharding:
         batch_size: Examples of a batch of input_fn, for prediction, which fills up batches.
         adds_up_gradients: Whether the gradients of any optimizer are averaged over the shards. Else the
             model does so, by a `CrossShardOptimizer`.
+        has_static_shapes: Whether batches of unknown size are refused, as on a TPU.
     """
 
     num_shards: int
@@ -52,6 +53,7 @@ class Sharding:
     batch_axis: tuple[int, ...] | None = None
     batch_size: int | None = None
     adds_up_gradients: bool = False
+    has_static_shapes: bool = True
 
 
 class Sharded(Execution):
@@ -98,7 +100,10 @@ class Sharded(Execution):
             ]
             if mode == ModeKeys.PREDICT and self._sharding.batch_size:
                 return padded_inputs(results[0], kind, self._sharding.batch_size, shards)
-            return shard_inputs(results, kind, self._sharding.batch_axis, mode)
+            sharding = self._sharding
+            return shard_inputs(
+                results, kind, sharding.batch_axis, sharding.has_static_shapes, mode
+            )
 
     def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
         """Returns the step of all shards together.
@@ -276,27 +281,13 @@ class _Shards:
             self._copies.append(shard_copies.copy(copied, replaced, shard, device))
         sums.connect(self.of)
         if metric_updates:
-            self._update_in_order(model, copied, metric_updates)
-        elif num_shards > 1:
-            model.read_before_update(copied, self._copies[1:])
+            self._update_in_order(copied, metric_updates)
+        elif spec.mode == ModeKeys.TRAIN and num_shards > 1:
+            model.read_before_update(_operation(spec.train_op), copied, self._copies[1:])
 
-    def _update_in_order(
-        self, model: shard_copies.ModelGraph, copied: Sequence[Any], updates: Sequence[Any]
-    ) -> None:
+    def _update_in_order(self, copied: Sequence[Any], updates: Sequence[Any]) -> None:
         """Has the shards update metrics one after the other: not every update is a sum."""
-        chosen = set(copied)
-        handles = {
-            tensor.ref()
-            for operation in model.updates()
-            if operation in chosen
-            for tensor in operation.inputs
-            if shard_copies.is_handle(tensor)
-        }
-        users = [
-            operation
-            for operation in copied
-            if any(tensor.ref() in handles for tensor in operation.inputs)
-        ]
+        users = shard_copies.users_of_updated(copied)
         shard_copies.one_after_the_other(
             lambda shard: [self._copies[shard][operation] for operation in users],
             lambda shard: [_operation(self.of(update, shard)) for update in updates],

@@ -87,7 +87,7 @@ def two_replicas(kind=ReplicasInSync):
 
 def two_shards():
     """Shards that take a batch each, of a model that was not written for them."""
-    return Sharded(Sharding(2, ShardInput.NEXT, adds_up_gradients=True))
+    return Sharded(Sharding(2, ShardInput.NEXT, adds_up_gradients=True, has_static_shapes=False))
 
 
 EXECUTIONS = {
@@ -104,6 +104,11 @@ OTHER_NUMBERS_OF_STEPS = {
     "ten_steps": lambda: several_steps_in_a_run(SingleDevice, 10)(),
 }
 """For the tests of how many steps a call makes; the others would only take longer."""
+
+
+def together(execution, losses):
+    """What is reported of the losses of all replicas: shards report their mean, replicas in sync the sum."""
+    return losses.mean(axis=1) if isinstance(execution, Sharded) else losses.sum(axis=1)
 
 
 @contextlib.contextmanager

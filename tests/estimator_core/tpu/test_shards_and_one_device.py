@@ -193,7 +193,8 @@ def keras(config):
     embedded = tf.keras.layers.Embedding(20, 4)(word)
     hidden = tf.keras.layers.Dense(5, "tanh")(tf.keras.layers.Concatenate()([x, embedded]))
     model = tf.keras.Model(
-        {"x": x, "word": word}, tf.keras.layers.Dense(1, activation="sigmoid")(hidden)
+        {"x": x, "word": word},
+        tf.keras.layers.Dense(1, activation="sigmoid", name="probability")(hidden),
     )
     model.compile(
         tf.keras.optimizers.SGD(0.1, momentum=0.9), "binary_crossentropy", metrics=["accuracy"]
