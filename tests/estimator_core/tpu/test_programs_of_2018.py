@@ -361,3 +361,11 @@ def test_the_batch_normalization_of_shards_is_that_of_their_own_batches(installe
     np.testing.assert_allclose(
         estimator.get_variable_value("bn/moving_mean"), 0.1 * mean, rtol=1e-5, atol=1e-6
     )
+
+
+def test_names_of_tensorflow_1_in_tensorflow_2(installed):
+    import tensorflow
+
+    assert tensorflow.tpu.CrossShardOptimizer is tf.tpu.CrossShardOptimizer
+    assert tensorflow.tpu.cross_replica_sum is tf.tpu.cross_replica_sum
+    assert tensorflow.tpu.experimental  # what was there stays
