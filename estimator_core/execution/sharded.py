@@ -23,7 +23,7 @@ from estimator_core.execution.shard_inputs import (
     with_padding,
 )
 from estimator_core.execution.shard_sums import ShardSums
-from estimator_core.execution.shards import Shards
+from estimator_core.execution.shards import Shards, operation_of
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.hooks.host_call import HostCallHook
 from estimator_core.spec.estimator_spec import EstimatorSpec
@@ -166,7 +166,7 @@ class Sharded(Execution):
             changes["eval_metric_ops"] = dataclasses.replace(spec.eval_metric_ops, tensors=tensors)
         elif spec.eval_metric_ops:
             changes["eval_metric_ops"] = {
-                name: (value, tf.group(*shards.all_of(update)))
+                name: (value, tf.group(*shards.all_of(operation_of(update))))
                 for name, (value, update) in spec.eval_metric_ops.items()
             }
         if spec.mode == ModeKeys.PREDICT:

@@ -40,11 +40,11 @@ class Shards:
     ):
         self._num_shards = num_shards
         pairs = spec.eval_metric_ops if isinstance(spec.eval_metric_ops, dict) else {}
-        metric_updates = [update for _, update in pairs.values()]
+        metric_updates = [operation_of(update) for _, update in pairs.values()]
         needed = [*_needed(spec), *metric_updates, *(each.value for each in sums.sums)]
         common = [each.operation for each in sums.sums if each.groups is None]
         model = shard_copies.ModelGraph(operations, entries[0], common, not metric_updates)
-        copied = model.to_copy({_operation(value) for value in needed})
+        copied = model.to_copy({operation_of(value) for value in needed})
         if spec.mode == ModeKeys.TRAIN and num_shards > 1:
             _check_weights(model.updates_by_one_shard(tf1.trainable_variables(), copied))
         self._copies: list[Any] = [{operation: operation for operation in copied}]
@@ -60,14 +60,14 @@ class Shards:
         if metric_updates:
             self._update_in_order(copied, metric_updates)
         elif spec.mode == ModeKeys.TRAIN and num_shards > 1:
-            model.read_before_update(_operation(spec.train_op), copied, self._copies[1:])
+            model.read_before_update(operation_of(spec.train_op), copied, self._copies[1:])
 
     def _update_in_order(self, copied: Sequence[Any], updates: Sequence[Any]) -> None:
         """Has the shards update metrics one after the other: not every update is a sum."""
         users = shard_copies.users_of_updated(copied)
         shard_copies.one_after_the_other(
             lambda shard: [self._copies[shard][operation] for operation in users],
-            lambda shard: [_operation(self.of(update, shard)) for update in updates],
+            lambda shard: [self.of(update, shard) for update in updates],
             self._num_shards,
         )
 
@@ -100,7 +100,8 @@ def _needed(spec: EstimatorSpec) -> list[Any]:
     return [value for value in flat if tf.is_tensor(value)]
 
 
-def _operation(value: Any) -> tf.Operation:
+def operation_of(value: Any) -> tf.Operation:
+    """Returns the operation of a tensor, or of what assigning to a variable returns."""
     return value if isinstance(value, tf.Operation) else value.op
 
 
