@@ -146,7 +146,7 @@ class ModelGraph:
             for tensor in update.inputs:
                 if not is_handle(tensor):
                     continue
-                readers = [op for op in tensor.consumers() if op in chosen and op not in late]
+                readers = [op for op in _readers(tensor) if op in chosen and op not in late]
                 before = [of_shard[reader] for of_shard in copies for reader in readers]
                 # TensorFlow has no public way to order operations that are there already.
                 update._add_control_inputs(before)  # noqa: SLF001
@@ -218,6 +218,23 @@ def one_after_the_other(
         before = list(updates(shard - 1))
         for user in users(shard):
             user._add_control_inputs(before)  # noqa: SLF001
+
+
+def _readers(handle: tf.Tensor) -> list[tf.Operation]:
+    """Returns what takes the value of a variable.
+
+    With `disable_resource_variables` a read is no copy: whoever takes its value reads the variable.
+    """
+    if handle.dtype == tf.resource:
+        return handle.consumers()
+    readers = []
+    pending = handle.consumers()
+    while pending:
+        reader = pending.pop()
+        readers.append(reader)
+        if reader.type == "Identity":
+            pending += reader.outputs[0].consumers()
+    return readers
 
 
 def users_of_updated(operations: Collection[tf.Operation]) -> list[tf.Operation]:

@@ -12,6 +12,7 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.execution.cross_replica_sums import replaced_sums
 
+_ADVICE = "take the sums outside of them"
 _GRADIENT = "EstimatorCoreShardSum"
 
 
@@ -64,13 +65,18 @@ class ShardSums:
         """
 
         def replace(value: tf.Tensor, groups: tf.Tensor, name: str) -> tf.Operation:
+            # As `replaced_sums` has it for the functions of TensorFlow 2.
+            if graph._get_control_flow_context() is not None:  # noqa: SLF001
+                raise ValueError(
+                    "Sums over shards can't be made within tf.cond or tf.while_loop: "
+                    f"{_ADVICE}. Received: {value}"
+                )
             if self.are_reduced([value])[0]:
                 return tf.identity(value, name=name).op
             return self.add(value, self._checked_groups(groups), name).op
 
-        advice = "take the sums outside of them"
         try:
-            with replaced_sums(graph, replace, advice):
+            with replaced_sums(graph, replace, _ADVICE):
                 yield
         finally:
             for each in self.sums:
