@@ -120,7 +120,7 @@ class ModelGraph:
         Args:
             train_op: What updates it.
             copied: What `to_copy` returned.
-            copies: For each further shard, the copy of each of them.
+            copies: For each shard, its copy of each of them.
         """
         chosen = set(copied)
         trained: set[tf.Operation] = set()

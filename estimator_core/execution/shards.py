@@ -60,7 +60,7 @@ class Shards:
         if metric_updates:
             self._update_in_order(copied, metric_updates)
         elif spec.mode == ModeKeys.TRAIN and num_shards > 1:
-            model.read_before_update(operation_of(spec.train_op), copied, self._copies[1:])
+            model.read_before_update(operation_of(spec.train_op), copied, self._copies)
 
     def _update_in_order(self, copied: Sequence[Any], updates: Sequence[Any]) -> None:
         """Has the shards update metrics one after the other: not every update is a sum."""

@@ -76,8 +76,9 @@ class TPUEstimator(Estimator):
         ValueError: An argument is missing, out of range or contradicts another.
         TypeError: An argument has the wrong type.
 
-    Source: `tf.compat.v1.estimator.tpu.TPUEstimator`. Where we differ: a `CrossShardOptimizer` works
-    with `use_tpu=False` too, and without a `train_batch_size` the log has no examples/sec.
+    Source: `tf.compat.v1.estimator.tpu.TPUEstimator`. Where we differ: shards are virtual, a
+    `CrossShardOptimizer` works with `use_tpu=False` too, and without a `train_batch_size` the log has no
+    examples/sec.
     """
 
     def __init__(
@@ -172,7 +173,8 @@ class TPUEstimator(Estimator):
             input_fn: As for `Estimator.train`; it takes `params`, with "batch_size".
             hooks: `SessionRunHook`s called around each step.
             steps: Steps to train from where the model is; None trains to the end of the input.
-            max_steps: Global step at which training ends; nothing happens when it was reached.
+            max_steps: Global step at which training ends; nothing happens when it was reached. With
+                `use_tpu=True`, one of the two is needed.
             saving_listeners: `CheckpointSaverListener`s called around each checkpoint.
 
         Raises:
@@ -205,7 +207,7 @@ class TPUEstimator(Estimator):
 
         Args:
             input_fn: As for `Estimator.evaluate`; it takes `params`, with "batch_size".
-            steps: Batches to evaluate; None goes to the end of the input.
+            steps: Batches to evaluate; None, with one copy of the model, goes to the end of the input.
             hooks: `SessionRunHook`s called around each batch.
             checkpoint_path: Checkpoint to evaluate; None takes the newest one.
             name: Distinguishes several evaluations: summaries go to `eval_<name>`.

@@ -231,6 +231,26 @@ def test_shards_draw_other_random_numbers(make, tmp_path, seed):
     assert len({number for step in seen for number in step}) == 8
 
 
+def test_stateless_random_numbers_are_the_same(make):
+    """As on a TPU, whose cores run one program with one seed."""
+    seen = []
+
+    def random_model_fn(features, labels, mode, params):
+        spec = model_fn(features, labels, mode, params)
+        noise = tf.random.stateless_uniform(
+            [1], tf.stack([tf.constant(1, tf.int64), tf1.train.get_global_step()])
+        )
+        note = (
+            lambda noise: tf1.py_func(lambda n: seen.append(n.tolist()) or 0, [noise], tf.int64),
+            [noise],
+        )
+        return spec._replace(host_call=note)
+
+    make(random_model_fn, num_shards=4).train(input_fn, steps=2)
+    assert [len(set(step)) for step in seen] == [1, 1]
+    assert seen[0] != seen[1]
+
+
 # What a host runs
 
 
