@@ -115,7 +115,7 @@ def test_what_a_host_takes_has_a_batch_dimension(make, call):
 # Prediction
 
 
-@pytest.mark.parametrize("num_shards", [1, 2, 4])
+@pytest.mark.parametrize("num_shards", [2, 4])
 @pytest.mark.parametrize(
     "config",
     [
