@@ -17,8 +17,9 @@ StepFn: TypeAlias = Callable[[Any, Any], EstimatorSpec]
 """Builds the model of one replica for one batch: a function of (features, labels).
 
 `Execution.build_step` calls it exactly once for each replica, or once in all (`num_models`), in the graph in
-which it is itself called; otherwise it raises a RuntimeError. A second model could not share the variables of the first: Keras layers,
-slots of optimizers and variables without a name are made anew, whatever `reuse` says.
+which it is itself called; otherwise it raises a RuntimeError. A second model could not share the variables of
+the first: Keras layers, slots of optimizers and variables without a name are made anew, whatever `reuse`
+says.
 
 In mode TRAIN the `train_op` of the spec is the whole step of that replica: the update of the variables and
 of what Keras layers keep, the global step, and, when a session call can make many steps, a record of the
@@ -81,6 +82,11 @@ class Execution(abc.ABC):
 
     strategy: Any = None
     """The `tf.distribute.Strategy` for Keras objects that ask for one; None when there is none."""
+
+    @property
+    def shards_of_optimizers(self) -> int | None:
+        """Shards over which a `CrossShardOptimizer` averages; None where there are none."""
+        return None
 
     # Building the graph
 

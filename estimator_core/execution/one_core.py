@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +14,8 @@ from estimator_core.execution.base import Step, StepFn
 from estimator_core.execution.evaluation_metrics import with_metric_ops
 from estimator_core.execution.inputs import Inputs
 from estimator_core.execution.shard_sums import ShardSums
-from estimator_core.execution.sharded import Sharded, Sharding, needed_tensors
+from estimator_core.execution.sharded import Sharded, Sharding
+from estimator_core.execution.shards import needed_tensors
 from estimator_core.spec.metric_fn import MetricFn
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import InputFn
@@ -34,7 +36,7 @@ class OneCore(Sharded):
     """
 
     def __init__(self, sharding: Sharding):
-        super().__init__(sharding)
+        super().__init__(dataclasses.replace(sharding, has_static_shapes=True))
         self.feeds: list[tf.Tensor] = []
         self.fetches: list[Any] = []
 

@@ -66,9 +66,10 @@ class ModelGraph:
             if operation not in wanted:
                 wanted.add(operation)
                 pending += [before for before in sources(operation) if self._is_inside(before)]
-        random = [operation for operation in wanted if _draws_random_numbers(operation)]
-        found = set(random)
-        pending = [*self._entries, *random]
+        own = [operation for operation in wanted if _draws_random_numbers(operation)]
+        own += users_of_updated(wanted)  # each shard reads what the one before it has updated
+        found = set(own)
+        pending = [*self._entries, *own]
         while pending:
             for user in self._users.get(pending.pop(), ()):
                 if user in wanted and user not in found:
@@ -80,10 +81,6 @@ class ModelGraph:
         """Returns whether an operation belongs to the model, and shards may differ in it."""
         is_common = operation in self._sums or (self._updates_once and is_update(operation))
         return operation in self._order and not is_common
-
-    def updates(self) -> list[tf.Operation]:
-        """Returns the operations that update variables."""
-        return [operation for operation in self._order if is_update(operation)]
 
     def updates_by_one_shard(
         self, variables: Iterable[Any], copied: Collection[tf.Operation]
@@ -113,14 +110,30 @@ class ModelGraph:
         return sorted(names)
 
     def read_before_update(
-        self, copied: Collection[tf.Operation], copies: Sequence[Mapping[tf.Operation, Any]]
+        self,
+        train_op: tf.Operation,
+        copied: Collection[tf.Operation],
+        copies: Sequence[Mapping[tf.Operation, Any]],
     ) -> None:
-        """Has the copies that read a variable do so before it is updated, as far as their model does."""
+        """Has the copies that read a variable do so before it is updated, as far as their model does.
+
+        Args:
+            train_op: What updates it.
+            copied: What `to_copy` returned.
+            copies: For each shard, its copy of each of them.
+        """
         chosen = set(copied)
+        trained: set[tf.Operation] = set()
+        pending = [train_op]
+        while pending:
+            operation = pending.pop()
+            if operation in self._order and operation not in trained:
+                trained.add(operation)
+                pending += sources(operation)
         updates = [
             operation
-            for operation in self._order
-            if operation not in chosen and (is_update(operation) or operation.type in _CALLS)
+            for operation in trained - chosen
+            if is_update(operation) or operation.type in _CALLS
         ]
         late = set(updates)
         pending = list(updates)
@@ -133,7 +146,7 @@ class ModelGraph:
             for tensor in update.inputs:
                 if not is_handle(tensor):
                     continue
-                readers = [op for op in tensor.consumers() if op in chosen and op not in late]
+                readers = [op for op in _readers(tensor) if op in chosen and op not in late]
                 before = [of_shard[reader] for of_shard in copies for reader in readers]
                 # TensorFlow has no public way to order operations that are there already.
                 update._add_control_inputs(before)  # noqa: SLF001
@@ -205,6 +218,39 @@ def one_after_the_other(
         before = list(updates(shard - 1))
         for user in users(shard):
             user._add_control_inputs(before)  # noqa: SLF001
+
+
+def _readers(handle: tf.Tensor) -> list[tf.Operation]:
+    """Returns what takes the value of a variable.
+
+    With `disable_resource_variables` a read is no copy: whoever takes its value reads the variable.
+    """
+    if handle.dtype == tf.resource:
+        return handle.consumers()
+    readers = []
+    pending = handle.consumers()
+    while pending:
+        reader = pending.pop()
+        readers.append(reader)
+        if reader.type == "Identity":
+            pending += reader.outputs[0].consumers()
+    return readers
+
+
+def users_of_updated(operations: Collection[tf.Operation]) -> list[tf.Operation]:
+    """Returns those of the operations that use a variable which one of them updates."""
+    updated = {
+        tensor.ref()
+        for operation in operations
+        if is_update(operation)
+        for tensor in operation.inputs
+        if is_handle(tensor)
+    }
+    return [
+        operation
+        for operation in operations
+        if any(tensor.ref() in updated for tensor in operation.inputs)
+    ]
 
 
 def sources(operation: tf.Operation) -> list[tf.Operation]:

@@ -36,6 +36,7 @@ class ShardInputs(Inputs):
         inputs: One for all shards, or with `ShardInput.OWN` one for each.
         kind: How the shards get their batches.
         batch_axis: The dimensions along which features and labels are split; None is the first.
+        has_static_shapes: Whether batches of unknown size are refused.
         mode: One of `ModeKeys`.
     """
 
@@ -44,11 +45,13 @@ class ShardInputs(Inputs):
         inputs: Sequence[Inputs],
         kind: ShardInput,
         batch_axis: Sequence[int] | None,
+        has_static_shapes: bool,
         mode: str,
     ):
         self._inputs = inputs
         self._kind = kind
         self._batch_axis = batch_axis
+        self._has_static_shapes = has_static_shapes
         self.hooks = tuple(hook for each in inputs for hook in each.hooks)
         self.is_endless = all(each.is_endless for each in inputs)
         self._mode = mode
@@ -71,7 +74,8 @@ class ShardInputs(Inputs):
             batches = self._inputs[0].next_batches(count)
         else:
             batches = _all_or_none([inputs.next_batch for inputs in self._inputs])
-        _check_shapes(batches[0])
+        if self._has_static_shapes:
+            _check_shapes(batches[0])
         return batches
 
 
@@ -79,6 +83,7 @@ def shard_inputs(
     results: Sequence[Any],
     kind: ShardInput,
     batch_axis: Sequence[int] | None,
+    has_static_shapes: bool,
     mode: str,
 ) -> ShardInputs:
     """Returns the inputs that the results of input_fn, called once or for each shard, stand for.
@@ -87,13 +92,13 @@ def shard_inputs(
         ValueError: One is neither a `tf.data.Dataset` nor features and labels.
         TypeError: It is no dataset where one is needed.
     """
-    is_dataset = isinstance(results[0], tf.data.Dataset)
-    if kind is ShardInput.NEXT and not is_dataset:
+    inputs = [inputs_from(result, mode) for result in results]
+    if kind is ShardInput.NEXT and not isinstance(results[0], tf.data.Dataset):
         raise TypeError(
             "input_fn must return a tf.data.Dataset when each shard takes the next batch (PER_HOST_V2). "
             f"Received: {results[0]!r}"
         )
-    return ShardInputs([inputs_from(result, mode) for result in results], kind, batch_axis, mode)
+    return ShardInputs(inputs, kind, batch_axis, has_static_shapes, mode)
 
 
 def padded_inputs(dataset: Any, kind: ShardInput, batch_size: int, num_shards: int) -> PaddedInputs:
@@ -129,7 +134,7 @@ def padded_inputs(dataset: Any, kind: ShardInput, batch_size: int, num_shards: i
         batches = batches.concatenate(nothing.repeat(num_shards - 1))
     iterator = tf1.data.make_initializable_iterator(batches)
     inputs = Inputs(iterator.get_next, ModeKeys.EVAL, [IteratorInitializerHook(iterator)])
-    return PaddedInputs([inputs], kind, None, ModeKeys.PREDICT)
+    return PaddedInputs([inputs], kind, None, True, ModeKeys.PREDICT)
 
 
 class PaddedInputs(ShardInputs):

@@ -12,6 +12,7 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.execution.cross_replica_sums import replaced_sums
 
+_ADVICE = "take the sums outside of them"
 _GRADIENT = "EstimatorCoreShardSum"
 
 
@@ -64,13 +65,18 @@ class ShardSums:
         """
 
         def replace(value: tf.Tensor, groups: tf.Tensor, name: str) -> tf.Operation:
+            # As `replaced_sums` has it for the functions of TensorFlow 2.
+            if graph._get_control_flow_context() is not None:  # noqa: SLF001
+                raise ValueError(
+                    "Sums over shards can't be made within tf.cond or tf.while_loop: "
+                    f"{_ADVICE}. Received: {value}"
+                )
             if self.are_reduced([value])[0]:
                 return tf.identity(value, name=name).op
             return self.add(value, self._checked_groups(groups), name).op
 
-        advice = "take the sums outside of them"
         try:
-            with replaced_sums(graph, replace, advice):
+            with replaced_sums(graph, replace, _ADVICE):
                 yield
         finally:
             for each in self.sums:
@@ -106,9 +112,7 @@ class ShardSums:
         return total / self._num_shards if average else total
 
     def _together(self, value: tf.Tensor) -> tf.Tensor:
-        # Its shape is not that of one shard, and the graph must not say so.
-        shape = value.shape.as_list()
-        together = tf1.placeholder_with_default(value, [None, *shape[1:]])
+        together = tf.identity(_of_any_length(value))
         self._reduced.add(together.op)
         self.sums.append(Sum(together.op, value, is_concatenated=True))
         return together
@@ -150,12 +154,20 @@ class ShardSums:
                 everyone = (tuple(range(self._num_shards)),)
                 for group in each.groups or everyone:
                     values = [of_shard(each.value, shard) for shard in group]
-                    total = tf.concat(values, axis=0) if each.is_concatenated else tf.add_n(values)
+                    if each.is_concatenated:
+                        total = _of_any_length(tf.concat(values, axis=0))
+                    else:
+                        total = tf.add_n(values)
                     owners = group if each.groups else (0,)
                     for shard in owners:
                         operation = of_shard(each.operation.outputs[0], shard).op
                         # TensorFlow has no public way to change an input of an operation.
                         operation._update_input(0, total)  # noqa: SLF001
+
+
+def _of_any_length(value: tf.Tensor) -> tf.Tensor:
+    """Returns the value, with a shape that does not say whether it is of one shard or of all."""
+    return tf1.placeholder_with_default(value, [None, *value.shape.as_list()[1:]])
 
 
 @dataclasses.dataclass(frozen=True)

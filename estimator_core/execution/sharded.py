@@ -5,17 +5,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.execution import shard_copies
+from estimator_core.execution import shard_optimizers
 from estimator_core.execution.base import Execution, GradientUpdate, Step, StepFn
-from estimator_core.execution.class_patches import ClassPatches, Replacement
-from estimator_core.execution.current import current_execution
 from estimator_core.execution.evaluation_metrics import with_evaluation_metrics
 from estimator_core.execution.inputs import Inputs
 from estimator_core.execution.shard_inputs import (
@@ -26,6 +23,7 @@ from estimator_core.execution.shard_inputs import (
     with_padding,
 )
 from estimator_core.execution.shard_sums import ShardSums
+from estimator_core.execution.shards import Shards, operation_of
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.hooks.host_call import HostCallHook
 from estimator_core.spec.estimator_spec import EstimatorSpec
@@ -45,6 +43,7 @@ class Sharding:
         batch_size: Examples of a batch of input_fn, for prediction, which fills up batches.
         adds_up_gradients: Whether the gradients of any optimizer are averaged over the shards. Else the
             model does so, by a `CrossShardOptimizer`.
+        has_static_shapes: Whether batches of unknown size are refused, as on a TPU.
     """
 
     num_shards: int
@@ -52,6 +51,7 @@ class Sharding:
     batch_axis: tuple[int, ...] | None = None
     batch_size: int | None = None
     adds_up_gradients: bool = False
+    has_static_shapes: bool = True
 
 
 class Sharded(Execution):
@@ -75,13 +75,13 @@ class Sharded(Execution):
         self._sharding = sharding
         self._in_process = SingleDevice(_with_cpus(session_config, sharding.num_shards))
         self._sums = ShardSums(sharding.num_shards)
-        self._has_shares = False
+        self._takes_mean, self._has_shares = True, False
         self._losses_as_they_are = False
 
     @contextlib.contextmanager
     def scope(self) -> Iterator[None]:
         """Opens the context in which optimizers of `tf.compat.v1.train` know the shards."""
-        with _patches.needed(_replacements()):
+        with shard_optimizers.knowing_shards():
             yield
 
     def make_inputs(self, input_fn: InputFn, mode: str) -> Inputs:
@@ -98,7 +98,10 @@ class Sharded(Execution):
             ]
             if mode == ModeKeys.PREDICT and self._sharding.batch_size:
                 return padded_inputs(results[0], kind, self._sharding.batch_size, shards)
-            return shard_inputs(results, kind, self._sharding.batch_axis, mode)
+            sharding = self._sharding
+            return shard_inputs(
+                results, kind, sharding.batch_axis, sharding.has_static_shapes, mode
+            )
 
     def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
         """Returns the step of all shards together.
@@ -107,7 +110,8 @@ class Sharded(Execution):
             ValueError: Training has no sum over the shards, or updates weights by what one has calculated.
         """
         graph = tf1.get_default_graph()
-        self._sums, self._has_shares = ShardSums(self.num_replicas), False
+        self._sums = ShardSums(self.num_replicas)
+        self._takes_mean, self._has_shares = True, False
         # A tensor of its own for each shard, even when they have the same batch.
         batches = tf.nest.map_structure(
             lambda tensor: None if tensor is None else tf.identity(tensor),
@@ -124,7 +128,7 @@ class Sharded(Execution):
             spec = step_fn(features, labels)
         self.check_has_sums(mode)
         operations = graph.get_operations()[before:]
-        shards = _Shards(self._sums, operations, entries, spec, self.num_replicas)
+        shards = Shards(self._sums, operations, entries, spec, self.num_replicas)
         spec = self._combined(spec, shards, inputs)
         return Step(with_evaluation_metrics(spec) if mode == ModeKeys.EVAL else spec)
 
@@ -153,7 +157,7 @@ class Sharded(Execution):
             scaffold, checkpoint_dir=checkpoint_dir, checkpoint_path=checkpoint_path
         )
 
-    def _combined(self, spec: EstimatorSpec, shards: _Shards, inputs: Inputs) -> EstimatorSpec:
+    def _combined(self, spec: EstimatorSpec, shards: Shards, inputs: Inputs) -> EstimatorSpec:
         is_same = self._sharding.kind is ShardInput.SAME
         together = functools.partial(_concatenated, shards, 1 if is_same else self.num_replicas)
         hooks = (*spec.training_hooks, *spec.evaluation_hooks, *spec.prediction_hooks)
@@ -164,14 +168,13 @@ class Sharded(Execution):
         if spec.loss is not None:
             losses = [shards.of(spec.loss, shard) for shard in range(self.num_replicas)]
             total = tf.add_n(losses)
-            is_share = spec.mode == ModeKeys.TRAIN and self._has_shares
-            changes["loss"] = total if is_share else total / self.num_replicas
+            changes["loss"] = total / self.num_replicas if self._takes_mean else total
         if isinstance(spec.eval_metric_ops, MetricFn):
             tensors = _mapped(together, spec.eval_metric_ops.tensors, "eval_metrics")
             changes["eval_metric_ops"] = dataclasses.replace(spec.eval_metric_ops, tensors=tensors)
         elif spec.eval_metric_ops:
             changes["eval_metric_ops"] = {
-                name: (value, tf.group(*shards.all_of(update)))
+                name: (value, tf.group(*shards.all_of(operation_of(update))))
                 for name, (value, update) in spec.eval_metric_ops.items()
             }
         if spec.mode == ModeKeys.PREDICT:
@@ -183,6 +186,11 @@ class Sharded(Execution):
                 lambda tensor: _kept(together(tensor, "predictions"), keep), spec.predictions
             )
         return spec._replace(**changes)
+
+    @property
+    def shards_of_optimizers(self) -> int:
+        """How many shards a `CrossShardOptimizer` has to reckon with."""
+        return 1 if self.adds_up_gradients else self.num_replicas
 
     @property
     def num_models(self) -> int:
@@ -198,7 +206,10 @@ class Sharded(Execution):
 
     def share_of_mean(self, loss: tf.Tensor) -> tf.Tensor:
         """Returns the mean loss of a shard's batch, divided by the number of shards."""
-        return loss / self.num_replicas if self.adds_up_gradients else loss
+        if not self.adds_up_gradients:
+            return loss
+        self._has_shares = True
+        return loss / self.num_replicas
 
     def whole_sum(self, loss: tf.Tensor) -> tf.Tensor:
         """Returns the sum of what the shards have."""
@@ -217,7 +228,7 @@ class Sharded(Execution):
         """Returns pairs of gradient and variable with the sum of all shards' gradients."""
         if not self.adds_up_gradients:
             return list(pairs)
-        self._has_shares = True
+        self._takes_mean = self._has_shares  # a loss of which no share is taken is a sum
         return self._reduced(pairs, average=False)
 
     def average_gradients(self, pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
@@ -250,107 +261,7 @@ class Sharded(Execution):
         return super().update_by_sums(summed, counter)
 
 
-class _Shards:
-    """What each shard has for a tensor of the first shard's model."""
-
-    def __init__(
-        self,
-        sums: ShardSums,
-        operations: Sequence[tf.Operation],
-        entries: Sequence[Sequence[tf.Tensor]],
-        spec: EstimatorSpec,
-        num_shards: int,
-    ):
-        self._num_shards = num_shards
-        pairs = spec.eval_metric_ops if isinstance(spec.eval_metric_ops, dict) else {}
-        metric_updates = [update for _, update in pairs.values()]
-        needed = [*needed_tensors(spec), *metric_updates, *(each.value for each in sums.sums)]
-        common = [each.operation for each in sums.sums if each.groups is None]
-        model = shard_copies.ModelGraph(operations, entries[0], common, not metric_updates)
-        copied = model.to_copy({_operation(value) for value in needed})
-        if spec.mode == ModeKeys.TRAIN and num_shards > 1:
-            _check_weights(model.updates_by_one_shard(tf1.trainable_variables(), copied))
-        self._copies: list[Any] = [{operation: operation for operation in copied}]
-        self._entries = entries
-        self._index = {tensor.ref(): index for index, tensor in enumerate(entries[0])}
-        for shard in range(1, num_shards):
-            replaced = {
-                tensor.ref(): entries[shard][index] for index, tensor in enumerate(entries[0])
-            }
-            device = f"/device:CPU:{shard}"
-            self._copies.append(shard_copies.copy(copied, replaced, shard, device))
-        sums.connect(self.of)
-        if metric_updates:
-            self._update_in_order(model, copied, metric_updates)
-        elif num_shards > 1:
-            model.read_before_update(copied, self._copies[1:])
-
-    def _update_in_order(
-        self, model: shard_copies.ModelGraph, copied: Sequence[Any], updates: Sequence[Any]
-    ) -> None:
-        """Has the shards update metrics one after the other: not every update is a sum."""
-        chosen = set(copied)
-        handles = {
-            tensor.ref()
-            for operation in model.updates()
-            if operation in chosen
-            for tensor in operation.inputs
-            if shard_copies.is_handle(tensor)
-        }
-        users = [
-            operation
-            for operation in copied
-            if any(tensor.ref() in handles for tensor in operation.inputs)
-        ]
-        shard_copies.one_after_the_other(
-            lambda shard: [self._copies[shard][operation] for operation in users],
-            lambda shard: [_operation(self.of(update, shard)) for update in updates],
-            self._num_shards,
-        )
-
-    def of(self, value: Any, shard: int) -> Any:
-        """Returns what the shard has for a tensor, or an operation, of the first shard's model."""
-        if isinstance(value, tf.Operation):
-            return self._copies[shard].get(value, value)
-        if not tf.is_tensor(value):
-            return value
-        if value.ref() in self._index:
-            return self._entries[shard][self._index[value.ref()]]
-        its_copy = self._copies[shard].get(value.op)
-        return value if its_copy is None else its_copy.outputs[value.value_index]
-
-    def all_of(self, value: Any) -> list[Any]:
-        """Returns what all shards have."""
-        return [self.of(value, shard) for shard in range(self._num_shards)]
-
-
-def needed_tensors(spec: EstimatorSpec) -> list[Any]:
-    """Returns the tensors that every shard computes."""
-    hooks = (*spec.training_hooks, *spec.evaluation_hooks, *spec.prediction_hooks)
-    structures = [hook.tensors for hook in hooks if isinstance(hook, HostCallHook)]
-    structures.append(spec.loss)
-    if isinstance(spec.eval_metric_ops, MetricFn):
-        structures.append(spec.eval_metric_ops.tensors)
-    if spec.mode == ModeKeys.PREDICT:
-        structures.append(spec.predictions)
-    flat = tf.nest.flatten(structures, expand_composites=True)
-    return [value for value in flat if tf.is_tensor(value)]
-
-
-def _operation(value: Any) -> tf.Operation:
-    return value if isinstance(value, tf.Operation) else value.op
-
-
-def _check_weights(names: Sequence[str]) -> None:
-    if names:
-        raise ValueError(
-            "The shards would train different weights: what updates them is no sum over all shards. Let a "
-            "tf.compat.v1.tpu.CrossShardOptimizer, without group_assignment, update every trainable "
-            f"variable. Received: variables {names}"
-        )
-
-
-def _concatenated(shards: _Shards, count: int, tensor: Any, what: str) -> tf.Tensor:
+def _concatenated(shards: Shards, count: int, tensor: Any, what: str) -> tf.Tensor:
     """Returns what the first `count` shards have for a tensor, on axis 0."""
     tensor = tf.convert_to_tensor(tensor)
     if count == 1:
@@ -380,66 +291,3 @@ def _with_cpus(session_config: Any, count: int) -> Any:
         config.allow_soft_placement = True
     config.device_count["CPU"] = max(count, config.device_count.get("CPU", 0))
     return config
-
-
-# Optimizers of TensorFlow ask nobody how many shards there are.
-
-_patches = ClassPatches()
-_lock = threading.RLock()
-
-
-def _replacements() -> list[Replacement]:
-    optimizer, cross_shard = tf1.train.Optimizer, tf1.tpu.CrossShardOptimizer
-    return [
-        Replacement(optimizer, "compute_gradients", _averaging),
-        Replacement(optimizer, "apply_gradients", _applying_averages),
-        Replacement(cross_shard, "compute_gradients", _knowing_shards),
-        Replacement(cross_shard, "apply_gradients", _knowing_shards),
-    ]
-
-
-def _current() -> Sharded | None:
-    execution = current_execution()
-    return execution if isinstance(execution, Sharded) else None
-
-
-def _averaging(compute_gradients: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(compute_gradients)
-    def compute(self: Any, *args: Any, **kwargs: Any) -> Any:
-        pairs = compute_gradients(self, *args, **kwargs)
-        execution = _current()
-        return pairs if execution is None else execution.average_gradients(pairs)
-
-    return compute
-
-
-def _applying_averages(apply_gradients: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(apply_gradients)
-    def apply(self: Any, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
-        execution = _current()
-        if execution is not None:
-            grads_and_vars = execution.average_gradients(grads_and_vars)
-        return apply_gradients(self, grads_and_vars, *args, **kwargs)
-
-    return apply
-
-
-def _knowing_shards(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a method of `CrossShardOptimizer` that finds the number of shards where it looks for it."""
-
-    @functools.wraps(method)
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        execution = _current()
-        if execution is None:
-            return method(self, *args, **kwargs)
-        shards = 1 if execution.adds_up_gradients else execution.num_replicas
-        context = tf1.tpu_context()
-        with _lock:
-            before = context.number_of_shards
-            context.set_number_of_shards(shards)
-            try:
-                return method(self, *args, **kwargs)
-            finally:
-                context.set_number_of_shards(before)
-
-    return call

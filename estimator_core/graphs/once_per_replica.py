@@ -51,7 +51,7 @@ class OncePerReplica:
 
     def _rule(self) -> str:
         return (
-            f"{type(self._execution).__name__}.build_step must call step_fn exactly once for each model "
-            f"(num_models={self._execution.num_models}), in the graph in which it is called. A loop over "
+            f"{type(self._execution).__name__}.build_step must call step_fn exactly once for each replica "
+            f"(num_replicas={self._execution.num_models}), in the graph in which it is called. A loop over "
             "steps repeats the train_op of the finished step; it does not build the model again."
         )

@@ -91,8 +91,8 @@ class RunConfig(run_config.RunConfig):
             return self.master
         return super().evaluation_master
 
-    def with_shards(self, sharded_modes: ShardedModes | None) -> RunConfig:
-        """Returns a copy for a TPUEstimator of which these modes run on shards; None is no mode."""
+    def with_shards(self, sharded_modes: ShardedModes) -> RunConfig:
+        """Returns a copy for a TPUEstimator of which these modes run on shards."""
         changed = self.replace()
         object.__setattr__(changed, "_sharded_modes", sharded_modes)
         return changed

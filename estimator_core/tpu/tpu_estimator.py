@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -18,7 +17,7 @@ from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import Hook, InputFn, ReceiverFn, SavingListener
 from estimator_core.tpu.all_steps_hook import AllStepsHook
 from estimator_core.tpu.converted_model_fn import ConvertedModelFn
-from estimator_core.tpu.examples_per_second_hook import ExamplesPerSecondHook
+from estimator_core.tpu.examples_per_second_hook import ExamplesPerSecondHook, log_every_n_steps
 from estimator_core.tpu.experimental.embedding_config_spec import EmbeddingConfigSpec
 from estimator_core.tpu.run_config import RunConfig
 from estimator_core.tpu.sharding import ShardedModes
@@ -78,8 +77,9 @@ class TPUEstimator(Estimator):
         ValueError: An argument is missing, out of range or contradicts another.
         TypeError: An argument has the wrong type.
 
-    Source: `tf.compat.v1.estimator.tpu.TPUEstimator`. Where we differ: a `CrossShardOptimizer` works
-    with `use_tpu=False` too, and without a `train_batch_size` the log has no examples/sec.
+    Source: `tf.compat.v1.estimator.tpu.TPUEstimator`. Where we differ: shards are virtual, a
+    `CrossShardOptimizer` works with `use_tpu=False` too, and without a `train_batch_size` the log has no
+    examples/sec.
     """
 
     def __init__(
@@ -130,6 +130,7 @@ class TPUEstimator(Estimator):
             _check_for_tpu(config, self._batch_sizes)
         calling.check_model_fn(model_fn, params)
         self._user_model_fn = model_fn
+        self._tpu_config = config.tpu_config
         self._is_converted = isinstance(model_fn, ConvertedModelFn)
         modes = {ModeKeys.TRAIN, ModeKeys.PREDICT, *([ModeKeys.EVAL] if eval_on_tpu else [])}
         self._sharded = ShardedModes(
@@ -138,11 +139,12 @@ class TPUEstimator(Estimator):
             None if batch_axis is None else tuple(batch_axis),
             self._is_converted,
         )
+        self._config_on_host = config.replace(log_step_count_steps=None)
         self._embedding_config_spec = embedding_config_spec
         self._export_to_tpu = export_to_tpu
         self._export_to_cpu = export_to_cpu
         # Speed is logged by a hook of our own, which counts examples as well.
-        self._log_every_n_steps = _log_every_n_steps(config)
+        self._log_every_n_steps = log_every_n_steps(config)
         super().__init__(
             model_fn_on_shards(
                 model_fn,
@@ -151,7 +153,7 @@ class TPUEstimator(Estimator):
                 config.tpu_config,
             ),
             model_dir,
-            config.replace(log_step_count_steps=None).with_shards(self._sharded),
+            self._config_on_host.with_shards(self._sharded),
             params,
             warm_start_from,
         )
@@ -172,7 +174,8 @@ class TPUEstimator(Estimator):
             input_fn: As for `Estimator.train`; it takes `params`, with "batch_size".
             hooks: `SessionRunHook`s called around each step.
             steps: Steps to train from where the model is; None trains to the end of the input.
-            max_steps: Global step at which training ends; nothing happens when it was reached.
+            max_steps: Global step at which training ends; nothing happens when it was reached. With
+                `use_tpu=True`, one of the two is needed.
             saving_listeners: `CheckpointSaverListener`s called around each checkpoint.
 
         Raises:
@@ -205,7 +208,7 @@ class TPUEstimator(Estimator):
 
         Args:
             input_fn: As for `Estimator.evaluate`; it takes `params`, with "batch_size".
-            steps: Batches to evaluate; None goes to the end of the input.
+            steps: Batches to evaluate; None, with one copy of the model, goes to the end of the input.
             hooks: `SessionRunHook`s called around each batch.
             checkpoint_path: Checkpoint to evaluate; None takes the newest one.
             name: Distinguishes several evaluations: summaries go to `eval_<name>`.
@@ -309,9 +312,8 @@ class TPUEstimator(Estimator):
         """
         batch_size, num_shards = self._batch_sizes[mode], None
         if self._runs_on_shards(mode):
-            tpu_config = self.config.tpu_config
-            batch_size = self._sharded.input_batch_size(mode, tpu_config)
-            num_shards = self._sharded.num_shards(tpu_config)
+            batch_size = self._sharded.input_batch_size(mode, self._tpu_config)
+            num_shards = self._sharded.num_shards(self._tpu_config)
         if self._is_converted:
             size = batch_size if self._runs_on_shards(mode) else None
             input_fn = rebatched_input_fn(input_fn, size, mode != ModeKeys.PREDICT)
@@ -366,7 +368,7 @@ class TPUEstimator(Estimator):
         """Returns an Estimator of one copy of the model, whose model_fn finds no "batch_size"."""
         return Estimator(
             model_fn_on_host(self._user_model_fn, {}),
-            config=self.config.with_shards(None),
+            config=self._config_on_host.replace(model_dir=self.model_dir),
             params=self.params,
         )
 
@@ -382,11 +384,11 @@ class TPUEstimator(Estimator):
             )
         if not self._runs_on_shards(mode):
             return
-        tpu_config = self.config.tpu_config
-        if (tpu_config.num_cores_per_replica or 1) > 1:
+        cores = self._tpu_config.num_cores_per_replica
+        if cores and cores > 1:
             raise RuntimeError(
                 "Virtual shards have one core for each copy of the model: leave num_cores_per_replica out. "
-                f"Received: num_cores_per_replica={tpu_config.num_cores_per_replica}"
+                f"Received: num_cores_per_replica={cores}"
             )
         if self._embedding_config_spec is not None:
             raise RuntimeError(
@@ -413,17 +415,3 @@ def _check_for_tpu(config: RunConfig, batch_sizes: Mapping[str, int | None]) -> 
             "A model that spans several cores (num_cores_per_replica) only supports per host input: "
             "set TPUConfig's per_host_input_for_training. Received: PER_SHARD_V1"
         )
-
-
-def _log_every_n_steps(config: RunConfig) -> int | None:
-    """Returns the steps between two log lines: as many as `iterations_per_loop` makes of them.
-
-    Source: tf.estimator 2.15 divides by `iterations_per_loop` with `use_tpu=False` as well. A time is
-    not divided by.
-    """
-    if not config.log_step_count_steps:
-        return None
-    iterations = config.tpu_config.iterations_per_loop
-    if isinstance(iterations, str) and not iterations.isdigit():
-        return config.log_step_count_steps
-    return math.ceil(config.log_step_count_steps / int(iterations))

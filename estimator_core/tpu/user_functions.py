@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.hooks.host_call import HostCallHook
 from estimator_core.logs import logger
 from estimator_core.spec.calling import arg_names
 from estimator_core.spec.estimator_spec import EstimatorSpec
@@ -116,7 +117,7 @@ def model_fn_on_host(
             if isinstance(spec, TPUEstimatorSpec):
                 spec = spec.with_metric_fn()
         if mode == ModeKeys.TRAIN:
-            read_before_write(spec.train_op)
+            read_before_write(spec.train_op, *_host_call_tensors(spec))
         return spec
 
     return _with_arguments(call, {*names, "mode"})
@@ -160,10 +161,16 @@ def model_fn_on_shards(
                 f"TPUEstimator be made by to_tpu_estimator. Received: {type(spec).__name__}"
             )
         if mode == ModeKeys.TRAIN:
-            read_before_write(spec.train_op)
+            read_before_write(spec.train_op, *_host_call_tensors(spec))
         return spec
 
     return _with_arguments(call, {*names, "mode"})
+
+
+def _host_call_tensors(spec: EstimatorSpec) -> list[Any]:
+    hooks = [hook for hook in spec.training_hooks if isinstance(hook, HostCallHook)]
+    flat = tf.nest.flatten([hook.tensors for hook in hooks], expand_composites=True)
+    return [value for value in flat if tf.is_tensor(value)]
 
 
 def _check_takes_params(names: Iterable[str], kind: str, function: Callable[..., Any]) -> None:

@@ -87,10 +87,9 @@ SPLIT = [[[0, 1], [2, 3]], [[4, 5], [6, 7]]]
 
 
 @pytest.mark.parametrize("as_tensors", [False, True])
-@pytest.mark.parametrize("per_host", [True, MODES.PER_HOST_V1])
-def test_per_host_v1_splits_the_batch_of_the_host(tmp_path, per_host, as_tensors):
+def test_per_host_v1_splits_the_batch_of_the_host(tmp_path, as_tensors):
     input_fn = Input(as_tensors)
-    seen = run(tmp_path, input_fn, per_host_input_for_training=per_host)
+    seen = run(tmp_path, input_fn, per_host_input_for_training=True)
     assert seen.batches == SPLIT
     assert np.array_equal(seen.labels, 10 * np.array(SPLIT))
     assert [params["batch_size"] for params in input_fn.params] == [4]
@@ -106,10 +105,9 @@ def test_per_host_v2_takes_a_batch_for_each_shard(tmp_path):
 
 
 @pytest.mark.parametrize("as_tensors", [False, True])
-@pytest.mark.parametrize("per_host", [False, MODES.PER_SHARD_V1])
-def test_per_shard_v1_calls_input_fn_for_each_shard(tmp_path, per_host, as_tensors):
+def test_per_shard_v1_calls_input_fn_for_each_shard(tmp_path, as_tensors):
     input_fn = Input(as_tensors)
-    seen = run(tmp_path, input_fn, per_host_input_for_training=per_host)
+    seen = run(tmp_path, input_fn, per_host_input_for_training=False)
     assert seen.batches == [[[0, 2], [1, 3]], [[4, 6], [5, 7]]]  # every other example
     assert [params["batch_size"] for params in input_fn.params] == [2, 2]
     assert [params["batch_size"] for params in seen.params] == [2]

@@ -86,7 +86,7 @@ def mobile_net():
         [base, keras.layers.GlobalAveragePooling2D(), keras.layers.Dense(1, name="out")]
     )
     model.compile("adam", "mse")
-    return est.model_to_estimator(model)
+    return est.model_to_estimator(model, checkpoint_format="saver")
 
 
 def large_images():
@@ -96,7 +96,7 @@ def large_images():
 def recurrent():
     model = keras.Sequential([keras.Input((7, 2)), keras.layers.LSTM(8), keras.layers.Dense(1)])
     model.compile("rmsprop", "mse")
-    return est.model_to_estimator(model)
+    return est.model_to_estimator(model, checkpoint_format="saver")
 
 
 CONVERTED = {
