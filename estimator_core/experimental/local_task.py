@@ -56,6 +56,7 @@ class LocalTask:
         self, fn: Callable[[], Any], kind: str, index: int, tf_config: str, log_path: str | None
     ):
         self.kind = kind
+        self.index = index
         self.name = f"{kind} {index}"
         self.has_returned = False
         self.result: Any = None

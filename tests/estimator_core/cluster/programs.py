@@ -117,3 +117,77 @@ def train_model(root, name):
         est.TrainSpec(input_fn, MAX_STEPS, hooks=[TrainTogether(notes)]),
         est.EvalSpec(input_fn, steps=2, start_delay_secs=0, throttle_secs=0),
     )
+
+
+# For the tests of faults
+
+
+class TrainUntilTold(tf1.train.SessionRunHook):
+    """Ends the training when there is a file "stop"; notes the steps of this process in a file."""
+
+    def __init__(self, root):
+        self._root = root
+        self._path = os.path.join(root, f"steps.{task_name()}.{os.getpid()}")
+
+    def after_run(self, run_context, run_values):
+        time.sleep(0.01)
+        with open(self._path, "a") as file:
+            file.write(".")
+        if os.path.exists(os.path.join(self._root, "stop")):
+            run_context.request_stop()
+
+
+def train_until_told(root, save_checkpoints_steps):
+    config = est.RunConfig(
+        model_dir=os.path.join(root, "model"),
+        experimental_max_worker_delay_secs=0,
+        save_checkpoints_steps=save_checkpoints_steps,
+    )
+    os.environ["NOTES"] = root
+    est.train_and_evaluate(
+        est.Estimator(one_weight_model_fn, config=config),
+        est.TrainSpec(one_weight_input_fn, 10**6, hooks=[TrainUntilTold(root)]),
+        est.EvalSpec(one_weight_input_fn, steps=2, start_delay_secs=0, throttle_secs=0),
+    )
+
+
+def steps_of(root, task):
+    """Returns how many steps the process of a task has made so far."""
+    path = os.path.join(root, f"steps.{task.name}.{task.pid}")
+    return os.path.getsize(path) if os.path.exists(path) else 0
+
+
+# For the tests of the launcher
+
+
+def fail_in_the_worker(root):
+    """Raises in the worker, once all are there; the others would go on for long."""
+    with open(os.path.join(root, f"pid.{task_name()}"), "w") as file:
+        file.write(str(os.getpid()))
+    if task_name() == "worker 0":
+        wait_until(lambda: len(files(root, "pid.")) == 3)
+        print("about to fail")
+        raise KeyError("what the worker did wrong")
+    time.sleep(600)
+
+
+def die_in_the_chief():
+    print("about to die", flush=True)
+    os._exit(7)
+
+
+def train_to_the_end_of_the_input(root):
+    config = est.RunConfig(model_dir=os.path.join(root, "model"))
+    os.environ["NOTES"] = root
+    result = est.train_and_evaluate(
+        est.Estimator(one_weight_model_fn, config=config),
+        est.TrainSpec(lambda: one_weight_input_fn().take(6), max_steps=100),
+        est.EvalSpec(one_weight_input_fn, steps=2, start_delay_secs=0, throttle_secs=600),
+    )
+    return result or "the chief"
+
+
+def wait_for_long(root):
+    with open(os.path.join(root, f"pid.{task_name()}"), "w") as file:
+        file.write(str(os.getpid()))
+    time.sleep(600)
