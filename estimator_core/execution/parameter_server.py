@@ -82,6 +82,8 @@ class ParameterServers(Execution):
 
     def scope(self) -> contextlib.AbstractContextManager[Any]:
         """Returns the context that places variables on the parameter servers, and the rest here."""
+        if self._device_setter is None:  # tf.device(None) would put device_fn out of force
+            return contextlib.nullcontext()
         return tf1.device(self._device_setter)
 
     def make_inputs(self, input_fn: InputFn, mode: str) -> Inputs:

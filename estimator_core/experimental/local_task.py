@@ -216,8 +216,9 @@ def _run(fn: Callable[[], Any], log: Connection, outcome: Connection, orders: Co
         message = pickle.dumps(("returned", result))
     except BaseException as error:
         text = traceback.format_exc()
-        message = pickle.dumps(("raised", (text, _pickled(error))))
-        outcome.send_bytes(message)
+        outcome.send_bytes(pickle.dumps(("raised", (text, _pickled(error)))))
+        if isinstance(error, SystemExit):
+            raise  # with the exit code that it has
         sys.exit(1)
     outcome.send_bytes(message)
 

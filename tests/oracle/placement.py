@@ -28,6 +28,7 @@ TF_CONFIG = {
     },
     "task": {"type": "worker", "index": 1},
 }
+TABLES = ("HashTableV2", "MutableHashTableV2", "MutableDenseHashTableV2")
 
 
 class BuiltError(Exception):
@@ -40,9 +41,8 @@ class Inspect(tf1.train.SessionRunHook):
     def begin(self):
         graph = tf1.get_default_graph()
         self.variables = {v.op.name: v.op.device for v in tf1.global_variables()}
-        tables = [op for op in graph.get_operations() if "HashTable" in op.type]
-        tables = [op for op in tables if not op.type.startswith(("LookupTable", "Initialize"))]
-        self.tables = sorted([op.type, op.device] for op in tables if not op.inputs)
+        tables = [op for op in graph.get_operations() if op.type in TABLES]
+        self.tables = sorted([op.type, op.device] for op in tables)
         self.local_variables = sorted({v.op.device for v in tf1.local_variables()})
         self.iterators = sorted(
             {op.device for op in graph.get_operations() if op.type == "IteratorGetNext"}
@@ -59,9 +59,8 @@ def input_fn():
     return tf.data.Dataset.from_tensors((features, np.ones([4, 1], np.float32)))
 
 
-def custom_model_fn(features, labels, mode, params):
+def custom_model_fn(features, labels, mode):
     """Variables of several kinds with slots, a partitioned one, and tables of two kinds."""
-    e = params["e"]
     words = tf.lookup.StaticHashTable(
         tf.lookup.KeyValueTensorInitializer(["a"], tf.constant([1], tf.int64)), -1
     )
@@ -80,7 +79,15 @@ def custom_model_fn(features, labels, mode, params):
     loss = tf.reduce_mean(tf.square(features["x"] @ weights - labels)) + shift
     optimizer = tf1.train.AdamOptimizer()
     train_op = optimizer.minimize(loss, tf1.train.get_global_step())
-    return e.EstimatorSpec(mode, loss=loss, train_op=train_op)
+    return mode, loss, train_op
+
+
+def custom(e, config):
+    def model_fn(features, labels, mode):
+        mode, loss, train_op = custom_model_fn(features, labels, mode)
+        return e.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    return e.Estimator(model_fn, config=config)
 
 
 def columns():
@@ -125,22 +132,19 @@ def sdca(e, config):
 
 def own_device_fn(e, config):
     config = config.replace(device_fn=lambda op: "/job:ps/task:2" if "Var" in op.type else "")
-    return e.Estimator(custom_model_fn, params={"e": e}, config=config)
+    return custom(e, config)
 
 
 # name: (whether it speaks to tf.compat.v1.estimator, function from the API to the Estimator)
 PROGRAMS = {
-    "custom": (
-        False,
-        lambda e, config: e.Estimator(custom_model_fn, params={"e": e}, config=config),
-    ),
+    "custom": (False, custom),
     "own_device_fn": (False, own_device_fn),
     "dnn_linear_combined": (False, dnn_linear_combined),
     "dnn_linear_combined_v1": (True, dnn_linear_combined),
     "small_slices_v1": (True, small_slices),
     "linear_sdca": (False, sdca),
     "kmeans": (
-        False,
+        True,
         lambda e, config: e.experimental.KMeans(
             5, feature_columns=[tf.feature_column.numeric_column("x", [300])], config=config
         ),
@@ -152,8 +156,9 @@ def placement(name, e, model_dir):
     """Returns the devices of a program's variables and tables; TF_CONFIG must be set."""
     _, make = PROGRAMS[name]
     inspect = Inspect()
+    inputs = (lambda: input_fn().map(lambda x, _: x)) if name == "kmeans" else input_fn
     with contextlib.suppress(BuiltError):
-        make(e, e.RunConfig(model_dir=model_dir)).train(input_fn, hooks=[inspect], max_steps=1)
+        make(e, e.RunConfig(model_dir=model_dir)).train(inputs, hooks=[inspect], max_steps=1)
     return {
         key: getattr(inspect, key)
         for key in ("variables", "tables", "local_variables", "iterators")

@@ -171,9 +171,23 @@ def fail_in_the_worker(root):
     time.sleep(600)
 
 
-def die_in_the_chief():
-    print("about to die", flush=True)
+def print_and_return():
+    print("printed")
+    os.write(2, b"from C\n")
+    return [task_name(), {"a": 1}]
+
+
+def die():
+    print("about to die")
     os._exit(7)
+
+
+def return_what_can_not_be_pickled():
+    return lambda: None
+
+
+def exit_with_5():
+    raise SystemExit(5)
 
 
 def train_to_the_end_of_the_input(root):

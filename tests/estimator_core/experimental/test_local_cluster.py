@@ -10,7 +10,6 @@ import sys
 import pytest
 
 from estimator_core.experimental import LocalClusterError, launch_local_cluster
-from estimator_core.experimental.loopback_ports import free_ports
 from tests.estimator_core.cluster import programs
 from tests.estimator_core.cluster.programs import files, wait_until
 
@@ -39,14 +38,6 @@ def test_the_first_failure_ends_all_and_has_its_own_traceback(tmp_path, capsys):
     assert not any(map(is_running, pids_in(tmp_path)))
     assert "[worker 0] about to fail\n" in capsys.readouterr().err
     assert "TF_CONFIG" not in os.environ
-
-
-@pytest.mark.slow
-def test_a_process_that_dies_without_a_word_is_a_failure(capsys):
-    with pytest.raises(LocalClusterError, match="chief 0 failed.*exit code 7") as error:
-        launch_local_cluster(programs.die_in_the_chief)
-    assert "about to die" in str(error.value)
-    assert error.value.__cause__ is None
 
 
 @pytest.mark.slow
@@ -107,10 +98,3 @@ def test_what_is_no_function_or_has_no_name_to_import_is_refused():
         launch_local_cluster(3)
     with pytest.raises(TypeError, match="fn must be picklable"):
         launch_local_cluster(lambda: None)
-
-
-def test_ports_are_different_and_below_those_of_outgoing_connections():
-    ports = free_ports(50)
-    assert len(set(ports)) == 50
-    low = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    assert all(1024 < port < low for port in ports)
