@@ -42,7 +42,8 @@ class Inspect(tf1.train.SessionRunHook):
         graph = tf1.get_default_graph()
         self.variables = {v.op.name: v.op.device for v in tf1.global_variables()}
         tables = [op for op in graph.get_operations() if op.type in TABLES]
-        self.tables = sorted([op.type, op.device] for op in tables)
+        self.tables = sorted([op.type, op.device] for op in tables if op.type != "HashTableV2")
+        self.fixed_tables = sorted({op.device for op in tables if op.type == "HashTableV2"})
         self.local_variables = sorted({v.op.device for v in tf1.local_variables()})
         self.iterators = sorted(
             {op.device for op in graph.get_operations() if op.type == "IteratorGetNext"}
@@ -114,7 +115,7 @@ def small_slices(e, config):
         linear_feature_columns=linear,
         dnn_feature_columns=dnn,
         dnn_hidden_units=[300, 3],
-        input_layer_partitioner=tf1.min_max_variable_partitioner(3, min_slice_size=64),
+        input_layer_partitioner=tf1.min_max_variable_partitioner(3, min_slice_size=32),
         config=config,
     )
 
@@ -143,12 +144,6 @@ PROGRAMS = {
     "dnn_linear_combined_v1": (True, dnn_linear_combined),
     "small_slices_v1": (True, small_slices),
     "linear_sdca": (False, sdca),
-    "kmeans": (
-        True,
-        lambda e, config: e.experimental.KMeans(
-            5, feature_columns=[tf.feature_column.numeric_column("x", [300])], config=config
-        ),
-    ),
 }
 
 
@@ -156,12 +151,11 @@ def placement(name, e, model_dir):
     """Returns the devices of a program's variables and tables; TF_CONFIG must be set."""
     _, make = PROGRAMS[name]
     inspect = Inspect()
-    inputs = (lambda: input_fn().map(lambda x, _: x)) if name == "kmeans" else input_fn
     with contextlib.suppress(BuiltError):
-        make(e, e.RunConfig(model_dir=model_dir)).train(inputs, hooks=[inspect], max_steps=1)
+        make(e, e.RunConfig(model_dir=model_dir)).train(input_fn, hooks=[inspect], max_steps=1)
     return {
         key: getattr(inspect, key)
-        for key in ("variables", "tables", "local_variables", "iterators")
+        for key in ("variables", "tables", "fixed_tables", "local_variables", "iterators")
     }
 
 

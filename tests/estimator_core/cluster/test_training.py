@@ -14,6 +14,9 @@ from tests.estimator_core.cluster import programs
 from tests.estimator_core.cluster.programs import MAX_STEPS, MODELS, NUM_WORKERS, files
 from tests.oracle import placement
 
+# A worker stops when the step was reached before its own step began. So each of the others may finish a
+# step that began earlier, and make one more whose read of the global step came before the last.
+LAST_STEP = MAX_STEPS + 2 * (NUM_WORKERS - 1)
 ALL = ["chief 0", "worker 0", "worker 1"]
 
 
@@ -28,15 +31,12 @@ def trained(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_training_ends_at_max_steps_or_as_many_steps_later_as_there_are_other_workers(
-    trained, name
-):
+def test_training_ends_at_max_steps_or_a_few_steps_later(trained, name):
     root, _ = trained
     step = est.Estimator(
         programs.one_weight_model_fn, model_dir=str(root / name)
     ).get_variable_value("global_step")
-    # Each worker sees the last step after its own: one that is in the middle of a step finishes it.
-    assert MAX_STEPS <= step <= MAX_STEPS + NUM_WORKERS - 1
+    assert MAX_STEPS <= step <= LAST_STEP
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -45,7 +45,7 @@ def test_what_the_tasks_return(trained, name):
     assert results.chief[name] is None
     metrics, exports = results.evaluator[name]
     assert exports == []
-    assert MAX_STEPS <= metrics["global_step"] <= MAX_STEPS + NUM_WORKERS - 1
+    assert MAX_STEPS <= metrics["global_step"] <= LAST_STEP
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -10,6 +11,8 @@ from estimator_core.experimental.loopback_ports import free_ports
 from tests.estimator_core.cluster.in_process import cluster_in_this_process, tf_config_of
 
 tf1 = tf.compat.v1
+
+_kept = []  # a server lives as long as its object
 
 
 @pytest.fixture
@@ -123,4 +126,41 @@ def test_a_worker_whose_chief_is_missing_names_it(as_task, make_estimator, input
     assert f"chief 0 at {chief} does not answer" in error.value.message
 
 
-_kept = []  # a server lives as long as its object
+@pytest.mark.parametrize("optimizer", [None, est.experimental.LinearSDCA("id", num_table_shards=2)])
+def test_linear_models_learn_on_parameter_servers(as_task, tmp_path, optimizer):
+    """The label is the sign of x, which one weight tells."""
+    as_task(tf_config_of(cluster_in_this_process()))
+
+    def input_fn():
+        x = tf.constant([[-2.0], [-1.0], [1.0], [2.0]])
+        features = {"x": x, "id": tf.constant(["a", "b", "c", "d"])}
+        return tf.data.Dataset.from_tensors((features, tf.cast(x > 0, tf.int64))).repeat()
+
+    estimator = est.LinearClassifier(
+        [tf.feature_column.numeric_column("x")],
+        model_dir=str(tmp_path),
+        **({} if optimizer is None else {"optimizer": optimizer}),
+    )
+    estimator.train(input_fn, steps=20)
+    assert estimator.evaluate(input_fn, steps=1)["accuracy"] == 1.0
+
+
+@pytest.mark.parametrize("steps_per_iteration", [1, 3])
+def test_kmeans_finds_centers_on_parameter_servers(as_task, tmp_path, steps_per_iteration):
+    as_task(tf_config_of(cluster_in_this_process()))
+
+    def input_fn():
+        points = tf.constant([[0.0, 0.0], [0.0, 2.0], [9.0, 9.0], [9.0, 11.0]])
+        return tf.data.Dataset.from_tensors(points).repeat()
+
+    estimator = est.experimental.KMeans(
+        2,
+        model_dir=str(tmp_path),
+        initial_clusters=np.array([[0.0, 0.0], [9.0, 9.0]], np.float32),
+        use_mini_batch=True,
+        mini_batch_steps_per_iteration=steps_per_iteration,
+    )
+    estimator.train(input_fn, steps=30)
+    np.testing.assert_allclose(
+        sorted(estimator.cluster_centers().tolist()), [[0, 1], [9, 10]], atol=0.2
+    )
