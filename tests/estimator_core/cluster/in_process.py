@@ -11,11 +11,14 @@ tf1 = tf.compat.v1
 
 
 @functools.cache
-def cluster_in_this_process(kind="chief", num_ps=2):
-    """Returns the cluster of a chief, a worker and parameter servers; all but the other one run here.
+def cluster_in_this_process(name="", num_ps=2):
+    """Returns the cluster of a chief, a worker and parameter servers; all but the worker run here.
 
-    TensorFlow can't end a server, so there is one such cluster for all tests.
+    TensorFlow can't end a server, and it keeps variables when a session ends: tests that do not ask for
+    a name of their own share one cluster.
     """
+    del name
+    kind = "chief"
     ports = iter(free_ports(2 + num_ps))
     tasks = {
         "chief": (f"127.0.0.1:{next(ports)}",),

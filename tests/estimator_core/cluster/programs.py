@@ -99,6 +99,7 @@ MODELS = {
 
 def train_models(root):
     """Trains one model after the other, each in a directory of its own, and returns the results."""
+    tf1.logging.set_verbosity(tf1.logging.INFO)
     return {name: train_model(root, name) for name in MODELS}
 
 
@@ -138,6 +139,7 @@ class TrainUntilTold(tf1.train.SessionRunHook):
 
 
 def train_until_told(root, save_checkpoints_steps):
+    tf1.logging.set_verbosity(tf1.logging.INFO)
     config = est.RunConfig(
         model_dir=os.path.join(root, "model"),
         experimental_max_worker_delay_secs=0,

@@ -147,7 +147,8 @@ def test_linear_models_learn_on_parameter_servers(as_task, tmp_path, optimizer):
 
 @pytest.mark.parametrize("steps_per_iteration", [1, 3])
 def test_kmeans_finds_centers_on_parameter_servers(as_task, tmp_path, steps_per_iteration):
-    as_task(tf_config_of(cluster_in_this_process()))
+    # Of its own: a server keeps the float variables of the name "Variable" that other tests make.
+    as_task(tf_config_of(cluster_in_this_process("kmeans")))
 
     def input_fn():
         points = tf.constant([[0.0, 0.0], [0.0, 2.0], [9.0, 9.0], [9.0, 11.0]])
