@@ -48,8 +48,8 @@ class ParameterServers(Execution):
 
     Source: between-graph replication of `tf.estimator`, by `tf.compat.v1.train.replica_device_setter`.
     We differ in that a cluster that does not form ends with an error that names the missing tasks,
-    also on the chief, and in that tasks that train without parameter servers are refused: in 2.15 a
-    worker then waited for variables that the chief can't give it.
+    also on the chief, and in that tasks that train without parameter servers are refused: in 2.15 the
+    chief then trained alone, and the workers waited for it until they timed out.
     """
 
     def __init__(

@@ -54,7 +54,8 @@ def run_task(
     Raises:
         RuntimeError: The server of this task can't be started.
 
-    Source: `tf.estimator.train_and_evaluate`'s tasks.
+    Source: `tf.estimator.train_and_evaluate`'s tasks. We differ in what the evaluator returns: in 2.15
+    it returned None.
     """
     config = estimator.config
     if config.task_type == EVALUATOR:

@@ -123,22 +123,20 @@ def train_model(root, name):
 # For the tests of faults
 
 
-class TrainUntilTold(tf1.train.SessionRunHook):
-    """Ends the training when there is a file "stop"; notes the steps of this process in a file."""
+class NoteSteps(tf1.train.SessionRunHook):
+    """Notes the steps of this process in a file."""
 
     def __init__(self, root):
-        self._root = root
         self._path = os.path.join(root, f"steps.{task_name()}.{os.getpid()}")
 
     def after_run(self, run_context, run_values):
         time.sleep(0.01)
         with open(self._path, "a") as file:
             file.write(".")
-        if os.path.exists(os.path.join(self._root, "stop")):
-            run_context.request_stop()
 
 
 def train_until_told(root, save_checkpoints_steps):
+    """Trains until the chief finds a file "stop", of which it tells the workers."""
     tf1.logging.set_verbosity(tf1.logging.INFO)
     config = est.RunConfig(
         model_dir=os.path.join(root, "model"),
@@ -146,9 +144,16 @@ def train_until_told(root, save_checkpoints_steps):
         save_checkpoints_steps=save_checkpoints_steps,
     )
     os.environ["NOTES"] = root
+    estimator = est.Estimator(one_weight_model_fn, config=config)
+    stop = est.experimental.make_early_stopping_hook(
+        estimator,
+        lambda: os.path.exists(os.path.join(root, "stop")),
+        run_every_secs=None,
+        run_every_steps=3,
+    )
     est.train_and_evaluate(
-        est.Estimator(one_weight_model_fn, config=config),
-        est.TrainSpec(one_weight_input_fn, 10**6, hooks=[TrainUntilTold(root)]),
+        estimator,
+        est.TrainSpec(one_weight_input_fn, 10**6, hooks=[NoteSteps(root), stop]),
         est.EvalSpec(one_weight_input_fn, steps=2, start_delay_secs=0, throttle_secs=0),
     )
 

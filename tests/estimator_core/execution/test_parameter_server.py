@@ -34,14 +34,19 @@ def test_train_uses_the_server_that_the_program_has_started(as_task, make_estima
     assert estimator.get_variable_value("weight") == 2 - 2 / 2**5
 
 
-def test_the_chief_evaluates_and_predicts_on_its_own(
-    as_task, make_estimator, input_fn, eval_input_fn
+def test_the_chief_evaluates_predicts_and_exports_on_its_own(
+    as_task, make_estimator, input_fn, eval_input_fn, tmp_path
 ):
     as_task(tf_config_of(cluster_in_this_process()))
     estimator = make_estimator().train(input_fn, steps=1)
     # The weight is 1, labels are 0, the batches x = [1, 2] and [3].
     assert estimator.evaluate(eval_input_fn)["loss"] == ((1 + 4) / 2 + 9) / 2
     assert [each["y"] for each in estimator.predict(eval_input_fn)] == [1.0, 2.0, 3.0]
+    spec = {"x": tf.TensorSpec([None], tf.float32, "x")}
+    receiver_fn = est.export.build_raw_serving_input_receiver_fn(spec)
+    path = estimator.export_saved_model(str(tmp_path / "export"), receiver_fn).decode()
+    operations = tf.saved_model.load(path).graph.get_operations()
+    assert {operation.device for operation in operations} == {""}
 
 
 def placements(estimator, input_fn):
