@@ -37,8 +37,12 @@ class LocalClusterError(RuntimeError):
     """
 
     def __init__(self, task: str, message: str):
-        super().__init__(f"{task} failed. {message}")
+        super().__init__(task, message)
         self.task = task
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"{self.task} failed. {self.message}"
 
 
 def launch_local_cluster(
@@ -153,7 +157,8 @@ def local_cluster(
     finally:
         try:
             for task in tasks:
-                task.terminate()
+                if not task.has_returned:
+                    task.terminate()
             for task in tasks:
                 task.end(grace_secs)
         except BaseException:  # such as a second Ctrl-C

@@ -170,3 +170,25 @@ def test_kmeans_finds_centers_on_parameter_servers(as_task, tmp_path, steps_per_
     np.testing.assert_allclose(
         sorted(estimator.cluster_centers().tolist()), [[0, 1], [9, 10]], atol=0.2
     )
+
+
+def test_a_master_trains_on_parameter_servers_and_evaluates_here(
+    as_task, make_estimator, input_fn, eval_input_fn
+):
+    config = fresh_cluster("chief")
+    config["cluster"]["master"] = config["cluster"].pop("chief")
+    config["task"]["type"] = "master"
+    spec = tf.train.ClusterSpec(config["cluster"])
+    _kept.extend(tf1.train.Server(spec, "ps", index) for index in (0, 1))
+    as_task(config)
+    estimator = make_estimator(save_checkpoints_steps=2)
+    result = est.train_and_evaluate(
+        estimator,
+        est.TrainSpec(input_fn, max_steps=5),
+        est.EvalSpec(eval_input_fn, throttle_secs=0),
+    )
+    assert result is None
+    evaluations = est.summaries.read_evaluations(estimator.eval_dir())
+    assert sorted(evaluations) == [2, 4, 5]
+    weight = 2 - 2 / 2**5  # labels are 0, the batches x = [1, 2] and [3]
+    np.testing.assert_allclose(evaluations[5]["mae"], weight * (1 + 2 + 3) / 3)

@@ -50,7 +50,8 @@ def test_an_evaluator_ends_with_the_last_checkpoint_when_training_ends_before_ma
 
 
 SCRIPT = """
-import functools, sys
+import functools, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 from estimator_core.experimental import launch_local_cluster
 from tests.estimator_core.cluster import programs
 
