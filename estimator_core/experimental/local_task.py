@@ -87,6 +87,7 @@ class LocalTask:
                 "fn must be picklable: a function at the top level of a module, or a functools.partial "
                 f"of one. Received: fn={self._fn!r}"
             ) from error
+        self.has_returned = False
         log, log_end = _SPAWN.Pipe(duplex=False)
         self.outcome, outcome_end = _SPAWN.Pipe(duplex=False)
         orders_end, self._orders = _SPAWN.Pipe(duplex=False)
