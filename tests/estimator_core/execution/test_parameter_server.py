@@ -27,7 +27,7 @@ def as_task(monkeypatch):
 
 def test_train_uses_the_server_that_the_program_has_started(as_task, make_estimator, input_fn):
     as_task(tf_config_of(cluster_in_this_process()))
-    estimator = make_estimator().train(input_fn, steps=3)
+    estimator = make_estimator(session_creation_timeout_secs=None).train(input_fn, steps=3)
     assert estimator.get_variable_value("global_step") == 3
     assert estimator.get_variable_value("weight") == 2 - 2 / 2**3
     estimator.train(input_fn, max_steps=5)  # goes on from the checkpoint
@@ -46,7 +46,7 @@ def test_the_chief_evaluates_predicts_and_exports_on_its_own(
     receiver_fn = est.export.build_raw_serving_input_receiver_fn(spec)
     path = estimator.export_saved_model(str(tmp_path / "export"), receiver_fn).decode()
     operations = tf.saved_model.load(path).graph.get_operations()
-    assert {operation.device for operation in operations} == {""}
+    assert not any("job" in operation.device for operation in operations)
 
 
 def placements(estimator, input_fn):
