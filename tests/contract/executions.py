@@ -4,8 +4,10 @@ import contextlib
 
 import tensorflow as tf
 
+from estimator_core.execution.parameter_server import ParameterServers
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.execution.strategy import ReplicasInSync
+from tests.estimator_core.cluster.in_process import cluster_in_this_process, device_filters
 
 
 def several_steps_in_a_run(kind, steps):
@@ -83,10 +85,16 @@ def two_replicas(kind=ReplicasInSync):
     return kind(tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"]))
 
 
+def parameter_servers(kind=ParameterServers):
+    cluster = cluster_in_this_process()
+    return kind(cluster, cluster.master, device_filters(cluster))
+
+
 EXECUTIONS = {
     "single_device": SingleDevice,
     "one_replica": one_replica,
     "two_replicas": two_replicas,
+    "parameter_servers": parameter_servers,
     "five_steps": lambda: several_steps_in_a_run(SingleDevice, 5)(),
     "five_steps_of_two_replicas": lambda: two_replicas(several_steps_in_a_run(ReplicasInSync, 5)),
 }
