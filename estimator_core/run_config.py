@@ -204,6 +204,10 @@ class RunConfig:
             return self
         return self.replace(session_config=_default_session_config(self._cluster))
 
+    def sharding(self, mode: str) -> Any:
+        """Returns the `execution.sharded.Sharding` of a mode; None runs it without shards."""
+        del mode
+
     @property
     def cluster(self) -> cluster_lib.Cluster:
         """Where this process stands, as TF_CONFIG said when this object was made."""

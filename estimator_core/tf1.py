@@ -4,9 +4,12 @@ No other file names `tf.compat.v1` (a lint rule sees to it), so that this list i
 a future TensorFlow would have to keep, or we would have to replace.
 """
 
+from typing import Any
+
 from tensorflow.compat.v1 import (
     AUTO_REUSE,
     ConfigProto,
+    GraphDef,
     GraphKeys,
     GraphOptions,
     Session,
@@ -43,6 +46,7 @@ from tensorflow.core.protobuf import rewriter_config_pb2
 __all__ = [
     "AUTO_REUSE",
     "ConfigProto",
+    "GraphDef",
     "GraphKeys",
     "GraphOptions",
     "Session",
@@ -71,7 +75,21 @@ __all__ = [
     "set_random_seed",
     "summary",
     "tpu",
+    "tpu_context",
     "train",
     "trainable_variables",
     "variable_scope",
 ]
+
+
+def tpu_context() -> Any:
+    """Returns the object that says, in its `number_of_shards`, how many cores a graph is for.
+
+    `tpu.CrossShardOptimizer` reads it. TensorFlow has no public name for it.
+    """
+    return _find_tpu_context()
+
+
+_find_tpu_context = tpu.CrossShardOptimizer.compute_gradients.__globals__[
+    "tpu_function"
+].get_tpu_context

@@ -73,6 +73,9 @@ def _uninstall():
     for owner in owners:
         with contextlib.suppress(AttributeError):
             del owner.estimator
+    for name in ("CrossShardOptimizer", "cross_replica_sum"):
+        with contextlib.suppress(AttributeError):
+            delattr(tf.tpu, name)
     model_analysis = sys.modules.get("tensorflow_model_analysis")
     if model_analysis is not None and hasattr(model_analysis, "export"):
         del model_analysis.export

@@ -16,9 +16,10 @@ from estimator_core.spec.types import InputFn
 StepFn: TypeAlias = Callable[[Any, Any], EstimatorSpec]
 """Builds the model of one replica for one batch: a function of (features, labels).
 
-`Execution.build_step` calls it exactly once for each replica, in the graph in which it is itself called;
-otherwise it raises a RuntimeError. A second model could not share the variables of the first: Keras layers,
-slots of optimizers and variables without a name are made anew, whatever `reuse` says.
+`Execution.build_step` calls it exactly once for each replica, or once in all (`num_models`), in the graph in
+which it is itself called; otherwise it raises a RuntimeError. A second model could not share the variables of
+the first: Keras layers, slots of optimizers and variables without a name are made anew, whatever `reuse`
+says.
 
 In mode TRAIN the `train_op` of the spec is the whole step of that replica: the update of the variables and
 of what Keras layers keep, the global step, and, when a session call can make many steps, a record of the
@@ -64,6 +65,11 @@ class Execution(abc.ABC):
     num_replicas: int = 1
     """Copies of the model that take part in one step; each takes a batch of its own."""
 
+    @property
+    def num_models(self) -> int:
+        """Models that `build_step` has its `StepFn` build: one for each replica, unless it copies one."""
+        return self.num_replicas
+
     steps_per_session_run: int = 1
     """Training steps that one session call makes at most.
 
@@ -76,6 +82,11 @@ class Execution(abc.ABC):
 
     strategy: Any = None
     """The `tf.distribute.Strategy` for Keras objects that ask for one; None when there is none."""
+
+    @property
+    def shards_of_optimizers(self) -> int | None:
+        """Shards over which a `CrossShardOptimizer` averages; None where there are none."""
+        return None
 
     # Building the graph
 
@@ -94,7 +105,7 @@ class Execution(abc.ABC):
 
     @abc.abstractmethod
     def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
-        """Returns the whole step, after calling `step_fn` exactly once for each replica.
+        """Returns the whole step, after calling `step_fn` exactly `num_models` times.
 
         Each replica has a batch of its own: one of `inputs.next_batches(num_replicas)`, or the one of
         `inputs.next_batch()`. In mode EVAL the spec of each replica goes through
@@ -142,6 +153,21 @@ class Execution(abc.ABC):
         The gradients of all replicas are added up.
         """
         return loss
+
+    def whole_sum(self, loss: tf.Tensor) -> tf.Tensor:
+        """Returns what an evaluation reports of a loss that is a sum over the examples of a replica."""
+        return loss
+
+    def sum_gradients(self, pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        """Returns pairs of gradient and variable as an optimizer takes them, for the share of a loss.
+
+        Most ways of running have the optimizer add up what the replicas have.
+        """
+        return list(pairs)
+
+    def average_gradients(self, pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        """Returns the same for the gradients of a mean loss, which the user's code minimizes itself."""
+        return list(pairs)
 
     def losses_as_they_are(self) -> contextlib.AbstractContextManager[Any]:
         """Returns a context in which `tf.compat.v1.train` optimizers do not scale the loss."""

@@ -7,6 +7,7 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.execution.base import Execution
 from estimator_core.execution.parameter_server import ParameterServers
+from estimator_core.execution.sharded import Sharded
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.execution.strategy import ReplicasInSync
 from estimator_core.run_config import RunConfig
@@ -26,6 +27,9 @@ def select_execution(config: RunConfig, mode: str) -> Execution:
     Raises:
         ValueError: The configuration asks for a way of running that there is not.
     """
+    sharding = config.sharding(mode)
+    if sharding is not None:
+        return Sharded(sharding, config.session_config)
     remote_cluster = getattr(config.experimental_distribute, "remote_cluster", None)
     if remote_cluster:
         raise ValueError(

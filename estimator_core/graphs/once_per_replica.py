@@ -33,7 +33,7 @@ class OncePerReplica:
             RuntimeError: There is one for each replica already, or the default graph is another.
         """
         self._calls += 1
-        if self._calls > self._execution.num_replicas:
+        if self._calls > self._execution.num_models:
             raise RuntimeError(f"{self._rule()} Received: call number {self._calls}.")
         graph = tf1.get_default_graph()
         if graph is not self._graph:
@@ -46,12 +46,12 @@ class OncePerReplica:
         Raises:
             RuntimeError: There are fewer.
         """
-        if self._calls < self._execution.num_replicas:
+        if self._calls < self._execution.num_models:
             raise RuntimeError(f"{self._rule()} Received: {self._calls} calls.")
 
     def _rule(self) -> str:
         return (
             f"{type(self._execution).__name__}.build_step must call step_fn exactly once for each replica "
-            f"(num_replicas={self._execution.num_replicas}), in the graph in which it is called. A loop over "
+            f"(num_replicas={self._execution.num_models}), in the graph in which it is called. A loop over "
             "steps repeats the train_op of the finished step; it does not build the model again."
         )

@@ -196,6 +196,8 @@ class Head(abc.ABC):
                     regularization_losses=regularization_losses,
                 )
                 metric_ops = {key: _as_metric_op(metric) for key, metric in eval_metrics.items()}
+                if self.loss_reduction not in LossReduction.MEANS:
+                    loss = current_execution().whole_sum(loss)
                 return EstimatorSpec(
                     mode, predictions=predictions, loss=loss, eval_metric_ops=metric_ops
                 )

@@ -34,6 +34,7 @@ def install() -> None:
     - `tf.estimator`, `import tensorflow.estimator`, `from tensorflow.estimator import export`
     - `tf.compat.v1.estimator`, `from tensorflow.compat.v1 import estimator`, and the same of
       `tf.compat.v2`
+    - `tf.tpu.CrossShardOptimizer` and `tf.tpu.cross_replica_sum`, as in TensorFlow 1 and in `tf.compat.v1`
     - `from tensorflow_estimator import estimator`, which is that of `tf.compat.v1`
     - `tf.keras.estimator.model_to_estimator`, and to import it from there
     - imports from the modules inside tensorflow_estimator, such as
@@ -64,6 +65,9 @@ def install() -> None:
         )
     for owner, package in _OWNERS.items():
         _provide(owner, "estimator", importlib.import_module(package))
+    tpu: Any = importlib.import_module("estimator_core.tpu")
+    for name in ("CrossShardOptimizer", "cross_replica_sum"):
+        setattr(tf.tpu, name, getattr(tpu, name))
     # tensorflow_estimator 2.15 may be there, as TensorFlow Model Analysis asks for it; it can't be
     # imported with this TensorFlow.
     for name in [name for name in sys.modules if name.split(".")[0] == _STANDALONE]:

@@ -88,7 +88,7 @@ def call_with_fresh_names(make_optimizer: Callable[[], Any]) -> Any:
     new thread starts to count anew. In one of several replicas the function is called as it is, since
     the replica belongs to the current thread.
     """
-    if current_execution().is_replicated:
+    if current_execution().is_in_replica:
         with _out_of_control_dependencies():
             return make_optimizer()
     graph = tf1.get_default_graph()
@@ -144,6 +144,7 @@ def apply_gradients(
             optimizer's `apply_gradients`.
     """
     update_variables = update_variables or optimizer.apply_gradients
+    grads_and_vars = current_execution().average_gradients(grads_and_vars)
     if _is_legacy(optimizer):
         return tf.group(optimizer.apply_gradients(grads_and_vars))
     build(optimizer, [variable for _, variable in grads_and_vars])

@@ -53,7 +53,7 @@ class ModelWeights:
             return None
         global_step = tf1.train.get_global_step()
         if for_writing:
-            num_replicas = current_execution().num_replicas
+            num_replicas = current_execution().num_models
             if num_replicas > 1:
                 raise ValueError(
                     "An object-based checkpoint can't hold a model of several replicas: give "

@@ -139,7 +139,7 @@ def _compute_gradients(
     if not pairs:
         names = [variable.name for variable in variables]
         raise ValueError(f"The loss depends on none of the variables. Received: variables={names}")
-    return pairs
+    return current_execution().sum_gradients(pairs)
 
 
 def _apply_gradients(optimizer: Any, grads_and_vars: Sequence[tuple[Any, Any]]) -> tf.Operation:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from estimator_core import tf1
 from estimator_core.hooks.intervals import steps_until_triggered
 from estimator_core.logs import logger
+from estimator_core.tpu.run_config import RunConfig
 
 
 class ExamplesPerSecondHook(tf1.train.SessionRunHook):
@@ -59,3 +61,17 @@ class ExamplesPerSecondHook(tf1.train.SessionRunHook):
             logger.info("%s: %g", tag, rate)
             summary = tf1.Summary(value=[tf1.Summary.Value(tag=tag, simple_value=rate)])
             self._writer.add_summary(summary, global_step)
+
+
+def log_every_n_steps(config: RunConfig) -> int | None:
+    """Returns the steps between two log lines: as many as `iterations_per_loop` makes of them.
+
+    Source: tf.estimator 2.15 divides by `iterations_per_loop` with `use_tpu=False` as well. A time is
+    not divided by.
+    """
+    if not config.log_step_count_steps:
+        return None
+    iterations = config.tpu_config.iterations_per_loop
+    if isinstance(iterations, str) and not iterations.isdigit():
+        return config.log_step_count_steps
+    return math.ceil(config.log_step_count_steps / int(iterations))

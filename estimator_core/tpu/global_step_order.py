@@ -14,8 +14,8 @@ _WRITES = ("AssignAddVariableOp", "AssignSubVariableOp", "AssignVariableOp")
 _REF_WRITES = ("Assign", "AssignAdd", "AssignSub")
 
 
-def read_before_write(train_op: Any) -> None:
-    """Makes what `train_op` reads of the global step its value before the step.
+def read_before_write(train_op: Any, *others: Any) -> None:
+    """Makes what `train_op`, and what runs beside it, reads of the global step its value before the step.
 
     A learning rate schedule reads the global step, the optimizer increments it, and nothing in the
     graph says which comes first: on a busy machine a schedule sees, now and then, the step after. The
@@ -25,10 +25,12 @@ def read_before_write(train_op: Any) -> None:
 
     Args:
         train_op: Operation or `Tensor` of one training step, in the default graph.
+        *others: Tensors that are evaluated with it, such as those of a host call.
 
     Source: tf.estimator 2.15 leaves the order open, and almost always reads first.
     """
-    steps = _with_ancestors([train_op.op if tf.is_tensor(train_op) else train_op])
+    run = [value.op if tf.is_tensor(value) else value for value in (train_op, *others)]
+    steps = _with_ancestors(run)
     reads, calls, writes = (
         [user for user in users if user in steps] for users in _users(tf1.train.get_global_step())
     )

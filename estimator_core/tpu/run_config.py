@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import run_config, tf1
+from estimator_core.tpu.sharding import ShardedModes
 from estimator_core.tpu.tpu_config import TPUConfig
 
 
@@ -38,6 +39,7 @@ class RunConfig(run_config.RunConfig):
     _resolver: Any = dataclasses.field(init=False, repr=False)
     _given_master: str | None = dataclasses.field(init=False, repr=False)
     _given_evaluation_master: str | None = dataclasses.field(init=False, repr=False)
+    _sharded_modes: ShardedModes | None = dataclasses.field(init=False, repr=False)
 
     def __init__(
         self,
@@ -57,6 +59,7 @@ class RunConfig(run_config.RunConfig):
         self._set("_resolver", cluster)
         self._set("_given_master", master)
         self._set("_given_evaluation_master", evaluation_master)
+        self._set("_sharded_modes", None)
         if cluster is not None and kwargs.get("session_config") is None:
             cluster_spec = cluster.cluster_spec()
             if cluster_spec:
@@ -87,6 +90,17 @@ class RunConfig(run_config.RunConfig):
         if self._given_master is not None or self._resolver is not None:
             return self.master
         return super().evaluation_master
+
+    def with_shards(self, sharded_modes: ShardedModes) -> RunConfig:
+        """Returns a copy for a TPUEstimator of which these modes run on shards."""
+        changed = self.replace()
+        object.__setattr__(changed, "_sharded_modes", sharded_modes)
+        return changed
+
+    def sharding(self, mode: str) -> Any:
+        """Returns the `execution.sharded.Sharding` of a mode; None runs it without shards."""
+        modes = self._sharded_modes
+        return None if modes is None else modes.sharding(mode, self.tpu_config)
 
     def replace(self, **changes: Any) -> RunConfig:
         """Returns a copy with `changes`, of `tpu_config` or the settings of `estimator_core.RunConfig`.

@@ -46,8 +46,10 @@ class _Fields(NamedTuple):
 class TPUConfig(_Fields):
     """The TPU settings of a `tpu.RunConfig`. Immutable.
 
-    On this machine (`use_tpu=False`) only `iterations_per_loop` has an effect: speed is logged every
-    `log_step_count_steps / iterations_per_loop` steps, as a TPU would after so many loops.
+    With `use_tpu=False` only `iterations_per_loop` has an effect: speed is logged every
+    `log_step_count_steps / iterations_per_loop` steps, as a TPU would after so many loops. It has no other
+    one on virtual shards, where hooks are called at every step. `tpu_job_name`, `initial_infeed_sleep_secs`,
+    `experimental_allow_per_host_v2_parallel_get_next` and `experimental_feed_hook` have none there.
 
     Example:
         >>> TPUConfig(iterations_per_loop=100, num_shards=8).num_shards
@@ -56,7 +58,7 @@ class TPUConfig(_Fields):
     Args:
         iterations_per_loop: Training steps of one call of the TPU; or a time such as "30s", "5m" or
             "1h" that a call shall take.
-        num_shards: Copies of the model; None takes as many as the TPU has room for.
+        num_shards: Copies of the model; None takes as many as a TPU board has cores, 8.
         num_cores_per_replica: Cores of one copy: 1, 2, 4, 8, 16, 32, 64 or 128; None is 1.
         per_host_input_for_training: One of `InputPipelineConfig`, or True for `PER_HOST_V1`, False
             for `PER_SHARD_V1`.

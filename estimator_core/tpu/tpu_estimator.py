@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -15,20 +14,28 @@ from estimator_core.spec import calling
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import Hook, InputFn, ReceiverFn, SavingListener
-from estimator_core.tpu.examples_per_second_hook import ExamplesPerSecondHook
+from estimator_core.tpu.all_steps_hook import AllStepsHook
+from estimator_core.tpu.converted_model_fn import ConvertedModelFn
+from estimator_core.tpu.examples_per_second_hook import ExamplesPerSecondHook, log_every_n_steps
 from estimator_core.tpu.experimental.embedding_config_spec import EmbeddingConfigSpec
 from estimator_core.tpu.run_config import RunConfig
+from estimator_core.tpu.sharding import ShardedModes
 from estimator_core.tpu.tpu_config import InputPipelineConfig, check_positive_int
 from estimator_core.tpu.tpu_estimator_spec import TPUEstimatorSpec
 from estimator_core.tpu.user_functions import (
     RESERVED_PARAMS,
     input_fn_with_batch_size,
     model_fn_on_host,
+    model_fn_on_shards,
+    rebatched_input_fn,
 )
 
 
 class TPUEstimator(Estimator):
-    """An Estimator for a model_fn that is written for TPUs; with `use_tpu=False` it runs here.
+    """An Estimator for a model_fn that is written for TPUs.
+
+    With `use_tpu=True` it runs on virtual shards: copies of the model on CPU devices of this process, as
+    many as `TPUConfig.num_shards` says, or 8. With `use_tpu=False` there is one copy.
 
     input_fn and model_fn find the batch size of the mode in `params["batch_size"]`, and model_fn
     finds in `params["use_tpu"]` where it runs. `CrossShardOptimizer` may stay in place.
@@ -50,12 +57,12 @@ class TPUEstimator(Estimator):
             or a new temporary directory.
         config: `tpu.RunConfig`; needed.
         params: Dict of hyperparameters, without the reserved keys "batch_size" and "context".
-        use_tpu: Whether to train, evaluate and predict on a TPU. Only False runs yet.
+        use_tpu: Whether to train, evaluate and predict on shards.
         train_batch_size: Examples of one training step on all cores together; needed on a TPU.
         eval_batch_size: The same for evaluation; None leaves "batch_size" out of `params`.
         predict_batch_size: The same for prediction.
-        batch_axis: For features and labels, the dimension along which a batch is split. Training on a
-            TPU alone would read it, so it is not checked, as in 2.15.
+        batch_axis: For each tensor of features and labels, the dimension along which a batch is split
+            into shards; None is the first.
         eval_on_tpu: False evaluates on this machine even with `use_tpu=True`.
         export_to_tpu: Whether exports have a graph with the tags "serve" and "tpu"; not yet: the log
             says that it is left out.
@@ -69,8 +76,9 @@ class TPUEstimator(Estimator):
         ValueError: An argument is missing, out of range or contradicts another.
         TypeError: An argument has the wrong type.
 
-    Source: `tf.compat.v1.estimator.tpu.TPUEstimator`. Where we differ: a `CrossShardOptimizer` works
-    with `use_tpu=False` too, and without a `train_batch_size` the log has no examples/sec.
+    Source: `tf.compat.v1.estimator.tpu.TPUEstimator`. Where we differ: shards are virtual, a
+    `CrossShardOptimizer` works with `use_tpu=False` too, and without a `train_batch_size` the log has no
+    examples/sec.
     """
 
     def __init__(
@@ -121,16 +129,30 @@ class TPUEstimator(Estimator):
             _check_for_tpu(config, self._batch_sizes)
         calling.check_model_fn(model_fn, params)
         self._user_model_fn = model_fn
-        self._use_tpu = use_tpu
-        self._eval_on_tpu = eval_on_tpu
+        self._tpu_config = config.tpu_config
+        self._is_converted = isinstance(model_fn, ConvertedModelFn)
+        modes = {ModeKeys.TRAIN, ModeKeys.PREDICT, *([ModeKeys.EVAL] if eval_on_tpu else [])}
+        self._sharded = ShardedModes(
+            frozenset(modes if use_tpu else ()),
+            self._batch_sizes,
+            None if batch_axis is None else tuple(batch_axis),
+            self._is_converted,
+        )
+        self._config_on_host = config.replace(log_step_count_steps=None)
+        self._embedding_config_spec = embedding_config_spec
         self._export_to_tpu = export_to_tpu
         self._export_to_cpu = export_to_cpu
         # Speed is logged by a hook of our own, which counts examples as well.
-        self._log_every_n_steps = _log_every_n_steps(config)
+        self._log_every_n_steps = log_every_n_steps(config)
         super().__init__(
-            model_fn_on_host(model_fn, self._batch_sizes),
+            model_fn_on_shards(
+                model_fn,
+                model_fn_on_host(model_fn, self._batch_sizes),
+                self._sharded,
+                config.tpu_config,
+            ),
             model_dir,
-            config.replace(log_step_count_steps=None),
+            self._config_on_host.with_shards(self._sharded),
             params,
             warm_start_from,
         )
@@ -151,14 +173,20 @@ class TPUEstimator(Estimator):
             input_fn: As for `Estimator.train`; it takes `params`, with "batch_size".
             hooks: `SessionRunHook`s called around each step.
             steps: Steps to train from where the model is; None trains to the end of the input.
-            max_steps: Global step at which training ends; nothing happens when it was reached.
+            max_steps: Global step at which training ends; nothing happens when it was reached. With
+                `use_tpu=True`, one of the two is needed.
             saving_listeners: `CheckpointSaverListener`s called around each checkpoint.
 
         Raises:
             ValueError: Both `steps` and `max_steps` are given, or `input_fn` takes no `params`.
-            RuntimeError: `use_tpu` is True.
+            RuntimeError: It would run on another machine, or needs what shards have not.
         """
         self._check_runs_here(ModeKeys.TRAIN)
+        if self._runs_on_shards(ModeKeys.TRAIN) and steps is None and max_steps is None:
+            raise ValueError(
+                "With use_tpu=True, one of steps and max_steps must be set for training. Received: "
+                "steps=None, max_steps=None"
+            )
         hooks = list(hooks or ())
         batch_size = self._batch_sizes[ModeKeys.TRAIN]
         if self._log_every_n_steps:
@@ -179,16 +207,23 @@ class TPUEstimator(Estimator):
 
         Args:
             input_fn: As for `Estimator.evaluate`; it takes `params`, with "batch_size".
-            steps: Batches to evaluate; None goes to the end of the input.
+            steps: Batches to evaluate; None, with one copy of the model, goes to the end of the input.
             hooks: `SessionRunHook`s called around each batch.
             checkpoint_path: Checkpoint to evaluate; None takes the newest one.
             name: Distinguishes several evaluations: summaries go to `eval_<name>`.
 
         Raises:
             ValueError: The input is empty, or `input_fn` takes no `params`.
-            RuntimeError: It would run on a TPU.
+            RuntimeError: It would run on another machine, or needs what shards have not.
         """
         self._check_runs_here(ModeKeys.EVAL)
+        if self._runs_on_shards(ModeKeys.EVAL):
+            if steps is None:
+                raise ValueError(
+                    "With use_tpu=True, evaluation needs to know its steps; eval_on_tpu=False evaluates to "
+                    "the end of the input. Received: steps=None"
+                )
+            hooks = [*(hooks or ()), AllStepsHook(steps)]
         results = super().evaluate(input_fn, steps, hooks, checkpoint_path, name)
         logger.info("evaluation_loop marked as finished")
         return results
@@ -215,7 +250,7 @@ class TPUEstimator(Estimator):
 
         Raises:
             ValueError: `input_fn` takes no `params`, or batch sizes differ.
-            RuntimeError: `use_tpu` is True.
+            RuntimeError: It would run on another machine, or needs what shards have not.
         """
         self._check_runs_here(ModeKeys.PREDICT)
         yield from super().predict(
@@ -234,10 +269,10 @@ class TPUEstimator(Estimator):
 
         Raises:
             ValueError: There is no checkpoint.
-            RuntimeError: `use_tpu` is True.
+            RuntimeError: It would run on another machine, or needs what shards have not.
         """
         self._check_runs_here(ModeKeys.PREDICT)
-        return super().predictor(serving_input_receiver_fn, checkpoint_path)
+        return self._on_host().predictor(serving_input_receiver_fn, checkpoint_path)
 
     def build_program(
         self, mode: str, input_fn: InputFn, starts_from_checkpoint: bool = True
@@ -249,7 +284,14 @@ class TPUEstimator(Estimator):
             input_fn: As for `Estimator.train`; it takes `params`, with "batch_size".
             starts_from_checkpoint: As for `Estimator.build_program`.
         """
-        with_batch_size = input_fn_with_batch_size(input_fn, self._batch_sizes[mode])
+        batch_size, num_shards = self._batch_sizes[mode], None
+        if self._runs_on_shards(mode):
+            batch_size = self._sharded.input_batch_size(mode, self._tpu_config)
+            num_shards = self._sharded.num_shards(self._tpu_config)
+        if self._is_converted:
+            size = batch_size if self._runs_on_shards(mode) else None
+            input_fn = rebatched_input_fn(input_fn, size, mode != ModeKeys.PREDICT)
+        with_batch_size = input_fn_with_batch_size(input_fn, batch_size, num_shards)
         return super().build_program(mode, with_batch_size, starts_from_checkpoint)
 
     def experimental_export_all_saved_models(
@@ -292,26 +334,40 @@ class TPUEstimator(Estimator):
                 "Exporting the graph with the tag 'serve'. One with the tags 'serve' and 'tpu' is not "
                 "supported yet; export_to_tpu=False says that none is wanted."
             )
-        exporter = Estimator(
-            model_fn_on_host(self._user_model_fn, {}), config=self.config, params=self.params
-        )
-        return exporter.experimental_export_all_saved_models(
+        return self._on_host().experimental_export_all_saved_models(
             export_dir_base, input_receiver_fn_map, assets_extra, as_text, checkpoint_path
         )
 
+    def _on_host(self) -> Estimator:
+        """Returns an Estimator of one copy of the model, whose model_fn finds no "batch_size"."""
+        return Estimator(
+            model_fn_on_host(self._user_model_fn, {}),
+            config=self._config_on_host.replace(model_dir=self.model_dir),
+            params=self.params,
+        )
+
+    def _runs_on_shards(self, mode: str) -> bool:
+        return mode in self._sharded.modes
+
     def _check_runs_here(self, mode: str) -> None:
-        on_tpu = self._use_tpu and not (mode == ModeKeys.EVAL and not self._eval_on_tpu)
-        if on_tpu:
-            raise RuntimeError(
-                f"Mode {mode!r} would run on a TPU, and that is not supported yet. Make the "
-                "TPUEstimator with use_tpu=False: the same input_fn and model_fn then run on this "
-                "machine, with the same batch sizes. Received: use_tpu=True"
-            )
         master = self.config.evaluation_master if mode == ModeKeys.EVAL else self.config.master
-        if master and not self._use_tpu:
+        if master:
             raise RuntimeError(
-                "With use_tpu=False everything runs in this process: leave master, evaluation_master "
-                f"and cluster out of tpu.RunConfig. Received: master={master!r}"
+                "Everything runs in this process, with use_tpu=True on virtual shards of its CPU: leave "
+                f"master, evaluation_master and cluster out of tpu.RunConfig. Received: master={master!r}"
+            )
+        if not self._runs_on_shards(mode):
+            return
+        cores = self._tpu_config.num_cores_per_replica
+        if cores and cores > 1:
+            raise RuntimeError(
+                "Virtual shards have one core for each copy of the model: leave num_cores_per_replica out. "
+                f"Received: num_cores_per_replica={cores}"
+            )
+        if self._embedding_config_spec is not None:
+            raise RuntimeError(
+                "Virtual shards have no tables in the memory of a TPU: leave embedding_config_spec out, and "
+                f"look embeddings up in model_fn. Received: {self._embedding_config_spec!r}"
             )
 
 
@@ -333,17 +389,3 @@ def _check_for_tpu(config: RunConfig, batch_sizes: Mapping[str, int | None]) -> 
             "A model that spans several cores (num_cores_per_replica) only supports per host input: "
             "set TPUConfig's per_host_input_for_training. Received: PER_SHARD_V1"
         )
-
-
-def _log_every_n_steps(config: RunConfig) -> int | None:
-    """Returns the steps between two log lines: as many as `iterations_per_loop` makes of them.
-
-    Source: tf.estimator 2.15 divides by `iterations_per_loop` with `use_tpu=False` as well. A time is
-    not divided by.
-    """
-    if not config.log_step_count_steps:
-        return None
-    iterations = config.tpu_config.iterations_per_loop
-    if isinstance(iterations, str) and not iterations.isdigit():
-        return config.log_step_count_steps
-    return math.ceil(config.log_step_count_steps / int(iterations))

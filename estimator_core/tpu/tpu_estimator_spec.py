@@ -6,12 +6,11 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import tensorflow as tf
-
-from estimator_core import tf1
+from estimator_core.hooks.host_call import HostCallHook
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.export_outputs import ExportOutput
 from estimator_core.spec.metric_fn import MetricFn
+from estimator_core.spec.mode_keys import ModeKeys
 
 
 class _Fields(NamedTuple):
@@ -125,8 +124,25 @@ class TPUEstimatorSpec(_Fields):
         Raises:
             TypeError: What `host_call` returns can't be run.
         """
+        hooks = self._host_call_hooks()
+        for hook in hooks:
+            hook.call(hook.tensors)
+        return self._with_hooks(hooks)
+
+    def for_shards(self, host_call_every_n_steps: int = 1) -> EstimatorSpec:
+        """Returns an `EstimatorSpec` whose `eval_metrics` and `host_call` are not called yet.
+
+        Args:
+            host_call_every_n_steps: Training steps from one run of the host call to the next.
+        """
+        every = host_call_every_n_steps if self.mode == ModeKeys.TRAIN else 1
+        return self._with_hooks(self._host_call_hooks(every))
+
+    def _host_call_hooks(self, every_n_steps: int = 1) -> tuple[HostCallHook, ...]:
+        return () if self.host_call is None else (HostCallHook(*self.host_call, every_n_steps),)
+
+    def _with_hooks(self, hooks: tuple[Any, ...]) -> EstimatorSpec:
         metrics = None if self.eval_metrics is None else MetricFn(*self.eval_metrics)
-        hooks = () if self.host_call is None else (HostCallHook(_called(self.host_call)),)
         return EstimatorSpec(
             self.mode,
             self.predictions,
@@ -139,36 +155,6 @@ class TPUEstimatorSpec(_Fields):
             evaluation_hooks=self.evaluation_hooks + hooks,
             prediction_hooks=self.prediction_hooks + hooks,
         )
-
-
-class HostCallHook(tf1.train.SessionRunHook):
-    """Runs, with every step, what a host call returned.
-
-    Args:
-        result: Tensors and operations in any structure; None in it is left out.
-
-    Raises:
-        TypeError: Something else is in it.
-    """
-
-    def __init__(self, result: Any):
-        self._fetches = [value for value in tf.nest.flatten(result) if value is not None]
-        for value in self._fetches:
-            if not (tf.is_tensor(value) or isinstance(value, tf.Operation)):
-                raise TypeError(
-                    "The function of host_call must return tensors or operations, in any structure. "
-                    f"Received: {value!r}"
-                )
-
-    def before_run(self, run_context: Any) -> Any:
-        """Asks for the values."""
-        del run_context
-        return tf1.train.SessionRunArgs(self._fetches)
-
-
-def _called(call: tuple[Callable[..., Any], Any]) -> Any:
-    function, tensors = call
-    return function(**tensors) if isinstance(tensors, Mapping) else function(*tensors)
 
 
 def _check_call(call: Any, name: str) -> None:

@@ -6,7 +6,10 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import tensorflow as tf
+
 from estimator_core import tf1
+from estimator_core.hooks.host_call import HostCallHook
 from estimator_core.logs import logger
 from estimator_core.spec.calling import arg_names
 from estimator_core.spec.estimator_spec import EstimatorSpec
@@ -14,15 +17,27 @@ from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import InputFn, ModelFn
 from estimator_core.tpu.global_step_order import read_before_write
 from estimator_core.tpu.one_replica import without_cross_replica_sums
+from estimator_core.tpu.sharding import ShardedModes
+from estimator_core.tpu.tpu_config import TPUConfig
+from estimator_core.tpu.tpu_context import TPUContext
 from estimator_core.tpu.tpu_estimator_spec import TPUEstimatorSpec
 
 BATCH_SIZE = "batch_size"
-RESERVED_PARAMS = (BATCH_SIZE, "context")
+CONTEXT = "context"
+RESERVED_PARAMS = (BATCH_SIZE, CONTEXT)
+_INPUT_CONTEXT = "input_context"
 _USE_TPU = "use_tpu"
 
 
-def input_fn_with_batch_size(input_fn: InputFn, batch_size: int | None) -> Callable[..., Any]:
+def input_fn_with_batch_size(
+    input_fn: InputFn, batch_size: int | None, num_shards: int | None = None
+) -> Callable[..., Any]:
     """Returns an input_fn that gives `input_fn` the batch size in its `params`.
+
+    Args:
+        input_fn: The user's.
+        batch_size: What it finds in `params["batch_size"]`; None leaves that out.
+        num_shards: Shards that it feeds: it finds a `TPUContext` in `params["context"]`. None is no shards.
 
     Raises:
         TypeError: It is not callable.
@@ -36,9 +51,44 @@ def input_fn_with_batch_size(input_fn: InputFn, batch_size: int | None) -> Calla
     def call(**arguments: Any) -> Any:
         if batch_size is not None:
             _set(arguments["params"], BATCH_SIZE, batch_size)
+        if num_shards is not None:
+            where = arguments["input_context"]
+            context = TPUContext(num_shards, where.input_pipeline_id, where.num_input_pipelines)
+            _set(arguments["params"], CONTEXT, context)
+            if _INPUT_CONTEXT not in names:
+                del arguments[_INPUT_CONTEXT]
         return input_fn(**arguments)
 
-    return _with_arguments(call, names)
+    return _with_arguments(call, names if num_shards is None else {*names, _INPUT_CONTEXT})
+
+
+def rebatched_input_fn(
+    input_fn: InputFn, batch_size: int | None, drop_remainder: bool
+) -> Callable[..., Any]:
+    """Returns an input_fn whose dataset gives batches of a size that is known before.
+
+    Args:
+        input_fn: The user's; it need not take `params`.
+        batch_size: Examples of a batch, where its own batches have no known size; None leaves them.
+        drop_remainder: Whether examples that do not fill a batch are left out.
+
+    Raises:
+        TypeError: It is not callable.
+    """
+    if not callable(input_fn):
+        raise TypeError(f"input_fn must be callable. Received: input_fn={input_fn!r}")
+    names = arg_names(input_fn)
+
+    def call(**arguments: Any) -> Any:
+        result = input_fn(**{name: arguments[name] for name in names if name in arguments})
+        if batch_size is None or not isinstance(result, tf.data.Dataset):
+            return result
+        shapes = [spec.shape for spec in tf.nest.flatten(result.element_spec) if spec is not None]
+        if all(shape.rank and shape[0] is not None for shape in shapes):
+            return result
+        return result.rebatch(batch_size, drop_remainder)
+
+    return _with_arguments(call, {*names, "params"})
 
 
 def model_fn_on_host(
@@ -67,10 +117,60 @@ def model_fn_on_host(
             if isinstance(spec, TPUEstimatorSpec):
                 spec = spec.with_metric_fn()
         if mode == ModeKeys.TRAIN:
-            read_before_write(spec.train_op)
+            read_before_write(spec.train_op, *_host_call_tensors(spec))
         return spec
 
     return _with_arguments(call, {*names, "mode"})
+
+
+def model_fn_on_shards(
+    model_fn: Callable[..., TPUEstimatorSpec | EstimatorSpec],
+    on_host: ModelFn,
+    sharded: ShardedModes,
+    config: TPUConfig,
+) -> ModelFn:
+    """Returns the model_fn of an `Estimator` that runs some modes of a TPUEstimator on shards.
+
+    There the user's model_fn finds True in `params["use_tpu"]`, and a `TPUContext` in `params["context"]`.
+
+    Args:
+        model_fn: The user's.
+        on_host: What `model_fn_on_host` returned for it: for the other modes.
+        sharded: Which modes run on shards, and their batch sizes.
+        config: How shards get their batches.
+    """
+    names = arg_names(model_fn)
+
+    def call(features: Any, mode: str, **arguments: Any) -> EstimatorSpec:
+        if mode not in sharded.modes:
+            return on_host(features, mode=mode, **arguments)
+        _check_takes_params(names, "model_fn", model_fn)
+        num_shards = sharded.num_shards(config)
+        _set(arguments["params"], BATCH_SIZE, sharded.model_batch_size(mode, config))
+        _set(arguments["params"], _USE_TPU, True)
+        _set(arguments["params"], CONTEXT, TPUContext(num_shards))
+        if "mode" in names:
+            arguments["mode"] = mode
+        logger.info("Running %s on %s virtual shards of this machine's CPU", mode, num_shards)
+        spec = model_fn(features=features, **arguments)
+        if isinstance(spec, TPUEstimatorSpec):
+            spec = spec.for_shards(config.experimental_host_call_every_n_steps)
+        elif mode != ModeKeys.TRAIN and not sharded.adds_up_gradients:
+            raise RuntimeError(
+                f"With use_tpu=True, model_fn must return a TPUEstimatorSpec in mode {mode!r}, or the "
+                f"TPUEstimator be made by to_tpu_estimator. Received: {type(spec).__name__}"
+            )
+        if mode == ModeKeys.TRAIN:
+            read_before_write(spec.train_op, *_host_call_tensors(spec))
+        return spec
+
+    return _with_arguments(call, {*names, "mode"})
+
+
+def _host_call_tensors(spec: EstimatorSpec) -> list[Any]:
+    hooks = [hook for hook in spec.training_hooks if isinstance(hook, HostCallHook)]
+    flat = tf.nest.flatten([hook.tensors for hook in hooks], expand_composites=True)
+    return [value for value in flat if tf.is_tensor(value)]
 
 
 def _check_takes_params(names: Iterable[str], kind: str, function: Callable[..., Any]) -> None:

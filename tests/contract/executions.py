@@ -5,6 +5,8 @@ import contextlib
 import tensorflow as tf
 
 from estimator_core.execution.parameter_server import ParameterServers
+from estimator_core.execution.shard_inputs import ShardInput
+from estimator_core.execution.sharded import Sharded, Sharding
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.execution.strategy import ReplicasInSync
 from tests.estimator_core.cluster.in_process import cluster_in_this_process, device_filters
@@ -90,11 +92,17 @@ def parameter_servers(kind=ParameterServers):
     return kind(cluster, cluster.master, device_filters(cluster))
 
 
+def two_shards():
+    """Shards that take a batch each, of a model that was not written for them."""
+    return Sharded(Sharding(2, ShardInput.NEXT, adds_up_gradients=True, has_static_shapes=False))
+
+
 EXECUTIONS = {
     "single_device": SingleDevice,
     "one_replica": one_replica,
     "two_replicas": two_replicas,
     "parameter_servers": parameter_servers,
+    "two_shards": two_shards,
     "five_steps": lambda: several_steps_in_a_run(SingleDevice, 5)(),
     "five_steps_of_two_replicas": lambda: two_replicas(several_steps_in_a_run(ReplicasInSync, 5)),
 }
@@ -104,6 +112,11 @@ OTHER_NUMBERS_OF_STEPS = {
     "ten_steps": lambda: several_steps_in_a_run(SingleDevice, 10)(),
 }
 """For the tests of how many steps a call makes; the others would only take longer."""
+
+
+def together(execution, losses):
+    """What is reported of the losses of all replicas: shards report their mean, replicas in sync the sum."""
+    return losses.mean(axis=1) if isinstance(execution, Sharded) else losses.sum(axis=1)
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from estimator_core.execution.base import Execution
 from estimator_core.execution.current import building, current_execution
 from estimator_core.execution.select import select_execution
 from estimator_core.execution.single_device import SingleDevice
-from tests.contract.executions import session_of
+from tests.contract.executions import session_of, together
 
 tf1 = tf.compat.v1
 
@@ -56,9 +56,9 @@ def test_each_batch_reaches_one_model_fn(execution, with_labels):
         with session_of(execution, inputs, spec) as session:
             while not session.should_stop():
                 losses.append(session.run(spec.loss))
-    # Labels are 10, 11, 12, 13, one for each replica and step; the loss is the sum of the replicas'.
+    # Labels are 10, 11, 12, 13, one for each replica and step.
     per_step = np.reshape([10.0, 11.0, 12.0, 13.0], [-1, execution.num_replicas])
-    assert losses == per_step.sum(axis=1).tolist()
+    assert losses == together(execution, per_step).tolist()
 
 
 def one_weight(optimizer):
@@ -216,7 +216,8 @@ def test_prediction_leaves_labels_out(execution):
     with graph_for(execution):
         inputs, spec = built(execution, input_fn, model_fn, "infer")
         with session_of(execution, inputs, spec) as session:
-            assert session.run(spec.predictions)["x"].tolist() == [1.0]
+            copies = execution.num_replicas // execution.num_models
+            assert session.run(spec.predictions)["x"].tolist() == [1.0] * copies
 
 
 @pytest.mark.parametrize("result", [None, (1, 2, 3)])
@@ -248,10 +249,10 @@ def test_what_builds_a_model_finds_the_execution(execution):
 
     with graph_for(execution):
         built(execution, input_fn, model_fn, "infer")
-    elsewhere = found[1 :: len(found) // execution.num_replicas]
+    elsewhere = found[1 :: len(found) // execution.num_models]
     assert all(type(each) is SingleDevice for each in elsewhere)
     assert all(each is execution for each in found if each not in elsewhere)
-    assert len(found) == 3 * execution.num_replicas
+    assert len(found) == 3 * execution.num_models
     assert type(current_execution()) is SingleDevice
 
 
@@ -269,18 +270,19 @@ def test_it_tells_a_copy_of_the_model_from_what_is_around(execution):
         assert execution.is_in_replica is False
         built(execution, input_fn, model_fn, "infer")
         assert execution.is_in_replica is False
-    assert inside == [execution.is_replicated] * execution.num_replicas
+    is_copied = execution.num_models < execution.num_replicas  # then there is nothing around it yet
+    assert inside == [execution.is_replicated and not is_copied] * execution.num_models
 
 
-def test_each_replica_has_a_component_of_a_variable(execution):
+def test_each_model_has_a_component_of_a_variable(execution):
     def input_fn(input_context=None):
         return tf.data.Dataset.from_tensors({"x": [1.0]}).repeat()
 
     with graph_for(execution):
         built(execution, input_fn, one_weight(with_optimizer_of_its_own), "train")
         parts = execution.components(tf1.global_variables("weight")[0])
-        assert len(parts) == execution.num_replicas
-        assert len({part.handle.name for part in parts}) == execution.num_replicas
+        assert len(parts) == execution.num_models
+        assert len({part.handle.name for part in parts}) == execution.num_models
 
 
 def test_sessions_restore_the_newest_checkpoint_or_the_one_asked_for(execution, tmp_path):

@@ -123,5 +123,5 @@ def test_the_model_is_built_once_for_each_replica_in_the_graph(execution, tmp_pa
         return adam_model_fn(features, labels, mode)
 
     trained(of(model_fn), execution, None, tmp_path / "model", monkeypatch)
-    assert len(graphs) == execution.num_replicas
+    assert len(graphs) == execution.num_models
     assert len(set(map(id, graphs))) == 1

@@ -9,7 +9,7 @@ from estimator_core.graphs.once_per_replica import OncePerReplica
 
 
 class TwoReplicas(types.SimpleNamespace):
-    num_replicas = 2
+    num_replicas = num_models = 2
 
 
 @pytest.fixture

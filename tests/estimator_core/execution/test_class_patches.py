@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from estimator_core.keras_in_graph.class_patches import ClassPatches, Replacement
+from estimator_core.execution.class_patches import ClassPatches, Replacement
 
 
 def classes():

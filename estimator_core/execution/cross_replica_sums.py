@@ -1,0 +1,53 @@
+"""Sums across the replicas of a TPU, which no other machine has an operation for."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+CROSS_REPLICA_SUM = "CrossReplicaSum"
+
+Replace = Callable[[tf.Tensor, tf.Tensor, str], tf.Operation]
+"""Function of (value of the replica, group assignment, name) that returns the op of the sum."""
+
+
+@contextlib.contextmanager
+def replaced_sums(graph: tf.Graph, replace: Replace, advice: str) -> Iterator[None]:
+    """Within this context, `replace` makes each sum over replicas that is added to `graph`.
+
+    `tf.compat.v1.tpu.CrossShardOptimizer` sums gradients by an operation that only a TPU has. A graph
+    that holds it runs nowhere else, even if nothing uses its result. Other graphs are not touched.
+
+    Args:
+        graph: The default graph.
+        replace: Makes the operation in its place.
+        advice: What to do about a sum that can't be replaced.
+
+    Raises:
+        ValueError: A sum over replicas was made in a function (`tf.cond`, `tf.while_loop`,
+            `tf.function`), which has a graph of its own.
+    """
+    # TensorFlow has no public way to say what a type of operation becomes. All wrappers of
+    # operations come through here, in TensorFlow 2.16 to 2.21.
+    create = graph._create_op_internal  # noqa: SLF001
+
+    def create_elsewhere(op_type: str, inputs: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
+        if op_type == CROSS_REPLICA_SUM:
+            return replace(inputs[0], inputs[1], kwargs["name"])
+        return create(op_type, inputs, *args, **kwargs)
+
+    graph._create_op_internal = create_elsewhere  # noqa: SLF001
+    try:
+        yield
+    finally:
+        del graph._create_op_internal  # noqa: SLF001
+    for function in graph.as_graph_def().library.function:
+        if any(node.op == CROSS_REPLICA_SUM for node in function.node_def):
+            raise ValueError(
+                "Sums over replicas, such as those of a CrossShardOptimizer, can't be made within "
+                f"tf.cond, tf.while_loop or tf.function where there is no TPU: {advice}. Received: "
+                f"{CROSS_REPLICA_SUM} in the function {function.signature.name!r}"
+            )

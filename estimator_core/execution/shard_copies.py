@@ -1,0 +1,281 @@
+"""Copies of the graph of one shard's model for the other shards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+
+_WRITES = (
+    "Apply",
+    "Assign",
+    "ResourceApply",
+    "ResourceScatter",
+    "ResourceSparseApply",
+    "ResourceStridedSliceAssign",
+    "Scatter",
+    "SparseApply",
+    "StridedSliceAssign",
+)
+_CALLS = ("Case", "If", "PartitionedCall", "StatefulPartitionedCall", "While")
+_SEED = "seed2"
+_SEED_STEP = 1_000_003  # a prime, so that seeds of shards that lie close together do not meet
+_MOST_SEEDS = 2**31
+
+
+class ModelGraph:
+    """The operations of one shard's model, of which other shards get copies.
+
+    What depends on the batch is copied, and so are operations that draw random numbers, with another
+    seed for each shard. All else is there once for all shards: variables, their updates, what is
+    calculated from them alone. A copy that runs after an update waits for the only one that there is.
+
+    Args:
+        operations: Those that the model's function made, in order.
+        entries: The tensors of the first shard's batch.
+        sums: The operations that have the same result on every shard.
+        updates_once: Whether variables are updated for the first shard alone; else each shard has
+            copies of its updates.
+    """
+
+    def __init__(
+        self,
+        operations: Sequence[tf.Operation],
+        entries: Sequence[tf.Tensor],
+        sums: Collection[tf.Operation],
+        updates_once: bool,
+    ):
+        self._order = {operation: index for index, operation in enumerate(operations)}
+        self._entries = [tensor.op for tensor in entries]
+        self._sums = frozenset(sums)
+        self._updates_once = updates_once
+        self._users: dict[tf.Operation, list[tf.Operation]] = {}
+        for operation in operations:
+            for before in sources(operation):
+                self._users.setdefault(before, []).append(operation)
+
+    def to_copy(self, needed: Iterable[tf.Operation]) -> list[tf.Operation]:
+        """Returns the operations to copy so that every shard has its own `needed`."""
+        wanted: set[tf.Operation] = set()
+        pending = [operation for operation in needed if self._is_inside(operation)]
+        while pending:
+            operation = pending.pop()
+            if operation not in wanted:
+                wanted.add(operation)
+                pending += [before for before in sources(operation) if self._is_inside(before)]
+        own = [operation for operation in wanted if _draws_random_numbers(operation)]
+        own += users_of_updated(wanted)  # each shard reads what the one before it has updated
+        found = set(own)
+        pending = [*self._entries, *own]
+        while pending:
+            for user in self._users.get(pending.pop(), ()):
+                if user in wanted and user not in found:
+                    found.add(user)
+                    pending.append(user)
+        return sorted(found, key=self._order.__getitem__)
+
+    def _is_inside(self, operation: tf.Operation) -> bool:
+        """Returns whether an operation belongs to the model, and shards may differ in it."""
+        is_common = operation in self._sums or (self._updates_once and is_update(operation))
+        return operation in self._order and not is_common
+
+    def updates_by_one_shard(
+        self, variables: Iterable[Any], copied: Collection[tf.Operation]
+    ) -> list[str]:
+        """Returns the names of those variables that are updated with what one shard calculated.
+
+        Args:
+            variables: Variables of the graph.
+            copied: What `to_copy` returned.
+        """
+        handles = {_handle(variable).op: variable.name for variable in variables}
+        reached: set[tf.Operation] = set()
+        pending = list(self._entries)
+        while pending:
+            for output in pending.pop().outputs:
+                for user in output.consumers():
+                    if user not in reached and user in self._order and user not in self._sums:
+                        reached.add(user)
+                        pending.append(user)
+        names = {
+            handles[tensor.op]
+            for operation in reached.difference(copied)
+            if is_update(operation) or operation.type in _CALLS
+            for tensor in operation.inputs
+            if tensor.op in handles
+        }
+        return sorted(names)
+
+    def read_before_update(
+        self,
+        train_op: tf.Operation,
+        copied: Collection[tf.Operation],
+        copies: Sequence[Mapping[tf.Operation, Any]],
+    ) -> None:
+        """Has the copies that read a variable do so before it is updated, as far as their model does.
+
+        Args:
+            train_op: What updates it.
+            copied: What `to_copy` returned.
+            copies: For each shard, its copy of each of them.
+        """
+        chosen = set(copied)
+        trained: set[tf.Operation] = set()
+        pending = [train_op]
+        while pending:
+            operation = pending.pop()
+            if operation in self._order and operation not in trained:
+                trained.add(operation)
+                pending += sources(operation)
+        updates = [
+            operation
+            for operation in trained - chosen
+            if is_update(operation) or operation.type in _CALLS
+        ]
+        late = set(updates)
+        pending = list(updates)
+        while pending:
+            for user in self._users.get(pending.pop(), ()):
+                if user not in late:
+                    late.add(user)
+                    pending.append(user)
+        for update in updates:
+            for tensor in update.inputs:
+                if not is_handle(tensor):
+                    continue
+                readers = [op for op in _readers(tensor) if op in chosen and op not in late]
+                before = [of_shard[reader] for of_shard in copies for reader in readers]
+                # TensorFlow has no public way to order operations that are there already.
+                update._add_control_inputs(before)  # noqa: SLF001
+
+
+def copy(
+    operations: Sequence[tf.Operation],
+    replaced: Mapping[Any, tf.Tensor],
+    shard: int,
+    device: str,
+) -> dict[tf.Operation, tf.Operation]:
+    """Returns a copy, in the same graph, of each of the operations.
+
+    Args:
+        operations: Those to copy, in the order in which they were made.
+        replaced: References of tensors to the ones that the copies take in their place.
+        shard: Number of the shard that the copies are for.
+        device: Where they run, but for what uses a variable, which is where the variable is.
+    """
+    if not operations:
+        return {}
+    graph = operations[0].graph
+    chosen = set(operations)
+    graph_def = tf1.GraphDef()
+    inputs: dict[str, tf.Tensor] = {}
+    for operation in operations:
+        node = graph_def.node.add()
+        node.CopyFrom(operation.node_def)
+        within = [name for name in node.input if not name.startswith("^")]
+        within += [f"^{op.name}" for op in operation.control_inputs if op in chosen]
+        del node.input[:]
+        node.input.extend(within)
+        node.attr.pop("_class", None)  # what it names may not be copied
+        handles = [*operation.inputs, *operation.outputs]
+        node.device = "" if any(is_handle(tensor) for tensor in handles) else device
+        seed = node.attr[_SEED].i if _SEED in node.attr else 0
+        if _draws_random_numbers(operation) and (seed or node.attr["seed"].i):  # else it has none
+            node.attr[_SEED].i = (seed + shard * _SEED_STEP) % _MOST_SEEDS
+        for tensor in operation.inputs:
+            if tensor.op not in chosen:
+                inputs[tensor.name] = replaced.get(tensor.ref(), tensor)
+    graph_def.versions.CopyFrom(graph.as_graph_def(from_version=graph.version).versions)
+    names = [operation.name for operation in operations]
+    with tf.control_dependencies(None), graph.name_scope(None), tf1.device(None):
+        copies = tf.graph_util.import_graph_def(
+            graph_def, inputs, return_elements=names, name=f"shard_{shard}"
+        )
+    of_shard = dict(zip(operations, copies, strict=True))
+    for operation, its_copy in of_shard.items():
+        outside = [before for before in operation.control_inputs if before not in chosen]
+        if outside:
+            its_copy._add_control_inputs(outside)  # noqa: SLF001
+    return of_shard
+
+
+def one_after_the_other(
+    users: Callable[[int], Iterable[tf.Operation]],
+    updates: Callable[[int], Sequence[tf.Operation]],
+    num_shards: int,
+) -> None:
+    """Has each shard begin with variables when the shard before has updated them.
+
+    Args:
+        users: Returns what uses the variables on a shard, by number.
+        updates: Returns what has to be done on a shard.
+        num_shards: How many there are.
+    """
+    for shard in range(1, num_shards):
+        before = list(updates(shard - 1))
+        for user in users(shard):
+            user._add_control_inputs(before)  # noqa: SLF001
+
+
+def _readers(handle: tf.Tensor) -> list[tf.Operation]:
+    """Returns what takes the value of a variable.
+
+    With `disable_resource_variables` a read is no copy: whoever takes its value reads the variable.
+    """
+    if handle.dtype == tf.resource:
+        return handle.consumers()
+    readers = []
+    pending = handle.consumers()
+    while pending:
+        reader = pending.pop()
+        readers.append(reader)
+        if reader.type == "Identity":
+            pending += reader.outputs[0].consumers()
+    return readers
+
+
+def users_of_updated(operations: Collection[tf.Operation]) -> list[tf.Operation]:
+    """Returns those of the operations that use a variable which one of them updates."""
+    updated = {
+        tensor.ref()
+        for operation in operations
+        if is_update(operation)
+        for tensor in operation.inputs
+        if is_handle(tensor)
+    }
+    return [
+        operation
+        for operation in operations
+        if any(tensor.ref() in updated for tensor in operation.inputs)
+    ]
+
+
+def sources(operation: tf.Operation) -> list[tf.Operation]:
+    """Returns the operations that run before one."""
+    return [*(tensor.op for tensor in operation.inputs), *operation.control_inputs]
+
+
+def is_update(operation: tf.Operation) -> bool:
+    """Returns whether the operation updates a variable."""
+    return operation.type.startswith(_WRITES) and any(map(is_handle, operation.inputs))
+
+
+def is_handle(tensor: tf.Tensor) -> bool:
+    """Returns whether a tensor stands for something that is updated in place."""
+    return tensor.dtype == tf.resource or tensor.dtype.as_datatype_enum > _FIRST_REF
+
+
+_FIRST_REF = 100
+
+
+def _handle(variable: Any) -> tf.Tensor:
+    """Returns the tensor that operations on a variable take."""
+    return variable.handle if hasattr(variable, "handle") else variable.op.outputs[0]
+
+
+def _draws_random_numbers(operation: tf.Operation) -> bool:
+    """Returns whether the operation draws other numbers each time, from a seed of its own."""
+    return _SEED in operation.node_def.attr and operation.op_def.is_stateful

@@ -1,0 +1,256 @@
+"""From what an input_fn returns to the batches of the shards."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.execution.inputs import (
+    Inputs,
+    IteratorInitializerHook,
+    features_and_labels,
+    inputs_from,
+)
+from estimator_core.spec.mode_keys import ModeKeys
+
+IS_PADDING = "is_padding"
+
+
+class ShardInput(enum.Enum):
+    """How the shards get their batches."""
+
+    SPLIT = "each batch is split into one part for each shard"
+    NEXT = "each shard takes the next batch"
+    OWN = "input_fn is called for each shard"
+    SAME = "all shards take the same batch"
+
+
+class ShardInputs(Inputs):
+    """The batches of all shards.
+
+    Args:
+        inputs: One for all shards, or with `ShardInput.OWN` one for each.
+        kind: How the shards get their batches.
+        batch_axis: The dimensions along which features and labels are split; None is the first.
+        has_static_shapes: Whether batches of unknown size are refused.
+        mode: One of `ModeKeys`.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[Inputs],
+        kind: ShardInput,
+        batch_axis: Sequence[int] | None,
+        has_static_shapes: bool,
+        mode: str,
+    ):
+        self._inputs = inputs
+        self._kind = kind
+        self._batch_axis = batch_axis
+        self._has_static_shapes = has_static_shapes
+        self.hooks = tuple(hook for each in inputs for hook in each.hooks)
+        self.is_endless = all(each.is_endless for each in inputs)
+        self._mode = mode
+
+    def next_batch(self) -> tuple[Any, Any]:
+        """Returns (features, labels) of the next batch, as input_fn gives it."""
+        return self._inputs[0].next_batch()
+
+    def next_batches(self, count: int) -> list[tuple[Any, Any]]:
+        """Returns (features, labels) for each shard, such that all of them are there or none is used.
+
+        Raises:
+            ValueError: A batch has no size that is known before, or can't be split.
+        """
+        if self._kind is ShardInput.SPLIT:
+            batches = _split(self.next_batch(), count, self._batch_axis)
+        elif self._kind is ShardInput.SAME:
+            batches = [self.next_batch()] * count
+        elif self._kind is ShardInput.NEXT:
+            batches = self._inputs[0].next_batches(count)
+        else:
+            batches = _all_or_none([inputs.next_batch for inputs in self._inputs])
+        if self._has_static_shapes:
+            _check_shapes(batches[0])
+        return batches
+
+
+def shard_inputs(
+    results: Sequence[Any],
+    kind: ShardInput,
+    batch_axis: Sequence[int] | None,
+    has_static_shapes: bool,
+    mode: str,
+) -> ShardInputs:
+    """Returns the inputs that the results of input_fn, called once or for each shard, stand for.
+
+    Raises:
+        ValueError: One is neither a `tf.data.Dataset` nor features and labels.
+        TypeError: It is no dataset where one is needed.
+    """
+    inputs = [inputs_from(result, mode) for result in results]
+    if kind is ShardInput.NEXT and not isinstance(results[0], tf.data.Dataset):
+        raise TypeError(
+            "input_fn must return a tf.data.Dataset when each shard takes the next batch (PER_HOST_V2). "
+            f"Received: {results[0]!r}"
+        )
+    return ShardInputs(inputs, kind, batch_axis, has_static_shapes, mode)
+
+
+def padded_inputs(dataset: Any, kind: ShardInput, batch_size: int, num_shards: int) -> PaddedInputs:
+    """Returns the inputs of prediction over a dataset, whose batches are all made full.
+
+    Args:
+        dataset: What input_fn returns.
+        kind: How the shards get their batches.
+        batch_size: Examples of a batch of input_fn; it may give less.
+        num_shards: Shards that take a batch each with `ShardInput.NEXT`.
+
+    Raises:
+        TypeError: It is no dataset.
+    """
+    if not isinstance(dataset, tf.data.Dataset):
+        raise TypeError(
+            "For mode PREDICT, input_fn must return a tf.data.Dataset instead of features and labels. "
+            f"Received: {dataset!r}"
+        )
+    features_and_labels(dataset.element_spec, ModeKeys.PREDICT)
+
+    def pad(*element: Any) -> Any:
+        features, _ = features_and_labels(
+            element[0] if len(element) == 1 else element, ModeKeys.PREDICT
+        )
+        return _padded(features, batch_size)
+
+    batches = dataset.map(pad)
+    if kind is ShardInput.NEXT:
+        empty = tf.nest.map_structure(_all_zero, batches.element_spec)
+        nothing = tf.data.Dataset.from_tensors((empty[0], tf.ones([batch_size], tf.int32)))
+        # With these, the last examples go around; a step of padding alone is not made.
+        batches = batches.concatenate(nothing.repeat(num_shards - 1))
+    iterator = tf1.data.make_initializable_iterator(batches)
+    inputs = Inputs(iterator.get_next, ModeKeys.EVAL, [IteratorInitializerHook(iterator)])
+    return PaddedInputs([inputs], kind, None, True, ModeKeys.PREDICT)
+
+
+class PaddedInputs(ShardInputs):
+    """Full batches, with the mask that says which of their examples were added.
+
+    Attributes:
+        is_padding: For each shard, int32 `[batch_size]`: 1 for an example that was added.
+    """
+
+    is_padding: list[tf.Tensor]
+
+    def next_batches(self, count: int) -> list[tuple[Any, Any]]:
+        """Returns (features, mask) for each shard."""
+        batches = super().next_batches(count)
+        self.is_padding = [mask for _, mask in batches]
+        return batches
+
+
+class FeaturesWithPadding(dict[str, Any]):
+    """Features by name, and "is_padding" for who looks it up; who goes through them all misses it."""
+
+    def __init__(self, features: Any, is_padding: Any = None):
+        super().__init__(features)
+        self._is_padding = is_padding
+
+    def __missing__(self, name: str) -> Any:
+        if name != IS_PADDING or self._is_padding is None:
+            raise KeyError(name)
+        return self._is_padding
+
+
+def with_padding(features: Any, mask: tf.Tensor) -> Any:
+    """Returns the features; a dict of them knows "is_padding"."""
+    return FeaturesWithPadding(features, mask) if isinstance(features, dict) else features
+
+
+def _padded(features: Any, batch_size: int) -> tuple[Any, tf.Tensor]:
+    """Returns features filled up with zeros, and the mask that says with how many."""
+    size = tf.shape(tf.nest.flatten(features)[0])[0]
+    message = (
+        f"The batches that input_fn gives for prediction must not be above the {batch_size} examples of "
+        "params['batch_size']."
+    )
+    with tf.control_dependencies([tf.debugging.assert_less_equal(size, batch_size, message)]):
+        missing = batch_size - size
+
+    def pad(tensor: tf.Tensor) -> tf.Tensor:
+        added = tf.zeros(tf.concat([[missing], tf.shape(tensor)[1:]], axis=0), tensor.dtype)
+        full = tf.concat([tensor, added], axis=0)
+        full.set_shape([batch_size, *tensor.shape.as_list()[1:]])
+        return full
+
+    mask = tf.concat([tf.zeros([size], tf.int32), tf.ones([missing], tf.int32)], axis=0)
+    return tf.nest.map_structure(pad, features), tf.ensure_shape(mask, [batch_size])
+
+
+def _all_zero(spec: tf.TensorSpec) -> tf.Tensor:
+    if not spec.shape.is_fully_defined():
+        raise _dynamic_shape(spec)
+    return tf.zeros(spec.shape, spec.dtype)
+
+
+def _split(
+    batch: tuple[Any, Any], count: int, batch_axis: Sequence[int] | None
+) -> list[tuple[Any, Any]]:
+    tensors = tf.nest.flatten(batch)
+    given = [tensor for tensor in tensors if tensor is not None]
+    axes = list(batch_axis) if batch_axis is not None else [0] * len(given)
+    if len(axes) != len(given):
+        raise ValueError(
+            "batch_axis must have an entry for each tensor of features and labels. Received: "
+            f"batch_axis={tuple(axes)}, {len(given)} tensors"
+        )
+    parts = [_parts(tensor, axis, count) for tensor, axis in zip(given, axes, strict=True)]
+    batches = []
+    for shard in range(count):
+        of_shard = iter(parts)
+        packed = [None if tensor is None else next(of_shard)[shard] for tensor in tensors]
+        batches.append(tf.nest.pack_sequence_as(batch, packed))
+    return batches
+
+
+def _parts(tensor: Any, axis: int, count: int) -> list[tf.Tensor]:
+    size = tensor.shape[axis] if isinstance(tensor, tf.Tensor) and tensor.shape.rank else None
+    if size is None:
+        raise _dynamic_shape(tensor)
+    if size % count:
+        raise ValueError(
+            f"A batch is split into one part for each shard, so that dimension {axis} must be divisible "
+            f"by the number of shards. Received: shape {tensor.shape}, {count} shards"
+        )
+    return tf.split(tensor, count, axis)
+
+
+def _all_or_none(next_batch: Sequence[Callable[[], tuple[Any, Any]]]) -> list[tuple[Any, Any]]:
+    """Returns the batches that the functions give, in order."""
+    batches: list[Any] = []
+    read: list[Any] = []
+    for function in next_batch:
+        with tf.control_dependencies(read):
+            batches.append(function())
+        read += [t for t in tf.nest.flatten(batches[-1]) if t is not None][:1]
+    with tf.control_dependencies(read):
+        return tf.nest.map_structure(lambda t: None if t is None else tf.identity(t), batches)
+
+
+def _check_shapes(batch: tuple[Any, Any]) -> None:
+    for tensor in tf.nest.flatten(batch):
+        if tensor is not None and not (
+            isinstance(tensor, tf.Tensor) and tensor.shape.is_fully_defined()
+        ):
+            raise _dynamic_shape(tensor)
+
+
+def _dynamic_shape(tensor: Any) -> ValueError:
+    return ValueError(
+        "What input_fn returns must be tensors of static shape, as a TPU needs them: let the dataset "
+        f"batch(params['batch_size'], drop_remainder=True). Received: {tensor!r}"
+    )

@@ -1,0 +1,285 @@
+"""Shards: copies of the model in one graph, which divide a global batch, as the cores of a TPU do."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.execution import shard_optimizers
+from estimator_core.execution.base import Execution, GradientUpdate, Step, StepFn
+from estimator_core.execution.evaluation_metrics import with_evaluation_metrics
+from estimator_core.execution.inputs import Inputs
+from estimator_core.execution.shard_inputs import (
+    PaddedInputs,
+    ShardInput,
+    padded_inputs,
+    shard_inputs,
+    with_padding,
+)
+from estimator_core.execution.shard_sums import ShardSums
+from estimator_core.execution.shards import Shards, operation_of
+from estimator_core.execution.single_device import SingleDevice
+from estimator_core.hooks.host_call import HostCallHook
+from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.spec.metric_fn import MetricFn
+from estimator_core.spec.mode_keys import ModeKeys
+from estimator_core.spec.types import InputFn
+
+
+@dataclasses.dataclass(frozen=True)
+class Sharding:
+    """How one mode is divided into shards.
+
+    Attributes:
+        num_shards: Copies of the model.
+        kind: How they get their batches.
+        batch_axis: The dimensions along which features and labels are split; None is the first.
+        batch_size: Examples of a batch of input_fn, for prediction, which fills up batches.
+        adds_up_gradients: Whether the gradients of any optimizer are averaged over the shards. Else the
+            model does so, by a `CrossShardOptimizer`.
+        has_static_shapes: Whether batches of unknown size are refused, as on a TPU.
+    """
+
+    num_shards: int
+    kind: ShardInput = ShardInput.SPLIT
+    batch_axis: tuple[int, ...] | None = None
+    batch_size: int | None = None
+    adds_up_gradients: bool = False
+    has_static_shapes: bool = True
+
+
+class Sharded(Execution):
+    """Runs shards of a model on virtual CPU devices of one process.
+
+    As on a TPU, model_fn is called once, for the first shard; what depends on the batch is copied for
+    the others. There is one set of variables. What is updated is updated by the first shard, with what
+    the shards have summed up. A model whose weights would differ from shard to shard is refused.
+
+    Args:
+        sharding: How the mode is divided into shards.
+        session_config: `ConfigProto` of the sessions; they get as many CPU devices as there are shards.
+
+    Source: `tf.compat.v1.estimator.tpu.TPUEstimator`, with loops of one step. It sends variables that
+    differ from core to core, such as moving averages, from the first core to all others after each loop.
+    """
+
+    def __init__(self, sharding: Sharding, session_config: Any = None):
+        self.num_replicas = sharding.num_shards
+        self.adds_up_gradients = sharding.adds_up_gradients
+        self._sharding = sharding
+        self._in_process = SingleDevice(_with_cpus(session_config, sharding.num_shards))
+        self._sums = ShardSums(sharding.num_shards)
+        self._takes_mean, self._has_shares = True, False
+        self._losses_as_they_are = False
+
+    @contextlib.contextmanager
+    def scope(self) -> Iterator[None]:
+        """Opens the context in which optimizers of `tf.compat.v1.train` know the shards."""
+        with shard_optimizers.knowing_shards():
+            yield
+
+    def make_inputs(self, input_fn: InputFn, mode: str) -> Inputs:
+        """Returns the batches of the shards.
+
+        Raises:
+            TypeError: input_fn must return a `tf.data.Dataset`, and does not.
+        """
+        kind, shards = self._sharding.kind, self.num_replicas
+        calls = shards if kind is ShardInput.OWN else 1
+        with tf1.device("/cpu:0"):
+            results = [
+                input_fn(tf.distribute.InputContext(calls, call, shards)) for call in range(calls)
+            ]
+            if mode == ModeKeys.PREDICT and self._sharding.batch_size:
+                return padded_inputs(results[0], kind, self._sharding.batch_size, shards)
+            sharding = self._sharding
+            return shard_inputs(
+                results, kind, sharding.batch_axis, sharding.has_static_shapes, mode
+            )
+
+    def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
+        """Returns the step of all shards together.
+
+        Raises:
+            ValueError: Training has no sum over the shards, or updates weights by what one has calculated.
+        """
+        graph = tf1.get_default_graph()
+        self._sums = ShardSums(self.num_replicas)
+        self._takes_mean, self._has_shares = True, False
+        # A tensor of its own for each shard, even when they have the same batch.
+        batches = tf.nest.map_structure(
+            lambda tensor: None if tensor is None else tf.identity(tensor),
+            inputs.next_batches(self.num_replicas),
+        )
+        entries = [
+            [tensor for tensor in tf.nest.flatten(batch) if tensor is not None] for batch in batches
+        ]
+        features, labels = batches[0]
+        if isinstance(inputs, PaddedInputs):
+            features, labels = with_padding(features, labels), None
+        before = len(graph.get_operations())
+        with self._sums.taken_from(graph):
+            spec = step_fn(features, labels)
+        if mode == ModeKeys.TRAIN and self.num_replicas > 1 and not self._sums.sums:
+            raise ValueError(
+                "CrossShardOptimizer must be used for model training on TPUs: wrap the optimizer in "
+                "tf.compat.v1.tpu.CrossShardOptimizer, or let estimator_core.tpu.to_tpu_estimator do it. "
+                f"Received: no sum over the {self.num_replicas} shards"
+            )
+        operations = graph.get_operations()[before:]
+        shards = Shards(self._sums, operations, entries, spec, self.num_replicas)
+        spec = self._combined(spec, shards, inputs)
+        return Step(with_evaluation_metrics(spec) if mode == ModeKeys.EVAL else spec)
+
+    def session_creator(
+        self,
+        scaffold: Any,
+        *,
+        checkpoint_dir: str | None = None,
+        checkpoint_path: str | None = None,
+    ) -> Any:
+        """Returns the creator of a session in this process, with a CPU device for each shard."""
+        return self._in_process.session_creator(
+            scaffold, checkpoint_dir=checkpoint_dir, checkpoint_path=checkpoint_path
+        )
+
+    def _combined(self, spec: EstimatorSpec, shards: Shards, inputs: Inputs) -> EstimatorSpec:
+        is_same = self._sharding.kind is ShardInput.SAME
+        together = functools.partial(_concatenated, shards, 1 if is_same else self.num_replicas)
+        hooks = (*spec.training_hooks, *spec.evaluation_hooks, *spec.prediction_hooks)
+        for hook in set(hooks):
+            if isinstance(hook, HostCallHook):
+                hook.call(_mapped(together, hook.tensors, "host_call"))
+        changes: dict[str, Any] = {}
+        if spec.loss is not None:
+            losses = [shards.of(spec.loss, shard) for shard in range(self.num_replicas)]
+            total = tf.add_n(losses)
+            changes["loss"] = total / self.num_replicas if self._takes_mean else total
+        if isinstance(spec.eval_metric_ops, MetricFn):
+            tensors = _mapped(together, spec.eval_metric_ops.tensors, "eval_metrics")
+            changes["eval_metric_ops"] = dataclasses.replace(spec.eval_metric_ops, tensors=tensors)
+        elif spec.eval_metric_ops:
+            changes["eval_metric_ops"] = {
+                name: (value, tf.group(*shards.all_of(operation_of(update))))
+                for name, (value, update) in spec.eval_metric_ops.items()
+            }
+        if spec.mode == ModeKeys.PREDICT:
+            keep = None
+            if isinstance(inputs, PaddedInputs):
+                masks = inputs.is_padding[:1] if is_same else inputs.is_padding
+                keep = tf.equal(tf.concat(masks, axis=0), 0)
+            changes["predictions"] = tf.nest.map_structure(
+                lambda tensor: _kept(together(tensor, "predictions"), keep), spec.predictions
+            )
+        return spec._replace(**changes)
+
+    @property
+    def shards_of_optimizers(self) -> int:
+        """How many shards a `CrossShardOptimizer` has to reckon with."""
+        return 1 if self.adds_up_gradients else self.num_replicas
+
+    @property
+    def num_models(self) -> int:
+        """Models that model_fn builds: the other shards have copies of the one."""
+        return 1
+
+    # For what builds a model
+
+    @property
+    def is_replicated(self) -> bool:
+        """Whether the model is copied: nothing of it may be traced apart from the graph."""
+        return True
+
+    def share_of_mean(self, loss: tf.Tensor) -> tf.Tensor:
+        """Returns the mean loss of a shard's batch, divided by the number of shards."""
+        if not self.adds_up_gradients:
+            return loss
+        self._has_shares = True
+        return loss / self.num_replicas
+
+    def whole_sum(self, loss: tf.Tensor) -> tf.Tensor:
+        """Returns the sum of what the shards have."""
+        return self._sums.add(loss) if self.adds_up_gradients else loss
+
+    @contextlib.contextmanager
+    def losses_as_they_are(self) -> Iterator[None]:
+        """Opens a context in which the gradients of `tf.compat.v1.train` optimizers are not averaged."""
+        before, self._losses_as_they_are = self._losses_as_they_are, True
+        try:
+            yield
+        finally:
+            self._losses_as_they_are = before
+
+    def sum_gradients(self, pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        """Returns pairs of gradient and variable with the sum of all shards' gradients."""
+        if not self.adds_up_gradients:
+            return list(pairs)
+        self._takes_mean = self._has_shares  # a loss of which no share is taken is a sum
+        return self._reduced(pairs, average=False)
+
+    def average_gradients(self, pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        """Returns pairs of gradient and variable with the mean of all shards' gradients."""
+        if not self.adds_up_gradients or self._losses_as_they_are:
+            return list(pairs)
+        return self._reduced(pairs, average=True)
+
+    def _reduced(self, pairs: Sequence[tuple[Any, Any]], average: bool) -> list[tuple[Any, Any]]:
+        """Returns the pairs; gradients that are summed up already stay what they are."""
+        pairs = list(pairs)
+        are_reduced = self._sums.are_reduced([gradient for gradient, _ in pairs])
+        return [
+            (
+                gradient
+                if gradient is None or is_reduced
+                else self._sums.reduce_gradient(gradient, average),
+                variable,
+            )
+            for (gradient, variable), is_reduced in zip(pairs, are_reduced, strict=True)
+        ]
+
+    def update_by_sums(self, updates: Sequence[GradientUpdate], counter: Any) -> tf.Operation:
+        """Returns the op that updates each variable by the sum of all shards' gradients."""
+        pairs = self._reduced([(gradient, variable) for gradient, variable, _ in updates], False)
+        summed = [
+            (gradient, variable, update)
+            for (gradient, variable), (_, _, update) in zip(pairs, updates, strict=True)
+        ]
+        return super().update_by_sums(summed, counter)
+
+
+def _concatenated(shards: Shards, count: int, tensor: Any, what: str) -> tf.Tensor:
+    """Returns what the first `count` shards have for a tensor, on axis 0."""
+    tensor = tf.convert_to_tensor(tensor)
+    if count == 1:
+        return shards.of(tensor, 0)
+    if tensor.shape.rank == 0:
+        raise RuntimeError(
+            f"All tensors of {what} need a batch dimension, along which those of the shards are put "
+            f"together; reshape a scalar to [1]. Received: scalar {tensor}"
+        )
+    return tf.concat([shards.of(tensor, shard) for shard in range(count)], axis=0)
+
+
+def _mapped(function: Callable[..., Any], tensors: Any, what: str) -> Any:
+    return tf.nest.map_structure(lambda tensor: function(tensor, what), tensors)
+
+
+def _kept(tensor: tf.Tensor, keep: tf.Tensor | None) -> tf.Tensor:
+    return tensor if keep is None else tf.boolean_mask(tensor, keep)
+
+
+def _with_cpus(session_config: Any, count: int) -> Any:
+    """Returns the configuration for sessions that have a CPU device for each shard."""
+    config = tf1.ConfigProto()
+    if session_config is not None:
+        config.CopyFrom(session_config)
+    else:
+        config.allow_soft_placement = True
+    config.device_count["CPU"] = max(count, config.device_count.get("CPU", 0))
+    return config

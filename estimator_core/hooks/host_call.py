@@ -1,0 +1,82 @@
+"""What a host runs with every step, on what the model computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+
+_WRITERS = ("CreateSummaryDbWriter", "CreateSummaryFileWriter")
+
+
+class HostCallHook(tf1.train.SessionRunHook):
+    """Runs, with every step, what a host call returned.
+
+    The writers of `tf.summary` that the graph has are opened before and flushed at the end.
+
+    Args:
+        function: Returns tensors and operations in any structure; None in it is left out.
+        tensors: What it takes: a list for its positional arguments, or a dict by name.
+        every_n_steps: Steps from one run to the next.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        tensors: Sequence[Any] | Mapping[str, Any],
+        every_n_steps: int = 1,
+    ):
+        self._function = function
+        self.tensors = tensors
+        self._every_n_steps = every_n_steps
+        self._fetches: list[Any] = []
+        self._steps = 0
+
+    def call(self, tensors: Sequence[Any] | Mapping[str, Any]) -> HostCallHook:
+        """Calls the function, in the graph; returns the hook.
+
+        Args:
+            tensors: What it takes, in the structure of `tensors`.
+
+        Raises:
+            TypeError: Something that can't be run is in what it returns.
+        """
+        result = (
+            self._function(**tensors) if isinstance(tensors, Mapping) else self._function(*tensors)
+        )
+        self._fetches = [value for value in tf.nest.flatten(result) if value is not None]
+        for value in self._fetches:
+            if not (tf.is_tensor(value) or isinstance(value, tf.Operation)):
+                raise TypeError(
+                    "The function of host_call must return tensors or operations, in any structure. "
+                    f"Received: {value!r}"
+                )
+        return self
+
+    def begin(self) -> None:
+        """Finds the writers of summaries while the graph can still grow."""
+        operations = tf1.get_default_graph().get_operations()
+        self._open = [operation for operation in operations if operation.type in _WRITERS]
+        self._flush = [
+            tf.raw_ops.FlushSummaryWriter(writer=operation.inputs[0]) for operation in self._open
+        ]
+        self._steps = 0
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Opens them."""
+        del coord
+        session.run(self._open)
+
+    def before_run(self, run_context: Any) -> Any:
+        """Asks for the values when it is time."""
+        del run_context
+        self._steps += 1
+        is_due = (self._steps - 1) % self._every_n_steps == 0
+        return tf1.train.SessionRunArgs(self._fetches) if is_due else None
+
+    def end(self, session: Any) -> None:
+        """Flushes the writers."""
+        session.run(self._flush)

@@ -1,0 +1,44 @@
+"""An evaluation that must not end early."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from estimator_core import tf1
+
+
+class AllStepsHook(tf1.train.SessionRunHook):
+    """Raises when the input ends before the steps of an evaluation are done.
+
+    Args:
+        steps: How many there are.
+
+    Source: the input_fn of an evaluation on a TPU must not come to an end.
+    """
+
+    def __init__(self, steps: int):
+        self._steps = steps
+        self._done = 0
+
+    def begin(self) -> None:
+        """Starts to count."""
+        self._done = 0
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Counts a step."""
+        del run_context, run_values
+        self._done += 1
+
+    def end(self, session: Any) -> None:
+        """Checks the number of steps.
+
+        Raises:
+            ValueError: The input has ended.
+        """
+        del session
+        if self._done < self._steps:
+            raise ValueError(
+                "With use_tpu=True, the input of an evaluation must not end before its steps are done: let "
+                f"the dataset repeat(), or ask for fewer. Received: steps={self._steps}, of which "
+                f"{self._done} were there"
+            )

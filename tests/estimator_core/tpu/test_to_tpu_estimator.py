@@ -1,0 +1,169 @@
+"""TPUEstimators of Estimators that were not written for TPUs."""
+
+import re
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+from estimator_core import tpu
+
+tf1 = tf.compat.v1
+
+X = np.arange(1, 11, dtype=np.float32)
+
+
+def model_fn(features, labels, mode, params):
+    weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+    prediction = weight * features["x"]
+    if mode == est.ModeKeys.PREDICT:
+        return est.EstimatorSpec(mode, {"y": prediction, "x": features["x"]})
+    loss = tf.reduce_mean(tf.square(prediction - labels))
+    if mode == est.ModeKeys.EVAL:
+        metrics = {
+            "batches": tf1.metrics.mean(tf.shape(labels)[0]),
+            # Each update replaces the values before: the shards must come one after the other.
+            "last": last_value(labels),
+        }
+        return est.EstimatorSpec(mode, loss=loss, eval_metric_ops=metrics)
+    assert set(params) == {"rate"}  # its own alone
+    optimizer = tf1.train.GradientDescentOptimizer(params["rate"])
+    train_op = optimizer.minimize(loss, tf1.train.get_global_step())
+    return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+def last_value(labels):
+    last = tf1.get_variable(
+        "last",
+        [2],
+        collections=[tf1.GraphKeys.LOCAL_VARIABLES],
+        initializer=tf1.zeros_initializer(),
+    )
+    # (what was last before, what is last now)
+    return last.value(), last.assign(tf.stack([last.read_value()[1], labels[-1]]))
+
+
+def input_fn():
+    """Batches of 3, of no size that the graph would know."""
+    return tf.data.Dataset.from_tensor_slices(({"x": X}, 2 * X)).batch(3)
+
+
+@pytest.fixture
+def plain(tmp_path):
+    return est.Estimator(model_fn, str(tmp_path / "model"), params={"rate": 0.125})
+
+
+def converted(estimator, num_shards=2, **arguments):
+    sizes = {"train_batch_size": 4, "eval_batch_size": 4, "predict_batch_size": 4}
+    config = tpu.TPUConfig(num_shards=num_shards)
+    return tpu.to_tpu_estimator(estimator, **{"config": config, **sizes, **arguments})
+
+
+def test_an_input_fn_without_params_gets_the_batch_sizes(plain):
+    estimator = converted(plain)
+    assert estimator.model_dir == plain.model_dir
+    estimator.train(input_fn, steps=1)
+    # The gradient is -4 * mean(1, 4, 9, 16) = -30.
+    assert estimator.get_variable_value("weight") == 0.125 * 30
+    assert estimator.evaluate(input_fn, steps=2)["batches"] == 2  # of a shard
+    assert [row["x"] for row in estimator.predict(input_fn)] == X.tolist()
+
+
+def test_shards_update_metrics_one_after_the_other(plain):
+    estimator = converted(plain, num_shards=4).train(input_fn, steps=1)
+    for _ in range(3):
+        # The labels of 8 examples: the last shards have 14 and 16.
+        assert estimator.evaluate(input_fn, steps=2)["last"].tolist() == [14.0, 16.0]
+
+
+def test_an_input_fn_with_params(plain):
+    def tpu_input_fn(params):
+        dataset = tf.data.Dataset.from_tensor_slices(({"x": X}, 2 * X))
+        return dataset.batch(params["batch_size"], drop_remainder=True)
+
+    estimator = converted(plain).train(tpu_input_fn, steps=2)
+    assert estimator.get_variable_value("global_step") == 2
+
+
+def test_a_directory_of_its_own(plain, tmp_path):
+    other = str(tmp_path / "other")
+    assert converted(plain, model_dir=other).model_dir == other
+    config = tpu.RunConfig(tpu.TPUConfig(num_shards=2), model_dir=other)
+    assert converted(plain, config=config).model_dir == other
+
+
+def test_settings_are_kept(tmp_path):
+    config = est.RunConfig(str(tmp_path), tf_random_seed=5, save_checkpoints_steps=7)
+    estimator = converted(est.Estimator(model_fn, config=config, params={"rate": 0.1}))
+    assert estimator.config.tf_random_seed == 5
+    assert (estimator.config.save_checkpoints_steps, estimator.config.save_checkpoints_secs) == (
+        7,
+        None,
+    )
+
+
+def test_one_device(plain):
+    estimator = converted(plain, use_tpu=False).train(input_fn, steps=1)
+    # -4 * mean(1, 4, 9): input_fn's own batch.
+    np.testing.assert_allclose(estimator.get_variable_value("weight"), 0.125 * 4 * 14 / 3)
+
+
+def test_what_is_no_estimator(plain):
+    with pytest.raises(TypeError, match="must be an Estimator"):
+        converted(model_fn)
+    with pytest.raises(TypeError, match="and no TPUEstimator"):
+        converted(converted(plain))
+
+
+def test_an_estimator_that_has_replicas_already(tmp_path):
+    strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
+    config = est.RunConfig(str(tmp_path), train_distribute=strategy)
+    with pytest.raises(ValueError, match="train_distribute"):
+        converted(est.Estimator(model_fn, config=config, params={"rate": 0.1}))
+
+
+def test_a_cross_shard_optimizer_averages_once(tmp_path):
+    """Its model_fn may be written for TPUs."""
+
+    def wrapped_model_fn(features, labels, mode):
+        weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+        loss = tf.reduce_mean(tf.square(weight * features["x"] - labels))
+        optimizer = tf1.tpu.CrossShardOptimizer(tf1.train.GradientDescentOptimizer(0.125))
+        train_op = optimizer.minimize(loss, tf1.train.get_global_step())
+        return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    estimator = converted(est.Estimator(wrapped_model_fn, str(tmp_path)), num_shards=4)
+    assert estimator.train(input_fn, steps=1).get_variable_value("weight") == 0.125 * 30
+
+
+def test_an_update_that_no_optimizer_makes_is_refused(tmp_path):
+    def own_model_fn(features, labels, mode):
+        weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+        right = tf1.get_variable("right", [], initializer=tf1.zeros_initializer())
+        loss = tf.reduce_mean((weight + right) * features["x"])
+        (gradient,) = tf.gradients(loss, weight)
+        train_op = tf.group(
+            weight.assign_sub(gradient),
+            tf1.train.GradientDescentOptimizer(1.0).minimize(
+                loss, tf1.train.get_global_step(), [right]
+            ),
+        )
+        return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    estimator = converted(est.Estimator(own_model_fn, str(tmp_path)))
+    with pytest.raises(ValueError, match=re.escape("variables ['weight:0']")):
+        estimator.train(input_fn, steps=1)
+
+
+def test_linear_sdca_is_refused(tmp_path):
+    columns = [tf.feature_column.numeric_column("x")]
+    optimizer = est.experimental.LinearSDCA("id")
+    linear = est.LinearRegressor(columns, str(tmp_path), optimizer=optimizer)
+
+    def with_ids():
+        features = {"x": X[:8], "id": tf.as_string(tf.range(8))}
+        return tf.data.Dataset.from_tensors((features, X[:8])).repeat()
+
+    with pytest.raises(ValueError, match="LinearSDCA can't be split"):
+        converted(linear, train_batch_size=8).train(with_ids, steps=1)
