@@ -51,6 +51,12 @@ class Cluster:
         return sum(len(addresses) for addresses in self.tasks.values()) > 1
 
     @property
+    def address(self) -> str:
+        """Address ("host:port") of this task's server; "" on a single machine and for an evaluator."""
+        addresses = self.tasks.get(self.task_type, ())
+        return addresses[self.task_id] if addresses else ""
+
+    @property
     def is_chief(self) -> bool:
         """Whether this task initialises, saves checkpoints and writes summaries."""
         if not self.tasks:

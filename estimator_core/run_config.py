@@ -41,18 +41,23 @@ class RunConfig:
         save_checkpoints_steps: Steps between two checkpoints; None goes by time.
         save_checkpoints_secs: Seconds between two checkpoints, 600 when neither is given. With both
             None there are no checkpoints at all.
-        session_config: `ConfigProto`; None lets the Estimator choose soft placement, and one grappler pass.
+        session_config: `ConfigProto`; None lets the Estimator choose soft placement, one grappler pass
+            and, in a cluster, `device_filters`: a session of a task that trains reaches that task and
+            the parameter servers, so that it lives on when another worker dies.
         keep_checkpoint_max: Checkpoints to keep, the oldest are deleted; None or 0 keeps all.
         keep_checkpoint_every_n_hours: Beside those, one is kept every so many hours; None keeps none.
         log_step_count_steps: Steps between two log lines of loss and steps per second; None: never.
         train_distribute: `tf.distribute.Strategy` for training; None is a single device.
-        device_fn: Function from an `Operation` to its device; None is TensorFlow's placement.
-        protocol: Protocol of the servers; not used yet, for everything runs in this process.
+        device_fn: Function from an `Operation` to its device; None is TensorFlow's placement, and in a
+            cluster variables on the parameter servers.
+        protocol: Protocol of the server that `train_and_evaluate` starts for this task of a cluster;
+            None is "grpc".
         eval_distribute: `tf.distribute.Strategy` for evaluation.
         experimental_distribute: Distribution settings for training and evaluation together.
-        experimental_max_worker_delay_secs: Longest wait of a worker for the others to start; not used
-            yet, likewise.
-        session_creation_timeout_secs: Longest wait for a session, in seconds; not used yet, likewise.
+        experimental_max_worker_delay_secs: Longest wait of a worker of a cluster before it begins to
+            train: worker i waits 5 (i + 1) seconds, but not longer than this; None is 60.
+        session_creation_timeout_secs: Longest wait for the other tasks of a cluster, in seconds: for
+            their servers, and of a worker for the chief to initialize the variables; None is for ever.
         checkpoint_save_graph_def: Whether `graph.pbtxt` and the `.meta` files are written.
 
     Raises:
@@ -75,8 +80,8 @@ class RunConfig:
     protocol: str | None = None
     eval_distribute: Any = None
     experimental_distribute: Any = None
-    experimental_max_worker_delay_secs: int | None = None
-    session_creation_timeout_secs: int = 7200
+    experimental_max_worker_delay_secs: float | None = None
+    session_creation_timeout_secs: float | None = 7200
     checkpoint_save_graph_def: bool = True
     _cluster: cluster_lib.Cluster = dataclasses.field(
         default_factory=cluster_lib.from_environment, init=False, repr=False
@@ -212,6 +217,11 @@ class RunConfig:
     def is_distributed(self) -> bool:
         """Whether several processes train together."""
         return self._cluster.is_distributed
+
+    @property
+    def is_in_cluster(self) -> bool:
+        """Whether TF_CONFIG gives this process a part in a cluster: a task that it lists, or evaluator."""
+        return bool(self._cluster.tasks) or self.task_type == cluster_lib.EVALUATOR
 
     @property
     def cluster_spec(self) -> tf.train.ClusterSpec:

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution.base import Execution
+from estimator_core.execution.parameter_server import ParameterServers
 from estimator_core.execution.sharded import Sharded
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.execution.strategy import ReplicasInSync
@@ -26,12 +27,6 @@ def select_execution(config: RunConfig, mode: str) -> Execution:
     Raises:
         ValueError: The configuration asks for a way of running that there is not.
     """
-    if mode == ModeKeys.TRAIN and config.is_distributed:
-        raise ValueError(
-            "TF_CONFIG describes a cluster of several tasks, and distributed training is not supported "
-            "yet: unset TF_CONFIG to train in this process. Received: "
-            f"cluster={config.cluster_spec.as_dict()}"
-        )
     sharding = config.sharding(mode)
     if sharding is not None:
         return Sharded(sharding, config.session_config)
@@ -50,7 +45,21 @@ def select_execution(config: RunConfig, mode: str) -> Execution:
             "Only tf.distribute.MirroredStrategy and OneDeviceStrategy are supported yet; leave "
             f"train_distribute and eval_distribute out to run on one device. Received: {strategy!r}"
         )
+    if strategy and config.is_distributed and mode == ModeKeys.TRAIN:
+        raise ValueError(
+            "A tf.distribute strategy in a cluster is not supported yet: leave train_distribute out to "
+            "train with parameter servers, or unset TF_CONFIG to train in this process. Received: "
+            f"{strategy!r}, cluster={config.cluster_spec.as_dict()}"
+        )
     if strategy:
         return ReplicasInSync(strategy, config.session_config)
+    if config.is_distributed and mode == ModeKeys.TRAIN:
+        return ParameterServers(
+            config.cluster,
+            config.master,
+            config.session_config,
+            config.device_fn,
+            config.session_creation_timeout_secs,
+        )
     master = config.evaluation_master if mode == ModeKeys.EVAL else config.master
     return SingleDevice(config.session_config, master)

@@ -5,6 +5,11 @@ from estimator_core.canned.kmeans import KMeans
 from estimator_core.canned.rnn import RNNClassifier, RNNEstimator
 from estimator_core.experimental.call_logit_fn import call_logit_fn
 from estimator_core.experimental.in_memory_evaluator_hook import InMemoryEvaluatorHook
+from estimator_core.experimental.local_cluster import (
+    LocalClusterError,
+    LocalClusterResult,
+    launch_local_cluster,
+)
 from estimator_core.experimental.logit_fn_builders import (
     dnn_logit_fn_builder,
     linear_logit_fn_builder,
@@ -29,6 +34,8 @@ __all__ = [
     "InMemoryEvaluatorHook",
     "KMeans",
     "LinearSDCA",
+    "LocalClusterError",
+    "LocalClusterResult",
     "ModelPart",
     "RNNClassifier",
     "RNNEstimator",
@@ -38,6 +45,7 @@ __all__ = [
     "compose",
     "dnn_logit_fn_builder",
     "input_layer",
+    "launch_local_cluster",
     "linear_logit_fn_builder",
     "make_early_stopping_hook",
     "make_stop_at_checkpoint_step_hook",

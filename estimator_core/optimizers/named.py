@@ -53,7 +53,8 @@ class NamedOptimizer(tf1.train.Optimizer):
         with tf1.variable_scope(_free_scope(f"{_training_scope()}/{self.get_name()}")):
             if self._iterations is None:
                 self._own_iterations = self._iterations = _untrained("iter", 0, tf.int64)
-            for name, value in self._initial_hyperparameters.items():
+            # In the order of tf.estimator: on parameter servers it says which variable is where.
+            for name, value in sorted(self._initial_hyperparameters.items()):
                 self._hyperparameters[name] = _untrained(name, value, tf.float32)
             for var in var_list:
                 for slot, value in self._initial_slots.items():

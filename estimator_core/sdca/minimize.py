@@ -86,7 +86,8 @@ def minimize(
 
 def _unshrunk(variable: tf.Variable) -> tf.Variable:
     scope = tf1.VariableScope(reuse=False, name=tf1.get_variable_scope().name)  # no partitioner
-    with tf1.variable_scope(scope, auxiliary_name_scope=False):
+    beside = tf1.get_default_graph().colocate_with(variable.op)  # on the same parameter server
+    with tf1.variable_scope(scope, auxiliary_name_scope=False), beside:
         return tf1.get_variable(
             f"{variable.op.name}_unshrunk",
             variable.shape,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -15,13 +16,21 @@ from estimator_core.training.specs import EvalSpec
 
 _LEAST_WAIT_SECS = 1.0  # without a throttle, model_dir is looked at this often
 
+training_is_over = threading.Event()
+"""Of an evaluator's process: set by whoever knows that there will be no more checkpoints.
+
+The evaluator then evaluates the last one at once, as final, and ends: also when training ended before
+`max_steps`, with its input or with an early stop, of which it learns in no other way.
+"""
+
 
 def evaluate_continuously(
     estimator: Estimator,
     eval_spec: EvalSpec,
     max_steps: int | None,
     clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
+    sleep: Callable[[float], object] = training_is_over.wait,
+    is_over: Callable[[], bool] = training_is_over.is_set,
 ) -> tuple[dict[str, Any] | None, list[bytes | None]]:
     """Evaluates and exports each newest checkpoint of `estimator.model_dir` as it appears.
 
@@ -31,12 +40,14 @@ def evaluate_continuously(
     Args:
         estimator: The Estimator whose `model_dir` the other tasks write to.
         eval_spec: How to evaluate it.
-        max_steps: Global step at which training ends, and so does this; None goes on for ever.
+        max_steps: Global step at which training ends, and so does this; None goes on until `is_over`.
         clock: Returns seconds.
         sleep: Waits for so many seconds.
+        is_over: Returns whether there will be no more checkpoints.
 
     Returns:
-        The metrics of the last evaluation, and the results of its exporters.
+        The metrics of the last evaluation, None when there was no checkpoint, and the results of its
+        exporters.
 
     Source: `tf.estimator.train_and_evaluate`'s evaluator task.
     """
@@ -45,12 +56,15 @@ def evaluate_continuously(
     evaluator = Evaluator(estimator, eval_spec)
     while True:
         start = clock()
+        was_over = is_over()  # asked first: then the newest checkpoint is the last
         step = with_newest(estimator.latest_checkpoint, _step_of)
-        is_final = max_steps is not None and step is not None and step >= max_steps
+        is_final = was_over or (max_steps is not None and step is not None and step >= max_steps)
         evaluation = evaluator.evaluate_and_export(is_the_final_export=is_final)
         if is_final and evaluation is not None:
-            logger.info("Exiting evaluation: global step %s has reached %s.", step, max_steps)
+            logger.info("Exiting evaluation: global step %s, max_steps=%s.", step, max_steps)
             return evaluation.metrics, evaluation.export_results
+        if was_over:
+            return None, []
         wait = max(eval_spec.throttle_secs - (clock() - start), _LEAST_WAIT_SECS)
         logger.info("Waiting %f secs before starting next eval run.", wait)
         sleep(wait)

@@ -4,10 +4,12 @@ import contextlib
 
 import tensorflow as tf
 
+from estimator_core.execution.parameter_server import ParameterServers
 from estimator_core.execution.shard_inputs import ShardInput
 from estimator_core.execution.sharded import Sharded, Sharding
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.execution.strategy import ReplicasInSync
+from tests.estimator_core.cluster.in_process import cluster_in_this_process, device_filters
 
 
 def several_steps_in_a_run(kind, steps):
@@ -85,6 +87,11 @@ def two_replicas(kind=ReplicasInSync):
     return kind(tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"]))
 
 
+def parameter_servers(kind=ParameterServers):
+    cluster = cluster_in_this_process()
+    return kind(cluster, cluster.master, device_filters(cluster))
+
+
 def two_shards():
     """Shards that take a batch each, of a model that was not written for them."""
     return Sharded(Sharding(2, ShardInput.NEXT, adds_up_gradients=True, has_static_shapes=False))
@@ -94,6 +101,7 @@ EXECUTIONS = {
     "single_device": SingleDevice,
     "one_replica": one_replica,
     "two_replicas": two_replicas,
+    "parameter_servers": parameter_servers,
     "two_shards": two_shards,
     "five_steps": lambda: several_steps_in_a_run(SingleDevice, 5)(),
     "five_steps_of_two_replicas": lambda: two_replicas(several_steps_in_a_run(ReplicasInSync, 5)),

@@ -29,6 +29,7 @@ def test_the_rank_of_a_task(kind, index, global_id):
     assert found.global_id == global_id
     assert found.is_chief is (kind == "chief")
     assert (found.num_worker_replicas, found.num_ps_replicas) == (3, 3)
+    assert found.address == TASKS[kind][index]
     assert found.master == f"grpc://{TASKS[kind][index]}"
     assert found.is_distributed
     assert found.spec.as_dict() == TASKS
@@ -37,6 +38,7 @@ def test_the_rank_of_a_task(kind, index, global_id):
 def test_an_evaluator_stands_by_itself():
     found = cluster(cluster=TASKS, task={"type": "evaluator", "index": 0})
     assert (found.tasks, found.global_id, found.is_chief) == ({}, None, False)
+    assert found.address == ""
     assert found.num_worker_replicas == 0
 
 

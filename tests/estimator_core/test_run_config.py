@@ -135,12 +135,19 @@ def test_a_remote_cluster_is_refused(tmp_path):
         est.Estimator(lambda features: None, tmp_path, config).train(lambda: None)
 
 
-def test_training_in_a_cluster_says_that_it_is_not_supported(monkeypatch, tmp_path):
-    value = {"cluster": _CLUSTER, "task": {"type": "chief", "index": 0}}
+@pytest.mark.parametrize(
+    ("value", "is_in_cluster", "is_distributed"),
+    [
+        ({}, False, False),
+        ({"cluster": _CLUSTER, "task": {"type": "chief", "index": 0}}, True, True),
+        ({"cluster": _CLUSTER, "task": {"type": "evaluator", "index": 0}}, True, False),
+        ({"cluster": {"chief": ["h:1"]}, "task": {"type": "chief", "index": 0}}, True, False),
+    ],
+)
+def test_a_part_in_a_cluster(monkeypatch, value, is_in_cluster, is_distributed):
     monkeypatch.setenv("TF_CONFIG", json.dumps(value))
-    estimator = est.Estimator(lambda features, labels, mode: None, tmp_path)
-    with pytest.raises(ValueError, match="cluster of several tasks"):
-        estimator.train(lambda: None, steps=1)
+    config = est.RunConfig(session_creation_timeout_secs=None)
+    assert (config.is_in_cluster, config.is_distributed) == (is_in_cluster, is_distributed)
 
 
 def test_attributes_of_ones_own_go_along_and_settings_are_read_only():

@@ -35,9 +35,17 @@ def run_and_interrupt(module, number, *arguments):
     )
 
 
-@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+MOMENTS = ["pipelines.cli", "typer", "pipelines.run_plan", "pydantic", "pyarrow", "tfx"]
+SLOW = {("pyarrow", "SIGINT"), ("tfx", "SIGINT")}  # both import TensorFlow before
+
+
 @pytest.mark.parametrize(
-    "module", ["pipelines.cli", "typer", "pipelines.run_plan", "pydantic", "pyarrow", "tfx"]
+    ("module", "number"),
+    [
+        pytest.param(module, number, marks=pytest.mark.slow if (module, number) in SLOW else ())
+        for module in MOMENTS
+        for number in ("SIGINT", "SIGTERM")
+    ],
 )
 def test_a_signal_ends_in_the_last_line(data, tmp_path, module, number):
     result = run_and_interrupt(

@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from estimator_core.execution.parameter_server import ParameterServers
 from estimator_core.execution.select import select_execution
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.execution.strategy import ReplicasInSync
@@ -26,12 +27,44 @@ def test_each_mode_has_its_own_strategy():
         assert select_execution(config, mode).strategy is strategy
 
 
-def test_a_cluster_is_refused_for_training_alone(monkeypatch):
-    cluster = {"chief": ["localhost:1"], "worker": ["localhost:2"]}
-    task = {"type": "worker", "index": 0}
-    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
-    config = est.RunConfig()
-    with pytest.raises(ValueError, match="TF_CONFIG describes a cluster") as error:
-        select_execution(config, "train")
-    assert "localhost:2" in str(error.value)
+TASKS = {"chief": ["localhost:1"], "worker": ["localhost:2"], "ps": ["localhost:3"]}
+
+
+def config_in(monkeypatch, kind, tasks=TASKS, **settings):
+    task = {"type": kind, "index": 0}
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": tasks, "task": task}))
+    return est.RunConfig(**settings)
+
+
+@pytest.mark.parametrize(("kind", "is_chief"), [("chief", True), ("worker", False)])
+def test_a_cluster_trains_with_parameter_servers_and_evaluates_here(monkeypatch, kind, is_chief):
+    config = config_in(monkeypatch, kind)
+    execution = select_execution(config, "train")
+    assert type(execution) is ParameterServers
+    assert execution.is_chief is is_chief
     assert type(select_execution(config, "eval")) is SingleDevice
+    assert type(select_execution(config, "infer")) is SingleDevice
+
+
+def test_a_cluster_of_one_task_is_one_device(monkeypatch):
+    config = config_in(monkeypatch, "chief", {"chief": ["localhost:1"]})
+    assert type(select_execution(config, "train")) is SingleDevice
+
+
+def test_workers_without_parameter_servers_are_refused(monkeypatch):
+    config = config_in(monkeypatch, "worker", {"chief": ["a:1"], "worker": ["b:2"]})
+    with pytest.raises(ValueError, match='add "ps"') as error:
+        select_execution(config, "train")
+    assert "b:2" in str(error.value)
+
+
+def test_a_parameter_server_does_not_train(monkeypatch):
+    with pytest.raises(ValueError, match="'ps' does not train"):
+        select_execution(config_in(monkeypatch, "ps"), "train")
+
+
+def test_a_strategy_in_a_cluster_is_refused(monkeypatch):
+    strategy = tf.distribute.OneDeviceStrategy("/cpu:1")
+    config = config_in(monkeypatch, "worker", train_distribute=strategy)
+    with pytest.raises(ValueError, match="leave train_distribute out"):
+        select_execution(config, "train")

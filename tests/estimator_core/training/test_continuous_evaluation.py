@@ -1,5 +1,7 @@
 """The evaluator's loop with a clock of the test's: nothing sleeps."""
 
+import threading
+
 import pytest
 
 import estimator_core as est
@@ -107,3 +109,33 @@ def test_without_a_last_step_it_goes_on_for_ever(evaluate):
 def test_defaults_of_delay_and_throttle(evaluate):
     _, waits, _ = evaluate([2, 2], 4)
     assert waits == [120, 600]
+
+
+def test_it_ends_with_the_last_checkpoint_when_training_ends_early(
+    make_estimator, input_fn, eval_input_fn
+):
+    """Training is over at step 4 of 9, while the first checkpoint is being waited for."""
+    is_over = threading.Event()
+    recorder = Recorder()
+
+    def train_and_end(number):
+        if number == 2:
+            make_estimator().train(input_fn, steps=4)
+            is_over.set()
+        assert number < 3
+
+    clock = Clock(train_and_end)
+    spec = est.EvalSpec(eval_input_fn, exporters=recorder, start_delay_secs=5, throttle_secs=7)
+    metrics, exports = evaluate_continuously(
+        make_estimator(), spec, 9, clock=clock, sleep=clock.sleep, is_over=is_over.is_set
+    )
+    assert recorder.calls == [(4, True)]
+    assert (metrics["global_step"], exports) == (4, [b"exported"])
+
+
+def test_a_training_that_saved_nothing_ends_it_too(make_estimator, eval_input_fn):
+    spec = est.EvalSpec(eval_input_fn, start_delay_secs=0)
+    clock = Clock(lambda number: None)
+    assert evaluate_continuously(
+        make_estimator(), spec, 9, clock=clock, sleep=clock.sleep, is_over=lambda: True
+    ) == (None, [])

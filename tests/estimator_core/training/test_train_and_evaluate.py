@@ -114,15 +114,6 @@ def test_the_evaluator_task_of_a_cluster_only_evaluates(make_estimator, input_fn
     assert metrics["global_step"] == 2
 
 
-def test_a_cluster_without_an_evaluator_is_told_so(make_estimator, input_fn, monkeypatch, caplog):
-    cluster = {"chief": ["a:1"], "worker": ["b:1"], "ps": ["c:1"]}
-    task = {"type": "chief", "index": 0}
-    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
-    with pytest.raises(ValueError, match="not supported"):
-        est.train_and_evaluate(make_estimator(), est.TrainSpec(input_fn, 2), _eval_spec([]))
-    assert "No task of this cluster evaluates" in caplog.text
-
-
 def test_training_that_ends_with_its_input_has_a_final_export(make_estimator, eval_input_fn):
     recorder = _Recorder()
     est.train_and_evaluate(

@@ -1,0 +1,232 @@
+"""A cluster with parameter servers: each worker trains on its own, the variables are shared."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.cluster import CHIEF, MASTER, WORKER, Cluster
+from estimator_core.execution.base import Execution, Step, StepFn
+from estimator_core.execution.inputs import Inputs
+from estimator_core.execution.server import Task, answers, wait_for_tasks
+from estimator_core.execution.single_device import SingleDevice
+from estimator_core.spec.types import InputFn
+
+_OWN_SERVER_SECS = 10.0  # it is in this process, and was started before
+_LOOK_EVERY_SECS = 2  # whether the chief has initialized the variables
+
+
+class ParameterServers(Execution):
+    """Runs one copy of the model in this task of a cluster, on variables that all tasks share.
+
+    Each task that trains builds the same graph (between-graph replication) and makes its steps without
+    waiting for the others. Variables, and tables that can change, are on the parameter servers, one
+    after the other in the order in which they are created; all else is on the task's own devices. The
+    chief initializes or restores the variables; a worker waits for that.
+
+    The server of this task must be there: `train_and_evaluate` starts it, and a program that calls
+    `Estimator.train` itself makes a `tf.compat.v1.train.Server` first. All tasks need a `model_dir`
+    that they share: each parameter server writes its own variables to the checkpoint.
+
+    Args:
+        cluster: The tasks, and which one this is. One Execution is for one graph.
+        master: Address of the server of this task, which sessions are opened on.
+        session_config: `ConfigProto` of the sessions; its `device_filters` say which tasks a session
+            needs.
+        device_fn: `RunConfig.device_fn`. The variables are where it says; None places them on the
+            parameter servers.
+        timeout_secs: Longest wait for the servers of other tasks, and of a worker for the chief; None
+            is for ever.
+
+    Raises:
+        ValueError: The cluster has no parameter servers, or this task does not train.
+
+    Source: between-graph replication of `tf.estimator`, by `tf.compat.v1.train.replica_device_setter`.
+    We differ in that a cluster that does not form ends with an error that names the missing tasks,
+    also on the chief, and in that tasks that train without parameter servers are refused: in 2.15 the
+    chief then trained alone, and the workers waited for it until they timed out.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        master: str,
+        session_config: Any = None,
+        device_fn: Callable[[Any], str] | None = None,
+        timeout_secs: float | None = 7200,
+    ):
+        if cluster.task_type not in (CHIEF, MASTER, WORKER):
+            raise ValueError(
+                f"A task of type {cluster.task_type!r} does not train: call train_and_evaluate, which "
+                f"gives each task what it has to do. Received: task {cluster.task_id} of {cluster.tasks}"
+            )
+        if not cluster.num_ps_replicas:
+            raise ValueError(
+                "TF_CONFIG describes a cluster of several tasks that train, without a parameter server "
+                'to keep the variables: add "ps": ["host:port"] to its `cluster` and start that task, or '
+                "leave the other workers out. "
+                f"Received: cluster={ {kind: list(each) for kind, each in cluster.tasks.items()} }"
+            )
+        self.is_chief = cluster.is_chief
+        self._cluster = cluster
+        self._master = master
+        self._session_config = session_config
+        self._timeout_secs = math.inf if timeout_secs is None else timeout_secs
+        self._here = SingleDevice(session_config, master)
+        self._device_setter = None if device_fn else _replica_device_setter(cluster)
+
+    def scope(self) -> contextlib.AbstractContextManager[Any]:
+        """Returns the context that places variables on the parameter servers, and the rest here."""
+        if self._device_setter is None:  # tf.device(None) would put device_fn out of force
+            return contextlib.nullcontext()
+        return tf1.device(self._device_setter)
+
+    def make_inputs(self, input_fn: InputFn, mode: str) -> Inputs:
+        """Returns the inputs; the input pipeline is placed on this task's CPU."""
+        return self._here.make_inputs(input_fn, mode)
+
+    def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
+        """Returns the step that `step_fn` builds."""
+        return self._here.build_step(inputs, step_fn, mode)
+
+    def session_creator(
+        self,
+        scaffold: Any,
+        *,
+        checkpoint_dir: str | None = None,
+        checkpoint_path: str | None = None,
+    ) -> Any:
+        """Returns the creator of a session on this task's server.
+
+        That of the chief initializes or restores the variables; that of a worker waits for it.
+        """
+        own = Task(self._cluster.task_type, self._cluster.task_id, self._cluster.address)
+        needed = _needed_tasks(self._cluster, self._session_config)
+        if self.is_chief:
+            creator = self._here.session_creator(
+                scaffold, checkpoint_dir=checkpoint_dir, checkpoint_path=checkpoint_path
+            )
+            return _SessionInCluster(creator, own, needed, None, self._timeout_secs)
+        creator = _WorkerSession(scaffold, self._master, self._session_config, self._timeout_secs)
+        chief = next(task for task in _tasks(self._cluster) if task.kind in (CHIEF, MASTER))
+        return _SessionInCluster(creator, own, needed, chief, self._timeout_secs)
+
+
+class _WorkerSession(tf1.train.SessionCreator):
+    """Creates a session once the chief has initialized the variables.
+
+    It is TensorFlow's `WorkerSessionCreator`, but for how often it looks: that one has a worker that
+    comes a moment before the chief, or whose parameter server was restarted, sleep for 30 seconds.
+
+    Args:
+        scaffold: The spec's `Scaffold`.
+        master: Address of the server of this task.
+        session_config: `ConfigProto` of the session.
+        timeout_secs: Longest wait.
+    """
+
+    def __init__(self, scaffold: Any, master: str, session_config: Any, timeout_secs: float):
+        self._scaffold = scaffold
+        self._master = master
+        self._session_config = session_config
+        self._timeout_secs = timeout_secs
+
+    def create_session(self) -> Any:
+        """Returns a session."""
+        self._scaffold.finalize()
+        manager = tf1.train.SessionManager(
+            local_init_op=self._scaffold.local_init_op,
+            local_init_feed_dict=self._scaffold.local_init_feed_dict,
+            ready_op=self._scaffold.ready_op,
+            ready_for_local_init_op=self._scaffold.ready_for_local_init_op,
+            recovery_wait_secs=_LOOK_EVERY_SECS,
+        )
+        return manager.wait_for_session(
+            self._master, config=self._session_config, max_wait_secs=self._timeout_secs
+        )
+
+
+class _SessionInCluster(tf1.train.SessionCreator):
+    """Creates a session when the servers that it needs are there.
+
+    Args:
+        creator: Creates the session.
+        own: This task.
+        needed: The other tasks that take part in the session.
+        chief: The task that this one waits for; None when this is the chief.
+        timeout_secs: Longest wait for the needed tasks.
+
+    Raises:
+        tf.errors.DeadlineExceededError: From `create_session`; it names the tasks.
+    """
+
+    def __init__(
+        self, creator: Any, own: Task, needed: list[Task], chief: Task | None, timeout_secs: float
+    ):
+        self._creator = creator
+        self._own = own
+        self._needed = needed
+        self._chief = chief
+        self._timeout_secs = timeout_secs
+
+    def create_session(self) -> Any:
+        """Returns a session."""
+        try:
+            wait_for_tasks([self._own], min(_OWN_SERVER_SECS, self._timeout_secs))
+        except tf.errors.DeadlineExceededError as error:
+            raise tf.errors.DeadlineExceededError(
+                None,
+                None,
+                f"No server answers for this task itself, {self._own}: start one with "
+                "tf.compat.v1.train.Server before Estimator.train, or call train_and_evaluate, which "
+                "does so.",
+            ) from error
+        wait_for_tasks(self._needed, self._timeout_secs)
+        try:
+            return self._creator.create_session()
+        except tf.errors.DeadlineExceededError as error:
+            if self._chief is None:
+                raise
+            state = "answers" if answers(self._chief.address) else "does not answer"
+            raise tf.errors.DeadlineExceededError(
+                None,
+                None,
+                f"The chief has not initialized the variables within {self._timeout_secs:g} s. The "
+                f"server of {self._chief} {state}. {error.message}",
+            ) from error
+
+
+def _replica_device_setter(cluster: Cluster) -> Any:
+    return tf1.train.replica_device_setter(
+        worker_device=f"/job:{cluster.task_type}/task:{cluster.task_id}", cluster=cluster.spec
+    )
+
+
+def _tasks(cluster: Cluster) -> list[Task]:
+    return [
+        Task(kind, index, address)
+        for kind, addresses in cluster.tasks.items()
+        for index, address in enumerate(addresses)
+    ]
+
+
+def _needed_tasks(cluster: Cluster, session_config: Any) -> list[Task]:
+    """Returns the tasks that a session connects to: all, or those that its device filters name."""
+    tasks = _tasks(cluster)
+    filters = [] if session_config is None else list(session_config.device_filters)
+    if not filters:
+        return tasks
+    named = [tf.DeviceSpec.from_string(each) for each in filters]
+    return [
+        task
+        for task in tasks
+        if any(
+            device.job in (None, task.kind) and device.task in (None, task.index)
+            for device in named
+        )
+    ]

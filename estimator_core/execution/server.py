@@ -1,0 +1,138 @@
+"""The TensorFlow server of a task of a cluster, and whether those of the other tasks answer."""
+
+from __future__ import annotations
+
+import dataclasses
+import socket
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.cluster import Cluster
+from estimator_core.logs import logger
+
+_LOG_EVERY_SECS = 30.0
+_POLL_SECS = 0.5
+_PROBE_SECS = 2.0  # for a connection, which a host that is up grants or refuses at once
+
+_started: dict[tuple[Any, ...], Any] = {}  # TensorFlow has no way to end a server
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """A task of a cluster.
+
+    Args:
+        kind: One of `TASK_TYPES`.
+        index: Index among those of its type.
+        address: "host:port" of its server.
+    """
+
+    kind: str
+    index: int
+    address: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.index} at {self.address}"
+
+
+def start_server(cluster: Cluster, protocol: str | None = None, session_config: Any = None) -> Any:
+    """Returns the server of this task, started; a second call in a process returns the same one.
+
+    Args:
+        cluster: Says which task this is.
+        protocol: That of the server; None is "grpc".
+        session_config: `ConfigProto`, of which the server takes the options for GPUs.
+
+    Raises:
+        RuntimeError: The server can't be started, as its port is taken.
+    """
+    task = Task(cluster.task_type, cluster.task_id, cluster.address)
+    key = (task, protocol, tuple(sorted(cluster.tasks.items())))
+    if key in _started:
+        return _started[key]
+    options = None if session_config is None else session_config.gpu_options
+    logger.info("Start TensorFlow server: %s.", task)
+    try:
+        _started[key] = tf1.train.Server(
+            cluster.spec,
+            job_name=task.kind,
+            task_index=task.index,
+            protocol=protocol,
+            config=tf1.ConfigProto(gpu_options=options),
+        )
+    except tf.errors.OpError as error:
+        raise RuntimeError(
+            f"The server of {task} can't be started: {_reason(task.address, error)} Free the port, or "
+            "name another one in the TF_CONFIG of every task."
+        ) from error
+    return _started[key]
+
+
+def _reason(address: str, error: tf.errors.OpError) -> str:
+    port = _split(address)[1]
+    with socket.socket() as probe:
+        try:
+            probe.bind(("", port))
+        except OSError as refused:
+            return f"port {port} can't be opened on this host ({refused.strerror})."
+    return error.message
+
+
+def wait_for_tasks(
+    tasks: Sequence[Task],
+    timeout_secs: float,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Waits until something listens at the address of every task.
+
+    Args:
+        tasks: Whose servers are needed.
+        timeout_secs: Longest wait.
+        clock: Returns seconds.
+        sleep: Waits for so many seconds.
+
+    Raises:
+        tf.errors.DeadlineExceededError: Names the tasks that do not answer.
+    """
+    start = clock()
+    log_at = start + _LOG_EVERY_SECS
+    missing = [task for task in tasks if not answers(task.address)]
+    while missing:
+        if clock() - start >= timeout_secs:
+            raise tf.errors.DeadlineExceededError(
+                None,
+                None,
+                f"The cluster is not complete after {timeout_secs:g} s. No server answers for: "
+                f"{_listed(missing)}. Start these tasks, or mend their addresses in TF_CONFIG; "
+                "RunConfig.session_creation_timeout_secs is how long a task waits for the others.",
+            )
+        if clock() >= log_at:
+            logger.info("Waiting for the servers of: %s.", _listed(missing))
+            log_at += _LOG_EVERY_SECS
+        sleep(_POLL_SECS)
+        missing = [task for task in missing if not answers(task.address)]
+
+
+def answers(address: str) -> bool:
+    """Returns whether something listens at the address, "host:port"."""
+    try:
+        socket.create_connection(_split(address), _PROBE_SECS).close()
+    except OSError:
+        return False
+    return True
+
+
+def _split(address: str) -> tuple[str, int]:
+    host, _, port = address.rpartition(":")
+    if not port.isdigit():
+        raise ValueError(f"The address of a task must be host:port. Received: {address!r}")
+    return host.strip("[]"), int(port)
+
+
+def _listed(tasks: Sequence[Task]) -> str:
+    return ", ".join(map(str, tasks))

@@ -1,0 +1,189 @@
+"""A cluster of real processes on this machine, for tests and for all of its cores."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Collection, Iterator
+from multiprocessing.connection import wait
+from typing import Any, NamedTuple
+
+from estimator_core.cluster import CHIEF, EVALUATOR, PS, WORKER
+from estimator_core.experimental.local_task import LocalTask
+from estimator_core.experimental.loopback_ports import free_ports
+
+
+class LocalClusterResult(NamedTuple):
+    """What the function returned in the tasks that have a result.
+
+    Args:
+        chief: What it returned in the chief.
+        evaluator: What it returned in the evaluator; None when there is none.
+    """
+
+    chief: Any
+    evaluator: Any
+
+
+class LocalClusterError(RuntimeError):
+    """A task of a local cluster failed: has the traceback of that process.
+
+    `__cause__` is the exception of the task, if it could be pickled.
+
+    Args:
+        task: Name of the task, such as "worker 0".
+        message: What happened to it.
+    """
+
+    def __init__(self, task: str, message: str):
+        super().__init__(task, message)
+        self.task = task
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"{self.task} failed. {self.message}"
+
+
+def launch_local_cluster(
+    fn: Callable[[], Any],
+    num_workers: int = 1,
+    num_ps: int = 0,
+    evaluator: bool = False,
+    *,
+    log_dir: str | os.PathLike[str] | None = None,
+    grace_secs: float = 10.0,
+) -> LocalClusterResult:
+    """Runs `fn` in each process of a cluster on this machine, and returns what it returned.
+
+    Each task is a process of its own, with a TF_CONFIG that names free ports of 127.0.0.1. `fn` makes
+    the Estimator and calls `train_and_evaluate`, which does the part of each task. All tasks must use
+    the same `model_dir`, so `fn` has to be given it.
+
+    It is over when `fn` has returned in the chief, in all workers and in the evaluator. The evaluator
+    is told when the others are through, so that it ends with the last checkpoint even when training
+    ended before `max_steps`. Parameter servers are ended then. When a task fails, or this call is
+    interrupted (Ctrl-C), all are ended: by SIGTERM, and by SIGKILL after `grace_secs`. They also end
+    when this process dies.
+
+    The processes are spawned: `fn` must be picklable, so it is a function at the top level of a module
+    that a new process can import, or a `functools.partial` of one with picklable arguments; no lambda
+    and no function within another. A script that calls this needs the usual
+    `if __name__ == "__main__":`, as each process imports it.
+
+    Example:
+        >>> def train(model_dir):
+        ...     estimator = est.Estimator(model_fn, model_dir=model_dir)
+        ...     return est.train_and_evaluate(estimator, train_spec(), eval_spec())
+        >>> if __name__ == "__main__":  # doctest: +SKIP
+        ...     job = functools.partial(train, "model")
+        ...     (metrics, exports) = launch_local_cluster(job, 3, 2, evaluator=True).evaluator
+
+    Args:
+        fn: Function without arguments.
+        num_workers: Tasks that train: the chief and `num_workers - 1` of type "worker".
+        num_ps: Parameter servers; more than one worker needs at least one.
+        evaluator: Whether there is an evaluator.
+        log_dir: Directory of a file for each task, such as `worker-0.log`, with all that it prints or
+            logs. None prints it all to this process's stderr, each line after the task's name, as
+            "[worker 0] ".
+        grace_secs: Time for a task that is ended, to save what it has.
+
+    Returns:
+        A `LocalClusterResult`, whose fields are what `fn` returned in the chief and in the evaluator.
+
+    Raises:
+        LocalClusterError: The first failure: has the task's own traceback, and its exception as the
+            cause.
+        ValueError: There are too few workers or parameter servers.
+        TypeError: `fn` is not callable or can't be pickled.
+    """
+    if not callable(fn):
+        raise TypeError(f"fn must be a function without arguments. Received: fn={fn!r}")
+    if num_workers < 1 or num_ps < 0:
+        raise ValueError(
+            "num_workers must be above 0 and num_ps not negative. Received: "
+            f"num_workers={num_workers}, num_ps={num_ps}"
+        )
+    if num_workers > 1 and not num_ps:
+        raise ValueError(
+            "Workers that train together need a parameter server to keep the variables: num_ps=1. "
+            f"Received: num_workers={num_workers}, num_ps={num_ps}"
+        )
+    with local_cluster(
+        fn, num_workers - 1, num_ps, evaluator, log_dir=log_dir, grace_secs=grace_secs
+    ) as tasks:
+        for task in tasks:
+            task.start()
+        _wait(tasks, {CHIEF, WORKER})
+        for task in tasks:
+            if task.kind == EVALUATOR:
+                task.tell_that_training_is_over()
+        _wait(tasks, {EVALUATOR})
+        results = {task.kind: task.result for task in tasks}
+    return LocalClusterResult(results[CHIEF], results.get(EVALUATOR))
+
+
+@contextlib.contextmanager
+def local_cluster(
+    fn: Callable[[], Any],
+    num_other_workers: int,
+    num_ps: int,
+    evaluator: bool,
+    *,
+    log_dir: str | os.PathLike[str] | None,
+    grace_secs: float,
+) -> Iterator[list[LocalTask]]:
+    """Gives the tasks of a cluster, not yet started, and ends them all.
+
+    Arguments are those of `launch_local_cluster`, but for `num_other_workers`, which leaves the chief out.
+    """
+    sizes = {CHIEF: 1, WORKER: num_other_workers, PS: num_ps}
+    ports = iter(free_ports(sum(sizes.values())))
+    cluster = {
+        kind: [f"127.0.0.1:{next(ports)}" for _ in range(size)]
+        for kind, size in sizes.items()
+        if size
+    }
+    if log_dir is not None:
+        os.makedirs(log_dir, exist_ok=True)
+    tasks = []
+    for kind, index in _ps_first({**sizes, EVALUATOR: int(evaluator)}):
+        config = json.dumps({"cluster": cluster, "task": {"type": kind, "index": index}})
+        path = None if log_dir is None else os.path.join(log_dir, f"{kind}-{index}.log")
+        tasks.append(LocalTask(fn, kind, index, config, path))
+    try:
+        yield tasks
+    finally:
+        try:
+            for task in tasks:
+                if not task.has_returned:
+                    task.terminate()
+            for task in tasks:
+                task.end(grace_secs)
+        except BaseException:  # such as a second Ctrl-C
+            for task in tasks:
+                task.kill()
+            raise
+
+
+def _ps_first(sizes: dict[str, int]) -> list[tuple[str, int]]:
+    return [(kind, i) for kind in (PS, CHIEF, WORKER, EVALUATOR) for i in range(sizes[kind])]
+
+
+def _wait(tasks: list[LocalTask], kinds: Collection[str]) -> None:
+    """Waits until the tasks of these kinds have returned.
+
+    Raises:
+        LocalClusterError: Any task failed.
+    """
+    while True:
+        running = [task for task in tasks if not task.has_returned]
+        if not any(task.kind in kinds for task in running):
+            return
+        ready = wait([task.outcome for task in running])
+        for task in running:
+            if task.outcome in ready:
+                failure = task.receive()
+                if failure is not None:
+                    raise LocalClusterError(task.name, failure.message) from failure.exception

@@ -1,0 +1,246 @@
+"""One task of a cluster on this machine: a process, its outcome and its log."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection, wait
+from typing import Any, NamedTuple
+
+from estimator_core.training.continuous_evaluation import training_is_over
+
+_SPAWN = multiprocessing.get_context("spawn")  # TensorFlow does not survive a fork
+_LAST_LINES = 20
+_starting = threading.Lock()  # TF_CONFIG of this process changes for a moment
+_printing = threading.Lock()
+
+
+class Failure(NamedTuple):
+    """How a task failed.
+
+    Args:
+        message: The traceback, or how the process ended and the last lines of its log.
+        exception: What `fn` raised, if it could be pickled.
+    """
+
+    message: str
+    exception: BaseException | None
+
+
+class LocalTask:
+    """A process that runs a function as one task of a cluster.
+
+    Args:
+        fn: Picklable function without arguments.
+        kind: Type of the task.
+        index: Index among those of its type.
+        tf_config: TF_CONFIG of the process.
+        log_path: File of all that it prints or logs; None prints it to stderr, after the task's name.
+
+    Attributes:
+        name: Such as "worker 0".
+        has_returned: Whether `fn` has returned.
+        result: What it returned.
+        outcome: Ready to read when `receive` may be called.
+    """
+
+    def __init__(
+        self, fn: Callable[[], Any], kind: str, index: int, tf_config: str, log_path: str | None
+    ):
+        self.kind = kind
+        self.index = index
+        self.name = f"{kind} {index}"
+        self.has_returned = False
+        self.result: Any = None
+        self.outcome: Connection
+        self._process: Any = None
+        self._fn = fn
+        self._tf_config = tf_config
+        self._log_path = log_path
+        self._orders: Connection
+        self._last_lines: deque[str] = deque(maxlen=_LAST_LINES)
+        self._log_reader: threading.Thread | None = None
+
+    @property
+    def pid(self) -> int:
+        """Id of the process, which has been started."""
+        return self._process.pid
+
+    def start(self) -> None:
+        """Starts the process; one that has ended before is started anew.
+
+        Raises:
+            TypeError: `fn` can't be pickled.
+        """
+        try:
+            pickle.dumps(self._fn)
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            raise TypeError(
+                "fn must be picklable: a function at the top level of a module, or a functools.partial "
+                f"of one. Received: fn={self._fn!r}"
+            ) from error
+        self.has_returned = False
+        log, log_end = _SPAWN.Pipe(duplex=False)
+        self.outcome, outcome_end = _SPAWN.Pipe(duplex=False)
+        orders_end, self._orders = _SPAWN.Pipe(duplex=False)
+        self._process = _SPAWN.Process(
+            target=_run,
+            args=(self._fn, log_end, outcome_end, orders_end),
+            name=self.name,
+        )
+        with _starting, _tf_config_set_to(self._tf_config):
+            self._process.start()
+        for end in (log_end, outcome_end, orders_end):
+            end.close()  # it is the process's; this one would keep the pipe open
+        self._log_reader = threading.Thread(target=self._read_log, args=(log,), daemon=True)
+        self._log_reader.start()
+
+    def _read_log(self, log: Connection) -> None:
+        with contextlib.ExitStack() as files:
+            lines = files.enter_context(os.fdopen(os.dup(log.fileno()), errors="replace"))
+            log.close()
+            file = None
+            if self._log_path is not None:
+                file = files.enter_context(open(self._log_path, "a"))
+            for line in lines:
+                self._last_lines.append(line)
+                if file is not None:
+                    file.write(line)
+                    file.flush()
+                    continue
+                with _printing:
+                    sys.stderr.write(f"[{self.name}] {line.rstrip()}\n")
+                    sys.stderr.flush()
+
+    def receive(self) -> Failure | None:
+        """Takes the outcome, which is ready to read; returns how the task failed, None if it did not."""
+        try:
+            kind, value = self.outcome.recv()
+        except (EOFError, ConnectionResetError):
+            return self._died()
+        if kind == "returned":
+            self.result, self.has_returned = value, True
+            return None
+        text, pickled = value
+        return Failure(f"Its traceback:\n\n{text}", _unpickled(pickled))
+
+    def _died(self) -> Failure:
+        self._process.join()
+        if self._log_reader is not None:
+            self._log_reader.join(1.0)
+        code = self._process.exitcode
+        if code < 0:
+            how = f"Signal {-code} ({signal.Signals(-code).name}) ended its process."
+        else:
+            how = f"Its process ended with exit code {code}."
+        return Failure(f"{how} The last lines of its log:\n\n{''.join(self._last_lines)}", None)
+
+    def tell_that_training_is_over(self) -> None:
+        """Lets the evaluator end with the last checkpoint."""
+        with contextlib.suppress(BrokenPipeError):  # it has ended by itself
+            self._orders.send("training is over")
+
+    def kill(self) -> None:
+        """Ends the process at once, by SIGKILL, if it was started."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+
+    def terminate(self) -> None:
+        """Asks the process to end, by SIGTERM, if it was started."""
+        if self._process is not None:
+            self._process.terminate()
+
+    def join(self, timeout_secs: float | None = None) -> int | None:
+        """Returns the exit code of the process when it ends; None when that takes longer."""
+        self._process.join(timeout_secs)
+        return self._process.exitcode
+
+    def end(self, grace_secs: float) -> None:
+        """Waits for the process to end, and kills it after `grace_secs`."""
+        if self._process is None:
+            return
+        self._process.join(grace_secs)
+        if self._process.is_alive():
+            self.kill()
+        if self._log_reader is not None:
+            self._log_reader.join(1.0)
+        self.outcome.close()
+        self._orders.close()
+
+
+@contextlib.contextmanager
+def _tf_config_set_to(text: str) -> Iterator[None]:
+    """Sets TF_CONFIG while a process is started, so that it is there before any module is imported."""
+    before = os.environ.get("TF_CONFIG")
+    os.environ["TF_CONFIG"] = text
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["TF_CONFIG"]
+        else:
+            os.environ["TF_CONFIG"] = before
+
+
+def _unpickled(pickled: bytes | None) -> BaseException | None:
+    if pickled is None:
+        return None
+    try:
+        return pickle.loads(pickled)
+    except Exception:  # what a class does to be made again is the user's; the text is there
+        return None
+
+
+# In the process of the task
+
+
+def _run(fn: Callable[[], Any], log: Connection, outcome: Connection, orders: Connection) -> None:
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C is for the launching process, which ends this
+    for stream in (1, 2):
+        os.dup2(log.fileno(), stream)
+    log.close()
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    threading.Thread(target=_obey, args=(orders,), daemon=True).start()
+    try:
+        result = fn()
+        message = pickle.dumps(("returned", result))
+    except BaseException as error:
+        text = traceback.format_exc()
+        outcome.send_bytes(pickle.dumps(("raised", (text, _pickled(error)))))
+        if isinstance(error, SystemExit):
+            raise  # with the exit code that it has
+        sys.exit(1)
+    outcome.send_bytes(message)
+
+
+def _pickled(error: BaseException) -> bytes | None:
+    try:
+        return pickle.dumps(error)
+    except Exception:  # as above
+        return None
+
+
+def _obey(orders: Connection) -> None:
+    """Ends this process when the launching one is gone, and tells the evaluator when training is over."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    while True:
+        ready = wait([parent.sentinel, orders])
+        if parent.sentinel in ready:
+            os._exit(1)
+        try:
+            orders.recv()
+        except (EOFError, ConnectionResetError):
+            os._exit(1)
+        training_is_over.set()

@@ -1,0 +1,108 @@
+"""What each task of a cluster does in train_and_evaluate.
+
+| task | part |
+|---|---|
+| chief | trains; initializes or restores the variables, saves checkpoints, writes summaries |
+| master | as the chief, and evaluates and exports at its checkpoints |
+| worker | trains; begins 5 seconds after the task before it, so that the first steps are not chaos |
+| ps | keeps variables; it serves until its process is ended, as nothing tells it that training is over |
+| evaluator | evaluates and exports the checkpoints that the others save, to the last one |
+
+SIGTERM ends a chief, master or worker after the step that it is in, with exit code 143
+(`termination.SIGTERM_EXIT_CODE`): the chief saves a checkpoint first, from which the next run goes on.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from estimator_core.cluster import CHIEF, EVALUATOR, MASTER, PS, WORKER
+from estimator_core.estimator import Estimator
+from estimator_core.execution.server import start_server
+from estimator_core.logs import logger
+from estimator_core.run_config import RunConfig
+from estimator_core.training.continuous_evaluation import evaluate_continuously
+from estimator_core.training.in_turns import train_and_evaluate_in_turns
+from estimator_core.training.specs import EvalSpec, TrainSpec
+from estimator_core.training.termination import ends_on_sigterm
+
+_DELAY_SECS_PER_WORKER = 5
+_MAX_DELAY_SECS = 60
+
+
+def run_task(
+    estimator: Estimator,
+    train_spec: TrainSpec,
+    eval_spec: EvalSpec,
+    sleep: Callable[[float], None] = time.sleep,
+) -> tuple[dict[str, Any] | None, list[bytes | None]] | None:
+    """Does the part of this task, as the table above says.
+
+    Args:
+        estimator: The Estimator to train.
+        train_spec: Its `TrainSpec`.
+        eval_spec: Its `EvalSpec`.
+        sleep: Waits for so many seconds.
+
+    Returns:
+        The evaluator returns the metrics of the last evaluation and the results of its exporters. The
+        chief, the master and workers return None. A parameter server does not return.
+
+    Raises:
+        RuntimeError: The server of this task can't be started.
+
+    Source: `tf.estimator.train_and_evaluate`'s tasks. We differ in what the evaluator returns: in 2.15
+    it returned None.
+    """
+    config = estimator.config
+    if config.task_type == EVALUATOR:
+        return evaluate_continuously(estimator, eval_spec, train_spec.max_steps)
+    _start_server(config)
+    if config.task_type == PS:
+        threading.Event().wait()  # for ever; Server.join() would not let Ctrl-C through
+        return None
+    with ends_on_sigterm() as hooks:
+        train_spec = train_spec._replace(hooks=(*train_spec.hooks, *hooks))
+        if config.task_type == MASTER:
+            train_and_evaluate_in_turns(estimator, train_spec, eval_spec)
+        else:
+            _train(estimator, train_spec, sleep)
+    return None
+
+
+def _start_server(config: RunConfig) -> None:
+    if config.is_distributed:
+        start_server(config.cluster, config.protocol, config.session_config)
+    else:
+        logger.info("No TensorFlow server is started: the cluster has one task.")
+
+
+def _train(estimator: Estimator, train_spec: TrainSpec, sleep: Callable[[float], None]) -> None:
+    config = estimator.config
+    if config.task_type == CHIEF:
+        logger.info(
+            "This task trains and does not evaluate. If nothing evaluates the checkpoints, start one "
+            'more process with the task type "evaluator" in its TF_CONFIG and the same model_dir.'
+        )
+    delay = start_delay_secs(config)
+    if delay:
+        logger.info("Waiting %g secs before starting training.", delay)
+        sleep(delay)
+    estimator.train(
+        train_spec.input_fn,
+        hooks=train_spec.hooks,
+        max_steps=train_spec.max_steps,
+        saving_listeners=train_spec.saving_listeners,
+    )
+
+
+def start_delay_secs(config: RunConfig) -> float:
+    """Returns how many seconds this task waits before it trains: a worker begins after the chief."""
+    if config.task_type != WORKER:
+        return 0
+    most = config.experimental_max_worker_delay_secs
+    delay = _DELAY_SECS_PER_WORKER * (config.task_id + 1)
+    return min(delay, _MAX_DELAY_SECS if most is None else most)

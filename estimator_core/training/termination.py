@@ -1,0 +1,71 @@
+"""SIGTERM ends a training in order: the step is finished, and the chief saves a checkpoint."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from estimator_core import tf1
+from estimator_core.logs import logger
+
+SIGTERM_EXIT_CODE = 128 + int(signal.SIGTERM)
+"""Exit code of a task of a cluster that SIGTERM has ended, 143: what a shell gives for that signal."""
+
+
+@contextlib.contextmanager
+def ends_on_sigterm() -> Iterator[list[Any]]:
+    """Gives the hooks that end a training on SIGTERM; raises SystemExit when they did.
+
+    A program that handles SIGTERM itself goes on doing so, and a thread other than the main one can't
+    handle signals: then there are no hooks.
+    """
+    is_default = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if threading.current_thread() is not threading.main_thread() or not is_default:
+        yield []
+        return
+    hook = _EndOnSigterm()
+    signal.signal(signal.SIGTERM, hook.handle)
+    try:
+        yield [hook]
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+class _EndOnSigterm(tf1.train.SessionRunHook):
+    """Ends the training after the step in which SIGTERM comes, and the process after the last checkpoint.
+
+    Without a session there is nothing to save: then it ends the process at once.
+    """
+
+    def __init__(self) -> None:
+        self._has_session = False
+        self._was_asked = False
+
+    def handle(self, number: int, frame: Any) -> None:
+        """Handles the signal."""
+        del number, frame
+        self._was_asked = True
+        if not self._has_session:
+            raise SystemExit(SIGTERM_EXIT_CODE)
+        logger.warning("SIGTERM: training ends after this step.")
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Notes that there are variables to save."""
+        del session, coord
+        self._has_session = True
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Ends the training, if asked to."""
+        del run_values
+        if self._was_asked:
+            run_context.request_stop()
+
+    def end(self, session: Any) -> None:
+        """Ends the process. The hook that saves checkpoints comes before the caller's, and has saved."""
+        del session
+        self._has_session = False
+        if self._was_asked:
+            raise SystemExit(SIGTERM_EXIT_CODE)

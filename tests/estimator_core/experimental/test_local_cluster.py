@@ -1,0 +1,101 @@
+"""Processes of a local cluster: how they fail, end and speak."""
+
+import functools
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from estimator_core.experimental import LocalClusterError, launch_local_cluster
+from tests.estimator_core.cluster import programs
+from tests.estimator_core.cluster.programs import files, wait_until
+
+
+def is_running(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return "\nState:\tZ" not in pathlib.Path(f"/proc/{pid}/status").read_text()
+
+
+def pids_in(root):
+    return [int((root / f"pid.{name}").read_text() or 0) for name in files(root, "pid.")]
+
+
+def test_the_first_failure_ends_all_and_has_its_own_traceback(tmp_path, capsys):
+    job = functools.partial(programs.fail_in_the_worker, str(tmp_path))
+    with pytest.raises(LocalClusterError) as error:
+        launch_local_cluster(job, num_workers=2, num_ps=1)
+    assert error.value.task == "worker 0"
+    assert "in fail_in_the_worker" in str(error.value)
+    assert type(error.value.__cause__) is KeyError
+    assert error.value.__cause__.args == ("what the worker did wrong",)
+    assert len(pids_in(tmp_path)) == 3
+    assert not any(map(is_running, pids_in(tmp_path)))
+    assert "[worker 0] about to fail\n" in capsys.readouterr().err
+    assert "TF_CONFIG" not in os.environ
+
+
+@pytest.mark.slow
+def test_an_evaluator_ends_with_the_last_checkpoint_when_training_ends_before_max_steps(tmp_path):
+    job = functools.partial(programs.train_to_the_end_of_the_input, str(tmp_path))
+    results = launch_local_cluster(job, evaluator=True, log_dir=tmp_path / "logs")
+    assert results.chief == "the chief"
+    metrics, _ = results.evaluator
+    assert metrics["global_step"] == 6
+
+
+SCRIPT = """
+import functools, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+from estimator_core.experimental import launch_local_cluster
+from tests.estimator_core.cluster import programs
+
+if __name__ == "__main__":
+    job = functools.partial(programs.wait_for_long, sys.argv[1])
+    launch_local_cluster(job, num_workers=2, num_ps=1, evaluator=True, grace_secs=5)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_no_process_outlives_the_one_that_launched_it(tmp_path, number):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    environment = {**os.environ, "PYTHONPATH": os.getcwd()}
+    launcher = subprocess.Popen(
+        [sys.executable, script, tmp_path], env=environment, stderr=subprocess.PIPE
+    )
+    try:
+        wait_until(lambda: len(pids_in(tmp_path)) == 4 and all(pids_in(tmp_path)))
+        launcher.send_signal(number)
+        _, printed = launcher.communicate(timeout=60)
+    finally:
+        launcher.kill()
+    wait_until(lambda: not any(map(is_running, pids_in(tmp_path))), 20)
+    assert (b"KeyboardInterrupt" in printed) is (number == signal.SIGINT)
+    assert printed.count(b"Traceback") <= 1  # none from the tasks
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ({"num_workers": 0}, "num_workers=0"),
+        ({"num_ps": -1}, "num_ps=-1"),
+        ({"num_workers": 3}, "need a parameter server"),
+    ],
+)
+def test_sizes_that_can_not_be_are_refused(sizes, message):
+    with pytest.raises(ValueError, match=message):
+        launch_local_cluster(print, **sizes)
+
+
+def test_what_is_no_function_or_has_no_name_to_import_is_refused():
+    with pytest.raises(TypeError, match="fn must be a function"):
+        launch_local_cluster(3)
+    with pytest.raises(TypeError, match="fn must be picklable"):
+        launch_local_cluster(lambda: None)

@@ -1,0 +1,118 @@
+"""What the tasks of a cluster do, as far as one process shows it; `cluster/` has whole clusters."""
+
+import json
+import threading
+
+import pytest
+
+import estimator_core as est
+from estimator_core.training import roles
+
+TASKS = {
+    "chief": ["127.0.0.1:1"],
+    "worker": [f"127.0.0.1:{port}" for port in range(2, 22)],
+    "ps": ["127.0.0.1:99"],
+}
+
+
+@pytest.fixture
+def as_task(monkeypatch):
+    """Sets TF_CONFIG for a task."""
+
+    def set_task(kind, index=0, tasks=TASKS):
+        task = {"type": kind, "index": index}
+        monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": tasks, "task": task}))
+
+    return set_task
+
+
+@pytest.mark.parametrize(
+    ("kind", "index", "most", "expected"),
+    [
+        ("chief", 0, None, 0),
+        ("worker", 0, None, 5),
+        ("worker", 3, None, 20),
+        ("worker", 19, None, 60),
+        ("worker", 3, 12, 12),
+        ("worker", 0, 12, 5),
+        ("worker", 19, 90, 90),
+        ("worker", 5, 0, 0),
+    ],
+)
+def test_workers_begin_one_after_the_other(as_task, kind, index, most, expected):
+    as_task(kind, index)
+    config = est.RunConfig(experimental_max_worker_delay_secs=most)
+    assert roles.start_delay_secs(config) == expected
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """What is called, in order, instead of the server, the waits and the training."""
+    calls = []
+    monkeypatch.setattr(
+        roles, "start_server", lambda cluster, protocol, session: calls.append(("server", protocol))
+    )
+    monkeypatch.setattr(est.Estimator, "train", lambda self, *_, **__: calls.append("train"))
+    return calls
+
+
+def run(make_estimator, input_fn, calls, **config):
+    return roles.run_task(
+        make_estimator(**config),
+        est.TrainSpec(input_fn, 3),
+        est.EvalSpec(input_fn, steps=1),
+        sleep=lambda secs: calls.append(f"sleep {secs}"),
+    )
+
+
+def test_a_worker_starts_its_server_before_it_waits(as_task, make_estimator, input_fn, calls):
+    as_task("worker", 1)
+    assert run(make_estimator, input_fn, calls, protocol="grpc+x") is None
+    assert calls == [("server", "grpc+x"), "sleep 10", "train"]
+
+
+def test_the_chief_does_not_wait(as_task, make_estimator, input_fn, calls):
+    as_task("chief")
+    assert run(make_estimator, input_fn, calls) is None
+    assert calls == [("server", None), "train"]
+
+
+def test_a_parameter_server_serves_until_it_is_ended(
+    as_task, make_estimator, input_fn, calls, monkeypatch
+):
+    class Ended(Exception):  # noqa: N818
+        pass
+
+    def wait(self, timeout=None):
+        assert timeout is None
+        raise Ended
+
+    as_task("ps")
+    monkeypatch.setattr(threading.Event, "wait", wait)
+    with pytest.raises(Ended):
+        run(make_estimator, input_fn, calls)
+    assert calls == [("server", None)]
+
+
+def test_the_chief_of_a_cluster_of_one_trains_here_and_does_not_evaluate(
+    as_task, make_estimator, input_fn, tmp_path
+):
+    as_task("chief", tasks={"chief": ["127.0.0.1:1"]})
+    estimator = make_estimator()
+    result = est.train_and_evaluate(
+        estimator, est.TrainSpec(input_fn, 3), est.EvalSpec(input_fn, steps=1)
+    )
+    assert result is None
+    assert estimator.get_variable_value("global_step") == 3
+    assert not (tmp_path / "model" / "eval").exists()
+
+
+def test_the_master_of_a_cluster_of_one_evaluates_and_exports_too(
+    as_task, make_estimator, input_fn, tmp_path
+):
+    as_task("master", tasks={"master": ["127.0.0.1:1"]})
+    result = est.train_and_evaluate(
+        make_estimator(), est.TrainSpec(input_fn, 3), est.EvalSpec(input_fn, steps=1)
+    )
+    assert result is None
+    assert (tmp_path / "model" / "eval").exists()
