@@ -30,11 +30,16 @@ gc.set_threshold(20_000, 20, 50)
 
 WITHOUT_WARNINGS = ("contract", "estimator_core", "guides", "integration", "oracle")
 
+# tf_keras 2.16 draws its seeds in a way that Python has deprecated.
+_SEEDS = "ignore:non-integer arguments to randrange:DeprecationWarning"
+
 # What libraries warn of by themselves, by the folder whose tests bring it about.
 OF_LIBRARIES = {
+    "estimator_core/keras_in_graph": (_SEEDS,),
     # The layers of TensorFlow 1 in tf_keras; old programs use them.
     "oracle": ("ignore:`tf.layers.*` is deprecated:UserWarning",),
     "estimator_core/keras_models": (
+        _SEEDS,
         # Keras saves a model by making arrays of TensorFlow's variables, which know no copy keyword.
         "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning:"
         "keras.src.backend.tensorflow.core",

@@ -282,10 +282,11 @@ class TPUEstimator(Estimator):
 
     def with_shards(self, num_shards: int) -> TPUEstimator:
         """Returns a TPUEstimator of the same model that runs all modes on so many shards."""
-        tpu_config = self.config.tpu_config._replace(num_shards=num_shards)
+        config: Any = self.config  # a tpu.RunConfig
+        tpu_config = self._tpu_config._replace(num_shards=num_shards)
         return TPUEstimator(
             self._user_model_fn,
-            config=self.config.replace(tpu_config=tpu_config),
+            config=config.replace(tpu_config=tpu_config),
             params=self.params,
             use_tpu=True,
             train_batch_size=self._batch_sizes[ModeKeys.TRAIN],

@@ -23,7 +23,8 @@ class Watch(est.SessionRunHook):
 
     def before_run(self, run_context):
         self.contexts.append(run_context)
-        weight = run_context.session.graph.get_tensor_by_name("weight:0")
+        graph = run_context.session.graph
+        weight = graph.get_tensor_by_name("weight/Read/ReadVariableOp:0")
         return est.SessionRunArgs({"step": tf1.train.get_global_step(), "weight": weight})
 
     def after_run(self, run_context, run_values):
