@@ -1,11 +1,13 @@
 """A model small enough to follow by hand: one weight, squared error, gradient descent."""
 
+import functools
 import os
 
 import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from tests.estimator_core import shard_programs
 
 tf1 = tf.compat.v1
 
@@ -82,3 +84,9 @@ def beside(make_estimator, input_fn, eval_input_fn):
         return eval_input_fn()
 
     return estimator, training_input_fn
+
+
+@pytest.fixture
+def make_sharded(tmp_path):
+    """Makes a TPUEstimator of `shard_programs`, or of another model_fn, in a directory of its own."""
+    return functools.partial(shard_programs.estimator, tmp_path / "model")

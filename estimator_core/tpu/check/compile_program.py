@@ -135,6 +135,12 @@ def compiled(text: str, topology: str) -> Any:
     return executable, devices
 
 
+def refused_operations(message: str) -> list[list[str | None]]:
+    """Returns the name and, if it is said, the type of each operation that an error is about."""
+    found: list[list[str | None]] = [[node, kind] for kind, node in _UNSUPPORTED.findall(message)]
+    return found or [[node, None] for node in _NODE.findall(message)]
+
+
 def collectives(hlo: str) -> Iterator[tuple[str, int]]:
     """Yields the kind and the bytes, on one core, of each collective operation in a compiled program."""
     for line in hlo.splitlines():
@@ -162,13 +168,8 @@ def result(folder: pathlib.Path) -> dict[str, Any]:
         start = time.monotonic()
         executable, devices = compiled(text, description["topology"])
     except NotCompiledError as error:
-        found = _UNSUPPORTED.findall(str(error))
-        operations = [[node, operation] for operation, node in found]
-        return {
-            "stage": error.stage,
-            "error": str(error),
-            "operations": operations or [[node, None] for node in _NODE.findall(str(error))],
-        }
+        operations = refused_operations(str(error))
+        return {"stage": error.stage, "error": str(error), "operations": operations}
     memory = executable.get_compiled_memory_stats()
     costs = executable.cost_analysis()
     hlo = "\n".join(module.to_string() for module in executable.hlo_modules())

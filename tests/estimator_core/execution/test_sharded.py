@@ -1,0 +1,93 @@
+"""Training on shards: what is of one shard, and what is refused."""
+
+import re
+
+import pytest
+import tensorflow as tf
+
+from estimator_core import tpu
+from tests.estimator_core.shard_programs import input_fn, model_fn
+
+tf1 = tf.compat.v1
+
+
+def test_a_model_without_sums_is_refused(make_sharded):
+    def plain_model_fn(features, labels, mode, params):
+        weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+        loss = tf.reduce_mean(weight * features["x"])
+        optimizer = tf1.train.GradientDescentOptimizer(1.0)
+        train_op = optimizer.minimize(loss, tf1.train.get_global_step())
+        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    with pytest.raises(ValueError, match="CrossShardOptimizer must be used"):
+        make_sharded(plain_model_fn).train(input_fn, steps=1)
+    make_sharded(plain_model_fn, num_shards=1).train(
+        input_fn, steps=1
+    )  # there is nothing to sum up
+
+
+@pytest.mark.parametrize("groups", [None, [[0], [1]]])
+def test_a_weight_that_would_differ_from_shard_to_shard_is_refused(make_sharded, groups):
+    def mixed_model_fn(features, labels, mode, params):
+        weights = [tf1.get_variable(name, [], initializer=tf1.zeros_initializer()) for name in "ab"]
+        loss = tf.reduce_mean((weights[0] + weights[1]) * features["x"])
+        right = tpu.CrossShardOptimizer(tf1.train.GradientDescentOptimizer(1.0))
+        wrong = tf1.train.GradientDescentOptimizer(1.0)
+        if groups:
+            wrong = tpu.CrossShardOptimizer(wrong, group_assignment=groups)
+        train_op = tf.group(
+            right.minimize(loss, tf1.train.get_global_step(), var_list=weights[:1]),
+            wrong.minimize(loss, var_list=weights[1:]),
+        )
+        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    with pytest.raises(ValueError, match=re.escape("variables ['b:0']")):
+        make_sharded(mixed_model_fn).train(input_fn, steps=1)
+
+
+def test_moving_averages_are_those_of_the_first_shard(make_sharded):
+    """Batch normalization: each shard normalizes its own batch; averages are the first one's, as on a TPU."""
+
+    def normalized_model_fn(features, labels, mode, params):
+        weight = tf1.get_variable("weight", [], initializer=tf1.ones_initializer())
+        average = tf1.get_variable("average", [], trainable=False)
+        mean = tf.reduce_mean(features["x"])
+        update = average.assign(mean)
+        with tf.control_dependencies([update]):
+            loss = tf.reduce_sum(tf.square(weight * (features["x"] - mean)))
+        optimizer = tpu.CrossShardOptimizer(tf1.train.GradientDescentOptimizer(0.25))
+        train_op = optimizer.minimize(loss, tf1.train.get_global_step())
+        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    estimator = make_sharded(normalized_model_fn).train(input_fn, steps=1)
+    assert estimator.get_variable_value("average") == 1.5  # of 1 and 2, not of 3 and 4
+    # Each shard has 2 * (0.25 + 0.25) = 1 as its gradient; with the mean of all it would be 2 * 5 / 2.
+    assert estimator.get_variable_value("weight") == 1.0 - 0.25
+
+
+def test_a_scaffold_fn_is_called_once(make_sharded):
+    calls = []
+
+    def scaffold_fn():
+        calls.append(tf1.global_variables("weight")[0])
+        return tf1.train.Scaffold(init_fn=lambda scaffold, session: session.run(assign[0]))
+
+    assign = []
+
+    def scaffolding_model_fn(features, labels, mode, params):
+        spec = model_fn(features, labels, mode, params)
+        assign[:] = [tf1.global_variables("weight")[0].assign(7.0)]
+        return spec._replace(scaffold_fn=scaffold_fn)
+
+    estimator = make_sharded(scaffolding_model_fn, params={"rate": 0.0}).train(input_fn, steps=1)
+    assert estimator.get_variable_value("weight") == 7.0
+    assert len(calls) == 1
+
+
+def test_what_virtual_shards_have_not(make_sharded, tmp_path):
+    with pytest.raises(RuntimeError, match="leave num_cores_per_replica out"):
+        make_sharded(config={"num_cores_per_replica": 2}).train(input_fn, steps=1)
+    config = tpu.RunConfig(master="grpc://tpu:8470", model_dir=str(tmp_path / "model"))
+    estimator = tpu.TPUEstimator(model_fn, config=config, train_batch_size=8)
+    with pytest.raises(RuntimeError, match="leave master"):
+        estimator.train(input_fn, steps=1)

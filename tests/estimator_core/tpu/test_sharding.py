@@ -1,0 +1,52 @@
+"""How the batches of a TPUEstimator are divided into shards, mode by mode."""
+
+import pytest
+
+import estimator_core as est
+from estimator_core import tpu
+from estimator_core.execution.shard_inputs import ShardInput
+from estimator_core.tpu.sharding import ShardedModes
+from tests.estimator_core.shard_programs import input_fn, predict_input_fn
+
+TRAIN, EVAL, PREDICT = est.ModeKeys.TRAIN, est.ModeKeys.EVAL, est.ModeKeys.PREDICT
+INPUT = tpu.InputPipelineConfig
+MODES = ShardedModes(frozenset([TRAIN, EVAL]), {TRAIN: 24, EVAL: 12, PREDICT: 6}, (0, 1))
+
+
+@pytest.mark.parametrize(
+    ("training", "kind", "of_input", "of_model"),
+    [
+        (INPUT.PER_HOST_V1, ShardInput.SPLIT, 24, 6),
+        (INPUT.PER_HOST_V2, ShardInput.NEXT, 6, 6),
+        (INPUT.PER_SHARD_V1, ShardInput.OWN, 6, 6),
+        (INPUT.BROADCAST, ShardInput.SAME, 24, 24),
+    ],
+)
+def test_batch_sizes_of_four_shards(training, kind, of_input, of_model):
+    config = tpu.TPUConfig(num_shards=4, per_host_input_for_training=training)
+    sharding = MODES.sharding(TRAIN, config)
+    assert (sharding.num_shards, sharding.kind) == (4, kind)
+    assert MODES.input_batch_size(TRAIN, config) == of_input
+    assert MODES.model_batch_size(TRAIN, config) == of_model
+    assert sharding.batch_axis == ((0, 1) if kind is ShardInput.SPLIT else None)
+
+
+def test_a_mode_that_is_not_sharded():
+    assert MODES.sharding(PREDICT, tpu.TPUConfig(num_shards=4)) is None
+
+
+def test_a_batch_goes_around_the_shards():
+    assert MODES.model_batch_size(EVAL, tpu.TPUConfig(num_shards=6)) == 2
+    with pytest.raises(ValueError, match=r"eval_batch_size 12 must be divisible by .* shards 8"):
+        MODES.sharding(EVAL, tpu.TPUConfig(num_shards=8))
+    with pytest.raises(ValueError, match=r"8; TPUConfig\(num_shards=...\) sets another number"):
+        MODES.sharding(EVAL, tpu.TPUConfig())  # a board
+
+
+def test_evaluation_and_prediction_need_a_batch_size(make_sharded):
+    estimator = make_sharded(eval_batch_size=None, predict_batch_size=None)
+    estimator.train(input_fn, steps=1)
+    with pytest.raises(ValueError, match="eval_batch_size can't be None"):
+        estimator.evaluate(input_fn, steps=1)
+    with pytest.raises(ValueError, match="predict_batch_size can't be None"):
+        next(estimator.predict(predict_input_fn))
