@@ -22,7 +22,8 @@ def test_refused_operations_are_those_that_the_message_names():
     message = (
         "Detected unsupported operations when trying to compile graph f[] on XLA_CPU_JIT: PyFunc (No "
         "registered 'PyFunc' OpKernel for XLA_CPU_JIT devices compatible with node {{node a/PyFunc}})"
-        "{{node a/PyFunc}}, AsString (No registered 'AsString' OpKernel for XLA_CPU_JIT devices compatible with node {{node b}})"
+        "{{node a/PyFunc}}, AsString (No registered 'AsString' OpKernel for XLA_CPU_JIT devices "
+        "compatible with node {{node b}})"
     )
     assert compile_program.refused_operations(message) == [
         ["a/PyFunc", "PyFunc"],
