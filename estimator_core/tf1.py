@@ -6,6 +6,7 @@ a future TensorFlow would have to keep, or we would have to replace.
 
 from typing import Any
 
+import tensorflow as tf
 from tensorflow.compat.v1 import (
     AUTO_REUSE,
     ConfigProto,
@@ -95,3 +96,11 @@ def tpu_context() -> Any:
 _find_tpu_context = tpu.CrossShardOptimizer.compute_gradients.__globals__[
     "tpu_function"
 ].get_tpu_context
+
+
+def define_function(function_def: Any) -> None:
+    """Makes a function of a graph known to this process. TensorFlow has no public name for it."""
+    _find_eager_context().add_function_def(function_def)
+
+
+_find_eager_context = tf.__internal__.eager_context.get_executor.__globals__["context"]

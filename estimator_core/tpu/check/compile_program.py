@@ -56,6 +56,8 @@ def to_stablehlo(folder: pathlib.Path, description: Mapping[str, Any]) -> str:
     from estimator_core import tf1
 
     graph_def = tf1.GraphDef.FromString((folder / "graph.pb").read_bytes())
+    for function in graph_def.library.function:  # XLA looks for loops and branches in the process
+        tf1.define_function(function)
     variables = {
         name: tf.Variable(tf.zeros(spec["shape"], spec["dtype"]), shape=spec["shape"], name=name)
         for name, spec in description["variables"].items()
