@@ -156,11 +156,14 @@ def local_cluster(
         yield tasks
     finally:
         try:
-            for task in tasks:
-                if not task.has_returned:
-                    task.terminate()
-            for task in tasks:
-                task.end(grace_secs)
+            # A chief that saves what it has needs the parameter servers.
+            for of_ps in (False, True):
+                group = [task for task in tasks if (task.kind == PS) == of_ps]
+                for task in group:
+                    if not task.has_returned:
+                        task.terminate()
+                for task in group:
+                    task.end(grace_secs)
         except BaseException:  # such as a second Ctrl-C
             for task in tasks:
                 task.kill()

@@ -131,6 +131,7 @@ class TPUEstimator(Estimator):
         calling.check_model_fn(model_fn, params)
         self._user_model_fn = model_fn
         self._tpu_config = config.tpu_config
+        self._eval_on_tpu = eval_on_tpu
         self._is_converted = isinstance(model_fn, ConvertedModelFn)
         modes = {ModeKeys.TRAIN, ModeKeys.PREDICT, *([ModeKeys.EVAL] if eval_on_tpu else [])}
         self._sharded = ShardedModes(
@@ -281,7 +282,12 @@ class TPUEstimator(Estimator):
         return dict(self._batch_sizes)
 
     def with_shards(self, num_shards: int) -> TPUEstimator:
-        """Returns a TPUEstimator of the same model that runs all modes on so many shards."""
+        """Returns a TPUEstimator of the same model that runs on so many shards whatever `use_tpu` is.
+
+        Raises:
+            RuntimeError: The model needs what shards have not.
+        """
+        self._check_needs_of_shards()
         config: Any = self.config  # a tpu.RunConfig
         tpu_config = self._tpu_config._replace(num_shards=num_shards)
         return TPUEstimator(
@@ -293,6 +299,7 @@ class TPUEstimator(Estimator):
             eval_batch_size=self._batch_sizes[ModeKeys.EVAL],
             predict_batch_size=self._batch_sizes[ModeKeys.PREDICT],
             batch_axis=self._sharded.batch_axis,
+            eval_on_tpu=self._eval_on_tpu,
             export_to_tpu=self._export_to_tpu,
         )
 
@@ -383,8 +390,10 @@ class TPUEstimator(Estimator):
                 "Everything runs in this process, with use_tpu=True on virtual shards of its CPU: leave "
                 f"master, evaluation_master and cluster out of tpu.RunConfig. Received: master={master!r}"
             )
-        if not self._runs_on_shards(mode):
-            return
+        if self._runs_on_shards(mode):
+            self._check_needs_of_shards()
+
+    def _check_needs_of_shards(self) -> None:
         cores = self._tpu_config.num_cores_per_replica
         if cores and cores > 1:
             raise RuntimeError(

@@ -48,15 +48,16 @@ def check_for_tpu(
         estimator: What is checked; `to_tpu_estimator` makes one of any Estimator.
         input_fn: As for `TPUEstimator.train`.
         topology: TPU chips and their grid, such as "v5e:2x2" (4 cores) or "v4:2x2x1" (8 cores).
-        modes: Of `ModeKeys`; None is each that `estimator` has a batch size for.
+        modes: Of `ModeKeys`; None is each that `estimator` has a batch size for and would run on a TPU.
 
     Returns:
         The report. What does not compile is said there, and raises nothing.
 
     Raises:
         TypeError: `estimator` is no TPUEstimator.
-        ValueError: The topology is unknown, or a batch size does not go around its cores.
-        RuntimeError: The compiler is not installed, or ended in another way than by an answer.
+        ValueError: The topology or a mode is unknown, or a batch size does not go around the cores.
+        RuntimeError: The compiler is not installed, or the model needs several cores for each copy, or tables
+            in the memory of a TPU, which are not checked yet.
     """
     if not isinstance(estimator, TPUEstimator):
         raise TypeError(
@@ -65,14 +66,23 @@ def check_for_tpu(
         )
     known = topology_named(topology)
     sharded = estimator.with_shards(known.num_cores)
-    if modes is None:
-        modes = [mode for mode in ModeKeys.ALL if sharded.batch_sizes[mode]]
+    shardings = {
+        mode: sharded.config.sharding(mode) for mode in ModeKeys.ALL if sharded.batch_sizes[mode]
+    }
+    on_tpu = [mode for mode, sharding in shardings.items() if sharding]
+    modes = on_tpu if modes is None else list(dict.fromkeys(modes))
+    for mode in modes:
+        if mode not in on_tpu:
+            raise ValueError(
+                "A mode is checked if it has a batch size and would run on a TPU; with eval_on_tpu=False "
+                f"evaluation would not. Those are {on_tpu}. Received: modes={modes}"
+            )
     reports: dict[str, ModeReport] = {}
     graphs: dict[str, tf.Graph] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         for mode in modes:
-            execution = OneCore(sharded.config.sharding(mode))
+            execution = OneCore(shardings[mode])
             try:
                 program = sharded.build_program(mode, input_fn, execution=execution)
             except ValueError as error:
@@ -122,17 +132,17 @@ def _compiled(folder: pathlib.Path, names: Sequence[str]) -> list[dict[str, Any]
         text=True,
         check=False,
     )
-    if done.returncode != 0:
-        if "No module named 'jax" in done.stderr or "No module named 'libtpu" in done.stderr:
-            raise RuntimeError(
-                "The TPU's compiler is not installed: pip install jax libtpu, or "
-                '"estimator-pipelines[tpu-check]"'
-            )
+    found = [json.loads(line) for line in done.stdout.splitlines() if line.endswith("}")]
+    if done.returncode == 0:
+        return found
+    if "No module named 'jax" in done.stderr or "No module named 'libtpu" in done.stderr:
         raise RuntimeError(
-            f"The compiler ended with exit code {done.returncode}. Its last words: "
-            f"{done.stderr[-2000:]}"
+            "The TPU's compiler is not installed: pip install jax libtpu, or "
+            '"estimator-pipelines[tpu-check]"'
         )
-    return [json.loads(line) for line in done.stdout.splitlines()[-len(names) :]]
+    crash = f"The compiler ended with exit code {done.returncode}: {done.stderr[-2000:]}"
+    found.append({"stage": "compiler", "error": crash, "operations": []})
+    return found + _compiled(folder, names[len(found) :])
 
 
 def _refused(graph: tf.Graph, name: str, kind: str | None) -> RefusedOperation:

@@ -186,8 +186,8 @@ def result(folder: pathlib.Path) -> dict[str, Any]:
             "temporaries": memory.temp_size_in_bytes,
             "code": memory.generated_code_size_in_bytes,
         },
-        "flops": costs.get("flops"),
-        "bytes_accessed": costs.get("bytes accessed"),
+        "flops": costs.get("flops") or 0.0,
+        "bytes_accessed": costs.get("bytes accessed") or 0.0,
         "collectives": list(collectives(hlo)),
     }
 

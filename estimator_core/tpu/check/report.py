@@ -110,8 +110,8 @@ class Report:
 
     @property
     def compiles(self) -> bool:
-        """Whether all modes do, in the memory that there is."""
-        return all(mode.compiles and mode.fits for mode in self.modes.values())
+        """Whether there are modes, and all do, in the memory that there is."""
+        return bool(self.modes) and all(mode.compiles and mode.fits for mode in self.modes.values())
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.modes.values()))

@@ -55,8 +55,8 @@ def test_adagrad(sparse):
     assert names == [
         "vector",
         "global_step",
-        "training/Adagrad/learning_rate",
         "training/Adagrad/decay",
+        "training/Adagrad/learning_rate",
         "training/Adagrad/vector/accumulator",
     ]
 

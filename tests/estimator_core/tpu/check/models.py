@@ -33,15 +33,16 @@ def vectors(params):
     return dataset.batch(params["batch_size"], drop_remainder=True)
 
 
-def regressor(**params):
+def regressor(own_python=False, config=None, eval_on_tpu=True):
     return est.tpu.TPUEstimator(
         regression_model_fn,
-        config=est.tpu.RunConfig(),
-        params=params,
+        config=config or est.tpu.RunConfig(),
+        params={"own_python": own_python},
         use_tpu=False,
         train_batch_size=64,
         eval_batch_size=64,
         predict_batch_size=64,
+        eval_on_tpu=eval_on_tpu,
     )
 
 

@@ -4,6 +4,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from estimator_core.tpu.check import programs
 from tests.estimator_core.tpu.check import models
 
 check_for_tpu = est.tpu.check_for_tpu
@@ -78,3 +79,32 @@ def test_estimators_that_were_not_written_for_a_tpu(compiler, name, topology, ca
 def test_an_estimator_for_one_device_says_how_to_convert_it():
     with pytest.raises(TypeError, match="to_tpu_estimator makes one"):
         check_for_tpu(est.Estimator(models.cnn_model_fn), models.images)
+
+
+def test_what_does_not_run_on_a_tpu_is_not_checked():
+    estimator = models.regressor(eval_on_tpu=False)
+    with pytest.raises(
+        ValueError, match=r"Those are \['train', 'infer'\]. Received: modes=\['eval'\]"
+    ):
+        check_for_tpu(estimator, models.vectors, modes=iter(["eval", "eval"]))
+
+
+def test_a_model_on_several_cores_is_refused():
+    config = est.tpu.RunConfig(est.tpu.TPUConfig(num_cores_per_replica=2))
+    with pytest.raises(RuntimeError, match="leave num_cores_per_replica out"):
+        check_for_tpu(models.regressor(config=config), models.vectors)
+
+
+def test_a_compiler_that_crashes_spoils_one_mode_alone(compiler, monkeypatch):
+    write = programs.write
+
+    def write_nothing_of_eval(folder, *arguments):
+        write(folder, *arguments)
+        if folder.name == "eval":
+            (folder / "graph.pb").unlink()
+
+    monkeypatch.setattr(programs, "write", write_nothing_of_eval)
+    report = check_for_tpu(models.regressor(), models.vectors)
+    assert [mode.compiles for mode in report.modes.values()] == [True, False, True]
+    assert "graph.pb" in report.modes["eval"].error
+    assert not report.compiles
