@@ -21,6 +21,7 @@ _WRITES = (
     "StridedSliceAssign",
 )
 _CALLS = ("Case", "If", "PartitionedCall", "StatefulPartitionedCall", "While")
+_LOOPS = ("Enter", "RefEnter")
 _SEED = "seed2"
 _SEED_STEP = 1_000_003  # a prime, so that seeds of shards that lie close together do not meet
 _MOST_SEEDS = 2**31
@@ -81,6 +82,40 @@ class ModelGraph:
         """Returns whether an operation belongs to the model, and shards may differ in it."""
         is_common = operation in self._sums or (self._updates_once and is_update(operation))
         return operation in self._order and not is_common
+
+    def read_again(
+        self, variables: Iterable[Any], trainable: Iterable[Any], copied: Collection[tf.Operation]
+    ) -> list[str]:
+        """Returns the names of variables that keep what one shard calculated for a later step.
+
+        Those count that a sum over shards, or an update of a trainable variable, then depends on.
+
+        Args:
+            variables: Variables of the graph.
+            trainable: Those that are trained.
+            copied: What `to_copy` returned.
+        """
+        found = set(self.updates_by_one_shard(variables, copied))
+        weights = {_handle(variable).op for variable in trainable}
+        names = []
+        for variable in variables:
+            if variable.name not in found:
+                continue
+            reached: set[tf.Operation] = set()
+            pending = [user for user in _readers(_handle(variable)) if not is_update(user)]
+            while pending:
+                operation = pending.pop()
+                if operation in reached or operation not in self._order:
+                    continue
+                reached.add(operation)
+                pending += [user for output in operation.outputs for user in output.consumers()]
+            if any(
+                operation in self._sums
+                or (is_update(operation) and any(each.op in weights for each in operation.inputs))
+                for operation in reached
+            ):
+                names.append(variable.name)
+        return names
 
     def updates_by_one_shard(
         self, variables: Iterable[Any], copied: Collection[tf.Operation]
@@ -169,6 +204,13 @@ def copy(
     if not operations:
         return {}
     graph = operations[0].graph
+    for operation in operations:
+        if operation.type in _LOOPS:
+            raise ValueError(
+                "Shards can't have copies of a loop of TensorFlow 1, as tf.while_loop and dynamic_rnn make "
+                "it after tf.compat.v1.disable_v2_behavior(): call "
+                f"tf.compat.v1.enable_control_flow_v2() after it. Received: the loop of {operation.name!r}"
+            )
     chosen = set(operations)
     graph_def = tf1.GraphDef()
     inputs: dict[str, tf.Tensor] = {}

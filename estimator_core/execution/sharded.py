@@ -173,8 +173,9 @@ class Sharded(Execution):
             tensors = _mapped(together, spec.eval_metric_ops.tensors, "eval_metrics")
             changes["eval_metric_ops"] = dataclasses.replace(spec.eval_metric_ops, tensors=tensors)
         elif spec.eval_metric_ops:
+            count = 1 if is_same else self.num_replicas  # the same batch counts once
             changes["eval_metric_ops"] = {
-                name: (value, tf.group(*shards.all_of(operation_of(update))))
+                name: (value, tf.group(*shards.all_of(operation_of(update))[:count]))
                 for name, (value, update) in spec.eval_metric_ops.items()
             }
         if spec.mode == ModeKeys.PREDICT:

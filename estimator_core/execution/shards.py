@@ -46,7 +46,9 @@ class Shards:
         model = shard_copies.ModelGraph(operations, entries[0], common, not metric_updates)
         copied = model.to_copy({operation_of(value) for value in needed})
         if spec.mode == ModeKeys.TRAIN and num_shards > 1:
-            _check_weights(model.updates_by_one_shard(tf1.trainable_variables(), copied))
+            weights = tf1.trainable_variables()
+            _check_weights(model.updates_by_one_shard(weights, copied))
+            _check_kept(model.read_again(tf1.global_variables(), weights, copied))
         self._copies: list[Any] = [{operation: operation for operation in copied}]
         self._entries = entries
         self._index = {tensor.ref(): index for index, tensor in enumerate(entries[0])}
@@ -103,6 +105,15 @@ def needed_tensors(spec: EstimatorSpec) -> list[Any]:
 def operation_of(value: Any) -> tf.Operation:
     """Returns the operation of a tensor, or of what assigning to a variable returns."""
     return value if isinstance(value, tf.Operation) else value.op
+
+
+def _check_kept(names: Sequence[str]) -> None:
+    if names:
+        raise ValueError(
+            "Shards have one set of variables, and can't each keep what it has calculated for a later step, "
+            "such as accumulated gradients: sum it up before (tf.compat.v1.tpu.cross_replica_sum). "
+            f"Received: variables {names}"
+        )
 
 
 def _check_weights(names: Sequence[str]) -> None:

@@ -91,3 +91,48 @@ def test_what_virtual_shards_have_not(make_sharded, tmp_path):
     estimator = tpu.TPUEstimator(model_fn, config=config, train_batch_size=8)
     with pytest.raises(RuntimeError, match="leave master"):
         estimator.train(input_fn, steps=1)
+
+
+def accumulating_model_fn(features, labels, mode, params):
+    """Adds up gradients in a variable, as programs did for larger batches, and applies what is there."""
+    weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+    kept = tf1.get_variable("kept", [], initializer=tf1.zeros_initializer(), trainable=False)
+    loss = tf.reduce_mean(tf.square(weight * features["x"] - labels))
+    (gradient,) = tf.gradients(loss, [weight])
+    if params.get("sum_first"):
+        gradient = tpu.cross_replica_sum(gradient)
+    with tf.control_dependencies([kept.assign_add(gradient)]):
+        total = tf.identity(kept.read_value())
+    optimizer = tf1.train.GradientDescentOptimizer(0.125)
+    if not params.get("sum_first"):
+        optimizer = tpu.CrossShardOptimizer(optimizer)
+    train_op = optimizer.apply_gradients([(total, weight)], tf1.train.get_global_step())
+    return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+def test_gradients_that_a_shard_would_keep_for_itself_are_refused(make_sharded):
+    with pytest.raises(ValueError, match=re.escape("variables ['kept:0']")):
+        make_sharded(accumulating_model_fn).train(input_fn, steps=1)
+
+
+def test_gradients_that_are_summed_up_first_may_be_kept(make_sharded):
+    estimator = make_sharded(accumulating_model_fn, params={"sum_first": True})
+    estimator.train(input_fn, steps=1)
+    # -4 * mean(1, 4) = -10 of the first shard, and -4 * mean(9, 16) = -50 of the second.
+    assert estimator.get_variable_value("kept") == -60.0
+    assert estimator.get_variable_value("weight") == 0.125 * 60
+
+
+def test_loops_of_tensorflow_1_are_refused(make_sharded):
+    def looping_model_fn(features, labels, mode, params):
+        was_on = tf1.control_flow_v2_enabled()
+        tf1.disable_control_flow_v2()
+        try:
+            powers = tf.scan(lambda total, x: total + x, features["x"])
+        finally:
+            if was_on:
+                tf1.enable_control_flow_v2()
+        return model_fn({"x": powers}, labels, mode, params)
+
+    with pytest.raises(ValueError, match="enable_control_flow_v2"):
+        make_sharded(looping_model_fn).train(input_fn, steps=1)

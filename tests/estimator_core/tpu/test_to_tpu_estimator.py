@@ -77,6 +77,14 @@ def test_shards_update_metrics_one_after_the_other(plain):
         assert estimator.evaluate(input_fn, steps=2)["last"].tolist() == [14.0, 16.0]
 
 
+def test_a_batch_that_all_shards_have_counts_once(plain):
+    broadcast = tpu.InputPipelineConfig.BROADCAST
+    config = tpu.TPUConfig(num_shards=2, per_host_input_for_training=broadcast)
+    estimator = converted(plain, config=config).train(input_fn, steps=1)
+    # The last labels of the batches are 8 and 16; a second update in a step would find its own before.
+    assert estimator.evaluate(input_fn, steps=2)["last"].tolist() == [8.0, 16.0]
+
+
 def test_an_input_fn_with_params(plain):
     def tpu_input_fn(params):
         dataset = tf.data.Dataset.from_tensor_slices(({"x": X}, 2 * X))
