@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import Any
 
 from estimator_core import tf1
@@ -13,7 +14,10 @@ from estimator_core.training.specs import EvalSpec, TrainSpec
 
 
 def train_and_evaluate_in_turns(
-    estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec
+    estimator: Estimator,
+    train_spec: TrainSpec,
+    eval_spec: EvalSpec,
+    after_training: Callable[[], None] | None = None,
 ) -> tuple[dict[str, Any] | None, list[bytes | None]]:
     """Trains, and evaluates at checkpoints within the training; then evaluates and exports at the end.
 
@@ -21,6 +25,7 @@ def train_and_evaluate_in_turns(
         estimator: The Estimator to train.
         train_spec: Its `TrainSpec`.
         eval_spec: Its `EvalSpec`.
+        after_training: Is called between the training and the last evaluation.
 
     Returns:
         The metrics of the last evaluation, None when there was none, and the results of its exporters.
@@ -42,6 +47,8 @@ def train_and_evaluate_in_turns(
             max_steps=train_spec.max_steps,
             saving_listeners=[*train_spec.saving_listeners, listener],
         )
+    if after_training is not None:
+        after_training()
     evaluation = evaluator.evaluate_and_export(is_the_final_export=True)
     if evaluation is None:
         return None, []

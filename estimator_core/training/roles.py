@@ -64,10 +64,10 @@ def run_task(
     if config.task_type == PS:
         threading.Event().wait()  # for ever; Server.join() would not let Ctrl-C through
         return None
-    with ends_on_sigterm() as hooks:
-        train_spec = train_spec._replace(hooks=(*train_spec.hooks, *hooks))
+    with ends_on_sigterm() as termination:
+        train_spec = train_spec._replace(hooks=(*train_spec.hooks, *termination.hooks))
         if config.task_type == MASTER:
-            train_and_evaluate_in_turns(estimator, train_spec, eval_spec)
+            train_and_evaluate_in_turns(estimator, train_spec, eval_spec, termination.exit_if_asked)
         else:
             _train(estimator, train_spec, sleep)
     return None

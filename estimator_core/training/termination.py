@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 from estimator_core import tf1
 from estimator_core.logs import logger
@@ -15,27 +15,40 @@ SIGTERM_EXIT_CODE = 128 + int(signal.SIGTERM)
 """Exit code of a task of a cluster that SIGTERM has ended, 143: what a shell gives for that signal."""
 
 
+class Termination(NamedTuple):
+    """What ends a training on SIGTERM.
+
+    Args:
+        hooks: They stop the training.
+        exit_if_asked: Function, to call after the training, that raises SystemExit if they did.
+    """
+
+    hooks: list[Any]
+    exit_if_asked: Callable[[], None]
+
+
 @contextlib.contextmanager
-def ends_on_sigterm() -> Iterator[list[Any]]:
-    """Gives the hooks that end a training on SIGTERM; raises SystemExit when they did.
+def ends_on_sigterm() -> Iterator[Termination]:
+    """Gives what ends a training on SIGTERM; raises SystemExit at the end if it did.
 
     A program that handles SIGTERM itself goes on doing so, and a thread other than the main one can't
     handle signals: then there are no hooks.
     """
     is_default = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     if threading.current_thread() is not threading.main_thread() or not is_default:
-        yield []
+        yield Termination([], lambda: None)
         return
     hook = _EndOnSigterm()
     signal.signal(signal.SIGTERM, hook.handle)
     try:
-        yield [hook]
+        yield Termination([hook], hook.exit_if_asked)
+        hook.exit_if_asked()
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 class _EndOnSigterm(tf1.train.SessionRunHook):
-    """Ends the training after the step in which SIGTERM comes, and the process after the last checkpoint.
+    """Ends the training after the step in which SIGTERM comes. All hooks end, and save, as ever.
 
     Without a session there is nothing to save: then it ends the process at once.
     """
@@ -64,8 +77,15 @@ class _EndOnSigterm(tf1.train.SessionRunHook):
             run_context.request_stop()
 
     def end(self, session: Any) -> None:
-        """Ends the process. The hook that saves checkpoints comes before the caller's, and has saved."""
+        """Notes that there will be no more steps."""
         del session
         self._has_session = False
+
+    def exit_if_asked(self) -> None:
+        """Ends the process if SIGTERM came.
+
+        Raises:
+            SystemExit: It did.
+        """
         if self._was_asked:
             raise SystemExit(SIGTERM_EXIT_CODE)

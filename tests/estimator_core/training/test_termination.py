@@ -6,6 +6,8 @@ import threading
 import pytest
 import tensorflow as tf
 
+import estimator_core as est
+from estimator_core.training.in_turns import train_and_evaluate_in_turns
 from estimator_core.training.termination import SIGTERM_EXIT_CODE, ends_on_sigterm
 
 tf1 = tf.compat.v1
@@ -32,8 +34,9 @@ def _as_in_a_new_process():
 @pytest.mark.parametrize("is_first", [True, False])
 def test_the_step_is_finished_and_saved(make_estimator, input_fn, is_first):
     estimator = make_estimator(save_checkpoints_steps=1000)
-    with pytest.raises(SystemExit) as exit_, ends_on_sigterm() as hooks:  # noqa: PT012
+    with pytest.raises(SystemExit) as exit_, ends_on_sigterm() as termination:  # noqa: PT012
         sigterm = SigtermAt(4)
+        hooks = termination.hooks
         hooks = [sigterm, *hooks] if is_first else [*hooks, sigterm]
         estimator.train(input_fn, hooks=hooks, max_steps=100)
     assert exit_.value.code == SIGTERM_EXIT_CODE == 143
@@ -41,11 +44,32 @@ def test_the_step_is_finished_and_saved(make_estimator, input_fn, is_first):
     assert estimator.get_variable_value("global_step") == (4 if is_first else 5)
 
 
+def test_hooks_behind_save_too(make_estimator, input_fn, tmp_path):
+    """Such as a saver among the training_hooks of a model_fn's spec: they come after the caller's."""
+    saver = tf1.train.CheckpointSaverHook(str(tmp_path / "own"), save_steps=1000)
+    estimator = make_estimator(save_checkpoints_steps=None, save_checkpoints_secs=None)
+    with pytest.raises(SystemExit), ends_on_sigterm() as termination:  # noqa: PT012
+        hooks = [SigtermAt(4), *termination.hooks, saver]
+        estimator.train(input_fn, hooks=hooks, max_steps=100)
+    assert tf.train.latest_checkpoint(str(tmp_path / "own")).endswith("-4")
+
+
+def test_a_master_does_not_evaluate_any_more(make_estimator, input_fn, eval_input_fn):
+    estimator = make_estimator(save_checkpoints_steps=1000)
+    evaluations = []
+    eval_spec = est.EvalSpec(lambda: evaluations.append(1) or eval_input_fn(), throttle_secs=1000)
+    with pytest.raises(SystemExit), ends_on_sigterm() as termination:  # noqa: PT012
+        train_spec = est.TrainSpec(input_fn, 100, [SigtermAt(4), *termination.hooks])
+        train_and_evaluate_in_turns(estimator, train_spec, eval_spec, termination.exit_if_asked)
+    assert estimator.get_variable_value("global_step") == 4
+    assert len(evaluations) <= 1  # that of the checkpoint at the end of the training
+
+
 def test_a_training_without_a_signal_ends_as_ever(make_estimator, input_fn):
     estimator = make_estimator()
-    with ends_on_sigterm() as hooks:
-        estimator.train(input_fn, hooks=hooks, steps=3)
-    assert len(hooks) == 1
+    with ends_on_sigterm() as termination:
+        estimator.train(input_fn, hooks=termination.hooks, steps=3)
+    assert len(termination.hooks) == 1
     assert estimator.get_variable_value("global_step") == 3
 
 
@@ -58,18 +82,18 @@ def test_without_a_session_the_process_ends_at_once():
 def test_a_handler_of_the_program_stays():
     calls = []
     signal.signal(signal.SIGTERM, lambda number, frame: calls.append(number))
-    with ends_on_sigterm() as hooks:
+    with ends_on_sigterm() as termination:
         signal.raise_signal(signal.SIGTERM)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    assert (hooks, calls) == ([], [signal.SIGTERM])
+    assert (termination.hooks, calls) == ([], [signal.SIGTERM])
 
 
 def test_a_thread_can_not_handle_signals():
     found = []
 
     def enter():
-        with ends_on_sigterm() as hooks:
-            found.append(hooks)
+        with ends_on_sigterm() as termination:
+            found.append(termination.hooks)
 
     thread = threading.Thread(target=enter)
     thread.start()
