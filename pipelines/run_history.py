@@ -22,7 +22,7 @@ def unfinished_run(root: Path) -> RunRecord | None:
     A run that was killed after its push goes on, too, if its version is served: what is left to do
     is to record it. If the version was withdrawn, the run has ended.
     """
-    newest = max(RunRecords(root).read_all(), key=lambda record: record.run_id, default=None)
+    newest = next(reversed(RunRecords(root).read_all()), None)
     if newest is None or newest.status not in UNFINISHED:
         return None
     pushed = version_pushed_by(root, newest.run_id)

@@ -142,7 +142,8 @@ class RunRecords:
 
     def read_all(self) -> list[RunRecord]:
         """Returns all records, oldest first; one that cannot be read is left out, with a warning."""
-        return list(filter(None, map(self._read_or_warn, sorted(self.folder.glob("*.json")))))
+        files = sorted(self.folder.glob("*.json"), key=lambda file: _order(file.stem))
+        return list(filter(None, map(self._read_or_warn, files)))
 
     def read(self, run_id: str) -> RunRecord | None:
         """Returns one record, or None when there is none of this id."""
@@ -188,8 +189,14 @@ def utc_now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
+def _order(run_id: str) -> tuple[str, int]:
+    """Returns what run ids are sorted by: the second, and the number of the run in it."""
+    date, time, *number = f"{run_id}--".split("-")[:3]
+    return f"{date}-{time}", int(number[0]) if number[0].isdigit() else 1
+
+
 def new_run_id(known: list[RunRecord], now: datetime | None = None) -> str:
-    """Returns an id that no known run has and that sorts behind them, such as `20260131-175959`."""
+    """Returns an id that no known run has, such as `20260131-175959`, or with `-2` in the same second."""
     stem = (now or datetime.now(timezone.utc)).strftime("%Y%m%d-%H%M%S")
     taken = {record.run_id for record in known}
     run_id, number = stem, 2

@@ -69,3 +69,12 @@ def test_a_record_that_cannot_be_read_is_left_out_with_a_warning(tmp_path, caplo
     assert records.read_all() == [RECORD]
     assert records.read("20260102-030406") is None
     assert f"{broken} is no record of a run and is left out" in caplog.text
+
+
+def test_runs_of_one_second_are_in_the_order_of_their_numbers(tmp_path):
+    records = RunRecords(tmp_path)
+    ids = ["20260102-030405", *(f"20260102-030405-{number}" for number in range(2, 12))]
+    ids = ["20260102-030404-2", *ids, "20260102-030406"]
+    for run_id in reversed(ids):
+        records.write(RECORD.changed(run_id=run_id))
+    assert [record.run_id for record in records.read_all()] == ids
