@@ -89,7 +89,7 @@ def to_stablehlo(folder: pathlib.Path, description: Mapping[str, Any]) -> str:
 
 
 def compiled(text: str, topology: str) -> Any:
-    """Returns the executable of a program for all cores of a topology, and the kind of its devices.
+    """Returns the executable of a program for all cores of a topology, and those cores as devices.
 
     Raises:
         NotCompiledError: The compiler refuses it.
