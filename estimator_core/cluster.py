@@ -20,7 +20,7 @@ class Cluster:
 
     Args:
         tasks: Task type to the addresses ("host:port") of its tasks; empty on a single machine.
-        task_type: One of `TASK_TYPES`.
+        task_type: One of `TASK_TYPES`, or another that the cluster lists.
         task_id: Index of this task among those of its type.
         master: Address of the session to open; "" is in this process.
         evaluation_master: The same for evaluations.
@@ -59,9 +59,14 @@ class Cluster:
     @property
     def is_chief(self) -> bool:
         """Whether this task initialises, saves checkpoints and writes summaries."""
-        if not self.tasks:
-            return self.task_type == WORKER
+        if not self.has_chief:
+            return self.task_type == WORKER and self.task_id == 0
         return self.task_type in (CHIEF, MASTER)
+
+    @property
+    def has_chief(self) -> bool:
+        """Whether a task of its own is the chief; else the first worker is."""
+        return CHIEF in self.tasks or MASTER in self.tasks
 
     @property
     def num_ps_replicas(self) -> int:
@@ -77,15 +82,13 @@ class Cluster:
 
     @property
     def global_id(self) -> int | None:
-        """Rank among all tasks that train or serve parameters, the chief first; None for an evaluator."""
+        """Rank among all tasks: chief, other types by name, parameter servers; None for an evaluator."""
         if self.task_type == EVALUATOR:
             return None
-        rank = 0
-        for kind in (CHIEF, MASTER, WORKER, PS):
-            if kind == self.task_type:
-                return rank + self.task_id
-            rank += len(self.tasks.get(kind, ()))
-        return rank
+        others = sorted(self.tasks.keys() - {CHIEF, MASTER, PS})
+        kinds = [CHIEF, MASTER, *others, PS]
+        before = kinds[: kinds.index(self.task_type)] if self.tasks else []
+        return sum(len(self.tasks.get(kind, ())) for kind in before) + self.task_id
 
 
 def from_environment(environ: Mapping[str, str] | None = None) -> Cluster:
@@ -96,6 +99,7 @@ def from_environment(environ: Mapping[str, str] | None = None) -> Cluster:
 
     Raises:
         ValueError: TF_CONFIG is no JSON object, or contradicts itself.
+        TypeError: Its `service` is no JSON object.
     """
     text = (os.environ if environ is None else environ).get("TF_CONFIG")
     if not text:
@@ -107,17 +111,15 @@ def from_environment(environ: Mapping[str, str] | None = None) -> Cluster:
     if not isinstance(config, dict):
         raise ValueError(f"TF_CONFIG must be a JSON object. Received: {text!r}")
 
-    return dataclasses.replace(
-        _described_by(config, text),
-        **{
-            field: config[key]
-            for field, key in (
-                ("master", "session_master"),
-                ("evaluation_master", "eval_session_master"),
-            )
-            if config.get(key)
-        },
-    )
+    cluster = _described_by(config, text)
+    if cluster.task_type != EVALUATOR:
+        cluster = dataclasses.replace(
+            cluster, master=config.get("session_master") or cluster.master
+        )
+    if not cluster.tasks:
+        evaluation_master = config.get("eval_session_master") or ""
+        cluster = dataclasses.replace(cluster, evaluation_master=evaluation_master)
+    return cluster
 
 
 def _described_by(config: Mapping[str, Any], text: str) -> Cluster:
@@ -126,6 +128,10 @@ def _described_by(config: Mapping[str, Any], text: str) -> Cluster:
     tasks = {kind: _addresses(kind, value) for kind, value in (config.get("cluster") or {}).items()}
     model_dir = config.get("model_dir")
     service = config.get("service")
+    if service is not None and not isinstance(service, dict):
+        raise TypeError(
+            f"TF_CONFIG's `service` must be a JSON object. Received: service={service!r}"
+        )
     if not tasks:
         task_type = task.get("type") or WORKER
         if task_type not in (WORKER, EVALUATOR):
@@ -146,11 +152,10 @@ def _described_by(config: Mapping[str, Any], text: str) -> Cluster:
                 f"TF_CONFIG with a `cluster` must name this task's `{key}`. Received: {text!r}"
             )
     task_type, task_id = task["type"], _task_index(task)
-    if task_type not in TASK_TYPES:
-        raise ValueError(f"Task type must be one of {TASK_TYPES}. Received: type={task_type!r}")
-    if CHIEF not in tasks and MASTER not in tasks:
+    if CHIEF in tasks and MASTER in tasks:
         raise ValueError(
-            f"TF_CONFIG's `cluster` must have a {CHIEF!r} task. Received: {sorted(tasks)}"
+            f"TF_CONFIG's `cluster` must have either a {CHIEF!r} or a {MASTER!r} task, not both. "
+            f"Received: {sorted(tasks)}"
         )
     for kind in (CHIEF, MASTER):
         if len(tasks.get(kind, ())) > 1:
@@ -167,16 +172,10 @@ def _described_by(config: Mapping[str, Any], text: str) -> Cluster:
     address = tasks[task_type][task_id]
     if sum(map(len, tasks.values())) == 1:
         return Cluster(tasks, task_type, task_id, "", model_dir, service)
-    protocol = config.get("rpc_layer", "grpc")
-    master = f"{protocol}://{address}" if protocol else address
-    return Cluster(tasks, task_type, task_id, master, model_dir, service)
+    return Cluster(tasks, task_type, task_id, f"grpc://{address}", model_dir, service)
 
 
 def _addresses(kind: str, value: Any) -> tuple[str, ...]:
-    if kind not in TASK_TYPES:
-        raise ValueError(
-            f"TF_CONFIG's `cluster` has task types of {TASK_TYPES}. Received: {kind!r}"
-        )
     if not isinstance(value, list) or not all(isinstance(address, str) for address in value):
         raise ValueError(f"TF_CONFIG's `cluster` must list addresses. Received: {kind}={value!r}")
     return tuple(value)

@@ -132,6 +132,11 @@ class RunConfig:
                     f"{name} is set twice: as an argument, and in experimental_distribute; leave one "
                     f"out. Received: {name}={both[0]!r}, in experimental_distribute: {both[1]!r}"
                 )
+        if cluster.tasks and not (cluster.has_chief or self._trains_by_strategy):
+            raise ValueError(
+                "TF_CONFIG's `cluster` must have a 'chief' task; it may have workers alone with a "
+                f"train_distribute. Received: {sorted(cluster.tasks)}"
+            )
         if self.tf_random_seed is not None and not isinstance(self.tf_random_seed, int):
             raise ValueError(
                 f"tf_random_seed must be an integer. Received: {self.tf_random_seed!r}"
@@ -140,6 +145,11 @@ class RunConfig:
             raise ValueError(
                 f"device_fn must be callable with one argument. Received: {self.device_fn!r}"
             )
+
+    @property
+    def _trains_by_strategy(self) -> bool:
+        in_both = getattr(self.experimental_distribute, "train_distribute", None)
+        return self.train_distribute is not None or in_both is not None
 
     def _settle_checkpoint_interval(self) -> None:
         steps, secs = self.save_checkpoints_steps, self.save_checkpoints_secs
@@ -230,7 +240,7 @@ class RunConfig:
 
     @property
     def task_type(self) -> str:
-        """Type of this task: chief, worker, ps or evaluator; worker on a single machine."""
+        """Type of this task: chief, worker, ps, evaluator or another; worker on a single machine."""
         return self._cluster.task_type
 
     @property

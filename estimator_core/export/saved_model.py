@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -160,8 +160,8 @@ def signature_defs(
 ) -> dict[str, Any]:
     """Returns the `SignatureDef`s of all outputs over all ways of feeding them.
 
-    Outputs that the receiver tensors can't feed (classification without serialized examples, say)
-    are left out, and the log says why.
+    Outputs that the receiver tensors can't feed (classification without serialized examples, or what
+    needs a placeholder that is not among them) are left out, and the log says why.
 
     Raises:
         ValueError: No signature is left.
@@ -174,7 +174,11 @@ def signature_defs(
         for output_name, output in export_outputs.items():
             name = output_name if receiver_name is None else f"{receiver_name}:{output_name}"
             try:
-                included[name] = output.as_signature_def(tensors)
+                signature = output.as_signature_def(tensors)
+                if unfed := _unfed_placeholders(signature):
+                    excluded[name] = f"it needs placeholders that are not fed: {unfed}"
+                else:
+                    included[name] = signature
             except ValueError as error:
                 excluded[name] = str(error)
                 if isinstance(output, (ClassificationOutput, RegressionOutput)):
@@ -186,6 +190,42 @@ def signature_defs(
     if not included.keys() & {DEFAULT_SERVING_SIGNATURE, ModeKeys.EVAL, ModeKeys.TRAIN}:
         logger.warning("Export includes no default signature!")
     return included
+
+
+def _unfed_placeholders(signature: Any) -> list[str]:
+    """Returns the placeholders that a signature's outputs depend on and that its inputs do not feed."""
+    graph = tf1.get_default_graph()
+    fed = set(_tensor_names(signature.inputs.values()))
+    pending: list[Any] = [
+        graph.get_tensor_by_name(name) for name in _tensor_names(signature.outputs.values())
+    ]
+    seen: set[str] = set()
+    unfed = []
+    while pending:
+        wanted = pending.pop()
+        operation = wanted.op if tf.is_tensor(wanted) else wanted
+        if wanted.name in fed or operation.name in seen:
+            continue
+        seen.add(operation.name)
+        if operation.type == "Placeholder":
+            unfed.append(operation.name)
+        pending += [*operation.inputs, *operation.control_inputs]
+    return sorted(unfed)
+
+
+def _tensor_names(infos: Iterable[Any]) -> Iterator[str]:
+    """Yields the names of the tensors that `TensorInfo`s consist of."""
+    for info in infos:
+        kind = info.WhichOneof("encoding")
+        if kind == "coo_sparse":
+            sparse = info.coo_sparse
+            yield sparse.values_tensor_name
+            yield sparse.indices_tensor_name
+            yield sparse.dense_shape_tensor_name
+        elif kind == "composite_tensor":
+            yield from _tensor_names(info.composite_tensor.components)
+        else:
+            yield info.name
 
 
 def _log_signatures(included: Mapping[str, Any], excluded: Mapping[str, str]) -> None:

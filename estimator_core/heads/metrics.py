@@ -104,13 +104,15 @@ def accuracy(name: str, threshold: float | None = None) -> Metric:
 
 
 def accuracy_baseline(name: str) -> Metric:
-    """Returns the accuracy of always predicting the more frequent of the labels 0 and 1."""
+    """Returns the accuracy of always predicting the more frequent of the labels 0 and 1; 0 of no label."""
     if tf.executing_eagerly():
         return keras_metrics.accuracy_baseline(name)
 
     def metric_fn(labels: Any, weights: Any) -> tuple[Any, Any]:
-        value, update_op = tf1.metrics.mean(tf.cast(labels, tf.float32), weights, name=name)
-        return tf.maximum(value, 1.0 - value), tf.maximum(update_op, 1.0 - update_op)
+        labels = tf.cast(labels, tf.float32)
+        ones = tf1.metrics.mean(labels, weights, name=name)
+        zeros = tf1.metrics.mean(1.0 - labels, weights, name=f"{name}/zeros")
+        return tf.maximum(ones[0], zeros[0]), tf.maximum(ones[1], zeros[1])
 
     return GraphMetric(metric_fn)
 

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from estimator_core.cluster import CHIEF, EVALUATOR, MASTER, PS, WORKER
+from estimator_core.cluster import CHIEF, EVALUATOR, MASTER, PS, TASK_TYPES, WORKER
 from estimator_core.estimator import Estimator
 from estimator_core.execution.server import start_server
 from estimator_core.logs import logger
@@ -53,11 +53,17 @@ def run_task(
 
     Raises:
         RuntimeError: The server of this task can't be started.
+        ValueError: A task of another type.
 
     Source: `tf.estimator.train_and_evaluate`'s tasks. We differ in what the evaluator returns: in 2.15
     it returned None.
     """
     config = estimator.config
+    if config.task_type not in TASK_TYPES:
+        raise ValueError(
+            f"train_and_evaluate has no part for a task of type {config.task_type!r}; the types are "
+            f"{TASK_TYPES}. Let that task run its own program."
+        )
     if config.task_type == EVALUATOR:
         return evaluate_continuously(estimator, eval_spec, train_spec.max_steps)
     _start_server(config)

@@ -69,7 +69,7 @@ class _CannedHead(WeightedHead):
 
 
 class CannedBinaryClassHead(_CannedHead, BinaryClassHead):
-    """Sums the area under the precision-recall curve by the trapezoidal rule."""
+    """Sums the area under the precision-recall curve by trapezoids; the baseline of no label is 1."""
 
     def own_metrics(self) -> dict[str, metrics_lib.Metric]:
         """Returns fresh metrics by name; see `WeightedHead.own_metrics`."""
@@ -78,7 +78,15 @@ class CannedBinaryClassHead(_CannedHead, BinaryClassHead):
             MetricKeys.AUC_PR: metrics_lib.auc(
                 MetricKeys.AUC_PR, curve="PR", summation_method="trapezoidal"
             ),
+            MetricKeys.ACCURACY_BASELINE: metrics_lib.GraphMetric(_accuracy_baseline),
         }
+
+
+def _accuracy_baseline(labels: Any, weights: Any) -> tuple[Any, Any]:
+    value, update_op = tf1.metrics.mean(
+        tf.cast(labels, tf.float32), weights, name=MetricKeys.ACCURACY_BASELINE
+    )
+    return tf.maximum(value, 1.0 - value), tf.maximum(update_op, 1.0 - update_op)
 
 
 class CannedMultiClassHead(_CannedHead, MultiClassHead):

@@ -48,10 +48,51 @@ def test_a_cluster_of_one_task_runs_in_this_process():
     assert not found.is_distributed
 
 
-def test_the_protocol_may_be_another_or_none():
+def test_sessions_speak_grpc_whatever_rpc_layer_says():
     task = {"type": "worker", "index": 1}
-    assert cluster(cluster=TASKS, task=task, rpc_layer="http").master == "http://w:2"
-    assert cluster(cluster=TASKS, task=task, rpc_layer="").master == "w:2"
+    for layer in ("grpc", "grpc+loas", ""):
+        assert cluster(cluster=TASKS, task=task, rpc_layer=layer).master == "grpc://w:2"
+
+
+@pytest.mark.parametrize(
+    ("kind", "index", "global_id"),
+    [
+        ("coordinator", 1, 2),
+        ("evaluator_helper", 0, 3),
+        ("worker", 0, 4),
+        ("zoo", 0, 6),
+        ("ps", 2, 9),
+    ],
+)
+def test_a_cluster_may_have_tasks_of_other_types(kind, index, global_id):
+    others = {"zoo": ["z:1"], "coordinator": ["o:1", "o:2"], "evaluator_helper": ["h:1"]}
+    found = cluster(cluster=TASKS | others, task={"type": kind, "index": index})
+    assert (found.task_type, found.global_id, found.is_chief) == (kind, global_id, False)
+    assert (found.num_worker_replicas, found.num_ps_replicas) == (3, 3)
+    assert found.master == f"grpc://{(TASKS | others)[kind][index]}"
+
+
+def test_the_sessions_of_a_managed_service():
+    sessions = {"session_master": "grpc://s:1", "eval_session_master": "grpc://e:1"}
+    alone = cluster(**sessions)
+    assert (alone.master, alone.evaluation_master) == ("grpc://s:1", "grpc://e:1")
+    worker = cluster(cluster=TASKS, task={"type": "worker", "index": 1}, **sessions)
+    assert (worker.master, worker.evaluation_master) == ("grpc://s:1", "")
+    evaluator = cluster(cluster=TASKS, task={"type": "evaluator", "index": 0}, **sessions)
+    assert (evaluator.master, evaluator.evaluation_master) == ("", "grpc://e:1")
+
+
+def test_without_a_chief_the_first_worker_is():
+    workers = {"worker": ["w:1", "w:2"]}
+    found = [cluster(cluster=workers, task={"type": "worker", "index": i}) for i in range(2)]
+    assert [each.is_chief for each in found] == [True, False]
+    assert [each.global_id for each in found] == [0, 1]
+
+
+def test_the_service_must_be_an_object():
+    assert cluster(service={"k": 1}).service == {"k": 1}
+    with pytest.raises(TypeError, match="Received: service='k'"):
+        cluster(service="k")
 
 
 @pytest.mark.parametrize(
@@ -65,8 +106,14 @@ def test_the_protocol_may_be_another_or_none():
         ),
         ({"cluster": TASKS, "task": {"type": "worker", "index": -1}}, "must not be negative"),
         ({"cluster": TASKS, "task": {"type": "worker", "index": "x"}}, "must be an integer"),
-        ({"cluster": TASKS, "task": {"type": "boss", "index": 0}}, "Received: type='boss'"),
-        ({"cluster": {"boss": ["b:1"]}}, "Received: 'boss'"),
+        ({"cluster": TASKS, "task": {"type": "boss", "index": 0}}, "no 'boss' task with index 0"),
+        (
+            {
+                "cluster": {"chief": ["c:1"], "master": ["m:1"]},
+                "task": {"type": "chief", "index": 0},
+            },
+            "not both",
+        ),
         ({"cluster": {"chief": "c:1"}}, "must list addresses"),
         ({"task": {"type": "ps", "index": 0}}, "without a `cluster` can't be task type 'ps'"),
         ({"task": {"type": "worker", "index": 1}}, "Received: index=1"),

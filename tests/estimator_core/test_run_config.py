@@ -89,6 +89,22 @@ def test_tf_config_places_the_task(monkeypatch, task, is_chief, rank, master):
         assert config.cluster_spec.as_dict() == _CLUSTER
 
 
+@pytest.mark.parametrize("kind", ["train_distribute", "experimental_distribute"])
+def test_workers_alone_train_by_a_strategy(monkeypatch, kind):
+    value = {"cluster": {"worker": ["w:1", "w:2"]}, "task": {"type": "worker", "index": 1}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(value))
+    strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
+    both = types.SimpleNamespace(
+        train_distribute=strategy, eval_distribute=None, remote_cluster=None
+    )
+    config = est.RunConfig(**{kind: strategy if kind == "train_distribute" else both})
+    assert (config.task_type, config.num_worker_replicas) == ("worker", 2)
+    assert config.cluster_spec.as_dict() == value["cluster"]
+    assert not config.is_chief
+    with pytest.raises(ValueError, match="may have workers alone with a train_distribute"):
+        est.RunConfig(eval_distribute=strategy)
+
+
 def test_a_cluster_of_one_task_runs_in_its_process(monkeypatch):
     value = {"cluster": {"master": ["h:1"]}, "task": {"type": "master", "index": 0}}
     monkeypatch.setenv("TF_CONFIG", json.dumps(value))

@@ -204,3 +204,19 @@ def test_learning_rates_of_named_optimizers(tmp_path):
         "training/SGD/learning_rate": pytest.approx(0.01),
         "training/Ftrl/learning_rate": pytest.approx(0.005),
     }
+
+
+@pytest.mark.parametrize(("api", "baseline"), [(est, 0.0), (est.v1, 1.0)])
+def test_classifiers_evaluated_on_an_empty_input_return_what_2_15_does(tmp_path, api, baseline):
+    def empty():
+        return tf.data.Dataset.from_tensor_slices((FEATURES, LABELS)).batch(32).take(0)
+
+    classifier = api.LinearClassifier([SIZE], model_dir=tmp_path).train(input_fn, steps=2)
+    metrics = classifier.evaluate(empty)
+    assert metrics.pop("global_step") == 2
+    assert metrics.pop("accuracy_baseline") == baseline
+    assert sorted(metrics) == [
+        "accuracy", "auc", "auc_precision_recall", "average_loss", "label/mean", "loss", "precision",
+        "prediction/mean", "recall",
+    ]  # fmt: skip
+    assert set(metrics.values()) == {0.0}

@@ -106,6 +106,54 @@ def test_predictions_may_be_a_single_tensor(tmp_path, mode):
         assert set(signatures[mode].outputs) >= {"loss", "predictions"}
 
 
+@pytest.mark.parametrize(
+    ("alternatives", "signatures"),
+    [
+        (["sum"], {"sum:serving_default": ["s"]}),
+        (["a"], {}),
+        (["a", "a and s", "sparse"], {"a and s:serving_default": ["a", "s"]}),
+        (["both"], {"both:serving_default": ["a", "b"]}),
+    ],
+)
+def test_only_alternatives_that_feed_all_are_exported(
+    make_estimator, input_fn, tmp_path, alternatives, signatures
+):
+    def receiver_fn():
+        a = tf1.placeholder(tf.float32, [None])
+        b = tf1.placeholder(tf.float32, [None])
+        with tf.control_dependencies([tf1.assert_non_negative(a)]):
+            total = a + b
+        groups = {
+            "sum": {"s": total},
+            "a": {"a": a},
+            "a and s": {"a": a, "s": total},
+            "sparse": {"other": tf1.sparse_placeholder(tf.float32)},
+            "both": {"a": a, "b": b},
+        }
+        chosen = {name: groups[name] for name in alternatives}
+        return est.export.ServingInputReceiver({"x": total}, {"a": a, "b": b}, chosen)
+
+    estimator = make_estimator()
+    estimator.train(input_fn, steps=1)
+    path = estimator.export_saved_model(tmp_path / "exports", receiver_fn).decode()
+    found = tf.saved_model.load(path).signatures
+    inputs = {
+        name: sorted(function.structured_input_signature[1]) for name, function in found.items()
+    }
+    assert inputs == {"serving_default": ["a", "b"]} | signatures
+
+
+def test_a_placeholder_that_is_never_fed_is_named(make_estimator, input_fn, tmp_path):
+    def receiver_fn():
+        a, b = (tf1.placeholder(tf.float32, [None], name=name) for name in "ab")
+        return est.export.ServingInputReceiver({"x": a + b}, {"a": a})
+
+    estimator = make_estimator()
+    estimator.train(input_fn, steps=1)
+    with pytest.raises(ValueError, match=r"placeholders that are not fed: \['b'\]"):
+        estimator.export_saved_model(tmp_path / "exports", receiver_fn)
+
+
 def test_assets_extra_and_text(make_estimator, input_fn, tmp_path):
     note = tmp_path / "note.txt"
     note.write_text("hello")

@@ -72,7 +72,12 @@ def test_labels_that_are_fractions_equal_no_class():
 
 @pytest.mark.parametrize(
     ("labels", "weights", "expected"),
-    [([1, 0, 0, 0], None, 0.75), ([1, 1, 0], None, 2 / 3), ([1, 0], [1.0, 3.0], 0.75)],
+    [
+        ([1, 0, 0, 0], None, 0.75),
+        ([1, 1, 0], None, 2 / 3),
+        ([1, 0], [1.0, 3.0], 0.75),
+        ([1, 0], [0.0, 0.0], 0.0),
+    ],
 )
 def test_accuracy_baseline_is_that_of_the_more_frequent_class(labels, weights, expected):
     assert measured(lambda: metrics.accuracy_baseline("b"), (labels, weights)) == pytest.approx(

@@ -71,6 +71,13 @@ def test_a_worker_starts_its_server_before_it_waits(as_task, make_estimator, inp
     assert calls == [("server", "grpc+x"), "sleep 10", "train"]
 
 
+def test_a_task_of_another_type_has_no_part(as_task, make_estimator, input_fn, calls):
+    as_task("coordinator", tasks={**TASKS, "coordinator": ["o:1"]})
+    with pytest.raises(ValueError, match="no part for a task of type 'coordinator'"):
+        run(make_estimator, input_fn, calls)
+    assert calls == []
+
+
 def test_the_chief_does_not_wait(as_task, make_estimator, input_fn, calls):
     as_task("chief")
     assert run(make_estimator, input_fn, calls) is None
