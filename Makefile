@@ -11,7 +11,7 @@ DEMO_DATA := demo_data/rows-$(ROWS)-seed-$(SEED)/taxi.csv
 DEMO_ROOT ?= demo_root
 # Test files at a time.
 WORKERS ?= 2
-IN_PARALLEL := --numprocesses=$(WORKERS) --dist=loadfile
+IN_PARALLEL := --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
 
 # A pre-installed uv can be named: `make setup UV=uv`.
 UV := .uv/bin/uv

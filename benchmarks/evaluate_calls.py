@@ -2,12 +2,14 @@
 
 python benchmarks/evaluate_calls.py [--reference-python PYTHON] [--calls 200]
 
-The resident memory of the process is read after each call; the first calls, in which TensorFlow
+The resident memory of the process is read after each call, when Python has collected its garbage:
+graphs are cyclic, and it would rise and fall with what waits to be collected. The first calls, in which TensorFlow
 fills its pools, don't count. The slope is that of a least-squares line through the rest. The contestants
 run one after the other, twice, in turn.
 """
 
 import argparse
+import gc
 import json
 import os
 import pathlib
@@ -44,6 +46,7 @@ def run_contestant(name, calls):
             start = time.perf_counter()
             classifier.evaluate(input_fn)
             milliseconds = 1000 * (time.perf_counter() - start)
+            gc.collect()
             measured.append((resident_bytes(), milliseconds))
     print(json.dumps(measured[WARM_UP_CALLS:]))
 

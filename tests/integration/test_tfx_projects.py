@@ -149,6 +149,7 @@ def test_a_trainer_fn_project(warm_command, form, tmp_path, uninstalled):
     assert logistic[0, 0] > 0.5 > logistic[1, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_a_run_fn_project(warm_command, form, tmp_path, uninstalled):
     write_project("book_loans", list(loans()), form, tmp_path)

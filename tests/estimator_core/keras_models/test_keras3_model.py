@@ -259,8 +259,14 @@ _TWO_WEIGHTS = {
 }
 
 
-@pytest.mark.parametrize("weights", _TWO_WEIGHTS)
-@pytest.mark.parametrize("structure", _TWO_FEATURES)
+def _structures_and_weights():
+    for structure in _TWO_FEATURES:
+        for weights in _TWO_WEIGHTS:
+            fast = (structure, weights) in (("by name", "by name"), ("in order", "one for all"))
+            yield pytest.param(structure, weights, marks=() if fast else pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("structure", "weights"), _structures_and_weights())
 def test_two_inputs_and_outputs(tmp_path, structure, weights):
     model = _two_by_two()
     features, labels = _TWO_FEATURES[structure], _TWO_LABELS[structure]

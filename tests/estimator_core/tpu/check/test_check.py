@@ -95,6 +95,7 @@ def test_a_model_on_several_cores_is_refused():
         check_for_tpu(models.regressor(config=config), models.vectors)
 
 
+@pytest.mark.slow
 def test_a_compiler_that_crashes_spoils_one_mode_alone(compiler, monkeypatch):
     write = programs.write
 
