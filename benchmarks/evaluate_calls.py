@@ -3,9 +3,9 @@
 python benchmarks/evaluate_calls.py [--reference-python PYTHON] [--calls 200]
 
 The resident memory of the process is read after each call, when Python has collected its garbage:
-graphs are cyclic, and it would rise and fall with what waits to be collected. The first calls, in which TensorFlow
-fills its pools, don't count. The slope is that of a least-squares line through the rest. The contestants
-run one after the other, twice, in turn.
+graphs are cyclic, and it would rise and fall with what waits to be collected. The first calls, in
+which TensorFlow fills its pools, don't count. The slope is that of a least-squares line through the
+rest. The contestants run one after the other, twice, in turn.
 """
 
 import argparse
