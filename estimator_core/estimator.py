@@ -272,7 +272,9 @@ class Estimator:
         """
         if not (checkpoint_path or self.latest_checkpoint()):
             raise ValueError(f"Couldn't find trained model at {self.model_dir}.")
-        program, receiver = self._build_for_receiver(ModeKeys.PREDICT, serving_input_receiver_fn)
+        program, receiver = self._build_for_receiver(
+            self._model, ModeKeys.PREDICT, serving_input_receiver_fn
+        )
         follow = (lambda: checkpoint_path) if checkpoint_path else self.latest_checkpoint
         return Predictor(program, receiver.receiver_tensors, follow)
 
@@ -387,18 +389,25 @@ class Estimator:
         receiver_fn: ReceiverFn,
         checkpoint_path: str,
     ) -> None:
-        program, receiver = self._build_for_receiver(mode, receiver_fn)
-        spec = program.spec
-        with program.scope():
-            writer.add(
-                mode,
-                spec,
-                _exported_outputs(spec, getattr(receiver, "labels", None)),
-                receiver.receiver_tensors,
-                getattr(receiver, "receiver_tensors_alternatives", None),
-                checkpoint_path,
-                self._config.session_config,
-            )
+        for model, tags in self._graphs_to_export(mode):
+            program, receiver = self._build_for_receiver(model, mode, receiver_fn)
+            spec = program.spec
+            with program.scope():
+                writer.add(
+                    mode,
+                    spec,
+                    _exported_outputs(spec, getattr(receiver, "labels", None)),
+                    receiver.receiver_tensors,
+                    getattr(receiver, "receiver_tensors_alternatives", None),
+                    checkpoint_path,
+                    self._config.session_config,
+                    tags,
+                )
+
+    def _graphs_to_export(self, mode: str) -> Iterator[tuple[Model, Sequence[str]]]:
+        """Yields the models whose graphs an export has for a mode, with their tags if not the mode's."""
+        del mode
+        yield self._model, ()
 
     # Graphs
 
@@ -421,10 +430,12 @@ class Estimator:
         execution = execution or select_execution(self._config, mode)
         return build(self._model, execution, mode, input_fn, starts_from_checkpoint)
 
-    def _build_for_receiver(self, mode: str, receiver_fn: ReceiverFn) -> tuple[Program, Any]:
+    def _build_for_receiver(
+        self, model: Model, mode: str, receiver_fn: ReceiverFn
+    ) -> tuple[Program, Any]:
         # One copy of the model, as for prediction, whatever number of replicas trained it.
         execution = select_execution(self._config, ModeKeys.PREDICT)
-        return build_for_receiver(self._model, execution, mode, receiver_fn)
+        return build_for_receiver(model, execution, mode, receiver_fn)
 
     def _create_and_assert_global_step(self, graph: tf.Graph) -> Any:
         """Returns the new global step of a graph, for subclasses of tf.estimator's time that build graphs."""

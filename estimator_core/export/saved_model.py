@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -30,6 +30,7 @@ _METHOD_NAMES = {
     "Eval": "tensorflow/supervised/eval",
 }
 _TRAIN_OP_COLLECTION = "saved_model_train_op"  # where loaders look for the operation of a step
+_CHECKPOINTS = (tf.train.Checkpoint, tf1.train.Checkpoint)
 _MAX_DIRECTORY_ATTEMPTS = 10
 
 
@@ -95,6 +96,7 @@ class SavedModelWriter:
         alternatives: Mapping[str, Mapping[str, Any]] | None,
         checkpoint_path: str,
         session_config: Any = None,
+        tags: Sequence[str] = (),
     ) -> None:
         """Adds the default graph as that of `mode`, with variables from `checkpoint_path`.
 
@@ -106,6 +108,8 @@ class SavedModelWriter:
             alternatives: Further groups of tensors that may be fed instead.
             checkpoint_path: Checkpoint of the variables.
             session_config: `ConfigProto` of the session that restores them.
+            tags: What it is found by, when not by the tag of `mode`. Such a graph is not run here, and
+                follows one that has the same variables.
         """
         signatures = signature_defs(export_outputs, receiver_tensors, alternatives)
         with tf1.Session(config=session_config) as session:
@@ -114,7 +118,11 @@ class SavedModelWriter:
                 local_init_op = scaffold.local_init_op
             else:
                 local_init_op = tf1.train.Scaffold.default_local_init_op()
-            saver = _restored(session, scaffold.saver, mode, checkpoint_path)
+            saver = scaffold.saver
+            if not tags:
+                saver = _restored(session, saver, mode, checkpoint_path)
+            elif saver is None or isinstance(saver, _CHECKPOINTS):
+                saver = tf1.train.Saver(sharded=True)
             common = {
                 "signature_def_map": signatures,
                 "assets_collection": tf1.get_collection(tf1.GraphKeys.ASSET_FILEPATHS),
@@ -124,7 +132,7 @@ class SavedModelWriter:
             }
             if mode == ModeKeys.TRAIN:
                 tf1.add_to_collection(_TRAIN_OP_COLLECTION, spec.train_op)
-            tags = [TAGS[mode]]
+            tags = list(tags) or [TAGS[mode]]
             if self._has_variables:
                 self._builder.add_meta_graph(tags, **common)
             else:
@@ -139,7 +147,7 @@ def _restored(session: Any, saver: Any, mode: str, checkpoint_path: str) -> Any:
         ValueError: The checkpoint does not have them.
     """
     try:
-        if isinstance(saver, (tf.train.Checkpoint, tf1.train.Checkpoint)):
+        if isinstance(saver, _CHECKPOINTS):
             saver.read(checkpoint_path).initialize_or_restore(session)
             return tf1.train.Saver(sharded=True)
         if saver is None:

@@ -19,7 +19,9 @@ from estimator_core.tpu.all_steps_hook import AllStepsHook
 from estimator_core.tpu.converted_model_fn import ConvertedModelFn
 from estimator_core.tpu.examples_per_second_hook import ExamplesPerSecondHook, log_every_n_steps
 from estimator_core.tpu.experimental.embedding_config_spec import EmbeddingConfigSpec
+from estimator_core.tpu.host_estimator import HostEstimator
 from estimator_core.tpu.run_config import RunConfig
+from estimator_core.tpu.serving_graph import model_fn_for_serving
 from estimator_core.tpu.sharding import ShardedModes
 from estimator_core.tpu.tpu_config import InputPipelineConfig, check_positive_int
 from estimator_core.tpu.tpu_estimator_spec import TPUEstimatorSpec
@@ -65,13 +67,13 @@ class TPUEstimator(Estimator):
         batch_axis: For each tensor of features and labels, the dimension along which a batch is split
             into shards; None is the first.
         eval_on_tpu: False evaluates on this machine even with `use_tpu=True`.
-        export_to_tpu: Whether exports have a graph with the tags "serve" and "tpu"; not yet: the log
-            says that it is left out.
+        export_to_tpu: Whether exports have a graph with the tags "serve" and "tpu".
         export_to_cpu: Whether exports have a graph with the tag "serve".
         warm_start_from: Checkpoint, SavedModel or `WarmStartSettings` to start from when
             `model_dir` has no checkpoint yet.
         embedding_config_spec: `EmbeddingConfigSpec` of tables that a TPU holds; or None.
-        export_saved_model_api_version: How the graph for TPUs is made: 1 or 2.
+        export_saved_model_api_version: How the graph for TPUs is made: 1 puts all that model_fn makes on
+            the TPU; with 2 model_fn does it, where it finds True in `params["use_tpu"]`.
 
     Raises:
         ValueError: An argument is missing, out of range or contradicts another.
@@ -144,6 +146,7 @@ class TPUEstimator(Estimator):
         self._embedding_config_spec = embedding_config_spec
         self._export_to_tpu = export_to_tpu
         self._export_to_cpu = export_to_cpu
+        self._export_api_version = export_saved_model_api_version
         # Speed is logged by a hook of our own, which counts examples as well.
         self._log_every_n_steps = log_every_n_steps(config)
         super().__init__(
@@ -338,8 +341,8 @@ class TPUEstimator(Estimator):
     ) -> bytes:
         """Exports one SavedModel with a graph for each mode, and returns its directory.
 
-        The graphs are for CPUs and GPUs; one for TPUs is not supported yet, and the log says so when
-        `export_to_tpu` asks for it. `params` has no "batch_size" here: clients decide on it.
+        With `export_to_tpu`, mode PREDICT has two graphs: that with the tag "serve" is for CPUs and GPUs,
+        that with "serve" and "tpu" for TPUs. `params` has no "batch_size" here: clients decide on it.
 
         Args:
             export_dir_base: Directory that holds the exports.
@@ -351,7 +354,7 @@ class TPUEstimator(Estimator):
         Raises:
             ValueError: Neither `export_to_cpu` nor `export_to_tpu` is True, there is no checkpoint,
                 or a mode can't be exported.
-            RuntimeError: `export_to_cpu` is False, so that no graph is left to export.
+            RuntimeError: `export_to_cpu` is False: variables can't be exported by a graph for TPUs alone.
         """
         if not (self._export_to_cpu or self._export_to_tpu):
             raise ValueError(
@@ -360,13 +363,8 @@ class TPUEstimator(Estimator):
             )
         if not self._export_to_cpu:
             raise RuntimeError(
-                "A graph for TPUs alone can't be exported yet: export with export_to_cpu=True. "
-                "Received: export_to_cpu=False"
-            )
-        if self._export_to_tpu:
-            logger.warning(
-                "Exporting the graph with the tag 'serve'. One with the tags 'serve' and 'tpu' is not "
-                "supported yet; export_to_tpu=False says that none is wanted."
+                "A graph for TPUs alone takes a TPU to export: it saves its variables by running. Export "
+                "with export_to_cpu=True. Received: export_to_cpu=False"
             )
         return self._on_host().experimental_export_all_saved_models(
             export_dir_base, input_receiver_fn_map, assets_extra, as_text, checkpoint_path
@@ -374,10 +372,14 @@ class TPUEstimator(Estimator):
 
     def _on_host(self) -> Estimator:
         """Returns an Estimator of one copy of the model, whose model_fn finds no "batch_size"."""
-        return Estimator(
+        on_tpu = None
+        if self._export_to_tpu:
+            on_tpu = model_fn_for_serving(self._user_model_fn, self._export_api_version)
+        return HostEstimator(
             model_fn_on_host(self._user_model_fn, {}),
-            config=self._config_on_host.replace(model_dir=self.model_dir),
-            params=self.params,
+            on_tpu,
+            self._config_on_host.replace(model_dir=self.model_dir),
+            self.params,
         )
 
     def _runs_on_shards(self, mode: str) -> bool:

@@ -59,7 +59,7 @@ def input_fn_with_batch_size(
                 del arguments[_INPUT_CONTEXT]
         return input_fn(**arguments)
 
-    return _with_arguments(call, names if num_shards is None else {*names, _INPUT_CONTEXT})
+    return with_arguments(call, names if num_shards is None else {*names, _INPUT_CONTEXT})
 
 
 def rebatched_input_fn(
@@ -88,7 +88,7 @@ def rebatched_input_fn(
             return result
         return result.rebatch(batch_size, drop_remainder)
 
-    return _with_arguments(call, {*names, "params"})
+    return with_arguments(call, {*names, "params"})
 
 
 def model_fn_on_host(
@@ -105,22 +105,20 @@ def model_fn_on_host(
     names = arg_names(model_fn)
 
     def call(features: Any, mode: str, **arguments: Any) -> EstimatorSpec:
-        _check_takes_params(names, "model_fn", model_fn)
-        if batch_sizes.get(mode) is not None:
+        if batch_sizes.get(mode) is not None and "params" in names:
             _set(arguments["params"], BATCH_SIZE, batch_sizes[mode])
-        _set(arguments["params"], _USE_TPU, False)
         if "mode" in names:
             arguments["mode"] = mode
         logger.info("Running %s on CPU/GPU", mode)
         with without_cross_replica_sums(tf1.get_default_graph()):
-            spec = model_fn(features=features, **arguments)
+            spec = call_with_use_tpu(model_fn, False, features=features, **arguments)
             if isinstance(spec, TPUEstimatorSpec):
                 spec = spec.with_metric_fn()
         if mode == ModeKeys.TRAIN:
             read_before_write(spec.train_op, *_host_call_tensors(spec))
         return spec
 
-    return _with_arguments(call, {*names, "mode"})
+    return with_arguments(call, {*names, "mode"})
 
 
 def model_fn_on_shards(
@@ -144,15 +142,14 @@ def model_fn_on_shards(
     def call(features: Any, mode: str, **arguments: Any) -> EstimatorSpec:
         if mode not in sharded.modes:
             return on_host(features, mode=mode, **arguments)
-        _check_takes_params(names, "model_fn", model_fn)
         num_shards = sharded.num_shards(config)
-        _set(arguments["params"], BATCH_SIZE, sharded.model_batch_size(mode, config))
-        _set(arguments["params"], _USE_TPU, True)
-        _set(arguments["params"], CONTEXT, TPUContext(num_shards))
+        if "params" in names:
+            _set(arguments["params"], BATCH_SIZE, sharded.model_batch_size(mode, config))
+            _set(arguments["params"], CONTEXT, TPUContext(num_shards))
         if "mode" in names:
             arguments["mode"] = mode
         logger.info("Running %s on %s virtual shards of this machine's CPU", mode, num_shards)
-        spec = model_fn(features=features, **arguments)
+        spec = call_with_use_tpu(model_fn, True, features=features, **arguments)
         if isinstance(spec, TPUEstimatorSpec):
             spec = spec.for_shards(config.experimental_host_call_every_n_steps)
         elif mode != ModeKeys.TRAIN and not sharded.adds_up_gradients:
@@ -164,7 +161,20 @@ def model_fn_on_shards(
             read_before_write(spec.train_op, *_host_call_tensors(spec))
         return spec
 
-    return _with_arguments(call, {*names, "mode"})
+    return with_arguments(call, {*names, "mode"})
+
+
+def call_with_use_tpu(
+    model_fn: Callable[..., TPUEstimatorSpec | EstimatorSpec], use_tpu: bool, **arguments: Any
+) -> Any:
+    """Returns what the user's model_fn does, which finds `use_tpu` in its `params`.
+
+    Raises:
+        ValueError: It takes no `params`.
+    """
+    _check_takes_params(arg_names(model_fn), "model_fn", model_fn)
+    _set(arguments["params"], _USE_TPU, use_tpu)
+    return model_fn(**arguments)
 
 
 def _host_call_tensors(spec: EstimatorSpec) -> list[Any]:
@@ -181,7 +191,7 @@ def _check_takes_params(names: Iterable[str], kind: str, function: Callable[...,
         )
 
 
-def _with_arguments(function: Callable[..., Any], names: Iterable[str]) -> Callable[..., Any]:
+def with_arguments(function: Callable[..., Any], names: Iterable[str]) -> Callable[..., Any]:
     """Returns the function, made to look as if it took `names`: callers ask for its signature."""
     parameters = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in sorted(names)]
     function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

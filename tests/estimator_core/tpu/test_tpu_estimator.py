@@ -162,17 +162,8 @@ def test_export(make, tmp_path):
 def test_export_of_nothing(make, tmp_path):
     with pytest.raises(ValueError, match="export_to_cpu and export_to_tpu"):
         make(export_to_cpu=False, export_to_tpu=False).export_saved_model(str(tmp_path), lambda: 0)
-    with pytest.raises(RuntimeError, match="can't be exported yet"):
+    with pytest.raises(RuntimeError, match="takes a TPU to export"):
         make(export_to_cpu=False).export_saved_model(str(tmp_path), lambda: 0)
-
-
-def test_export_says_that_there_is_no_graph_for_tpus(make, tmp_path, caplog):
-    estimator = make().train(input_fn, steps=1)
-    receiver_fn = est.export.build_raw_serving_input_receiver_fn(
-        {"x": tf.TensorSpec([None], tf.float32)}
-    )
-    estimator.export_saved_model(str(tmp_path / "export"), receiver_fn)
-    assert "One with the tags 'serve' and 'tpu' is not supported yet" in caplog.text
 
 
 def test_warm_start(make, tmp_path):

@@ -1,0 +1,48 @@
+"""A TPUEstimator's model on this machine, in one copy: for what is fed by hand, and for exports."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from estimator_core.estimator import Estimator
+from estimator_core.graphs.build import Model
+from estimator_core.logs import logger
+from estimator_core.run_config import RunConfig
+from estimator_core.spec.mode_keys import ModeKeys
+from estimator_core.spec.types import ModelFn
+from estimator_core.tpu import serving_graph
+
+
+class HostEstimator(Estimator):
+    """An Estimator whose exports may have a graph for TPUs beside the one for CPUs and GPUs.
+
+    Args:
+        model_fn: The model on a CPU or GPU.
+        model_fn_on_tpu: The model in the graph for TPUs; None exports no such graph.
+        config: How it runs.
+        params: Hyperparameters of both.
+    """
+
+    def __init__(
+        self,
+        model_fn: ModelFn,
+        model_fn_on_tpu: ModelFn | None,
+        config: RunConfig,
+        params: Mapping[str, Any] | None,
+    ):
+        super().__init__(model_fn, config=config, params=params)
+        self._model_fn_on_tpu = model_fn_on_tpu
+
+    def _graphs_to_export(self, mode: str) -> Iterator[tuple[Model, Sequence[str]]]:
+        yield from super()._graphs_to_export(mode)
+        if self._model_fn_on_tpu is None:
+            return
+        if mode == ModeKeys.PREDICT:
+            model = dataclasses.replace(self._model, model_fn=self._model_fn_on_tpu)
+            yield model, serving_graph.TAGS
+        else:
+            logger.warning(
+                "Mode %r is exported for CPUs alone: export_to_tpu is for PREDICT.", mode
+            )

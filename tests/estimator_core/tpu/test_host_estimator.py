@@ -1,0 +1,35 @@
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+from estimator_core.tpu.host_estimator import HostEstimator
+
+tf1 = tf.compat.v1
+
+
+@pytest.mark.parametrize("on_tpu", [True, False])
+def test_a_graph_for_tpus_is_exported_when_there_is_a_model_for_it(tmp_path, on_tpu):
+    def model_fn(features, mode):
+        step = tf1.train.get_global_step()
+        predictions = features["x"] * tf.cast(step, tf.float32)
+        return est.EstimatorSpec(
+            mode, predictions=predictions, loss=tf.constant(0.0), train_op=step.assign_add(1)
+        )
+
+    other = (lambda features, mode: model_fn({"x": -features["x"]}, mode)) if on_tpu else None
+    config = est.RunConfig(model_dir=str(tmp_path / "model"))
+    estimator = HostEstimator(model_fn, other, config, None)
+    estimator.train(lambda: tf.data.Dataset.from_tensors({"x": [1.0]}).repeat(), steps=3)
+    receiver_fn = est.export.build_raw_serving_input_receiver_fn({"x": tf.TensorSpec([None])})
+    path = estimator.export_saved_model(tmp_path / "export", receiver_fn).decode()
+    for tags, expected in ((["serve"], 6.0), *([(["serve", "tpu"], -6.0)] if on_tpu else [])):
+        with tf.Graph().as_default(), tf1.Session() as session:
+            signature = tf1.saved_model.load(session, tags, path).signature_def["serving_default"]
+            feeds = {signature.inputs["x"].name: [2.0]}
+            assert session.run(signature.outputs["output"].name, feeds) == [expected]
+    if not on_tpu:
+        with (
+            pytest.raises(RuntimeError, match="could not be found"),
+            tf1.Session(graph=tf.Graph()) as s,
+        ):
+            tf1.saved_model.load(s, ["serve", "tpu"], path)
