@@ -219,7 +219,7 @@ class RunConfig:
         del mode
 
     @property
-    def cluster(self) -> cluster_lib.Cluster:
+    def task_cluster(self) -> cluster_lib.Cluster:
         """Where this process stands, as TF_CONFIG said when this object was made."""
         return self._cluster
 

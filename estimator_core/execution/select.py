@@ -55,7 +55,7 @@ def select_execution(config: RunConfig, mode: str) -> Execution:
         return ReplicasInSync(strategy, config.session_config)
     if config.is_distributed and mode == ModeKeys.TRAIN:
         return ParameterServers(
-            config.cluster,
+            config.task_cluster,
             config.master,
             config.session_config,
             config.device_fn,

@@ -387,13 +387,18 @@ class TPUEstimator(Estimator):
 
     def _check_runs_here(self, mode: str) -> None:
         master = self.config.evaluation_master if mode == ModeKeys.EVAL else self.config.master
-        if master:
+        if self._runs_on_shards(mode):
+            if self.config.is_in_cluster:
+                raise RuntimeError(
+                    "Virtual shards are those of one process: leave TF_CONFIG's cluster out, or train with "
+                    f"use_tpu=False. Received: a cluster with {sorted(self.config.cluster_spec.jobs)}"
+                )
+            self._check_needs_of_shards()
+        if master and not self.config.is_in_cluster:
             raise RuntimeError(
                 "Everything runs in this process, with use_tpu=True on virtual shards of its CPU: leave "
                 f"master, evaluation_master and cluster out of tpu.RunConfig. Received: master={master!r}"
             )
-        if self._runs_on_shards(mode):
-            self._check_needs_of_shards()
 
     def _check_needs_of_shards(self) -> None:
         cores = self._tpu_config.num_cores_per_replica
@@ -410,6 +415,12 @@ class TPUEstimator(Estimator):
 
 
 def _check_for_tpu(config: RunConfig, batch_sizes: Mapping[str, int | None]) -> None:
+    for name in ("train_distribute", "eval_distribute", "experimental_distribute"):
+        if getattr(config, name) is not None:
+            raise ValueError(
+                f"use_tpu=True divides batches among shards by itself: leave {name} out of tpu.RunConfig, or "
+                f"train with use_tpu=False. Received: {name}={getattr(config, name)!r}"
+            )
     if batch_sizes[ModeKeys.TRAIN] is None:
         raise ValueError(
             "train_batch_size is needed with use_tpu=True. Received: train_batch_size=None"

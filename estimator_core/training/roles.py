@@ -81,7 +81,7 @@ def run_task(
 
 def _start_server(config: RunConfig) -> None:
     if config.is_distributed:
-        start_server(config.cluster, config.protocol, config.session_config)
+        start_server(config.task_cluster, config.protocol, config.session_config)
     else:
         logger.info("No TensorFlow server is started: the cluster has one task.")
 

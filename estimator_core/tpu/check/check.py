@@ -9,6 +9,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -86,6 +87,8 @@ def check_for_tpu(
             try:
                 program = sharded.build_program(mode, input_fn, execution=execution)
             except ValueError as error:
+                if not _is_of_the_execution(error):
+                    raise
                 reports[mode] = ModeReport(mode, known, str(error))
                 continue
             graphs[mode] = program.graph
@@ -95,6 +98,12 @@ def check_for_tpu(
         for mode, found in zip(graphs, _compiled(folder, list(graphs)), strict=True):
             reports[mode] = _report(mode, known, graphs[mode], found)
     return Report({mode: reports[mode] for mode in modes})
+
+
+def _is_of_the_execution(error: ValueError) -> bool:
+    """Whether an error says what can't run on a TPU; others are those of the user's functions."""
+    *_, last = traceback.walk_tb(error.__traceback__)
+    return pathlib.Path(last[0].f_code.co_filename).parent == _PACKAGE / "execution"
 
 
 def _report(mode: str, topology: Topology, graph: tf.Graph, found: Mapping[str, Any]) -> ModeReport:

@@ -36,13 +36,14 @@ def _of_chip(cores: int, gib: float, teraflops: float, gigabytes_per_sec: float)
     )
 
 
-# Source: Google Cloud's documentation of each TPU version, per chip.
+# Source: Google Cloud's documentation of each TPU version, per chip. Whether a chip is one device or two is
+# what its compiler says.
 CHIPS = {
     "v2": _of_chip(2, 16, 46, 700),
     "v3": _of_chip(2, 32, 123, 900),
     "v4": _of_chip(2, 32, 275, 1228),
     "v5e": _of_chip(1, 16, 197, 819),
-    "v5p": _of_chip(2, 95, 459, 2765),
+    "v5p": _of_chip(1, 95, 459, 2765),
     "v6e": _of_chip(1, 32, 918, 1640),
 }
 

@@ -87,6 +87,27 @@ def wait_until(condition, timeout_secs=120):
         time.sleep(0.05)
 
 
+def tpu_estimator(config):
+    """Returns the one weight as a TPUEstimator, without a TPU."""
+    return est.tpu.TPUEstimator(
+        lambda features, labels, mode, params: one_weight_model_fn(features, labels, mode),
+        config=est.tpu.RunConfig(
+            model_dir=config.model_dir,
+            experimental_max_worker_delay_secs=0,
+            save_checkpoints_steps=config.save_checkpoints_steps,
+        ),
+        use_tpu=False,
+        train_batch_size=2,
+        eval_batch_size=2,
+    )
+
+
+def tpu_input_fn(params):
+    example = ({"x": 1.0}, 2.0)
+    dataset = tf.data.Dataset.from_tensors(example).repeat()
+    return dataset.batch(params["batch_size"], drop_remainder=True)
+
+
 MODELS = {
     "custom": (
         lambda config: est.Estimator(one_weight_model_fn, config=config),
@@ -94,6 +115,7 @@ MODELS = {
     ),
     "canned": (lambda config: placement.dnn_linear_combined(est, config), canned_input_fn),
     "canned_v1": (lambda config: placement.small_slices(v1, config), canned_input_fn),
+    "tpu": (tpu_estimator, tpu_input_fn),
 }
 
 

@@ -1,4 +1,5 @@
 import functools
+import json
 import os
 
 import numpy as np
@@ -244,11 +245,27 @@ def test_another_machine_is_not_there(make, tmp_path):
             "per host input",
         ),
         ({"embedding_config_spec": 5}, TypeError, "EmbeddingConfigSpec"),
+        *(
+            (
+                {"use_tpu": True, "config": tpu.RunConfig(**{name: object()})},
+                ValueError,
+                f"leave {name} out",
+            )
+            for name in ("train_distribute", "eval_distribute", "experimental_distribute")
+        ),
     ],
 )
 def test_bad_arguments(make, arguments, error, message):
     with pytest.raises(error, match=message):
         make(**arguments)
+
+
+def test_virtual_shards_are_no_cluster(make, monkeypatch):
+    cluster = {"chief": ["c:1"], "worker": ["w:1"], "ps": ["p:1"]}
+    value = {"cluster": cluster, "task": {"type": "worker", "index": 0}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(value))
+    with pytest.raises(RuntimeError, match=r"Received: a cluster with .*'chief', 'ps', 'worker'"):
+        make(use_tpu=True, config=tpu.RunConfig()).train(input_fn, steps=1)
 
 
 def test_a_config_is_needed():

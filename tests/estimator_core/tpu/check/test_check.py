@@ -62,6 +62,21 @@ def test_a_batch_must_go_around_the_cores():
 
 
 @pytest.mark.slow
+def test_a_chip_that_is_one_core(compiler):
+    report = check_for_tpu(models.regressor(), models.vectors, "v5p:2x2x1", modes=["train"])
+    assert report.compiles, report
+
+
+def test_an_error_of_model_fn_is_the_users(monkeypatch):
+    def model_fn(features, labels, mode, params):
+        raise ValueError("units must be even")
+
+    monkeypatch.setattr(models, "regression_model_fn", model_fn)
+    with pytest.raises(ValueError, match="units must be even"):
+        check_for_tpu(models.regressor(), models.vectors, modes=["train"])
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", models.CONVERTED)
 @pytest.mark.parametrize("topology", ["v5e:2x2", "v4:2x2x2"])
 def test_estimators_that_were_not_written_for_a_tpu(compiler, name, topology, capsys):
