@@ -12,7 +12,7 @@ from tfx.types.artifact import Artifact
 from tfx.utils import io_utils, json_utils, proto_utils
 
 from components.model_paths import serving_model_path
-from components.trainer.executor import Executor, UserFunction
+from components.trainer.executor import Executor
 
 MODULE_FILE = str(Path(__file__).with_name("estimator_module.py"))
 # y = 3 x, so the weight that is learned is 3.
@@ -230,15 +230,3 @@ def test_a_run_fn_may_leave_its_model_as_export_saved_model_does(
     artifact = standard_artifacts.Model()
     artifact.uri = str(model)
     assert serving_model_path(artifact) == str(path)
-
-
-def test_a_module_file_with_both_contracts_must_say_which() -> None:
-    with pytest.raises(ValueError, match="defines both trainer_fn and run_fn"):
-        UserFunction.load(None, None, MODULE_FILE)
-
-
-def test_a_module_file_with_neither_lists_what_it_has(tmp_path: Path) -> None:
-    module = tmp_path / "module.py"
-    module.write_text("def train_fn(): pass\n")
-    with pytest.raises(AttributeError, match=r"does not define 'trainer_fn'.*train_fn"):
-        UserFunction.load(None, None, str(module))
