@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from components.trainer import fn_args, training, unfinished
 from components.trainer.cluster_task import ClusterTask
 from components.trainer.local_cluster import LOGS_DIR, LocalCluster, train_in_cluster
 from components.trainer.user_function import TRAINER_FN_KEY, UserFunction
+
+_logger = logging.getLogger(__name__)
 
 CLUSTER_KEY = "cluster"
 USER_CODE_KEY = "user_code"
@@ -94,6 +97,8 @@ class Executor(base_executor.BaseExecutor):
         else:
             _run_run_fn(user_function.function, args, outputs)
         unfinished.finish(work_dir, outputs.model_run_dir)
+        if cluster is not None:
+            _logger.info("The tasks' logs are in %s", os.path.join(outputs.model_run_dir, LOGS_DIR))
 
     def _work_dir(
         self,

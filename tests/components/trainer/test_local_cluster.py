@@ -1,8 +1,11 @@
 import json
 import logging
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+import tensorflow as tf
 
 from components.trainer import local_cluster
 from components.trainer.cluster_task import ClusterTask
@@ -10,6 +13,8 @@ from components.trainer.local_cluster import LocalCluster, train_in_cluster
 from components.trainer.task_failure import TaskFailedError
 from estimator_core.experimental import LocalClusterError
 
+Train = Callable[..., tuple[Path, Path]]
+MODULE_FILE = str(Path(__file__).with_name("estimator_module.py"))
 TASK = ClusterTask("{}", {}, {}, "model")
 
 
@@ -88,3 +93,25 @@ def test_a_task_of_a_cluster_starts_none_of_its_own(
     monkeypatch.setenv("TF_CONFIG", json.dumps(tf_config))
     with pytest.raises(ValueError, match="TF_CONFIG makes this process a task of another"):
         train_in_cluster(LocalCluster(workers=1), TASK, None)
+
+
+@pytest.mark.slow
+def test_processes_train_evaluate_and_export(train: Train) -> None:
+    cluster = LocalCluster(workers=1, ps=1, evaluator=True)
+    properties = {"module_file": MODULE_FILE, "trainer_fn": "trainer_fn"}
+    model, model_run = train({**properties, "cluster": cluster.to_json()})
+    weight = tf.train.load_variable(str(model_run / "Format-Serving"), "weight")
+    assert weight.item() == pytest.approx(3.0, abs=0.1)
+    assert (model / "Format-Serving" / "saved_model.pb").exists()
+    assert (model / "Format-TFMA" / "saved_model.pb").exists()
+    tasks = {path.stem: path.read_text() for path in (model_run / "logs").iterdir()}
+    assert sorted(tasks) == ["chief-0", "evaluator-0", "ps-0", "worker-0"]
+    # The evaluator has exported, and no other task.
+    assert ["Saving dict for global step" in tasks[task] for task in sorted(tasks)] == [
+        False,
+        True,
+        False,
+        False,
+    ]
+    (export,) = (model_run / "Format-Serving" / "export" / "serving").iterdir()
+    assert export.name in tasks["evaluator-0"]
