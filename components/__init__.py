@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from components.pusher.component import Pusher
     from components.pusher.served_model import ServedModelStrategy
     from components.trainer.component import Trainer
+    from components.trainer.local_cluster import LocalCluster
 
 __all__ = [
     "Channel",
@@ -67,6 +68,7 @@ __all__ = [
     "ImportSchemaGen",
     "Input",
     "LatestBlessedModelStrategy",
+    "LocalCluster",
     "MetricConfig",
     "MetricDirection",
     "MetricThreshold",
@@ -109,6 +111,7 @@ _MODULES = {
     "LatestBlessedModelStrategy": (
         "tfx.dsl.input_resolution.strategies.latest_blessed_model_strategy"
     ),
+    "LocalCluster": "components.trainer.local_cluster",
     "MetricConfig": _TFMA_CONFIG,
     "MetricDirection": _TFMA_CONFIG,
     "MetricThreshold": _TFMA_CONFIG,

@@ -5,7 +5,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from components.nearest import nearest_first
 from pipelines.data.cells import shown
@@ -98,6 +106,11 @@ class TrainerConfig(_Section):
       hidden_units: Layer sizes of the DNN. Default: by the number of rows.
       learning_rate: Of the DNN's optimizer. Default: by the number of rows.
       seed: `tf_random_seed` of the Estimator.
+      workers: Processes on this machine that train beside the chief, which is a process then, too.
+        Default: none; one process trains, and evaluates in turns.
+      ps: Parameter servers of the workers, which keep the variables; at least one.
+      evaluator: With workers, whether one more process evaluates and exports while they train.
+        Default: no; the last checkpoint is evaluated and exported after the training.
       custom_config: Reaches `trainer_fn`, `run_fn` and `preprocessing_fn` as it is. It travels as
         JSON: text, numbers, booleans, lists and tables.
     """
@@ -108,7 +121,26 @@ class TrainerConfig(_Section):
     hidden_units: tuple[_Count, ...] | None = None
     learning_rate: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     seed: int = Field(default=1, ge=0, le=_MAX_INT32)
+    workers: int = Field(default=0, ge=0, le=_MAX_INT32)
+    ps: int = Field(default=0, ge=0, le=_MAX_INT32, validate_default=True)
+    evaluator: bool = False
     custom_config: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("ps", "evaluator")
+    @classmethod
+    def _belongs_to_workers(cls, value: int, info: ValidationInfo) -> int:
+        workers = info.data.get("workers")  # None if that is wrong itself
+        if value and workers == 0:
+            raise ValueError(
+                "there are no workers that it could be for; set trainer.workers, the number of "
+                f"processes that train beside the chief, or leave trainer.{info.field_name} out"
+            )
+        if workers and info.field_name == "ps" and value < 1:
+            raise ValueError(
+                f"trainer.workers = {workers} needs a parameter server to keep the variables; set "
+                "trainer.ps = 1, or more for a large model"
+            )
+        return value
 
     @field_validator("custom_config")
     @classmethod

@@ -99,6 +99,12 @@ def _user_code(
                 f"Its functions: {', '.join(functions) or 'none'}."
             )
     settings, trainer = config.evaluator, config.trainer
+    if trainer.workers and trainers[0] == "run_fn":
+        raise BadInputError(
+            f"trainer.workers = {trainer.workers}: the module {where} has a run_fn, which writes the "
+            "model itself, and every process would write it. Workers need a trainer_fn; or leave "
+            "trainer.workers out."
+        )
     metrics, thresholds = settings.metrics, settings.thresholds
     named = (*(metrics or ()), *(bound.metric for bound in thresholds or ()))
     problem_type = config.data.problem_type or evaluation.problem_type_of_metrics(named)

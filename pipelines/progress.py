@@ -10,7 +10,7 @@ _LOSS = re.compile(r"^loss = (?P<loss>[-+.\deEnaif]+), step = (?P<step>\d+)")
 _SPEED = re.compile(r"^global_step/sec: (?P<speed>[.\deE+-]+)")
 _EVALUATION = re.compile(r"^Saving dict for global step (?P<step>\d+): (?P<metrics>.+)")
 _RESTORED = re.compile(r"^Restoring parameters from .*-(?P<step>\d+)$")
-_LOGGERS = ("estimator_core", "tensorflow")
+_LOGGERS = ("estimator_core", "tensorflow", "components.trainer.task_logs")
 
 
 class Display(Protocol):

@@ -22,6 +22,7 @@ from pipelines.run_record import RunRecord
 from pipelines.tabular.infer import check_label_column
 
 if TYPE_CHECKING:
+    from components import LocalCluster
     from pipelines.definitions.csv_to_serving import CsvToServing
 
 
@@ -110,7 +111,16 @@ class RunPlan:
             enable_cache=self.enable_cache,
             keep=self.config.pusher.keep,
             beam_args=self.config.beam.args,
+            cluster=self._cluster(),
         )
+
+    def _cluster(self) -> "LocalCluster | None":
+        import components
+
+        settings = self.config.trainer
+        if not settings.workers:
+            return None
+        return components.LocalCluster(settings.workers, settings.ps, settings.evaluator)
 
 
 def plan_run(request: RunRequest, display: Display) -> RunPlan:

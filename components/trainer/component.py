@@ -11,15 +11,18 @@ from tfx.utils import json_utils
 
 from components import user_source
 from components.trainer import executor
+from components.trainer.local_cluster import LocalCluster
+from components.trainer.user_function import TRAINER_FN_KEY
 
 
 class TrainerSpec(standard_component_specs.TrainerSpec):
-    """TFX's TrainerSpec with `trainer_fn`, which TFX dropped, and the user code's fingerprint."""
+    """TFX's TrainerSpec with `trainer_fn`, which TFX dropped, the user code's fingerprint and `cluster`."""
 
     PARAMETERS = {
         **standard_component_specs.TrainerSpec.PARAMETERS,
-        executor.TRAINER_FN_KEY: ExecutionParameter(type=str, optional=True),
+        TRAINER_FN_KEY: ExecutionParameter(type=str, optional=True),
         executor.USER_CODE_KEY: ExecutionParameter(type=str, optional=True),
+        executor.CLUSTER_KEY: ExecutionParameter(type=str, optional=True),
     }
 
 
@@ -39,6 +42,12 @@ class Trainer(base_component.BaseComponent):
 
     Training that is killed continues from its last checkpoint when the component runs again under
     the same pipeline run id.
+
+    With a `cluster`, a trainer_fn is called in each of its processes, besides the one of the
+    component, and trains in a cluster with parameter servers. What the exporters leave in the
+    evaluator's process is served; without an evaluator, the last checkpoint is evaluated and exported
+    after the training, in the component's process. The first error in any process ends all of them
+    and is the component's error. The tasks' logs are in `logs/` of the model_run.
 
     Example:
         trainer = Trainer(
@@ -71,6 +80,7 @@ class Trainer(base_component.BaseComponent):
         train_args: TrainArgs | None = None,
         eval_args: EvalArgs | None = None,
         custom_config: dict[str, Any] | None = None,
+        cluster: LocalCluster | None = None,
     ) -> None:
         """Declares the component.
 
@@ -88,10 +98,12 @@ class Trainer(base_component.BaseComponent):
                 limit on the steps.
             eval_args: `num_steps` and `splits` for evaluation. Default: the split `eval`, all of it.
             custom_config: Anything that JSON can hold; reaches the user as `custom_config`.
+            cluster: Processes on this machine that train together. Default: this process alone. A
+                run_fn can't have one: each process would write the model.
 
         Raises:
-            ValueError: Neither or both of trainer_fn and run_fn are given, or a trainer_fn without
-                a schema.
+            ValueError: Neither or both of trainer_fn and run_fn are given, a trainer_fn without
+                a schema, or a run_fn with a cluster.
             TypeError: custom_config is not a dict, or holds what JSON cannot.
         """
         if trainer_fn and run_fn:
@@ -105,6 +117,10 @@ class Trainer(base_component.BaseComponent):
             raise ValueError(
                 "A trainer_fn is called with the schema; pass schema=, such as "
                 "schema_gen.outputs['schema']."
+            )
+        if run_fn and cluster is not None:
+            raise ValueError(
+                f"{executor.NO_RUN_FN_IN_A_CLUSTER} Received: run_fn={run_fn!r}, cluster={cluster}"
             )
         if custom_config is not None and not isinstance(custom_config, dict):
             raise TypeError(f"custom_config must be a dict. Received: {custom_config!r}")
@@ -123,6 +139,7 @@ class Trainer(base_component.BaseComponent):
                 import_path=None if module_file else trainer_fn or run_fn, module_file=module_file
             ),
             custom_config=json_utils.dumps(custom_config),
+            cluster=cluster.to_json() if cluster else None,
             model=Channel(type=standard_artifacts.Model),
             model_run=Channel(type=standard_artifacts.ModelRun),
         )

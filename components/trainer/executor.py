@@ -8,70 +8,31 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tensorflow_metadata.proto.v0 import schema_pb2
 from tfx.dsl.components.base import base_executor
 from tfx.dsl.io import fileio
 from tfx.types import artifact_utils, standard_component_specs
 from tfx.types.artifact import Artifact
-from tfx.utils import io_utils, path_utils
+from tfx.utils import json_utils, path_utils
 
-from components import user_code
+import estimator_core
+from components.errors import SettingError
 from components.model_paths import find_serving_model
 from components.trainer import fn_args, training, unfinished
+from components.trainer.cluster_task import ClusterTask
+from components.trainer.local_cluster import LOGS_DIR, LocalCluster, train_in_cluster
+from components.trainer.user_function import TRAINER_FN_KEY, UserFunction
 
 _logger = logging.getLogger(__name__)
 
-TRAINER_FN_KEY = "trainer_fn"
-RUN_FN_KEY = standard_component_specs.RUN_FN_KEY
+CLUSTER_KEY = "cluster"
 USER_CODE_KEY = "user_code"
 
+NO_RUN_FN_IN_A_CLUSTER = (
+    "A cluster of the Trainer needs a trainer_fn. A run_fn writes the model itself, and every process "
+    "of the cluster would write it, with whatever has been trained when that one is done."
+)
+
 _MODEL_DIR = "model"
-
-
-@dataclass(frozen=True)
-class UserFunction:
-    """The user's training function.
-
-    Attributes:
-        contract: `trainer_fn` or `run_fn`: how it is called.
-        function: The function.
-    """
-
-    contract: str
-    function: Callable[..., Any]
-
-    @classmethod
-    def load(
-        cls, trainer_fn: str | None, run_fn: str | None, module_file: str | None
-    ) -> "UserFunction":
-        """Loads it by import path, or from a module file.
-
-        Args:
-            trainer_fn: Import path, or name in the module file.
-            run_fn: The same, for the other contract.
-            module_file: Path of a Python file. Without a name it must define exactly one of
-                `trainer_fn` and `run_fn`.
-
-        Raises:
-            AttributeError: The module lacks the function.
-            ValueError: It is not clear which function is meant.
-        """
-        contract, name = (TRAINER_FN_KEY, trainer_fn) if trainer_fn else (RUN_FN_KEY, run_fn)
-        if not module_file:
-            if not name:
-                raise ValueError("Trainer needs a trainer_fn, a run_fn or a module_file.")
-            return cls(contract, user_code.load_function(name))
-        module = user_code.load_module_file(module_file)
-        if name:
-            return cls(contract, user_code.get_function(module, name))
-        defined = [key for key in (TRAINER_FN_KEY, RUN_FN_KEY) if hasattr(module, key)]
-        if len(defined) == 2:
-            raise ValueError(
-                f"{module_file} defines both trainer_fn and run_fn. Say which one to use: pass "
-                "trainer_fn='trainer_fn' or run_fn='run_fn' beside module_file."
-            )
-        contract = defined[0] if defined else TRAINER_FN_KEY
-        return cls(contract, user_code.get_function(module, contract))
 
 
 @dataclass(frozen=True)
@@ -104,30 +65,40 @@ class Executor(base_executor.BaseExecutor):
         exec_properties: dict[str, Any],
     ) -> None:
         """Calls the user's function and writes `model` and `model_run`."""
-        user_function = UserFunction.load(
-            exec_properties.get(TRAINER_FN_KEY),
-            exec_properties.get(RUN_FN_KEY),
-            exec_properties.get(standard_component_specs.MODULE_FILE_KEY),
-        )
+        user_function = UserFunction.of_properties(exec_properties)
+        is_trainer_fn = user_function.contract == TRAINER_FN_KEY
+        cluster = LocalCluster.from_json(exec_properties.get(CLUSTER_KEY))
+        if cluster is not None and not is_trainer_fn:
+            raise SettingError(NO_RUN_FN_IN_A_CLUSTER)
         outputs = _parse_outputs(output_dict)
         work_dir = self._work_dir(input_dict, outputs, exec_properties)
-        is_trainer_fn = user_function.contract == TRAINER_FN_KEY
-        args = fn_args.make_fn_args(
-            input_dict,
-            exec_properties,
+        directories = {
             # Modules of both contracts train there: it must outlive a failure. TFX's examples of
             # run_fn train in `serving_model_dir(model_run_dir)` as well, so that it can't be that.
-            serving_model_dir=path_utils.serving_model_dir(
+            "serving_model_dir": path_utils.serving_model_dir(
                 work_dir if is_trainer_fn else os.path.join(work_dir, _MODEL_DIR)
             ),
-            eval_model_dir=outputs.eval_model_dir,
-            model_run_dir=work_dir,
-        )
+            "eval_model_dir": outputs.eval_model_dir,
+            "model_run_dir": work_dir,
+        }
+        args = fn_args.make_fn_args(input_dict, exec_properties, **directories)
         if is_trainer_fn:
-            _run_trainer_fn(user_function.function, args, outputs)
+            spec = training.call_trainer_fn(user_function.function, args)
+            if cluster is None:
+                estimator_core.train_and_evaluate(spec.estimator, spec.train_spec, spec.eval_spec)
+            else:
+                inputs = json_utils.dumps(input_dict)
+                model_dir = spec.estimator.model_dir
+                task = ClusterTask(inputs, exec_properties, directories, model_dir)
+                _train_in_cluster(cluster, task, spec, work_dir)
+            # Only the chief exports; where TF_CONFIG makes this another task of a cluster, it is done.
+            if spec.estimator.config.is_chief:
+                training.write_models(spec, outputs.serving_model_dir, outputs.eval_model_dir)
         else:
             _run_run_fn(user_function.function, args, outputs)
         unfinished.finish(work_dir, outputs.model_run_dir)
+        if cluster is not None:
+            _logger.info("The tasks' logs are in %s", os.path.join(outputs.model_run_dir, LOGS_DIR))
 
     def _work_dir(
         self,
@@ -149,25 +120,14 @@ class Executor(base_executor.BaseExecutor):
         return unfinished.working_directory(parent, run_id, digest)
 
 
-def _run_trainer_fn(
-    trainer_fn: Callable[..., Any], args: fn_args.TrainerFnArgs, outputs: Outputs
+def _train_in_cluster(
+    cluster: LocalCluster, task: ClusterTask, spec: training.TrainingSpec, work_dir: str
 ) -> None:
-    if args.schema_path is None:
-        raise ValueError(
-            "A trainer_fn is called with the schema; give the Trainer schema=, such as "
-            "schema_gen.outputs['schema']."
-        )
-    schema = io_utils.parse_pbtxt_file(args.schema_path, schema_pb2.Schema())
-    spec = training.TrainingSpec.parse(trainer_fn(args, schema))
-    model_dir = spec.estimator.model_dir
-    if not _is_below(model_dir, args.model_run_dir):
-        _logger.warning(
-            "The Estimator's model_dir is %s, not trainer_fn_args.serving_model_dir (%s): its "
-            "checkpoints do not become part of the model run, and a killed run starts anew.",
-            model_dir,
-            args.serving_model_dir,
-        )
-    training.train_and_export(spec, outputs.serving_model_dir, outputs.eval_model_dir)
+    """Trains in processes of their own, and does here what no evaluator of theirs has done."""
+    log_dir = None if "://" in work_dir else os.path.join(work_dir, LOGS_DIR)
+    train_in_cluster(cluster, task, log_dir)
+    if not cluster.evaluator:
+        training.evaluate_and_run_exporters(spec)
 
 
 def _run_run_fn(run_fn: Callable[..., Any], args: fn_args.TrainerFnArgs, outputs: Outputs) -> None:
@@ -207,7 +167,3 @@ def _parse_outputs(output_dict: dict[str, list[Artifact]]) -> Outputs:
 def _relative(uri: str, directory: str) -> str:
     """Returns a path seen from a directory: the same when both are moved together."""
     return uri if "://" in uri or "://" in directory else os.path.relpath(uri, directory)
-
-
-def _is_below(path: str, directory: str) -> bool:
-    return os.path.join(path, "").startswith(os.path.join(directory, ""))

@@ -1,4 +1,4 @@
-"""Trains what a trainer_fn returned, and exports the serving and the evaluation model."""
+"""Calls a trainer_fn, trains what it returned, and exports the serving and the evaluation model."""
 
 import logging
 import os
@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tensorflow_metadata.proto.v0 import schema_pb2
 from tfx.dsl.io import fileio
 from tfx.utils import io_utils
 
 import estimator_core
 from components.model_paths import exported_model
+from components.trainer.fn_args import TrainerFnArgs
 
 _logger = logging.getLogger(__name__)
 
@@ -74,43 +76,100 @@ _TYPES: dict[str, tuple[type | None, str]] = {
 }
 
 
-def train_and_export(spec: TrainingSpec, serving_model_dir: str, eval_model_dir: str) -> None:
-    """Trains and evaluates, then writes the serving and the evaluation model.
+def call_trainer_fn(trainer_fn: Callable[..., Any], args: TrainerFnArgs) -> TrainingSpec:
+    """Returns what a trainer_fn wants trained, and notes what may be a mistake in it.
+
+    Args:
+        trainer_fn: The user's function.
+        args: Its first argument; the second one is the schema.
+
+    Raises:
+        ValueError: There is no schema, or nothing would be exported for serving.
+    """
+    if args.schema_path is None:
+        raise ValueError(
+            "A trainer_fn is called with the schema; give the Trainer schema=, such as "
+            "schema_gen.outputs['schema']."
+        )
+    schema = io_utils.parse_pbtxt_file(args.schema_path, schema_pb2.Schema())
+    spec = TrainingSpec.parse(trainer_fn(args, schema))
+    if not _is_below(spec.estimator.model_dir, args.model_run_dir):
+        _logger.warning(
+            "The Estimator's model_dir is %s, not trainer_fn_args.serving_model_dir (%s): its "
+            "checkpoints do not become part of the model run, and a killed run starts anew.",
+            spec.estimator.model_dir,
+            args.serving_model_dir,
+        )
+    if spec.train_spec.max_steps is None:
+        _logger.warning(
+            "train_spec has no max_steps: training ends when train_input_fn's data does, which it "
+            "may never do."
+        )
+    return spec
+
+
+def evaluate_and_run_exporters(spec: TrainingSpec) -> None:
+    """Evaluates the last checkpoint and runs the exporters, as `train_and_evaluate` ends.
+
+    Args:
+        spec: What was trained.
+
+    Raises:
+        RuntimeError: The training has left no checkpoint.
+    """
+    estimator, eval_spec = spec.estimator, spec.eval_spec
+    checkpoint = estimator.latest_checkpoint()
+    if checkpoint is None:
+        raise RuntimeError(f"The training has left no checkpoint in {estimator.model_dir}.")
+    metrics = estimator.evaluate(
+        eval_spec.input_fn,
+        steps=eval_spec.steps,
+        hooks=eval_spec.hooks,
+        checkpoint_path=checkpoint,
+        name=eval_spec.name,
+    )
+    for exporter in eval_spec.exporters:
+        exporter.export(
+            estimator=estimator,
+            export_path=_export_path(estimator, exporter),
+            checkpoint_path=checkpoint,
+            eval_result=metrics,
+            is_the_final_export=True,
+        )
+
+
+def write_models(spec: TrainingSpec, serving_model_dir: str, eval_model_dir: str) -> None:
+    """Writes the serving and the evaluation model of a training that has ended.
 
     The serving model is the newest export of the eval_spec's first exporter.
 
     Args:
-        spec: What to train.
+        spec: What was trained.
         serving_model_dir: Directory for the serving SavedModel.
         eval_model_dir: Directory for the SavedModel with the signature `eval`.
 
     Raises:
         RuntimeError: The first exporter exported nothing.
     """
-    if spec.train_spec.max_steps is None:
-        _logger.warning(
-            "train_spec has no max_steps: training ends when train_input_fn's data does, which it "
-            "may never do."
-        )
-    estimator_core.train_and_evaluate(spec.estimator, spec.train_spec, spec.eval_spec)
-    # Only the chief exports; the other tasks of a cluster are done.
-    if not spec.estimator.config.is_chief:
-        return
     exporter = spec.eval_spec.exporters[0]
     if len(spec.eval_spec.exporters) > 1:
         _logger.info("Serving the model of the first exporter, %r", exporter.name)
-    io_utils.copy_dir(_newest_export(spec.estimator.model_dir, exporter.name), serving_model_dir)
-    _export_eval_model(spec, eval_model_dir)
-
-
-def _newest_export(model_dir: str, exporter_name: str) -> str:
-    export_path = os.path.join(model_dir, "export", exporter_name)
+    export_path = _export_path(spec.estimator, exporter)
     newest = exported_model(export_path)
     if newest is None:
         raise RuntimeError(
-            f"The exporter {exporter_name!r} has exported nothing: no SavedModel in {export_path}."
+            f"The exporter {exporter.name!r} has exported nothing: no SavedModel in {export_path}."
         )
-    return newest
+    io_utils.copy_dir(newest, serving_model_dir)
+    _export_eval_model(spec, eval_model_dir)
+
+
+def _export_path(estimator: estimator_core.Estimator, exporter: estimator_core.Exporter) -> str:
+    return os.path.join(estimator.model_dir, "export", exporter.name)
+
+
+def _is_below(path: str, directory: str) -> bool:
+    return os.path.join(path, "").startswith(os.path.join(directory, ""))
 
 
 def _export_eval_model(spec: TrainingSpec, eval_model_dir: str) -> None:

@@ -57,6 +57,7 @@ def csv_to_serving(
     beam_args: tuple[str, ...] = (),
     curated_schema: Path | None = None,
     infer_feature_shape: bool = False,
+    cluster: components.LocalCluster | None = None,
 ) -> CsvToServing:
     """Returns the pipeline.
 
@@ -74,6 +75,7 @@ def csv_to_serving(
       curated_schema: File of the schema; None infers it.
       infer_feature_shape: Whether an inferred schema fixes the shape of columns without gaps. By
         default it does not: a feature that a client leaves out is a missing value.
+      cluster: Processes that train together; None trains in one.
     """
     example_gen = components.CsvExampleGen(
         input_base=str(data.folder),
@@ -117,6 +119,7 @@ def csv_to_serving(
         train_args=components.TrainArgs(num_steps=code.train_steps),
         eval_args=components.EvalArgs(num_steps=code.eval_steps or 0),
         custom_config=code.custom_config,
+        cluster=cluster,
     )
     evaluator = components.Evaluator(
         examples=example_gen.outputs["examples"],

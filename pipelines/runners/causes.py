@@ -6,11 +6,10 @@ Libraries wrap reasons: Beam raises a new error with a whole traceback in its me
 
 import re
 import sysconfig
-import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
-from components.errors import SettingError
+from components.errors import SettingError, raised_at
 
 MAX_LENGTH = 600
 """Longer reasons are cut in the middle: what matters tends to stand first or last."""
@@ -57,13 +56,10 @@ def describe_cause(error: BaseException) -> str:
     if deepest is not error:
         text += f", from {_text(deepest)}"
     for one in (error, deepest):
-        frames = [
-            frame
-            for frame in traceback.extract_tb(one.__traceback__)
-            if _is_own_code(frame.filename)
-        ]
-        if frames:
-            return f"{text} ({frames[-1].filename}, line {frames[-1].lineno})"
+        calls = [(file, line) for file, line in raised_at(one) if _is_own_code(file)]
+        if calls:
+            file, line = calls[-1]
+            return f"{text} ({file}, line {line})"
     return text
 
 
@@ -83,8 +79,8 @@ def _before_beam(error: BaseException) -> BaseException:
 
 def _is_wrapped(error: BaseException) -> bool:
     """Whether a library raised the error: its message is a report of the one that it is from."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return not frames or not _is_own_code(frames[-1].filename)
+    calls = raised_at(error)
+    return not calls or not _is_own_code(calls[-1][0])
 
 
 def _text(error: BaseException) -> str:

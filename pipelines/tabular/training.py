@@ -43,14 +43,16 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
     transform = tft.TFTransformOutput(trainer_fn_args.transform_output)
     receive_serving = _serving_input_receiver_fn(plan, transform, schema)
     estimator = build_estimator(plan, transform, trainer_fn_args.serving_model_dir)
+    # In a cluster, each task that trains reads the data in an order of its own.
+    seed = training.seed + (estimator.config.global_id_in_cluster or 0)
     return {
         "estimator": estimator,
         "train_spec": estimator_core.TrainSpec(
-            input_fn=lambda: _read(transform, trainer_fn_args.train_files, plan, repeat=True),
+            input_fn=lambda: _read(transform, trainer_fn_args.train_files, plan, shuffle_seed=seed),
             max_steps=trainer_fn_args.train_steps or training.train_steps,
         ),
         "eval_spec": estimator_core.EvalSpec(
-            input_fn=lambda: _read(transform, trainer_fn_args.eval_files, plan, repeat=False),
+            input_fn=lambda: _read(transform, trainer_fn_args.eval_files, plan),
             steps=training.eval_steps,
             exporters=[estimator_core.FinalExporter(EXPORTER_NAME, receive_serving)],
             name=EXPORTER_NAME,
@@ -113,14 +115,22 @@ def _embedding_dimension(num_values: int) -> int:
     return min(16, round(2 * num_values**0.25))
 
 
-def _read(transform: tft.TFTransformOutput, files: Any, plan: TabularPlan, repeat: bool) -> Any:
-    """Returns a dataset of (features, label) batches from transformed examples."""
+def _read(
+    transform: tft.TFTransformOutput,
+    files: Any,
+    plan: TabularPlan,
+    shuffle_seed: int | None = None,
+) -> Any:
+    """Returns a dataset of (features, label) batches from transformed examples.
+
+    To train, they are shuffled and repeat without end; without a seed they come once, in order.
+    """
     paths = tf.io.gfile.glob(files)
     dataset = tf.data.TFRecordDataset(paths, compression_type="GZIP")
-    if repeat:
+    if shuffle_seed is not None:
         if sum(tf.io.gfile.stat(path).length for path in paths) <= _CACHED_EXAMPLES_BYTES:
             dataset = dataset.cache()
-        dataset = dataset.shuffle(_SHUFFLE_BUFFER, seed=plan.training.seed).repeat()
+        dataset = dataset.shuffle(_SHUFFLE_BUFFER, seed=shuffle_seed).repeat()
     spec = transform.transformed_feature_spec()
 
     def parse(serialized: Any) -> tuple[dict[str, Any], Any]:

@@ -143,3 +143,32 @@ def test_the_schema_section(tmp_path):
     both = '[schema]\npath = "s.pbtxt"\ninfer_feature_shape = true\n'
     with pytest.raises(BadInputError, match="no meaning with a path"):
         load_config(write(tmp_path, MINIMAL + both))
+
+
+def test_a_cluster_of_the_trainer(tmp_path):
+    assert load_config(data="a.csv", label="y").trainer.workers == 0
+    file = write(tmp_path, MINIMAL + "[trainer]\nworkers = 2\nps = 1\n")
+    config = load_config(file, settings=["trainer.ps=3", "trainer.evaluator=true"])
+    trainer = config.trainer
+    assert (trainer.workers, trainer.ps, trainer.evaluator) == (2, 3, True)
+    assert PipelineConfig.model_validate(config.model_dump(mode="json")) == config
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["workers=2"], r"^trainer\.ps = 0: trainer\.workers = 2 needs .*; set trainer\.ps = 1"),
+        (["workers=2", "ps=0"], r"^trainer\.ps = 0: trainer\.workers = 2 needs a parameter server"),
+        (["ps=1"], r"^trainer\.ps = 1: there are no workers .* leave trainer\.ps out"),
+        (["evaluator=true"], r"^trainer\.evaluator = True: there are no workers .* set trainer\.w"),
+        (["workers=-1", "ps=1"], r"^trainer\.workers = -1: .* greater than or equal to 0\.$"),
+        (["workers=1", "ps=-1"], r"^trainer\.ps = -1: .* greater than or equal to 0\.$"),
+        (["workers=1.5", "ps=1"], r"^trainer\.workers = 1\.5: .* integer"),
+        (["workers=many", "ps=1"], r"^trainer\.workers = 'many': .* integer"),
+        (["workers=1", "ps=1", "evaluator=7"], r"^trainer\.evaluator = 7: .* boolean"),
+        (["worker=2"], r"^trainer\.worker = 2: there is no such key\. Did you mean workers\?"),
+    ],
+)
+def test_clusters_that_can_not_be(settings, message):
+    with pytest.raises(BadInputError, match=message):
+        load_config(data="a", label="y", settings=[f"trainer.{setting}" for setting in settings])

@@ -57,6 +57,13 @@ def test_a_module_file_with_run_fn(data, tmp_path):
     assert importlib.util.find_spec("code_with_run_fn").origin == str(file)
 
 
+def test_workers_need_a_trainer_fn(data, tmp_path):
+    file = tmp_path / "code_of_one_process.py"
+    file.write_text(CODE.replace("trainer_fn(args, schema)", "run_fn(fn_args)"))
+    with pytest.raises(BadInputError, match=r"^trainer\.workers = 2: .*process\.py has a run_fn"):
+        choose(data, f"module.file={file}", "trainer.workers=2", "trainer.ps=1")
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [

@@ -33,6 +33,20 @@ def test_training_is_shown_as_the_estimator_logs_it(shown):
     ]
 
 
+def test_the_training_of_a_cluster_is_shown_as_its_chief_logs_it(shown):
+    progress, stream = shown
+    progress.component_started("Trainer", trains=True)
+    logger = logging.getLogger("components.trainer.task_logs")
+    logger.setLevel(logging.INFO)
+    logger.info("%s", "Restoring parameters from /root/model.ckpt-50")
+    logger.info("%s", "loss = 0.25, step = 100 (0.1 sec)")
+    assert stream.getvalue().splitlines() == [
+        "    Trainer ...",
+        "    continues from the checkpoint of step 50",
+        "    Trainer  step 100/200, loss 0.25",
+    ]
+
+
 def test_only_training_continues_from_a_checkpoint_and_only_at_its_start(shown):
     progress, stream = shown
     logger = logging.getLogger("tensorflow")

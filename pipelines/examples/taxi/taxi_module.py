@@ -123,12 +123,14 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
         save_checkpoints_steps=SAVE_CHECKPOINTS_STEPS,
         keep_checkpoint_max=2,
     )
+    # In a cluster, each task that trains reads the data in an order of its own.
+    seed = 1 + (run_config.global_id_in_cluster or 0)
     train_spec = estimator.TrainSpec(
-        input_fn=lambda: _read(transform, trainer_fn_args.train_files, training=True),
+        input_fn=lambda: _read(transform, trainer_fn_args.train_files, shuffle_seed=seed),
         max_steps=trainer_fn_args.train_steps,
     )
     eval_spec = estimator.EvalSpec(
-        input_fn=lambda: _read(transform, trainer_fn_args.eval_files, training=False),
+        input_fn=lambda: _read(transform, trainer_fn_args.eval_files),
         steps=trainer_fn_args.eval_steps,
         exporters=[
             estimator.FinalExporter("taxi", lambda: serving_input_receiver_fn(transform, schema))
@@ -196,13 +198,17 @@ def eval_input_receiver_fn(
 
 
 def _read(
-    transform: tft.TFTransformOutput, file_patterns: list[str], training: bool
+    transform: tft.TFTransformOutput, file_patterns: list[str], shuffle_seed: int | None = None
 ) -> tf.data.Dataset:
-    """Returns batches of (features, label) from Transform's gzipped TFRecords."""
+    """Returns batches of (features, label) from Transform's gzipped TFRecords.
+
+    To train, they are shuffled and repeat without end; without a seed they come once, in order.
+    """
+    training = shuffle_seed is not None
     paths = tf.io.gfile.glob(file_patterns)
     examples = tf.data.TFRecordDataset(paths, compression_type="GZIP")
     if training:
-        examples = examples.shuffle(SHUFFLE_BUFFER_EXAMPLES, seed=1).repeat()
+        examples = examples.shuffle(SHUFFLE_BUFFER_EXAMPLES, seed=shuffle_seed).repeat()
     feature_spec = transform.transformed_feature_spec()
 
     def parse(serialized: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:

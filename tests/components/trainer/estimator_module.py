@@ -82,6 +82,7 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
         "eval_spec": estimator.EvalSpec(
             lambda: input_fn(args.eval_files),
             steps=args.eval_steps,
+            start_delay_secs=0 if "no_delay" in args.custom_config else 120,
             exporters=estimator.FinalExporter(
                 "serving", estimator.export.build_parsing_serving_input_receiver_fn(FEATURES)
             ),

@@ -5,7 +5,7 @@ import pytest
 from tfx.types import standard_artifacts
 from tfx.types.channel import Channel
 
-from components import EvalArgs, TrainArgs, Trainer
+from components import EvalArgs, LocalCluster, TrainArgs, Trainer
 
 EXAMPLES = Channel(type=standard_artifacts.Examples)
 SCHEMA = Channel(type=standard_artifacts.Schema)
@@ -37,6 +37,22 @@ def test_changed_code_is_a_changed_execution(tmp_path: Path) -> None:
     assert properties[0] != properties[1] == properties[2]
 
 
+def test_another_cluster_is_another_execution() -> None:
+    def properties(cluster: LocalCluster | None) -> dict[str, Any]:
+        trainer = Trainer(examples=EXAMPLES, schema=SCHEMA, trainer_fn="a.b", cluster=cluster)
+        return dict(trainer.exec_properties)
+
+    clusters = [
+        LocalCluster(workers=1),
+        LocalCluster(workers=2),
+        LocalCluster(workers=1, ps=2),
+        LocalCluster(workers=1, evaluator=True),
+    ]
+    found = [properties(cluster)["cluster"] for cluster in clusters]
+    assert len({*found}) == len(clusters)
+    assert properties(None).get("cluster") is None
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
@@ -44,6 +60,11 @@ def test_changed_code_is_a_changed_execution(tmp_path: Path) -> None:
         ({"trainer_fn": "a.b", "run_fn": "a.c"}, ValueError, "one of trainer_fn and run_fn"),
         ({"trainer_fn": "a.b"}, ValueError, "pass schema="),
         ({"run_fn": "a.b", "custom_config": [1]}, TypeError, r"Received: \[1\]"),
+        (
+            {"run_fn": "a.b", "cluster": LocalCluster(workers=2)},
+            ValueError,
+            r"needs a trainer_fn\..*run_fn='a\.b', cluster=LocalCluster\(workers=2",
+        ),
     ],
 )
 def test_wrong_arguments_are_refused(

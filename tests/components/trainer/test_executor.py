@@ -1,69 +1,25 @@
 import ast
+import json
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tensorflow as tf
-from tensorflow_metadata.proto.v0 import schema_pb2
-from tfx.proto.trainer_pb2 import EvalArgs, TrainArgs
 from tfx.types import standard_artifacts
 from tfx.types.artifact import Artifact
-from tfx.utils import io_utils, json_utils, proto_utils
+from tfx.utils import io_utils
 
+from components.errors import SettingError
 from components.model_paths import serving_model_path
-from components.trainer.executor import Executor, UserFunction
+from components.trainer import local_cluster, task_logs
+from components.trainer.local_cluster import LocalCluster
 
 MODULE_FILE = str(Path(__file__).with_name("estimator_module.py"))
-# y = 3 x, so the weight that is learned is 3.
-ROWS = [{"x": x / 8, "y": 3 * x / 8} for x in range(1, 9)]
 
 
-class TrainerRun:
-    """Executes the Trainer under a pipeline run id, each time with new output artifacts."""
-
-    def __init__(self, examples: Artifact, schema: Artifact, make_artifact: Callable[..., Any]):
-        self._inputs = {"examples": [examples], "schema": [schema]}
-        self._make_artifact = make_artifact
-        self._executions = 0
-
-    def __call__(
-        self,
-        properties: dict[str, Any],
-        steps: int = 100,
-        custom_config: dict[str, Any] | None = None,
-        run_id: str = "run-1",
-        **inputs: Artifact,
-    ) -> tuple[Path, Path]:
-        self._executions += 1
-        model = self._make_artifact(standard_artifacts.Model, f"model/{self._executions}")
-        model_run = self._make_artifact(
-            standard_artifacts.ModelRun, f"model_run/{self._executions}"
-        )
-        context = Executor.Context(pipeline_run_id=run_id)
-        Executor(context).Do(
-            {**self._inputs, **{key: [artifact] for key, artifact in inputs.items()}},
-            {"model": [model], "model_run": [model_run]},
-            {
-                "train_args": proto_utils.proto_to_json(TrainArgs(num_steps=steps)),
-                "eval_args": proto_utils.proto_to_json(EvalArgs(num_steps=2)),
-                "custom_config": json_utils.dumps(custom_config),
-                **properties,
-            },
-        )
-        return Path(model.uri), Path(model_run.uri)
-
-
-@pytest.fixture
-def train(
-    make_examples: Callable[..., Artifact], make_artifact: Callable[..., Artifact]
-) -> TrainerRun:
-    schema = make_artifact(standard_artifacts.Schema)
-    io_utils.write_pbtxt_file(
-        f"{schema.uri}/schema.pbtxt",
-        schema_pb2.Schema(feature=[schema_pb2.Feature(name=name) for name in ("x", "y")]),
-    )
-    return TrainerRun(make_examples(train=ROWS, eval=ROWS), schema, make_artifact)
+Train = Callable[..., tuple[Path, Path]]
 
 
 def serve(model: Path, x: float) -> float:
@@ -73,7 +29,7 @@ def serve(model: Path, x: float) -> float:
     return signature(tf.constant([example.SerializeToString()]))["predictions"].numpy().item()
 
 
-def test_a_trainer_fn_leaves_a_serving_model_an_eval_model_and_its_run(train: TrainerRun) -> None:
+def test_a_trainer_fn_leaves_a_serving_model_an_eval_model_and_its_run(train: Train) -> None:
     model, model_run = train({"module_file": MODULE_FILE, "trainer_fn": "trainer_fn"})
     assert serve(model, 2.0) == pytest.approx(6.0, abs=0.1)
     eval_model = tf.saved_model.load(str(model / "Format-TFMA"), tags=["eval"])
@@ -87,9 +43,7 @@ def test_a_trainer_fn_leaves_a_serving_model_an_eval_model_and_its_run(train: Tr
     assert sorted(path.name for path in model_run.parent.iterdir()) == ["1"]
 
 
-def test_a_killed_training_continues_under_the_same_run_id(
-    train: TrainerRun, tmp_path: Path
-) -> None:
+def test_a_killed_training_continues_under_the_same_run_id(train: Train, tmp_path: Path) -> None:
     record, die = tmp_path / "steps", tmp_path / "die"
     properties = {"module_file": MODULE_FILE, "trainer_fn": "trainer_fn"}
     config = {"record": str(record)}
@@ -108,7 +62,7 @@ def test_a_killed_training_continues_under_the_same_run_id(
 
 @pytest.mark.parametrize("change", [{"run_id": "run-2"}, {"steps": 90}])
 def test_another_run_or_other_settings_start_anew(
-    train: TrainerRun, tmp_path: Path, change: dict[str, Any]
+    train: Train, tmp_path: Path, change: dict[str, Any]
 ) -> None:
     record, die = tmp_path / "steps", tmp_path / "die"
     properties = {"module_file": MODULE_FILE, "trainer_fn": "trainer_fn"}
@@ -123,7 +77,7 @@ def test_another_run_or_other_settings_start_anew(
 
 
 def test_a_trainer_fn_starts_from_a_base_model(
-    train: TrainerRun, make_artifact: Callable[..., Artifact]
+    train: Train, make_artifact: Callable[..., Artifact]
 ) -> None:
     properties = {"module_file": MODULE_FILE, "trainer_fn": "trainer_fn"}
     first, _ = train(properties)
@@ -137,7 +91,7 @@ def test_a_trainer_fn_starts_from_a_base_model(
 
 
 def test_a_run_fn_writes_its_own_model_and_is_told_everything(
-    train: TrainerRun, make_artifact: Callable[..., Artifact]
+    train: Train, make_artifact: Callable[..., Artifact]
 ) -> None:
     hyperparameters = make_artifact(standard_artifacts.HyperParameters)
     io_utils.write_string_file(f"{hyperparameters.uri}/best.txt", '{"learning_rate": 0.5}')
@@ -161,7 +115,7 @@ def test_a_run_fn_writes_its_own_model_and_is_told_everything(
     }
 
 
-def test_a_run_fn_that_writes_no_model_is_an_error(train: TrainerRun, tmp_path: Path) -> None:
+def test_a_run_fn_that_writes_no_model_is_an_error(train: Train, tmp_path: Path) -> None:
     module = tmp_path / "module.py"
     module.write_text("def run_fn(fn_args): pass\n")
     with pytest.raises(RuntimeError, match=r"run_fn wrote no model: .*Format-Serving"):
@@ -169,7 +123,7 @@ def test_a_run_fn_that_writes_no_model_is_an_error(train: TrainerRun, tmp_path: 
 
 
 def test_a_run_fn_that_fails_keeps_what_it_has_trained_but_no_model(
-    train: TrainerRun, tmp_path: Path
+    train: Train, tmp_path: Path
 ) -> None:
     module, fails = tmp_path / "module.py", tmp_path / "fails"
     module.write_text(
@@ -194,7 +148,7 @@ def test_a_run_fn_that_fails_keeps_what_it_has_trained_but_no_model(
 
 
 def test_a_run_fn_that_trains_where_its_model_goes_finds_its_checkpoints(
-    train: TrainerRun, tmp_path: Path
+    train: Train, tmp_path: Path
 ) -> None:
     module, fails = tmp_path / "module.py", tmp_path / "fails"
     module.write_text(
@@ -217,7 +171,7 @@ def test_a_run_fn_that_trains_where_its_model_goes_finds_its_checkpoints(
 
 
 def test_a_run_fn_may_leave_its_model_as_export_saved_model_does(
-    train: TrainerRun, tmp_path: Path
+    train: Train, tmp_path: Path
 ) -> None:
     module = tmp_path / "module.py"
     module.write_text(
@@ -232,13 +186,57 @@ def test_a_run_fn_may_leave_its_model_as_export_saved_model_does(
     assert serving_model_path(artifact) == str(path)
 
 
-def test_a_module_file_with_both_contracts_must_say_which() -> None:
-    with pytest.raises(ValueError, match="defines both trainer_fn and run_fn"):
-        UserFunction.load(None, None, MODULE_FILE)
+@pytest.fixture
+def launched(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Runs the chief of a cluster, and then its evaluator, in this process; notes the sizes."""
+    sizes: list[dict[str, Any]] = []
+
+    def run_as(fn: Callable[[], Any], **tf_config: Any) -> None:
+        with monkeypatch.context() as context:
+            context.setenv("TF_CONFIG", json.dumps(tf_config))
+            fn()
+
+    def launch(fn: Callable[[], Any], **given: Any) -> None:
+        sizes.append(given)
+        fn = pickle.loads(pickle.dumps(fn))
+        cluster = {"chief": ["127.0.0.1:1"]}
+        run_as(fn, cluster=cluster, task={"type": "chief", "index": 0})
+        if given["evaluator"]:
+            run_as(fn, task={"type": "evaluator", "index": 0})
+
+    monkeypatch.setattr(task_logs, "write_to_stderr", lambda: None)
+    monkeypatch.setattr(local_cluster, "launch_local_cluster", launch)
+    return sizes
 
 
-def test_a_module_file_with_neither_lists_what_it_has(tmp_path: Path) -> None:
+@pytest.mark.parametrize("evaluator", [False, True])
+def test_a_cluster_leaves_the_same_with_and_without_an_evaluator(
+    train: Train, launched: list[dict[str, Any]], evaluator: bool
+) -> None:
+    cluster = LocalCluster(workers=2, ps=1, evaluator=evaluator)
+    properties = {"module_file": MODULE_FILE, "trainer_fn": "trainer_fn"}
+    custom_config = {"no_delay": True}
+    model, model_run = train({**properties, "cluster": cluster.to_json()}, 100, custom_config)
+    ((given),) = launched
+    assert (given["num_workers"], given["num_ps"], given["evaluator"]) == (3, 1, evaluator)
+    # Beside the checkpoints, where a failed training has them, too, until it is finished.
+    log_dir = Path(given["log_dir"])
+    assert (log_dir.name, log_dir.parents[1]) == ("logs", model_run.parent / "unfinished")
+    assert serve(model, 2.0) == pytest.approx(6.0, abs=0.1)
+    assert tf.saved_model.load(str(model / "Format-TFMA"), tags=["eval"]).signatures["eval"]
+    trained = model_run / "Format-Serving"
+    assert len(list((trained / "export" / "serving").iterdir())) == 1
+    # Of one evaluation, of the last checkpoint.
+    (events,) = (trained / "eval").iterdir()
+    steps = {event.step for event in tf.compat.v1.train.summary_iterator(str(events))}
+    assert steps == {0, 100}  # 0 is the file's version
+
+
+def test_a_run_fn_is_refused_in_a_cluster_before_anything_is_trained(
+    train: Train, launched: list[dict[str, Any]], tmp_path: Path
+) -> None:
     module = tmp_path / "module.py"
-    module.write_text("def train_fn(): pass\n")
-    with pytest.raises(AttributeError, match=r"does not define 'trainer_fn'.*train_fn"):
-        UserFunction.load(None, None, str(module))
+    module.write_text("def run_fn(fn_args): raise KeyError\n")
+    with pytest.raises(SettingError, match="A cluster of the Trainer needs a trainer_fn"):
+        train({"module_file": str(module), "cluster": LocalCluster(workers=1).to_json()})
+    assert not launched

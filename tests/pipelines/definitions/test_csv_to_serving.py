@@ -4,6 +4,7 @@ import dataclasses
 import json
 
 import pytest
+from tfx.dsl.compiler import compiler
 
 from pipelines.data.staging import StagedData
 from pipelines.run_plan import RunRequest, plan_run
@@ -82,3 +83,26 @@ def test_the_settings_reach_the_components(define, tmp_path):
     args = pipeline.pipeline.beam_pipeline_args
     assert "--direct_num_workers=2" in args
     assert args[-1] == "--beam_plugins=components.tfx_compat"
+
+
+def test_a_cluster_is_part_of_what_the_trainer_is_cached_by(define):
+    def parameters(*settings):
+        pipeline = define(*settings)
+        nodes = compiler.Compiler().compile(pipeline.pipeline).nodes
+        (trainer,) = (
+            node.pipeline_node
+            for node in nodes
+            if node.pipeline_node.node_info.id == pipeline.trainer.id
+        )
+        return {
+            name: value.field_value.string_value
+            for name, value in trainer.parameters.parameters.items()
+        }
+
+    alone = parameters()
+    two = parameters("trainer.workers=2", "trainer.ps=1")
+    assert "cluster" not in alone
+    assert json.loads(two.pop("cluster")) == {"workers": 2, "ps": 1, "evaluator": False}
+    assert two == alone
+    evaluated = parameters("trainer.workers=2", "trainer.ps=1", "trainer.evaluator=true")
+    assert json.loads(evaluated["cluster"]) == {"workers": 2, "ps": 1, "evaluator": True}

@@ -1,4 +1,5 @@
 import builtins
+import pickle
 import re
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from components.errors import SettingError
+from components.trainer.task_failure import TaskFailedError
 from pipelines.runners import causes
 from pipelines.runners.causes import MAX_LENGTH, describe_cause, is_setting_error
 
@@ -105,6 +107,15 @@ def test_the_users_reason_goes_before_what_it_is_from_and_before_what_a_library_
     for function in (no_label, lambda: Wrapper.namespace["wrap"](no_label)):
         text = described(function)
         assert text.startswith("ValueError: the settings lack the label, from KeyError: 'tips' (")
+
+
+def test_an_error_of_another_process_is_described_as_if_it_were_of_this_one():
+    def described_there():
+        with pytest.raises(ValueError, match="the settings") as error:
+            no_label()
+        raise pickle.loads(pickle.dumps(TaskFailedError.of(error.value))).error()
+
+    assert described(described_there) == described(no_label)
 
 
 def raise_(error):

@@ -1,0 +1,109 @@
+"""Trains what a trainer_fn returns in a cluster of processes on this machine."""
+
+import contextlib
+import dataclasses
+import json
+import logging
+
+from components.trainer.cluster_task import ClusterTask
+from components.trainer.task_failure import TaskFailedError
+from components.trainer.task_logs import shown_here
+from estimator_core import RunConfig
+from estimator_core.experimental import LocalClusterError, launch_local_cluster
+
+_logger = logging.getLogger(__name__)
+
+LOGS_DIR = "logs"
+_GRACE_SECS = 30.0  # for the chief to save a checkpoint when the training is interrupted
+
+
+@dataclasses.dataclass(frozen=True)
+class LocalCluster:
+    """The tasks that train beside the chief, each a process on this machine.
+
+    Every process imports the user's module and calls its trainer_fn: count on its memory for each.
+
+    Args:
+        workers: Number of workers beside the chief, which trains, too.
+        ps: Number of parameter servers, which keep the variables.
+        evaluator: Whether a process of its own evaluates and exports checkpoints while the others
+            train. Without it, both happen once, after the training.
+
+    Raises:
+        ValueError: There are not enough tasks.
+
+    Example:
+        trainer = Trainer(..., cluster=LocalCluster(workers=2, ps=1, evaluator=True))
+    """
+
+    workers: int
+    ps: int = 1
+    evaluator: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("workers", "ps"):
+            number = getattr(self, name)
+            if number < 1:
+                raise ValueError(
+                    f"A LocalCluster needs at least one of {name}; to train in one process, leave "
+                    f"`cluster` out. Received: {name}={number}"
+                )
+
+    def to_json(self) -> str:
+        """Returns it as text, for an execution property."""
+        return json.dumps(dataclasses.asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str | None) -> "LocalCluster | None":
+        """Returns what `to_json` gave; None for no text."""
+        return cls(**json.loads(text)) if text else None
+
+
+def train_in_cluster(cluster: LocalCluster, task: ClusterTask, log_dir: str | None) -> None:
+    """Trains in a cluster of processes and returns when all tasks have ended.
+
+    Args:
+        cluster: The tasks.
+        task: What each process does.
+        log_dir: Directory of a log file for each task, which is continued if it exists. None logs to
+            stderr, each line after the task's name.
+
+    Raises:
+        BaseException: What the user's code raised in the first task that failed; the log has its
+            traceback.
+        LocalClusterError: A process died without a word, such as one that needs more memory than
+            there is.
+        ValueError: TF_CONFIG makes this process a task of another cluster.
+    """
+    config = RunConfig()
+    if config.cluster_spec.as_dict() or config.task_type != "worker":
+        raise ValueError(
+            "The Trainer starts a cluster of its own, but TF_CONFIG makes this process a task of "
+            "another one. Unset TF_CONFIG, or leave `cluster` out. "
+            f"Received: task_type={config.task_type!r}, cluster={cluster}"
+        )
+    _logger.info(
+        "Training in processes of their own: a chief, workers: %d, parameter servers: %d, "
+        "evaluators: %d. The log of each task is in %s",
+        cluster.workers,
+        cluster.ps,
+        cluster.evaluator,
+        log_dir or "this one",
+    )
+    try:
+        with shown_here(log_dir) if log_dir else contextlib.nullcontext():
+            launch_local_cluster(
+                task,
+                num_workers=cluster.workers + 1,  # the chief is one of them
+                num_ps=cluster.ps,
+                evaluator=cluster.evaluator,
+                log_dir=log_dir,
+                grace_secs=_GRACE_SECS,
+            )
+        return
+    except LocalClusterError as error:
+        failed = error
+    if not isinstance(failed.__cause__, TaskFailedError):
+        raise failed
+    _logger.error("%s failed. Its traceback:\n\n%s", failed.task, failed.__cause__.text)
+    raise failed.__cause__.error()

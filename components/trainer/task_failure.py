@@ -1,0 +1,89 @@
+"""An error on its way from a task's process to the one that started it.
+
+Python does not pickle the traceback and the cause of an error, and can't pickle every error:
+TensorFlow's hold a part of the graph.
+"""
+
+import pickle
+import traceback
+from typing import NamedTuple
+
+from components.errors import raised_at, set_raised_at
+
+
+class _Raised(NamedTuple):
+    """One error of a chain of causes.
+
+    Args:
+        kind: Name of its class.
+        message: What it says.
+        pickled: The error itself, None when that can't be.
+        calls: Of `raised_at`.
+    """
+
+    kind: str
+    message: str
+    pickled: bytes | None
+    calls: list[tuple[str, int]]
+
+
+class TaskFailedError(Exception):
+    """What the user's code raised in a task.
+
+    Args:
+        text: The traceback.
+        chain: The error, and behind each one its cause.
+    """
+
+    def __init__(self, text: str, chain: list[_Raised]):
+        super().__init__(text, chain)
+        self.text = text
+        self._chain = chain
+
+    def __str__(self) -> str:
+        return f"\n\n{self.text}"
+
+    @classmethod
+    def of(cls, error: BaseException) -> "TaskFailedError":
+        """Returns the failure to raise in a task's process."""
+        chain: list[BaseException] = []
+        cause: BaseException | None = error
+        while cause is not None and cause not in chain:
+            chain.append(cause)
+            cause = cause.__cause__
+        text = "".join(traceback.format_exception(error))
+        return cls(
+            text,
+            [_Raised(type(one).__name__, str(one), _pickled(one), raised_at(one)) for one in chain],
+        )
+
+    def error(self) -> BaseException:
+        """Returns the error, with its causes and where they were raised in the task's process.
+
+        One that can't be pickled is a RuntimeError here, of a class of the same name.
+        """
+        cause: BaseException | None = None
+        for raised in reversed(self._chain):
+            error = _unpickled(raised)
+            error.__cause__ = cause
+            set_raised_at(error, raised.calls)
+            cause = error
+        return error
+
+
+def _pickled(error: BaseException) -> bytes | None:
+    try:
+        pickled = pickle.dumps(error)
+        pickle.loads(pickled)  # a class with other arguments than its message fails here
+    except Exception:  # what a class does to be pickled is the user's
+        return None
+    return pickled
+
+
+def _unpickled(raised: _Raised) -> BaseException:
+    try:
+        if raised.pickled is not None:
+            return pickle.loads(raised.pickled)
+    except Exception:  # its class can't be imported here
+        pass
+    return type(raised.kind, (RuntimeError,), {})(raised.message)

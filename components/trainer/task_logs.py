@@ -1,0 +1,76 @@
+"""The logs of a cluster's tasks: written in their processes, shown in the one that started them."""
+
+import contextlib
+import logging
+import os
+import sys
+import threading
+from collections.abc import Iterator
+
+# Where the Estimator logs its steps and evaluations.
+_SHOWN = " INFO tensorflow: "
+_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+_SHOWN_TASKS = ("chief-0", "evaluator-0")
+_POLL_SECS = 0.5
+
+_logger = logging.getLogger(__name__)
+
+
+def write_to_stderr() -> None:
+    """Makes this process, a task's, log to stderr, from where it gets to the task's log file."""
+    root = logging.getLogger()
+    for handler in list(root.handlers):
+        root.removeHandler(handler)  # those of libraries
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter(_FORMAT))
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    tensorflow = logging.getLogger("tensorflow")
+    tensorflow.handlers.clear()  # it would say all twice
+    tensorflow.propagate = True
+    tensorflow.setLevel(logging.INFO)
+
+
+@contextlib.contextmanager
+def shown_here(log_dir: str) -> Iterator[None]:
+    """Logs here what chief and evaluator log of steps and evaluations while the block runs.
+
+    Args:
+        log_dir: Directory of the tasks' logs.
+    """
+    over = threading.Event()
+    followers = [
+        threading.Thread(target=_follow, args=(path, _size(path), over), daemon=True)
+        for path in (os.path.join(log_dir, f"{task}.log") for task in _SHOWN_TASKS)
+    ]
+    for follower in followers:
+        follower.start()
+    try:
+        yield
+    finally:
+        over.set()
+        for follower in followers:
+            follower.join()
+
+
+def _size(path: str) -> int:
+    return os.path.getsize(path) if os.path.exists(path) else 0
+
+
+def _follow(path: str, begin: int, over: threading.Event) -> None:
+    """Logs the lines that are added to a file, from a position on."""
+    rest = b""
+    is_last = False
+    while not is_last:
+        is_last = over.wait(_POLL_SECS)  # what is there by then is read still
+        if not os.path.exists(path):
+            continue
+        with open(path, "rb") as file:
+            file.seek(begin)
+            added = file.read()
+        begin += len(added)
+        *lines, rest = (rest + added).split(b"\n")
+        for line in lines:
+            _, is_shown, message = line.decode(errors="replace").partition(_SHOWN)
+            if is_shown:
+                _logger.info("%s", message)

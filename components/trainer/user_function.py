@@ -1,0 +1,67 @@
+"""The user's training function: which one it is, and how it is called."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tfx.types import standard_component_specs
+
+from components import user_code
+
+TRAINER_FN_KEY = "trainer_fn"
+RUN_FN_KEY = standard_component_specs.RUN_FN_KEY
+
+
+@dataclass(frozen=True)
+class UserFunction:
+    """The user's training function.
+
+    Attributes:
+        contract: `trainer_fn` or `run_fn`: how it is called.
+        function: The function.
+    """
+
+    contract: str
+    function: Callable[..., Any]
+
+    @classmethod
+    def load(
+        cls, trainer_fn: str | None, run_fn: str | None, module_file: str | None
+    ) -> "UserFunction":
+        """Loads it by import path, or from a module file.
+
+        Args:
+            trainer_fn: Import path, or name in the module file.
+            run_fn: The same, for the other contract.
+            module_file: Path of a Python file. Without a name it must define exactly one of
+                `trainer_fn` and `run_fn`.
+
+        Raises:
+            AttributeError: The module lacks the function.
+            ValueError: It is not clear which function is meant.
+        """
+        contract, name = (TRAINER_FN_KEY, trainer_fn) if trainer_fn else (RUN_FN_KEY, run_fn)
+        if not module_file:
+            if not name:
+                raise ValueError("Trainer needs a trainer_fn, a run_fn or a module_file.")
+            return cls(contract, user_code.load_function(name))
+        module = user_code.load_module_file(module_file)
+        if name:
+            return cls(contract, user_code.get_function(module, name))
+        defined = [key for key in (TRAINER_FN_KEY, RUN_FN_KEY) if hasattr(module, key)]
+        if len(defined) == 2:
+            raise ValueError(
+                f"{module_file} defines both trainer_fn and run_fn. Say which one to use: pass "
+                "trainer_fn='trainer_fn' or run_fn='run_fn' beside module_file."
+            )
+        contract = defined[0] if defined else TRAINER_FN_KEY
+        return cls(contract, user_code.get_function(module, contract))
+
+    @classmethod
+    def of_properties(cls, exec_properties: Mapping[str, Any]) -> "UserFunction":
+        """Loads the one that the Trainer's execution properties name."""
+        return cls.load(
+            exec_properties.get(TRAINER_FN_KEY),
+            exec_properties.get(RUN_FN_KEY),
+            exec_properties.get(standard_component_specs.MODULE_FILE_KEY),
+        )

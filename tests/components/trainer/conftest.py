@@ -1,0 +1,68 @@
+"""Executes the Trainer on a line through the origin, which the tests train on."""
+
+import components  # noqa: I001  Before TFX: makes TFDV importable.
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tensorflow_metadata.proto.v0 import schema_pb2
+from tfx.proto.trainer_pb2 import EvalArgs, TrainArgs
+from tfx.types import standard_artifacts
+from tfx.types.artifact import Artifact
+from tfx.utils import io_utils, json_utils, proto_utils
+
+from components.trainer.executor import Executor
+
+assert components
+
+# y = 3 x, so the weight that is learned is 3.
+ROWS = [{"x": x / 8, "y": 3 * x / 8} for x in range(1, 9)]
+
+
+class TrainerRun:
+    """Executes the Trainer under a pipeline run id, each time with new output artifacts."""
+
+    def __init__(self, examples: Artifact, schema: Artifact, make_artifact: Callable[..., Any]):
+        self._inputs = {"examples": [examples], "schema": [schema]}
+        self._make_artifact = make_artifact
+        self._executions = 0
+
+    def __call__(
+        self,
+        properties: dict[str, Any],
+        steps: int = 100,
+        custom_config: dict[str, Any] | None = None,
+        run_id: str = "run-1",
+        **inputs: Artifact,
+    ) -> tuple[Path, Path]:
+        self._executions += 1
+        model = self._make_artifact(standard_artifacts.Model, f"model/{self._executions}")
+        model_run = self._make_artifact(
+            standard_artifacts.ModelRun, f"model_run/{self._executions}"
+        )
+        context = Executor.Context(pipeline_run_id=run_id)
+        Executor(context).Do(
+            {**self._inputs, **{key: [artifact] for key, artifact in inputs.items()}},
+            {"model": [model], "model_run": [model_run]},
+            {
+                "train_args": proto_utils.proto_to_json(TrainArgs(num_steps=steps)),
+                "eval_args": proto_utils.proto_to_json(EvalArgs(num_steps=2)),
+                "custom_config": json_utils.dumps(custom_config),
+                **properties,
+            },
+        )
+        return Path(model.uri), Path(model_run.uri)
+
+
+@pytest.fixture
+def train(
+    make_examples: Callable[..., Artifact], make_artifact: Callable[..., Artifact]
+) -> TrainerRun:
+    schema = make_artifact(standard_artifacts.Schema)
+    io_utils.write_pbtxt_file(
+        f"{schema.uri}/schema.pbtxt",
+        schema_pb2.Schema(feature=[schema_pb2.Feature(name=name) for name in ("x", "y")]),
+    )
+    return TrainerRun(make_examples(train=ROWS, eval=ROWS), schema, make_artifact)

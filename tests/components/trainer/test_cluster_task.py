@@ -1,0 +1,86 @@
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorflow as tf
+from tensorflow_metadata.proto.v0 import schema_pb2
+from tfx.proto.trainer_pb2 import EvalArgs, TrainArgs
+from tfx.types import standard_artifacts
+from tfx.utils import io_utils, json_utils, proto_utils
+
+from components.trainer import task_logs
+from components.trainer.cluster_task import ClusterTask
+from components.trainer.task_failure import TaskFailedError
+
+MODULE_FILE = str(Path(__file__).with_name("estimator_module.py"))
+ROWS = [{"x": 1.0, "y": 3.0}, {"x": 2.0, "y": 6.0}]
+
+
+@pytest.fixture
+def make_task(
+    make_examples: Callable[..., Any],
+    make_artifact: Callable[..., Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[[str], ClusterTask]:
+    monkeypatch.setattr(task_logs, "write_to_stderr", lambda: None)
+    schema = make_artifact(standard_artifacts.Schema)
+    features = [schema_pb2.Feature(name=name) for name in ("x", "y")]
+    io_utils.write_pbtxt_file(f"{schema.uri}/schema.pbtxt", schema_pb2.Schema(feature=features))
+
+    def make(model_dir: str) -> ClusterTask:
+        return ClusterTask(
+            inputs=json_utils.dumps(
+                {"examples": [make_examples(train=ROWS, eval=ROWS)], "schema": [schema]}
+            ),
+            exec_properties={
+                "module_file": MODULE_FILE,
+                "trainer_fn": "trainer_fn",
+                "train_args": proto_utils.proto_to_json(TrainArgs(num_steps=30)),
+                "eval_args": proto_utils.proto_to_json(EvalArgs(num_steps=2)),
+                "custom_config": json_utils.dumps(None),
+            },
+            directories={
+                "serving_model_dir": str(tmp_path / "run" / "model"),
+                "eval_model_dir": str(tmp_path / "eval"),
+                "model_run_dir": str(tmp_path / "run"),
+            },
+            model_dir=model_dir,
+        )
+
+    return make
+
+
+def test_it_trains_as_its_tf_config_says(
+    make_task: Callable[[str], ClusterTask], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chief = {"cluster": {"chief": ["127.0.0.1:1"]}, "task": {"type": "chief", "index": 0}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(chief))
+    model_dir = tmp_path / "run" / "model"
+    make_task(str(model_dir))()
+    assert (model_dir / "model.ckpt-30.index").exists()
+    assert not (model_dir / "export").exists()  # that is the evaluator's
+    weight = tf.train.load_variable(str(model_dir), "weight")
+    assert weight.item() == pytest.approx(3.0, abs=0.1)
+
+
+def test_a_task_that_trains_elsewhere_is_an_error(make_task: Callable[[str], ClusterTask]) -> None:
+    with pytest.raises(TaskFailedError) as error:
+        make_task("/elsewhere/model")()
+    failure = error.value.error()
+    assert isinstance(failure, ValueError)
+    assert "All tasks of a cluster need the same model_dir" in str(failure)
+    assert "/elsewhere/model in the process of the Trainer" in str(failure)
+    assert "in _run" in error.value.text
+
+
+def test_a_new_process_imports_it_in_no_time() -> None:
+    program = (
+        "import sys, components.trainer.cluster_task as task\n"
+        "sys.exit(any(name in sys.modules for name in ('tensorflow', 'tfx.types')))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
