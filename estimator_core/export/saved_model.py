@@ -215,7 +215,7 @@ def _unfed_placeholders(signature: Any) -> list[str]:
         if wanted.name in fed or operation.name in seen:
             continue
         seen.add(operation.name)
-        if operation.type == "Placeholder":
+        if operation.type == "Placeholder" and operation.outputs[0].name not in fed:
             unfed.append(operation.name)
         pending += [*operation.inputs, *operation.control_inputs]
     return sorted(unfed)

@@ -121,7 +121,7 @@ def test_only_alternatives_that_feed_all_are_exported(
     def receiver_fn():
         a = tf1.placeholder(tf.float32, [None])
         b = tf1.placeholder(tf.float32, [None])
-        with tf.control_dependencies([tf1.assert_non_negative(a)]):
+        with tf.control_dependencies([tf1.assert_non_negative(a), b.op]):
             total = a + b
         groups = {
             "sum": {"s": total},
