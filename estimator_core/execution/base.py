@@ -135,6 +135,10 @@ class Execution(abc.ABC):
             checkpoint_path: Checkpoint to restore; None with no `checkpoint_dir` initialises anew.
         """
 
+    def training(self) -> contextlib.AbstractContextManager[Any]:
+        """Returns the context in which the session of a training is created, runs and ends."""
+        return contextlib.nullcontext()
+
     # For what builds a model: losses, gradients and variables of one replica
 
     @property

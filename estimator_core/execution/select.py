@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution.base import Execution
 from estimator_core.execution.parameter_server import ParameterServers
+from estimator_core.execution.server import start_server
 from estimator_core.execution.sharded import Sharded
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.execution.strategy import ReplicasInSync
+from estimator_core.execution.workers_in_sync import WorkersInSync, start_server_in_step
 from estimator_core.run_config import RunConfig
 from estimator_core.spec.mode_keys import ModeKeys
 
@@ -18,6 +22,10 @@ _IN_SYNC = (
     tf.distribute.OneDeviceStrategy,
     tf1.distribute.MirroredStrategy,
     tf1.distribute.OneDeviceStrategy,
+)
+_IN_SYNC_BY_COLLECTIVES = (
+    tf.distribute.MultiWorkerMirroredStrategy,
+    tf1.distribute.experimental.MultiWorkerMirroredStrategy,
 )
 
 
@@ -40,6 +48,8 @@ def select_execution(config: RunConfig, mode: str) -> Execution:
     strategy = name and (
         getattr(config, name) or getattr(config.experimental_distribute, name, None)
     )
+    if isinstance(strategy, _IN_SYNC_BY_COLLECTIVES):
+        return _by_collectives(strategy, config, mode)
     if strategy and not isinstance(strategy, _IN_SYNC):
         raise ValueError(
             "Only tf.distribute.MirroredStrategy and OneDeviceStrategy are supported yet; leave "
@@ -63,3 +73,26 @@ def select_execution(config: RunConfig, mode: str) -> Execution:
         )
     master = config.evaluation_master if mode == ModeKeys.EVAL else config.master
     return SingleDevice(config.session_config, master)
+
+
+def start_task_server(config: RunConfig) -> None:
+    """Starts the server of this task of a cluster, as its way of training needs it.
+
+    Raises:
+        RuntimeError: The server can't be started, as its port is taken.
+    """
+    strategy = config.train_distribute or getattr(
+        config.experimental_distribute, "train_distribute", None
+    )
+    if isinstance(strategy, _IN_SYNC_BY_COLLECTIVES):
+        start_server_in_step(strategy, config.cluster, config.protocol, config.session_config)
+    else:
+        start_server(config.cluster, config.protocol, config.session_config)
+
+
+def _by_collectives(strategy: Any, config: RunConfig, mode: str) -> Execution:
+    if not config.is_distributed:
+        return ReplicasInSync(strategy, config.session_config)
+    return WorkersInSync(
+        strategy, config.cluster, config.session_config, config.session_creation_timeout_secs
+    )
