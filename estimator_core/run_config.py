@@ -298,4 +298,6 @@ def _default_session_config(cluster: cluster_lib.Cluster) -> Any:
         config.device_filters.extend(
             [f"/job:{cluster_lib.PS}", f"/job:{cluster_lib.WORKER}/task:{cluster.task_id}"]
         )
+    elif cluster.is_distributed and not cluster.num_ps_replicas:
+        config.device_filters.append(f"/job:{cluster.task_type}/task:{cluster.task_id}")
     return config

@@ -70,6 +70,9 @@ class Execution(abc.ABC):
         """Models that `build_step` has its `StepFn` build: one for each replica, unless it copies one."""
         return self.num_replicas
 
+    num_tasks_in_step: int = 1
+    """Processes that make each training step together; none can make one without the others."""
+
     steps_per_session_run: int = 1
     """Training steps that one session call makes at most.
 

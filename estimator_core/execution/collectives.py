@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,11 +16,10 @@ from estimator_core.execution.server import Task, answers
 from estimator_core.logs import logger
 
 _GROUP_KEY = 2**30  # the strategy's own keys count up from 1
-_WATCH_EVERY_SECS = 2.0
 _MISSES = 2  # looks in a row at which a task that is gone does not answer
 
-MEETING, INPUTS, LOSS = range(1, 4)
-"""What is exchanged. In a process, each has one shape."""
+MEETING, INPUTS, LOSS, AVERAGES = range(1, 5)
+"""What is exchanged in a graph; averages are numbered, from the last one."""
 
 
 class TaskLostError(RuntimeError):
@@ -78,10 +78,12 @@ class Peers:
             )
 
     def _keys(self, purpose: int, value: tf.Tensor) -> dict[str, int]:
+        what = repr((purpose, value.shape.as_list(), value.dtype.name))
         return {
             "group_size": len(self.tasks),
             "group_key": _GROUP_KEY,
-            "instance_key": _GROUP_KEY + 1000 * purpose + value.dtype.as_datatype_enum,
+            # What has one key must have one shape and dtype, in all graphs of a process.
+            "instance_key": _GROUP_KEY + zlib.crc32(what.encode()) % 2**29,
         }
 
     def gather(self, numbers: Sequence[int], master: str, config: Any, timeout_secs: float) -> Any:
@@ -110,14 +112,16 @@ class Watch:
 
     Args:
         peers: The tasks.
+        every_secs: Seconds between two looks.
 
     Attributes:
         session: The session; None when there is nothing to close.
         lost: The task that is gone, or None.
     """
 
-    def __init__(self, peers: Peers):
+    def __init__(self, peers: Peers, every_secs: float = 2.0):
         self._peers = peers
+        self._every_secs = every_secs
         self._is_over = threading.Event()
         self._thread: threading.Thread | None = None
         self.session: Any = None
@@ -151,7 +155,7 @@ class Watch:
 
     def _look(self) -> None:
         misses = {task: 0 for task in self._peers.others}
-        while not self._is_over.wait(_WATCH_EVERY_SECS):
+        while not self._is_over.wait(self._every_secs):
             for task in self._peers.others:
                 misses[task] = 0 if answers(task.address) else misses[task] + 1
                 if misses[task] == _MISSES and not self._is_over.is_set():

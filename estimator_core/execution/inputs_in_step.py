@@ -34,6 +34,7 @@ class InputsInStep(Inputs):
         self._peers = peers
         self._states: list[int] = []  # of all tasks, once one does not take part in a step
         self.train_op: Any = None
+        self.batches: list[tf.Operation] = []  # that give them
         with tf1.device(peers.device):
             self._stops = tf1.placeholder_with_default(False, [])
         hooks = [IteratorInitializerHook(iterator), _EndTogether(self, watch)]
@@ -59,6 +60,7 @@ class InputsInStep(Inputs):
             all_take_part = tf.numpy_function(self._check, [states], tf.int32)
             with tf.control_dependencies([all_take_part]):
                 values = [element.get_value() for element in elements]
+        self.batches = [tensor.op for tensor in tf.nest.flatten(values, expand_composites=True)]
         return [features_and_labels(value, self._mode) for value in values]
 
     def _check(self, states: Any) -> Any:
@@ -70,7 +72,11 @@ class InputsInStep(Inputs):
 
     def _why(self) -> str:
         ended, stopping = (
-            [str(task) for task, state in zip(self._peers.tasks, self._states, strict=True) if state == kind]
+            [
+                str(task)
+                for task, state in zip(self._peers.tasks, self._states, strict=True)
+                if state == kind
+            ]
             for kind in (_INPUT_ENDED, _STOPS)
         )
         reasons = [f"the input of {', '.join(ended)} has ended"] if ended else []

@@ -23,9 +23,17 @@ _IN_SYNC = (
     tf1.distribute.MirroredStrategy,
     tf1.distribute.OneDeviceStrategy,
 )
-_IN_SYNC_BY_COLLECTIVES = (
+_ACROSS_TASKS = (
     tf.distribute.MultiWorkerMirroredStrategy,
     tf1.distribute.experimental.MultiWorkerMirroredStrategy,
+)
+_PARAMETER_SERVERS = (
+    tf.distribute.experimental.ParameterServerStrategy,
+    tf1.distribute.experimental.ParameterServerStrategy,
+)
+_CENTRAL_STORAGE = (
+    tf.distribute.experimental.CentralStorageStrategy,
+    tf1.distribute.experimental.CentralStorageStrategy,
 )
 
 
@@ -48,19 +56,13 @@ def select_execution(config: RunConfig, mode: str) -> Execution:
     strategy = name and (
         getattr(config, name) or getattr(config.experimental_distribute, name, None)
     )
-    if isinstance(strategy, _IN_SYNC_BY_COLLECTIVES):
-        return _by_collectives(strategy, config, mode)
-    if strategy and not isinstance(strategy, _IN_SYNC):
+    if strategy and not isinstance(strategy, (*_IN_SYNC, *_ACROSS_TASKS)):
         raise ValueError(
-            "Only tf.distribute.MirroredStrategy and OneDeviceStrategy are supported yet; leave "
-            f"train_distribute and eval_distribute out to run on one device. Received: {strategy!r}"
+            f"{name} can be a tf.distribute.MirroredStrategy, a OneDeviceStrategy or a "
+            f"MultiWorkerMirroredStrategy. {_instead_of(strategy)} Received: {name}={strategy!r}"
         )
-    if strategy and config.is_distributed and mode == ModeKeys.TRAIN:
-        raise ValueError(
-            "A tf.distribute strategy in a cluster is not supported yet: leave train_distribute out to "
-            "train with parameter servers, or unset TF_CONFIG to train in this process. Received: "
-            f"{strategy!r}, cluster={config.cluster_spec.as_dict()}"
-        )
+    if strategy and config.is_distributed:
+        return _in_cluster(strategy, config, mode)
     if strategy:
         return ReplicasInSync(strategy, config.session_config)
     if config.is_distributed and mode == ModeKeys.TRAIN:
@@ -84,15 +86,44 @@ def start_task_server(config: RunConfig) -> None:
     strategy = config.train_distribute or getattr(
         config.experimental_distribute, "train_distribute", None
     )
-    if isinstance(strategy, _IN_SYNC_BY_COLLECTIVES):
+    if isinstance(strategy, _ACROSS_TASKS):
         start_server_in_step(strategy, config.cluster, config.protocol, config.session_config)
     else:
         start_server(config.cluster, config.protocol, config.session_config)
 
 
-def _by_collectives(strategy: Any, config: RunConfig, mode: str) -> Execution:
-    if not config.is_distributed:
-        return ReplicasInSync(strategy, config.session_config)
-    return WorkersInSync(
-        strategy, config.cluster, config.session_config, config.session_creation_timeout_secs
-    )
+def _in_cluster(strategy: Any, config: RunConfig, mode: str) -> Execution:
+    """Returns how tasks of a cluster train by a strategy, or one of them evaluates by one."""
+    tasks = config.cluster_spec.as_dict()
+    if mode == ModeKeys.TRAIN:
+        if isinstance(strategy, _ACROSS_TASKS):
+            return WorkersInSync(
+                strategy,
+                config.cluster,
+                config.session_config,
+                config.session_creation_timeout_secs,
+            )
+        raise ValueError(
+            f"A {type(strategy).__name__} can't train in a cluster: give train_distribute a "
+            "tf.distribute.MultiWorkerMirroredStrategy to train in step, leave it out to train with "
+            "parameter servers, or unset TF_CONFIG to train in this process. "
+            f"Received: train_distribute={strategy!r}, cluster={tasks}"
+        )
+    if isinstance(strategy, _ACROSS_TASKS):
+        raise ValueError(
+            "The tasks of a cluster can't evaluate together: leave eval_distribute out to evaluate on one "
+            "device, or give it a tf.distribute.MirroredStrategy of the task that evaluates. Received: "
+            f"eval_distribute={strategy!r}, cluster={tasks}"
+        )
+    return ReplicasInSync(strategy, config.session_config)
+
+
+def _instead_of(strategy: Any) -> str:
+    if isinstance(strategy, _PARAMETER_SERVERS):
+        return "To train with parameter servers, leave it out: a TF_CONFIG with tasks of type 'ps' is enough."
+    if isinstance(strategy, _CENTRAL_STORAGE):
+        return (
+            "Instead of a CentralStorageStrategy, use a MirroredStrategy over the same devices, or leave it "
+            "out if there is one device."
+        )
+    return "Leave it out to run on one device."

@@ -77,7 +77,9 @@ class ReplicasInSync(Execution):
         def in_replica() -> None:
             context = tf.distribute.get_replica_context()
             replica = int(tf.get_static_value(context.replica_id_in_sync_group))
-            spec = step_fn(*batches[replica % len(batches)])  # replicas of other processes come before
+            spec = step_fn(
+                *batches[replica % len(batches)]
+            )  # replicas of other processes come before
             specs[replica] = with_evaluation_metrics(spec) if mode == ModeKeys.EVAL else spec
 
         self.strategy.extended.call_for_each_replica(in_replica)

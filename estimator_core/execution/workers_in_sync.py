@@ -13,9 +13,10 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.cluster import CHIEF, WORKER, Cluster
 from estimator_core.execution.base import Step, StepFn
-from estimator_core.execution.collectives import LOSS, Peers, TaskLostError, Watch
+from estimator_core.execution.collectives import AVERAGES, LOSS, Peers, TaskLostError, Watch
 from estimator_core.execution.inputs import Inputs
 from estimator_core.execution.inputs_in_step import InputsInStep
+from estimator_core.execution.local_updates import changed_by_batches
 from estimator_core.execution.server import Task, start_server, wait_for_tasks
 from estimator_core.execution.strategy import ReplicasInSync, is_loss_scaled
 from estimator_core.logs import logger
@@ -65,6 +66,7 @@ class WorkersInSync(ReplicasInSync):
         self._timeout_secs = 0 if timeout_secs is None else timeout_secs
         self._watch = Watch(self._peers)
         self.is_chief = cluster.is_chief
+        self.num_tasks_in_step = len(self._peers.tasks)
 
     @property
     def num_models(self) -> int:
@@ -93,10 +95,12 @@ class WorkersInSync(ReplicasInSync):
 
     def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
         """Returns the step of all workers' replicas together; its loss is that of all of them."""
+        assert isinstance(inputs, InputsInStep)
         spec = super().build_step(inputs, step_fn, mode).spec
         total = self._peers.sum(spec.loss, LOSS)
         if is_loss_scaled():
             total /= len(self._peers.tasks)
+        train_op = self._with_averages(inputs, spec.train_op)
         # Whatever a task's hooks fetch, each step has the same sums: a task that left one out, or had
         # one more, would wait for the others.
         sums = [
@@ -104,10 +108,21 @@ class WorkersInSync(ReplicasInSync):
             for operation in tf1.get_default_graph().get_operations()
             if operation.type.startswith(("CollectiveReduce", "CollectiveGather"))
         ]
-        train_op = tf.group(spec.train_op, *sums)
-        assert isinstance(inputs, InputsInStep)
-        inputs.train_op = train_op
+        inputs.train_op = train_op = tf.group(train_op, *sums)
         return Step(spec._replace(loss=total, train_op=train_op))
+
+    def _with_averages(self, inputs: InputsInStep, train_op: Any) -> tf.Operation:
+        """Returns the step after which the tasks average what each has changed by its own batch."""
+        variables = changed_by_batches(tf1.global_variables(), self.components, inputs.batches)
+        count = len(self._peers.tasks) * self.num_models
+        done = [train_op]
+        for number, variable in enumerate(variables):
+            parts = self.components(variable)
+            with tf.control_dependencies([train_op]):
+                total = tf.add_n([part.read_value() for part in parts])
+            average = self._peers.sum(total, AVERAGES + number) / count
+            done += [part.assign(average, read_value=False) for part in parts]
+        return tf.group(*done)
 
     def session_creator(
         self,
@@ -228,7 +243,9 @@ class _SessionInStep(tf1.train.SessionCreator):
 
     def _refuse_difference(self, numbers: Any, message: str) -> None:
         differ = [
-            task for task, number in zip(self._peers.tasks, numbers, strict=True) if number != numbers[0]
+            task
+            for task, number in zip(self._peers.tasks, numbers, strict=True)
+            if number != numbers[0]
         ]
         if differ:
             raise ValueError(message.format(", ".join(map(str, differ))))

@@ -126,9 +126,7 @@ def launch_local_cluster(
                 task.tell_that_training_is_over()
         _wait(tasks, {EVALUATOR})
         results = {(task.kind, task.index): task.result for task in tasks}
-    return LocalClusterResult(
-        results[CHIEF if chief else WORKER, 0], results.get((EVALUATOR, 0))
-    )
+    return LocalClusterResult(results[CHIEF if chief else WORKER, 0], results.get((EVALUATOR, 0)))
 
 
 @contextlib.contextmanager

@@ -12,11 +12,11 @@ from tests.estimator_core.cluster.programs import Note, files, task_name, wait_u
 tf1 = tf.compat.v1
 
 NUM_STEPS = 6
-EXAMPLES = 24  # 6 steps of 4 examples
+EXAMPLES = 36  # 6 steps of 6 examples
 
 
 def data(input_context=None):
-    """24 examples; a worker's batches are its part of the batches of one device."""
+    """36 examples; a worker's batches are its part of the batches of one device."""
     features = np.random.RandomState(5).normal(size=[EXAMPLES, 3]).astype(np.float32)
     labels = features @ np.float32([[1.0], [-2.0], [0.5]]) + 0.25
     workers, index = 1, 0
@@ -115,7 +115,9 @@ def train_twice(estimator, input_fn, directory):
     record = Record()
     estimator.train(input_fn, hooks=[record], max_steps=2)
     estimator.train(lambda input_context=None: input_fn(input_context).skip(2), hooks=[record])
-    np.savez(os.path.join(directory, f"{task_name()}.npz"), losses=record.losses, **record.variables)
+    np.savez(
+        os.path.join(directory, f"{task_name()}.npz"), losses=record.losses, **record.variables
+    )
 
 
 def train_in_step(root):

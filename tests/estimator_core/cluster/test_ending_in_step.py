@@ -17,7 +17,7 @@ from estimator_core.training.termination import SIGTERM_EXIT_CODE
 from tests.estimator_core.cluster import programs_in_step as programs
 from tests.estimator_core.cluster.programs import wait_until
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 @contextlib.contextmanager
@@ -85,7 +85,9 @@ def test_sigterm_to_one_task_ends_all_after_the_same_step(tmp_path, told):
 
 def test_models_that_differ_are_refused(tmp_path):
     job = functools.partial(programs.train_different_models, str(tmp_path))
-    with pytest.raises(LocalClusterError, match="model of these tasks differs .*worker 1 at") as error:
+    with pytest.raises(
+        LocalClusterError, match="model of these tasks differs .*worker 1 at"
+    ) as error:
         launch_local_cluster(job, 2, chief=False, log_dir=tmp_path / "logs")
     assert isinstance(error.value.__cause__, ValueError)
 
