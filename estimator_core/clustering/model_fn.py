@@ -10,9 +10,9 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.clustering import distances, initial_centers, updates
+from estimator_core.execution.current import current_execution
 from estimator_core.feature_columns.input_layer import input_layer
 from estimator_core.run_config import RunConfig
-from estimator_core.execution.current import current_execution
 from estimator_core.spec.estimator_spec import DEFAULT_SERVING_SIGNATURE, EstimatorSpec
 from estimator_core.spec.export_outputs import PredictOutput
 from estimator_core.spec.mode_keys import ModeKeys

@@ -154,7 +154,7 @@ class Watch:
             ) from error
 
     def _look(self) -> None:
-        misses = {task: 0 for task in self._peers.others}
+        misses = dict.fromkeys(self._peers.others, 0)
         while not self._is_over.wait(self._every_secs):
             for task in self._peers.others:
                 misses[task] = 0 if answers(task.address) else misses[task] + 1

@@ -22,6 +22,8 @@ _IN_SYNC = (
     tf.distribute.OneDeviceStrategy,
     tf1.distribute.MirroredStrategy,
     tf1.distribute.OneDeviceStrategy,
+    tf.distribute.experimental.CentralStorageStrategy,
+    tf1.distribute.experimental.CentralStorageStrategy,
 )
 _ACROSS_TASKS = (
     tf.distribute.MultiWorkerMirroredStrategy,
@@ -30,10 +32,6 @@ _ACROSS_TASKS = (
 _PARAMETER_SERVERS = (
     tf.distribute.experimental.ParameterServerStrategy,
     tf1.distribute.experimental.ParameterServerStrategy,
-)
-_CENTRAL_STORAGE = (
-    tf.distribute.experimental.CentralStorageStrategy,
-    tf1.distribute.experimental.CentralStorageStrategy,
 )
 
 
@@ -58,7 +56,7 @@ def select_execution(config: RunConfig, mode: str) -> Execution:
     )
     if strategy and not isinstance(strategy, (*_IN_SYNC, *_ACROSS_TASKS)):
         raise ValueError(
-            f"{name} can be a tf.distribute.MirroredStrategy, a OneDeviceStrategy or a "
+            f"{name} can be a tf.distribute MirroredStrategy, OneDeviceStrategy, CentralStorageStrategy or "
             f"MultiWorkerMirroredStrategy. {_instead_of(strategy)} Received: {name}={strategy!r}"
         )
     if strategy and config.is_distributed:
@@ -121,9 +119,4 @@ def _in_cluster(strategy: Any, config: RunConfig, mode: str) -> Execution:
 def _instead_of(strategy: Any) -> str:
     if isinstance(strategy, _PARAMETER_SERVERS):
         return "To train with parameter servers, leave it out: a TF_CONFIG with tasks of type 'ps' is enough."
-    if isinstance(strategy, _CENTRAL_STORAGE):
-        return (
-            "Instead of a CentralStorageStrategy, use a MirroredStrategy over the same devices, or leave it "
-            "out if there is one device."
-        )
     return "Leave it out to run on one device."

@@ -19,8 +19,6 @@ from estimator_core.execution.inputs_in_step import InputsInStep
 from estimator_core.execution.local_updates import changed_by_batches
 from estimator_core.execution.server import Task, start_server, wait_for_tasks
 from estimator_core.execution.strategy import ReplicasInSync, is_loss_scaled
-from estimator_core.logs import logger
-from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import InputFn
 
 _SAME_CHECKPOINT_ROUNDS = 60
@@ -143,7 +141,7 @@ class WorkersInSync(ReplicasInSync):
         def find_checkpoint() -> str | None:
             return tf.train.latest_checkpoint(checkpoint_dir) if checkpoint_dir else checkpoint_path
 
-        return _SessionInStep(creator, self._peers, self._meet, find_checkpoint, self._timeout_secs)
+        return SessionInStep(creator, self._peers, self._meet, find_checkpoint, self._timeout_secs)
 
     @contextlib.contextmanager
     def training(self) -> Iterator[None]:
@@ -161,7 +159,7 @@ class WorkersInSync(ReplicasInSync):
         return self._peers.gather(numbers, self._master, self._session_config, self._timeout_secs)
 
 
-class _SessionInStep(tf1.train.SessionCreator):
+class SessionInStep(tf1.train.SessionCreator):
     """Creates the session of each task from the same state, or fails in all of them.
 
     Args:
@@ -170,6 +168,7 @@ class _SessionInStep(tf1.train.SessionCreator):
         meet: Gives the numbers of each task to all of them.
         find_checkpoint: Returns what the session will be restored from; None initializes.
         timeout_secs: Longest wait for the servers of the others; 0 is for ever.
+        sleep: Waits for so many seconds.
     """
 
     def __init__(
@@ -179,12 +178,14 @@ class _SessionInStep(tf1.train.SessionCreator):
         meet: Callable[..., Any],
         find_checkpoint: Callable[[], str | None],
         timeout_secs: float,
+        sleep: Callable[[float], None] = time.sleep,
     ):
         self._creator = creator
         self._peers = peers
         self._meet = meet
         self._find_checkpoint = find_checkpoint
         self._timeout_secs = timeout_secs or float("inf")
+        self._sleep = sleep
         self._was_created = False
 
     def create_session(self) -> Any:
@@ -210,13 +211,13 @@ class _SessionInStep(tf1.train.SessionCreator):
                 f"The other tasks: {', '.join(map(str, others))}"
             )
         wait_for_tasks(others, self._timeout_secs)
-        self._agree()
+        self.agree()
         self._was_created = True
         session = self._creator.create_session()
         self._meet()  # from here on the chief may write checkpoints
         return session
 
-    def _agree(self) -> None:
+    def agree(self) -> None:
         """Waits until all tasks find the same checkpoint.
 
         Raises:
@@ -234,7 +235,7 @@ class _SessionInStep(tf1.train.SessionCreator):
             )
             if len(set(rows[:, 1])) == 1:
                 return
-            time.sleep(_ROUND_SECS)  # the chief may just be writing it
+            self._sleep(_ROUND_SECS)  # the chief may just be writing it
         self._refuse_difference(
             rows[:, 1],
             "These tasks do not find the checkpoint that the first finds: {}. All tasks need a model_dir "

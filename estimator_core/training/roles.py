@@ -106,8 +106,10 @@ def _train(estimator: Estimator, train_spec: TrainSpec, sleep: Callable[[float],
 
 
 def start_delay_secs(config: RunConfig) -> float:
-    """Returns how many seconds this task waits before it trains: a worker begins after the chief,
-    unless all train in step."""
+    """Returns how many seconds this task waits before it trains.
+
+    A worker begins after the chief, unless all train in step.
+    """
     if config.task_type != WORKER or config.trains_by_strategy:
         return 0
     most = config.experimental_max_worker_delay_secs

@@ -86,7 +86,7 @@ def test_sigterm_to_one_task_ends_all_after_the_same_step(tmp_path, told):
 def test_models_that_differ_are_refused(tmp_path):
     job = functools.partial(programs.train_different_models, str(tmp_path))
     with pytest.raises(
-        LocalClusterError, match="model of these tasks differs .*worker 1 at"
+        LocalClusterError, match=r"model of these tasks differs .*worker 1 at"
     ) as error:
         launch_local_cluster(job, 2, chief=False, log_dir=tmp_path / "logs")
     assert isinstance(error.value.__cause__, ValueError)

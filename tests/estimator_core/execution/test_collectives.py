@@ -45,9 +45,9 @@ def test_a_session_is_closed_when_a_task_is_gone(neighbour):
         assert watch.lost is None
         neighbour.close()
         assert session.closed.wait(30)
-    with pytest.raises(TaskLostError, match="process of chief 0 at 127.0.0.1") as error:
-        with watch.naming_the_lost():
-            raise RuntimeError("closed")
+    lost = pytest.raises(TaskLostError, match=r"process of chief 0 at 127\.0\.0\.1")
+    with lost as error, watch.naming_the_lost():
+        raise RuntimeError("closed")
     assert str(error.value.__cause__) == "closed"
 
 

@@ -89,15 +89,10 @@ def parameter_server_strategy():
     return tf1.distribute.experimental.ParameterServerStrategy()
 
 
-def central_storage_strategy():
-    return tf1.distribute.experimental.CentralStorageStrategy()
-
-
 @pytest.mark.parametrize(
     ("make", "instead"),
     [
         (parameter_server_strategy, "a TF_CONFIG with tasks of type 'ps' is enough"),
-        (central_storage_strategy, "use a MirroredStrategy over the same devices"),
         (lambda: "mirrored", "Leave it out to run on one device"),
     ],
 )
@@ -109,4 +104,13 @@ def test_other_strategies_are_refused_with_what_to_use(monkeypatch, make, instea
     with tf.Graph().as_default():
         config = est.RunConfig(train_distribute=make())
     with pytest.raises(ValueError, match=instead):
+        select_execution(config, "train")
+
+
+def test_central_storage_does_not_train_in_a_cluster(monkeypatch):
+    with tf.Graph().as_default():
+        monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": TASKS, "task": WORKER_0}))
+        strategy = tf1.distribute.experimental.CentralStorageStrategy(["/cpu:0"], "/cpu:0")
+    config = config_in(monkeypatch, "worker", train_distribute=strategy)
+    with pytest.raises(ValueError, match="CentralStorageStrategyV1 can't train in a cluster"):
         select_execution(config, "train")

@@ -2,12 +2,15 @@
 
 import json
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from estimator_core.execution.collectives import Peers
 from estimator_core.execution.select import select_execution
-from estimator_core.execution.workers_in_sync import WorkersInSync
+from estimator_core.execution.server import Task
+from estimator_core.execution.workers_in_sync import SessionInStep, WorkersInSync
 
 tf1 = tf.compat.v1
 WORKERS = {"worker": ["localhost:1", "localhost:2", "localhost:3"]}
@@ -87,7 +90,7 @@ def test_a_strategy_of_another_cluster_is_refused(monkeypatch):
 def test_a_dataset_is_needed(monkeypatch):
     execution = select_execution(config_in(monkeypatch, "worker", 0), "train")
     tf1.train.create_global_step()
-    with pytest.raises(ValueError, match="must return a tf.data.Dataset"):
+    with pytest.raises(ValueError, match=r"must return a tf\.data\.Dataset"):
         execution.make_inputs(lambda context: ([1.0], [2.0]), "train")
 
 
@@ -142,3 +145,63 @@ def test_sdca_is_refused(monkeypatch, tmp_path):
     data = ({"x": [[1.0]], "id": ["a"]}, [[1.0]])
     with pytest.raises(ValueError, match="LinearSDCA can't be split"):
         model.train(lambda: tf.data.Dataset.from_tensors(data), max_steps=1)
+
+
+def test_without_a_cluster_it_is_the_strategy_of_one_process(monkeypatch, tmp_path, graph):
+    del graph
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+
+    def model_fn(features, labels, mode):
+        weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+        loss = tf.reduce_mean(tf.square(weight * features - labels))
+        optimizer = tf1.train.GradientDescentOptimizer(0.125)
+        train_op = optimizer.minimize(loss, tf1.train.get_global_step())
+        return est.EstimatorSpec(mode, weight, loss, train_op)
+
+    config = est.RunConfig(
+        model_dir=str(tmp_path), train_distribute=strategy, eval_distribute=strategy
+    )
+    estimator = est.Estimator(model_fn, config=config)
+    estimator.train(lambda: tf.data.Dataset.from_tensors(([1.0], [4.0])).repeat(), steps=3)
+    # The gradient is 2 (weight - 4): each step goes a quarter of the way. 4 - 4 * 0.75 ** 3 = 2.3125
+    assert estimator.get_variable_value("weight") == pytest.approx(2.3125, rel=1e-6)
+    metrics = estimator.evaluate(lambda: tf.data.Dataset.from_tensors(([1.0], [4.0])), steps=1)
+    assert metrics["loss"] == pytest.approx((4 - 2.3125) ** 2, rel=1e-6)
+
+
+def session_of_worker_1(rows, paths):
+    """The session of a task that finds these checkpoints, one a round, and is told these rows."""
+    tasks = [Task("worker", index, f"host{index}:1") for index in range(2)]
+    rows, paths, slept = iter(rows), iter(paths), []
+    session = SessionInStep(
+        None,
+        Peers(tasks, 1),
+        lambda graph, checkpoint: np.array(next(rows)),
+        lambda: next(paths),
+        1.0,
+        slept.append,
+    )
+    return session, slept
+
+
+def test_a_task_waits_for_the_checkpoint_of_the_chief():
+    rows = [[[5, 30], [5, 20]], [[5, 30], [5, 30]]]
+    session, slept = session_of_worker_1(rows, ["m/model.ckpt-2", "m/model.ckpt-3"])
+    session.agree()
+    assert slept == [1.0]
+
+
+def test_tasks_that_go_on_finding_different_checkpoints_end():
+    rows = [[[5, 30], [5, 20]]] * 60
+    session, slept = session_of_worker_1(rows, ["m/model.ckpt-2"] * 60)
+    with pytest.raises(ValueError, match="that the first finds: worker 1 at host1:1") as error:
+        session.agree()
+    assert "model_dir that they share" in str(error.value)
+    assert sum(slept) == 60
+
+
+def test_a_task_with_another_model_is_named():
+    session, _ = session_of_worker_1([[[5, 0], [6, 0]]], [None])
+    with pytest.raises(ValueError, match="differs from that of the first: worker 1 at host1:1"):
+        session.agree()
