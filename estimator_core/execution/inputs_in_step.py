@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import tensorflow as tf
@@ -93,10 +94,8 @@ class InputsInStep(Inputs):
     def end(self, session: Any) -> None:
         """Tells the other tasks that this one takes no further step, unless one of them said so before."""
         if not self._states:
-            try:
+            with contextlib.suppress(tf.errors.OutOfRangeError):
                 session.run(self.train_op, {self._stops: True})
-            except tf.errors.OutOfRangeError:
-                pass
         if set(self._states) != {_STOPS}:
             logger.info(self._why())
 
