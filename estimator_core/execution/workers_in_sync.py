@@ -350,4 +350,8 @@ def _fingerprint(graph: tf.Graph) -> int:
         for operation in graph.get_operations()
         if operation.type in ("CollectiveReduce", "CollectiveGather")
     ]
-    return zlib.crc32(repr(sorted(collectives)).encode())
+    variables = [
+        (variable.name, str(variable.shape))
+        for variable in graph.get_collection(tf1.GraphKeys.GLOBAL_VARIABLES)
+    ]
+    return zlib.crc32(repr((variables, sorted(collectives))).encode())
