@@ -132,7 +132,7 @@ class RunConfig:
                     f"{name} is set twice: as an argument, and in experimental_distribute; leave one "
                     f"out. Received: {name}={both[0]!r}, in experimental_distribute: {both[1]!r}"
                 )
-        if cluster.tasks and not (cluster.has_chief or self._trains_by_strategy):
+        if cluster.tasks and not (cluster.has_chief or self.trains_by_strategy):
             raise ValueError(
                 "TF_CONFIG's `cluster` must have a 'chief' task; it may have workers alone with a "
                 f"train_distribute. Received: {sorted(cluster.tasks)}"
@@ -147,7 +147,8 @@ class RunConfig:
             )
 
     @property
-    def _trains_by_strategy(self) -> bool:
+    def trains_by_strategy(self) -> bool:
+        """Whether training has a `tf.distribute` strategy."""
         in_both = getattr(self.experimental_distribute, "train_distribute", None)
         return self.train_distribute is not None or in_both is not None
 
@@ -297,4 +298,6 @@ def _default_session_config(cluster: cluster_lib.Cluster) -> Any:
         config.device_filters.extend(
             [f"/job:{cluster_lib.PS}", f"/job:{cluster_lib.WORKER}/task:{cluster.task_id}"]
         )
+    elif cluster.is_distributed and not cluster.num_ps_replicas:
+        config.device_filters.append(f"/job:{cluster.task_type}/task:{cluster.task_id}")
     return config

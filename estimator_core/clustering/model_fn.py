@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.clustering import distances, initial_centers, updates
+from estimator_core.execution.current import current_execution
 from estimator_core.feature_columns.input_layer import input_layer
 from estimator_core.run_config import RunConfig
 from estimator_core.spec.estimator_spec import DEFAULT_SERVING_SIGNATURE, EstimatorSpec
@@ -68,6 +69,7 @@ class Clustering:
             metrics = {SCORE: tf1.metrics.mean(loss)}
             return EstimatorSpec(mode, predictions, loss, eval_metric_ops=metrics)
 
+        _check_one_task()
         update, to_initialize = self._update(assignment, centers, no_centers)
         is_initialized = _variable("initialized", tf.constant(False))
         tf1.summary.scalar("loss/raw", loss)
@@ -202,3 +204,12 @@ class _RelativeToleranceHook(tf1.train.SessionRunHook):
             if change < self._tolerance:
                 run_context.request_stop()
         self._previous = loss
+
+
+def _check_one_task() -> None:
+    num_tasks = current_execution().num_tasks_in_step
+    if num_tasks > 1:
+        raise ValueError(
+            "KMeans can't be trained by tasks that make each step together: leave train_distribute out, and "
+            f"train it on parameter servers or in one process. Received: {num_tasks} tasks"
+        )

@@ -70,6 +70,9 @@ class Execution(abc.ABC):
         """Models that `build_step` has its `StepFn` build: one for each replica, unless it copies one."""
         return self.num_replicas
 
+    num_tasks_in_step: int = 1
+    """Processes that make each training step together; none can make one without the others."""
+
     steps_per_session_run: int = 1
     """Training steps that one session call makes at most.
 
@@ -134,6 +137,10 @@ class Execution(abc.ABC):
             checkpoint_dir: Directory whose newest checkpoint is restored, if it has one.
             checkpoint_path: Checkpoint to restore; None with no `checkpoint_dir` initialises anew.
         """
+
+    def training(self) -> contextlib.AbstractContextManager[Any]:
+        """Returns the context in which the session of a training is created, runs and ends."""
+        return contextlib.nullcontext()
 
     # For what builds a model: losses, gradients and variables of one replica
 

@@ -34,6 +34,11 @@ class Inputs:
         self.hooks = tuple(hooks)
         self.is_endless = is_endless
 
+    @property
+    def is_at_end(self) -> bool:
+        """Whether it is the end of the input that an OutOfRangeError of a step comes from."""
+        return True
+
     def next_batch(self) -> tuple[Any, Any]:
         """Returns (features, labels) of the next batch; labels are None when there are none."""
         return features_and_labels(self._get_next(), self._mode)

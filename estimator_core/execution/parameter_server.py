@@ -68,8 +68,9 @@ class ParameterServers(Execution):
         if not cluster.num_ps_replicas:
             raise ValueError(
                 "TF_CONFIG describes a cluster of several tasks that train, without a parameter server "
-                'to keep the variables: add "ps": ["host:port"] to its `cluster` and start that task, or '
-                "leave the other workers out. "
+                'to keep the variables: add "ps": ["host:port"] to its `cluster` and start that task, '
+                "give RunConfig a tf.distribute.MultiWorkerMirroredStrategy as train_distribute to train in "
+                "step, or leave the other workers out. "
                 f"Received: cluster={ {kind: list(each) for kind, each in cluster.tasks.items()} }"
             )
         self.is_chief = cluster.is_chief

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution.base import Execution
 from estimator_core.execution.parameter_server import ParameterServers
+from estimator_core.execution.server import start_server
 from estimator_core.execution.sharded import Sharded
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.execution.strategy import ReplicasInSync
+from estimator_core.execution.workers_in_sync import WorkersInSync, start_server_in_step
 from estimator_core.run_config import RunConfig
 from estimator_core.spec.mode_keys import ModeKeys
 
@@ -18,6 +22,16 @@ _IN_SYNC = (
     tf.distribute.OneDeviceStrategy,
     tf1.distribute.MirroredStrategy,
     tf1.distribute.OneDeviceStrategy,
+    tf.distribute.experimental.CentralStorageStrategy,
+    tf1.distribute.experimental.CentralStorageStrategy,
+)
+_ACROSS_TASKS = (
+    tf.distribute.MultiWorkerMirroredStrategy,
+    tf1.distribute.experimental.MultiWorkerMirroredStrategy,
+)
+_PARAMETER_SERVERS = (
+    tf.distribute.experimental.ParameterServerStrategy,
+    tf1.distribute.experimental.ParameterServerStrategy,
 )
 
 
@@ -40,17 +54,13 @@ def select_execution(config: RunConfig, mode: str) -> Execution:
     strategy = name and (
         getattr(config, name) or getattr(config.experimental_distribute, name, None)
     )
-    if strategy and not isinstance(strategy, _IN_SYNC):
+    if strategy and not isinstance(strategy, (*_IN_SYNC, *_ACROSS_TASKS)):
         raise ValueError(
-            "Only tf.distribute.MirroredStrategy and OneDeviceStrategy are supported yet; leave "
-            f"train_distribute and eval_distribute out to run on one device. Received: {strategy!r}"
+            f"{name} can be a tf.distribute MirroredStrategy, OneDeviceStrategy, CentralStorageStrategy or "
+            f"MultiWorkerMirroredStrategy. {_instead_of(strategy)} Received: {name}={strategy!r}"
         )
-    if strategy and config.is_distributed and mode == ModeKeys.TRAIN:
-        raise ValueError(
-            "A tf.distribute strategy in a cluster is not supported yet: leave train_distribute out to "
-            "train with parameter servers, or unset TF_CONFIG to train in this process. Received: "
-            f"{strategy!r}, cluster={config.cluster_spec.as_dict()}"
-        )
+    if strategy and config.is_distributed:
+        return _in_cluster(strategy, config, mode)
     if strategy:
         return ReplicasInSync(strategy, config.session_config)
     if config.is_distributed and mode == ModeKeys.TRAIN:
@@ -63,3 +73,50 @@ def select_execution(config: RunConfig, mode: str) -> Execution:
         )
     master = config.evaluation_master if mode == ModeKeys.EVAL else config.master
     return SingleDevice(config.session_config, master)
+
+
+def start_task_server(config: RunConfig) -> None:
+    """Starts the server of this task of a cluster, as its way of training needs it.
+
+    Raises:
+        RuntimeError: The server can't be started, as its port is taken.
+    """
+    strategy = config.train_distribute or getattr(
+        config.experimental_distribute, "train_distribute", None
+    )
+    if isinstance(strategy, _ACROSS_TASKS):
+        start_server_in_step(strategy, config.task_cluster, config.protocol, config.session_config)
+    else:
+        start_server(config.task_cluster, config.protocol, config.session_config)
+
+
+def _in_cluster(strategy: Any, config: RunConfig, mode: str) -> Execution:
+    """Returns how tasks of a cluster train by a strategy, or one of them evaluates by one."""
+    tasks = config.cluster_spec.as_dict()
+    if mode == ModeKeys.TRAIN:
+        if isinstance(strategy, _ACROSS_TASKS):
+            return WorkersInSync(
+                strategy,
+                config.task_cluster,
+                config.session_config,
+                config.session_creation_timeout_secs,
+            )
+        raise ValueError(
+            f"A {type(strategy).__name__} can't train in a cluster: give train_distribute a "
+            "tf.distribute.MultiWorkerMirroredStrategy to train in step, leave it out to train with "
+            "parameter servers, or unset TF_CONFIG to train in this process. "
+            f"Received: train_distribute={strategy!r}, cluster={tasks}"
+        )
+    if isinstance(strategy, _ACROSS_TASKS):
+        raise ValueError(
+            "The tasks of a cluster can't evaluate together: leave eval_distribute out to evaluate on one "
+            "device, or give it a tf.distribute.MirroredStrategy of the task that evaluates. Received: "
+            f"eval_distribute={strategy!r}, cluster={tasks}"
+        )
+    return ReplicasInSync(strategy, config.session_config)
+
+
+def _instead_of(strategy: Any) -> str:
+    if isinstance(strategy, _PARAMETER_SERVERS):
+        return "To train with parameter servers, leave it out: a TF_CONFIG with tasks of type 'ps' is enough."
+    return "Leave it out to run on one device."

@@ -45,7 +45,8 @@ def start_server(cluster: Cluster, protocol: str | None = None, session_config: 
     Args:
         cluster: Says which task this is.
         protocol: That of the server; None is "grpc".
-        session_config: `ConfigProto`, of which the server takes the options for GPUs.
+        session_config: `ConfigProto`, of which the server takes the options for GPUs and who leads the
+            groups of collectives.
 
     Raises:
         RuntimeError: The server can't be started, as its port is taken.
@@ -54,7 +55,11 @@ def start_server(cluster: Cluster, protocol: str | None = None, session_config: 
     key = (task, protocol, tuple(sorted(cluster.tasks.items())))
     if key in _started:
         return _started[key]
-    options = None if session_config is None else session_config.gpu_options
+    config = tf1.ConfigProto()
+    if session_config is not None:
+        config.gpu_options.CopyFrom(session_config.gpu_options)
+        leader = session_config.experimental.collective_group_leader
+        config.experimental.collective_group_leader = leader
     logger.info("Start TensorFlow server: %s.", task)
     try:
         _started[key] = tf1.train.Server(
@@ -62,7 +67,7 @@ def start_server(cluster: Cluster, protocol: str | None = None, session_config: 
             job_name=task.kind,
             task_index=task.index,
             protocol=protocol,
-            config=tf1.ConfigProto(gpu_options=options),
+            config=config,
         )
     except tf.errors.OpError as error:
         raise RuntimeError(

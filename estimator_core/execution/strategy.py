@@ -54,27 +54,32 @@ class ReplicasInSync(Execution):
         """
         context = tf.distribute.InputContext(1, 0, self.num_replicas)
         with tf1.device("/cpu:0"):
-            dataset = input_fn(context)
-            if not isinstance(dataset, tf.data.Dataset):
-                raise ValueError(
-                    "Under a tf.distribute strategy, input_fn must return a tf.data.Dataset. "
-                    f"Received: {dataset!r}"
-                )
-            return inputs_from_dataset(dataset, mode)
+            return inputs_from_dataset(self._dataset(input_fn, context), mode)
+
+    def _dataset(self, input_fn: InputFn, context: Any) -> tf.data.Dataset:
+        dataset = input_fn(context)
+        if not isinstance(dataset, tf.data.Dataset):
+            raise ValueError(
+                "Under a tf.distribute strategy, input_fn must return a tf.data.Dataset. "
+                f"Received: {dataset!r}"
+            )
+        return dataset
 
     def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
         """Returns the step of all replicas together.
 
         Hooks, predictions and the saver are those of the first replica.
         """
-        batches = inputs.next_batches(self.num_replicas)
+        batches = inputs.next_batches(self.num_models)
         specs: dict[int, EstimatorSpec] = {}
 
         @tf.autograph.experimental.do_not_convert
         def in_replica() -> None:
             context = tf.distribute.get_replica_context()
             replica = int(tf.get_static_value(context.replica_id_in_sync_group))
-            spec = step_fn(*batches[replica])
+            spec = step_fn(
+                *batches[replica % len(batches)]
+            )  # replicas of other processes come before
             specs[replica] = with_evaluation_metrics(spec) if mode == ModeKeys.EVAL else spec
 
         self.strategy.extended.call_for_each_replica(in_replica)
@@ -185,6 +190,14 @@ def _combined(specs: Sequence[EstimatorSpec]) -> EstimatorSpec:
     return first._replace(**changes)
 
 
+def is_loss_scaled() -> bool:
+    """Returns whether an optimizer of `tf.compat.v1.train` in the graph divides the loss by the replicas.
+
+    It notes so in the graph, without a public name.
+    """
+    return getattr(tf1.get_default_graph(), "_is_loss_scaled_by_optimizer", False)
+
+
 def _reported_loss(losses: Sequence[Any]) -> Any:
     """Returns the one loss to log: the sum, or the mean when the optimizer divides by the replicas.
 
@@ -192,7 +205,7 @@ def _reported_loss(losses: Sequence[Any]) -> Any:
     in the graph; with all others the loss is taken for the replica's share of the whole.
     """
     total = tf.add_n(list(losses))
-    if getattr(tf1.get_default_graph(), "_is_loss_scaled_by_optimizer", False):
+    if is_loss_scaled():
         return total / len(losses)
     return total
 

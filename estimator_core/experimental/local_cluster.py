@@ -51,6 +51,7 @@ def launch_local_cluster(
     num_ps: int = 0,
     evaluator: bool = False,
     *,
+    chief: bool = True,
     log_dir: str | os.PathLike[str] | None = None,
     grace_secs: float = 10.0,
 ) -> LocalClusterResult:
@@ -82,8 +83,11 @@ def launch_local_cluster(
     Args:
         fn: Function without arguments.
         num_workers: Tasks that train: the chief and `num_workers - 1` of type "worker".
-        num_ps: Parameter servers; more than one worker needs at least one.
+        num_ps: Parameter servers; more than one worker needs at least one, or a
+            `tf.distribute.MultiWorkerMirroredStrategy` as their `train_distribute`.
         evaluator: Whether there is an evaluator.
+        chief: False makes all tasks that train of type "worker", as such a strategy allows; the result
+            of worker 0 is then the chief's.
         log_dir: Directory of a file for each task, such as `worker-0.log`, with all that it prints or
             logs. None prints it all to this process's stderr, each line after the task's name, as
             "[worker 0] ".
@@ -105,13 +109,14 @@ def launch_local_cluster(
             "num_workers must be above 0 and num_ps not negative. Received: "
             f"num_workers={num_workers}, num_ps={num_ps}"
         )
-    if num_workers > 1 and not num_ps:
-        raise ValueError(
-            "Workers that train together need a parameter server to keep the variables: num_ps=1. "
-            f"Received: num_workers={num_workers}, num_ps={num_ps}"
-        )
     with local_cluster(
-        fn, num_workers - 1, num_ps, evaluator, log_dir=log_dir, grace_secs=grace_secs
+        fn,
+        num_workers - chief,
+        num_ps,
+        evaluator,
+        chief=chief,
+        log_dir=log_dir,
+        grace_secs=grace_secs,
     ) as tasks:
         for task in tasks:
             task.start()
@@ -120,8 +125,8 @@ def launch_local_cluster(
             if task.kind == EVALUATOR:
                 task.tell_that_training_is_over()
         _wait(tasks, {EVALUATOR})
-        results = {task.kind: task.result for task in tasks}
-    return LocalClusterResult(results[CHIEF], results.get(EVALUATOR))
+        results = {(task.kind, task.index): task.result for task in tasks}
+    return LocalClusterResult(results[CHIEF if chief else WORKER, 0], results.get((EVALUATOR, 0)))
 
 
 @contextlib.contextmanager
@@ -131,6 +136,7 @@ def local_cluster(
     num_ps: int,
     evaluator: bool,
     *,
+    chief: bool = True,
     log_dir: str | os.PathLike[str] | None,
     grace_secs: float,
 ) -> Iterator[list[LocalTask]]:
@@ -138,7 +144,7 @@ def local_cluster(
 
     Arguments are those of `launch_local_cluster`, but for `num_other_workers`, which leaves the chief out.
     """
-    sizes = {CHIEF: 1, WORKER: num_other_workers, PS: num_ps}
+    sizes = {CHIEF: int(chief), WORKER: num_other_workers, PS: num_ps}
     ports = iter(free_ports(sum(sizes.values())))
     cluster = {
         kind: [f"127.0.0.1:{next(ports)}" for _ in range(size)]

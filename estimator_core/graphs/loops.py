@@ -68,12 +68,16 @@ def train(
         creator = program.session_creator(checkpoint_dir=config.model_dir)
         run_steps = StepRunner(program, hooks)
         _add_listeners(savers[:1], saving_listeners)
-        with tf1.train.MonitoredSession(creator, hooks=[run_steps, *hooks]) as session:
+        every = [run_steps, *hooks]
+        with (
+            program.execution.training(),
+            tf1.train.MonitoredSession(creator, hooks=every) as session,
+        ):
             try:
                 while not session.should_stop():
                     _, loss = run_steps(session)
             except tf.errors.OutOfRangeError:
-                input_ended = True
+                input_ended = program.inputs.is_at_end
             except tf.errors.OpError as error:
                 where = run_steps.failed_at or f"in the step after global step {progress.step}"
                 _say_where(error, f"Training failed {where}.")

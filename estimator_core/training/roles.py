@@ -21,7 +21,7 @@ from typing import Any
 
 from estimator_core.cluster import CHIEF, EVALUATOR, MASTER, PS, TASK_TYPES, WORKER
 from estimator_core.estimator import Estimator
-from estimator_core.execution.server import start_server
+from estimator_core.execution.select import start_task_server
 from estimator_core.logs import logger
 from estimator_core.run_config import RunConfig
 from estimator_core.training.continuous_evaluation import evaluate_continuously
@@ -81,7 +81,7 @@ def run_task(
 
 def _start_server(config: RunConfig) -> None:
     if config.is_distributed:
-        start_server(config.task_cluster, config.protocol, config.session_config)
+        start_task_server(config)
     else:
         logger.info("No TensorFlow server is started: the cluster has one task.")
 
@@ -106,8 +106,11 @@ def _train(estimator: Estimator, train_spec: TrainSpec, sleep: Callable[[float],
 
 
 def start_delay_secs(config: RunConfig) -> float:
-    """Returns how many seconds this task waits before it trains: a worker begins after the chief."""
-    if config.task_type != WORKER:
+    """Returns how many seconds this task waits before it trains.
+
+    A worker begins after the chief, unless all train in step.
+    """
+    if config.task_type != WORKER or config.trains_by_strategy:
         return 0
     most = config.experimental_max_worker_delay_secs
     delay = _DELAY_SECS_PER_WORKER * (config.task_id + 1)

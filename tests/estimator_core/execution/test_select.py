@@ -27,7 +27,11 @@ def test_each_mode_has_its_own_strategy():
         assert select_execution(config, mode).strategy is strategy
 
 
+tf1 = tf.compat.v1
 TASKS = {"chief": ["localhost:1"], "worker": ["localhost:2"], "ps": ["localhost:3"]}
+
+
+WORKER_0 = {"type": "worker", "index": 0}
 
 
 def config_in(monkeypatch, kind, tasks=TASKS, **settings):
@@ -63,8 +67,50 @@ def test_a_parameter_server_does_not_train(monkeypatch):
         select_execution(config_in(monkeypatch, "ps"), "train")
 
 
-def test_a_strategy_in_a_cluster_is_refused(monkeypatch):
+def test_a_strategy_of_one_process_does_not_train_in_a_cluster(monkeypatch):
     strategy = tf.distribute.OneDeviceStrategy("/cpu:1")
+    config = config_in(monkeypatch, "worker", train_distribute=strategy, eval_distribute=strategy)
+    with pytest.raises(ValueError, match="MultiWorkerMirroredStrategy to train in step") as error:
+        select_execution(config, "train")
+    assert "OneDeviceStrategy can't train" in str(error.value)
+    assert type(select_execution(config, "eval")) is ReplicasInSync
+
+
+def test_a_cluster_does_not_evaluate_in_step(monkeypatch):
+    with tf.Graph().as_default():  # where the strategy does not wait for the other tasks
+        monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": TASKS, "task": WORKER_0}))
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    config = config_in(monkeypatch, "worker", eval_distribute=strategy)
+    with pytest.raises(ValueError, match="leave eval_distribute out"):
+        select_execution(config, "eval")
+
+
+def parameter_server_strategy():
+    return tf1.distribute.experimental.ParameterServerStrategy()
+
+
+@pytest.mark.parametrize(
+    ("make", "instead"),
+    [
+        (parameter_server_strategy, "a TF_CONFIG with tasks of type 'ps' is enough"),
+        (lambda: "mirrored", "Leave it out to run on one device"),
+    ],
+)
+@pytest.mark.parametrize("tasks", [None, TASKS], ids=["one machine", "cluster"])
+def test_other_strategies_are_refused_with_what_to_use(monkeypatch, make, instead, tasks):
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    if tasks is not None:
+        monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": tasks, "task": WORKER_0}))
+    with tf.Graph().as_default():
+        config = est.RunConfig(train_distribute=make())
+    with pytest.raises(ValueError, match=instead):
+        select_execution(config, "train")
+
+
+def test_central_storage_does_not_train_in_a_cluster(monkeypatch):
+    with tf.Graph().as_default():
+        monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": TASKS, "task": WORKER_0}))
+        strategy = tf1.distribute.experimental.CentralStorageStrategy(["/cpu:0"], "/cpu:0")
     config = config_in(monkeypatch, "worker", train_distribute=strategy)
-    with pytest.raises(ValueError, match="leave train_distribute out"):
+    with pytest.raises(ValueError, match="CentralStorageStrategyV1 can't train in a cluster"):
         select_execution(config, "train")

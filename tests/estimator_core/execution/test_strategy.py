@@ -67,6 +67,21 @@ def test_a_model_fn_takes_the_mean_gradient_of_the_replicas(config, caplog):
     assert metrics["loss"] == pytest.approx(6.392744, rel=1e-5)
 
 
+@pytest.mark.parametrize("api", [tf, tf1], ids=["tf", "tf1"])
+def test_central_storage_trains_and_evaluates_as_mirrored_variables_do(api, tmp_path):
+    strategy = api.distribute.experimental.CentralStorageStrategy(["/cpu:0", "/cpu:1"], "/cpu:0")
+    config = est.RunConfig(
+        model_dir=str(tmp_path), train_distribute=strategy, eval_distribute=strategy
+    )
+    estimator = est.Estimator(weight_model_fn, config=config)
+    estimator.train(input_fn)
+    assert estimator.get_variable_value("global_step") == 3
+    assert estimator.get_variable_value("weight") == pytest.approx(1.35077, rel=1e-5)
+    metrics = estimator.evaluate(input_fn)
+    assert metrics["mae"] == pytest.approx(2.272305, rel=1e-5)
+    assert metrics["loss"] == pytest.approx(6.392744, rel=1e-5)
+
+
 @pytest.mark.parametrize(
     ("loss_reduction", "weight", "bias", "eval_loss"),
     [

@@ -86,7 +86,6 @@ def test_no_process_outlives_the_one_that_launched_it(tmp_path, number):
     [
         ({"num_workers": 0}, "num_workers=0"),
         ({"num_ps": -1}, "num_ps=-1"),
-        ({"num_workers": 3}, "need a parameter server"),
     ],
 )
 def test_sizes_that_can_not_be_are_refused(sizes, message):

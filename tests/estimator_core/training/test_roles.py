@@ -50,7 +50,7 @@ def calls(monkeypatch):
     """What is called, in order, instead of the server, the waits and the training."""
     calls = []
     monkeypatch.setattr(
-        roles, "start_server", lambda cluster, protocol, session: calls.append(("server", protocol))
+        roles, "start_task_server", lambda config: calls.append(("server", config.protocol))
     )
     monkeypatch.setattr(est.Estimator, "train", lambda self, *_, **__: calls.append("train"))
     return calls
@@ -123,3 +123,11 @@ def test_the_master_of_a_cluster_of_one_evaluates_and_exports_too(
     )
     assert result is None
     assert (tmp_path / "model" / "eval").exists()
+
+
+def test_workers_in_step_do_not_wait(monkeypatch):
+    task = {"type": "worker", "index": 3}
+    tasks = {"worker": [f"localhost:{port}" for port in range(1, 6)]}
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": tasks, "task": task}))
+    config = est.RunConfig(train_distribute=object())
+    assert roles.start_delay_secs(config) == 0

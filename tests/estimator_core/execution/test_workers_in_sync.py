@@ -1,0 +1,207 @@
+"""What can be known of it in one process; tests/estimator_core/cluster trains with it in several."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+from estimator_core.execution.collectives import Peers
+from estimator_core.execution.select import select_execution
+from estimator_core.execution.server import Task
+from estimator_core.execution.workers_in_sync import SessionInStep, WorkersInSync
+
+tf1 = tf.compat.v1
+WORKERS = {"worker": ["localhost:1", "localhost:2", "localhost:3"]}
+WITH_CHIEF = {"chief": ["localhost:1"], "worker": ["localhost:2", "localhost:3"]}
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    """In a graph, a strategy starts no server, and does not wait for the other tasks."""
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+def config_in(monkeypatch, kind, index, tasks=WORKERS, strategy=None):
+    task = {"type": kind, "index": index}
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": tasks, "task": task}))
+    strategy = strategy or tf.distribute.MultiWorkerMirroredStrategy()
+    return est.RunConfig(train_distribute=strategy)
+
+
+@pytest.mark.parametrize(
+    ("kind", "index", "tasks", "is_chief", "pipeline"),
+    [
+        ("worker", 0, WORKERS, True, 0),
+        ("worker", 2, WORKERS, False, 2),
+        ("chief", 0, WITH_CHIEF, True, 0),
+        ("worker", 0, WITH_CHIEF, False, 1),
+    ],
+)
+def test_each_worker_has_one_model_and_an_input_of_its_own(
+    monkeypatch, kind, index, tasks, is_chief, pipeline
+):
+    execution = select_execution(config_in(monkeypatch, kind, index, tasks), "train")
+    assert type(execution) is WorkersInSync
+    assert execution.is_chief is is_chief
+    assert (execution.num_replicas, execution.num_models, execution.num_tasks_in_step) == (3, 1, 3)
+    contexts = []
+
+    def input_fn(context):
+        contexts.append(context)
+        return tf.data.Dataset.from_tensors(([1.0], [2.0]))
+
+    tf1.train.create_global_step()
+    execution.make_inputs(input_fn, "train")
+    (context,) = contexts
+    assert context.num_input_pipelines == context.num_replicas_in_sync == 3
+    assert context.input_pipeline_id == pipeline
+
+
+def test_the_strategy_of_tensorflow_1_is_the_same(monkeypatch):
+    task = {"type": "worker", "index": 0}
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": WORKERS, "task": task}))
+    strategy = tf1.distribute.experimental.MultiWorkerMirroredStrategy()
+    config = est.RunConfig(train_distribute=strategy)
+    assert type(select_execution(config, "train")) is WorkersInSync
+
+
+def test_parameter_servers_are_refused(monkeypatch):
+    tasks = {**WITH_CHIEF, "ps": ["localhost:4"]}
+    with pytest.raises(ValueError, match="leave other tasks out"):
+        select_execution(config_in(monkeypatch, "chief", 0, tasks), "train")
+
+
+def test_a_strategy_of_another_cluster_is_refused(monkeypatch):
+    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
+        tf.train.ClusterSpec({"worker": ["localhost:1", "localhost:9", "localhost:3"]}),
+        task_type="worker",
+        task_id=0,
+    )
+    strategy = tf.distribute.MultiWorkerMirroredStrategy(resolver)
+    config = config_in(monkeypatch, "worker", 0, strategy=strategy)
+    with pytest.raises(ValueError, match="is not that of TF_CONFIG") as error:
+        select_execution(config, "train")
+    assert "localhost:9" in str(error.value)
+
+
+def test_a_dataset_is_needed(monkeypatch):
+    execution = select_execution(config_in(monkeypatch, "worker", 0), "train")
+    tf1.train.create_global_step()
+    with pytest.raises(ValueError, match=r"must return a tf\.data\.Dataset"):
+        execution.make_inputs(lambda context: ([1.0], [2.0]), "train")
+
+
+@pytest.mark.parametrize(
+    ("aggregation", "collections", "synchronization"),
+    [
+        (tf.VariableAggregation.MEAN, None, tf.VariableSynchronization.ON_WRITE),
+        (tf.VariableAggregation.SUM, ["local_variables"], tf.VariableSynchronization.ON_READ),
+        (tf.VariableAggregation.ONLY_FIRST_REPLICA, None, tf.VariableSynchronization.ON_READ),
+    ],
+)
+def test_what_is_averaged_when_it_is_read_is_averaged_when_it_is_written(
+    monkeypatch, aggregation, collections, synchronization
+):
+    execution = select_execution(config_in(monkeypatch, "worker", 0), "train")
+    with execution.scope():
+        variable = tf1.get_variable(
+            "moving",
+            [],
+            synchronization=tf.VariableSynchronization.ON_READ,
+            aggregation=aggregation,
+            collections=collections,
+            trainable=False,
+        )
+    assert variable.synchronization == synchronization
+
+
+def test_a_saved_variable_that_is_summed_when_it_is_read_is_refused(monkeypatch):
+    execution = select_execution(config_in(monkeypatch, "worker", 0), "train")
+    with execution.scope(), pytest.raises(ValueError, match="name='count'"):
+        tf1.get_variable(
+            "count",
+            [],
+            synchronization=tf.VariableSynchronization.ON_READ,
+            aggregation=tf.VariableAggregation.SUM,
+            trainable=False,
+        )
+
+
+def test_kmeans_is_refused(monkeypatch, tmp_path):
+    config = config_in(monkeypatch, "worker", 0).replace(model_dir=str(tmp_path))
+    kmeans = est.experimental.KMeans(2, config=config)
+    with pytest.raises(ValueError, match="KMeans can't be trained by tasks that make each step"):
+        kmeans.train(lambda: tf.data.Dataset.from_tensors([[1.0], [2.0]]), max_steps=1)
+
+
+def test_sdca_is_refused(monkeypatch, tmp_path):
+    config = config_in(monkeypatch, "worker", 0).replace(model_dir=str(tmp_path))
+    optimizer = est.experimental.LinearSDCA("id")
+    columns = [tf.feature_column.numeric_column("x")]
+    model = est.LinearRegressor(columns, optimizer=optimizer, config=config)
+    data = ({"x": [[1.0]], "id": ["a"]}, [[1.0]])
+    with pytest.raises(ValueError, match="LinearSDCA can't be split"):
+        model.train(lambda: tf.data.Dataset.from_tensors(data), max_steps=1)
+
+
+def test_without_a_cluster_it_is_the_strategy_of_one_process(monkeypatch, tmp_path, graph):
+    del graph
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+
+    def model_fn(features, labels, mode):
+        weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+        loss = tf.reduce_mean(tf.square(weight * features - labels))
+        optimizer = tf1.train.GradientDescentOptimizer(0.125)
+        train_op = optimizer.minimize(loss, tf1.train.get_global_step())
+        return est.EstimatorSpec(mode, weight, loss, train_op)
+
+    config = est.RunConfig(
+        model_dir=str(tmp_path), train_distribute=strategy, eval_distribute=strategy
+    )
+    estimator = est.Estimator(model_fn, config=config)
+    estimator.train(lambda: tf.data.Dataset.from_tensors(([1.0], [4.0])).repeat(), steps=3)
+    # The gradient is 2 (weight - 4): each step goes a quarter of the way. 4 - 4 * 0.75 ** 3 = 2.3125
+    assert estimator.get_variable_value("weight") == pytest.approx(2.3125, rel=1e-6)
+    metrics = estimator.evaluate(lambda: tf.data.Dataset.from_tensors(([1.0], [4.0])), steps=1)
+    assert metrics["loss"] == pytest.approx((4 - 2.3125) ** 2, rel=1e-6)
+
+
+def session_of_worker_1(rows, paths):
+    """The session of a task that finds these checkpoints, one a round, and is told these rows."""
+    tasks = [Task("worker", index, f"host{index}:1") for index in range(2)]
+    rows, paths, slept = iter(rows), iter(paths), []
+    session = SessionInStep(
+        None,
+        Peers(tasks, 1),
+        lambda graph, checkpoint: np.array(next(rows)),
+        lambda: next(paths),
+        1.0,
+        slept.append,
+    )
+    return session, slept
+
+
+def test_a_task_waits_for_the_checkpoint_of_the_chief():
+    rows = [[[5, 30], [5, 20]], [[5, 30], [5, 30]]]
+    session, slept = session_of_worker_1(rows, ["m/model.ckpt-2", "m/model.ckpt-3"])
+    session.agree()
+    assert slept == [1.0]
+
+
+def test_tasks_that_go_on_finding_different_checkpoints_end():
+    rows = [[[5, 30], [5, 20]]] * 60
+    session, slept = session_of_worker_1(rows, ["m/model.ckpt-2"] * 60)
+    with pytest.raises(ValueError, match="that the first finds: worker 1 at host1:1") as error:
+        session.agree()
+    assert "model_dir that they share" in str(error.value)
+    assert sum(slept) == 60
+
+
+def test_a_task_with_another_model_is_named():
+    session, _ = session_of_worker_1([[[5, 0], [6, 0]]], [None])
+    with pytest.raises(ValueError, match="differs from that of the first: worker 1 at host1:1"):
+        session.agree()
