@@ -66,6 +66,15 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.filterwarnings(*filters))
 
 
+def pytest_runtest_logreport(report):
+    """Names what fails at once: of a run that is cut off, nothing else would be known."""
+    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+        crash = getattr(report.longrepr, "reprcrash", None)
+        print(
+            f"\n{report.when}: {report.nodeid}\n{str(crash or report.longrepr)[:2000]}", flush=True
+        )
+
+
 @pytest.fixture
 def uninstalled():
     """Begins without what `install()` puts into other modules, and ends without it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,7 +26,7 @@ def partitioned_call(computation: Callable[[], Sequence[tf.Tensor]]) -> list[tf.
     with function_graph.as_default(), tf.variable_creator_scope(_outside):
         results = tf1.tpu.rewrite(computation, [])
     function_graph.outputs = list(results)
-    function = _ConcreteFunction.from_func_graph(function_graph, None, {})
+    function = _concrete_function_class().from_func_graph(function_graph, None, {})
     function.add_to_graph(tf1.get_default_graph())
     outputs = tf.raw_ops.TPUPartitionedCall(
         args=function.captured_inputs,
@@ -43,5 +44,8 @@ def _outside(make: Callable[..., Any], **arguments: Any) -> Any:
         return make(**arguments)
 
 
-# TensorFlow has no public name for it.
-_ConcreteFunction: Any = type(tf.function(lambda: None).get_concrete_function())
+@functools.cache
+def _concrete_function_class() -> Any:
+    """TensorFlow has no public name for it. To make one starts TensorFlow's threads: not while importing."""
+    with tf.init_scope():
+        return type(tf.function(lambda: None).get_concrete_function())
