@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -12,13 +13,19 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.cluster import CHIEF, MASTER, WORKER, Cluster
 from estimator_core.execution.base import Execution, Step, StepFn
+from estimator_core.execution.chief_model import ChiefModel, Model
 from estimator_core.execution.inputs import Inputs
 from estimator_core.execution.server import Task, answers, wait_for_tasks
 from estimator_core.execution.single_device import SingleDevice
+from estimator_core.logs import logger
 from estimator_core.spec.types import InputFn
 
 _OWN_SERVER_SECS = 10.0  # it is in this process, and was started before
 _LOOK_EVERY_SECS = 2  # whether the chief has initialized the variables
+_COMPARE_EVERY_SECS = 10.0  # this task's model with the chief's
+# How long the chief's model may differ from a worker's: a chief that is about to train the next model,
+# or one that is being replaced, has still published the one before.
+_OTHER_MODEL_SECS = 60.0
 
 
 class ParameterServers(Execution):
@@ -78,6 +85,10 @@ class ParameterServers(Execution):
         self._master = master
         self._session_config = session_config
         self._timeout_secs = math.inf if timeout_secs is None else timeout_secs
+        self._own = Task(cluster.task_type, cluster.task_id, cluster.address)
+        kinds = (CHIEF, MASTER) if cluster.has_chief else (WORKER,)
+        self._chief = next(task for task in _tasks(cluster) if task.kind in kinds)
+        self._chief_model = ChiefModel(self._chief, self._own, master)
         self._here = SingleDevice(session_config, master)
         self._device_setter = None if device_fn else _replica_device_setter(cluster)
 
@@ -106,50 +117,31 @@ class ParameterServers(Execution):
 
         That of the chief initializes or restores the variables; that of a worker waits for it.
         """
-        own = Task(self._cluster.task_type, self._cluster.task_id, self._cluster.address)
         needed = _needed_tasks(self._cluster, self._session_config)
         if self.is_chief:
             creator = self._here.session_creator(
                 scaffold, checkpoint_dir=checkpoint_dir, checkpoint_path=checkpoint_path
             )
-            return _SessionInCluster(creator, own, needed, None, self._timeout_secs)
-        creator = _WorkerSession(scaffold, self._master, self._session_config, self._timeout_secs)
-        chief = next(task for task in _tasks(self._cluster) if task.kind in (CHIEF, MASTER))
-        return _SessionInCluster(creator, own, needed, chief, self._timeout_secs)
+            creator = _ChiefSession(creator, self._chief_model)
+        else:
+            creator = _WorkerSession(
+                scaffold,
+                self._master,
+                self._session_config,
+                self._chief,
+                self._chief_model,
+                self._timeout_secs,
+            )
+        return _SessionInCluster(creator, self._own, needed, self._timeout_secs)
 
-
-class _WorkerSession(tf1.train.SessionCreator):
-    """Creates a session once the chief has initialized the variables.
-
-    It is TensorFlow's `WorkerSessionCreator`, but for how often it looks: that one has a worker that
-    comes a moment before the chief, or whose parameter server was restarted, sleep for 30 seconds.
-
-    Args:
-        scaffold: The spec's `Scaffold`.
-        master: Address of the server of this task.
-        session_config: `ConfigProto` of the session.
-        timeout_secs: Longest wait.
-    """
-
-    def __init__(self, scaffold: Any, master: str, session_config: Any, timeout_secs: float):
-        self._scaffold = scaffold
-        self._master = master
-        self._session_config = session_config
-        self._timeout_secs = timeout_secs
-
-    def create_session(self) -> Any:
-        """Returns a session."""
-        self._scaffold.finalize()
-        manager = tf1.train.SessionManager(
-            local_init_op=self._scaffold.local_init_op,
-            local_init_feed_dict=self._scaffold.local_init_feed_dict,
-            ready_op=self._scaffold.ready_op,
-            ready_for_local_init_op=self._scaffold.ready_for_local_init_op,
-            recovery_wait_secs=_LOOK_EVERY_SECS,
-        )
-        return manager.wait_for_session(
-            self._master, config=self._session_config, max_wait_secs=self._timeout_secs
-        )
+    @contextlib.contextmanager
+    def training(self) -> Iterator[None]:
+        """Takes back, at the end, what the chief has told the workers of its model."""
+        try:
+            yield
+        finally:
+            if self.is_chief:
+                self._chief_model.take_back()
 
 
 class _SessionInCluster(tf1.train.SessionCreator):
@@ -159,20 +151,16 @@ class _SessionInCluster(tf1.train.SessionCreator):
         creator: Creates the session.
         own: This task.
         needed: The other tasks that take part in the session.
-        chief: The task that this one waits for; None when this is the chief.
         timeout_secs: Longest wait for the needed tasks.
 
     Raises:
         tf.errors.DeadlineExceededError: From `create_session`; it names the tasks.
     """
 
-    def __init__(
-        self, creator: Any, own: Task, needed: list[Task], chief: Task | None, timeout_secs: float
-    ):
+    def __init__(self, creator: Any, own: Task, needed: list[Task], timeout_secs: float):
         self._creator = creator
         self._own = own
         self._needed = needed
-        self._chief = chief
         self._timeout_secs = timeout_secs
 
     def create_session(self) -> Any:
@@ -188,18 +176,113 @@ class _SessionInCluster(tf1.train.SessionCreator):
                 "does so.",
             ) from error
         wait_for_tasks(self._needed, self._timeout_secs)
-        try:
-            return self._creator.create_session()
-        except tf.errors.DeadlineExceededError as error:
-            if self._chief is None:
-                raise
-            state = "answers" if answers(self._chief.address) else "does not answer"
-            raise tf.errors.DeadlineExceededError(
-                None,
-                None,
-                f"The chief has not initialized the variables within {self._timeout_secs:g} s. The "
-                f"server of {self._chief} {state}. {error.message}",
-            ) from error
+        return self._creator.create_session()
+
+
+class _ChiefSession(tf1.train.SessionCreator):
+    """Tells the workers which model the chief trains, and then creates its session."""
+
+    def __init__(self, creator: Any, chief_model: ChiefModel):
+        self._creator = creator
+        self._chief_model = chief_model
+
+    def create_session(self) -> Any:
+        """Returns a session."""
+        self._chief_model.publish(Model.of(tf1.get_default_graph()))
+        return self._creator.create_session()
+
+
+class _WorkerSession(tf1.train.SessionCreator):
+    """Creates a session once the chief has initialized the variables.
+
+    It is TensorFlow's `WorkerSessionCreator`, but for how often it looks: that one has a worker that
+    comes a moment before the chief, or whose parameter server was restarted, sleep for 30 seconds. A
+    worker with another model, which would wait in vain, or change variables that are not its own, is
+    refused.
+
+    Args:
+        scaffold: The spec's `Scaffold`.
+        master: Address of the server of this task.
+        session_config: `ConfigProto` of the session.
+        chief: The task that initializes the variables.
+        chief_model: The model of the chief.
+        timeout_secs: Longest wait.
+        clock: Returns seconds.
+    """
+
+    def __init__(
+        self,
+        scaffold: Any,
+        master: str,
+        session_config: Any,
+        chief: Task,
+        chief_model: ChiefModel,
+        timeout_secs: float,
+        clock: Callable[[], float] = time.monotonic,
+    ):
+        self._scaffold = scaffold
+        self._master = master
+        self._session_config = session_config
+        self._chief = chief
+        self._chief_model = chief_model
+        self._timeout_secs = timeout_secs
+        self._clock = clock
+
+    def create_session(self) -> Any:
+        """Returns a session.
+
+        Raises:
+            ValueError: The chief trains another model, or has another TensorFlow.
+            tf.errors.DeadlineExceededError: The chief does not initialize the variables.
+        """
+        self._scaffold.finalize()
+        manager = tf1.train.SessionManager(
+            local_init_op=self._scaffold.local_init_op,
+            local_init_feed_dict=self._scaffold.local_init_feed_dict,
+            ready_op=self._scaffold.ready_op,
+            ready_for_local_init_op=self._scaffold.ready_for_local_init_op,
+            recovery_wait_secs=_LOOK_EVERY_SECS,
+        )
+        own = Model.of(tf1.get_default_graph())
+        start = self._clock()
+        differs_since = None
+        while True:
+            now = self._clock()
+            why_not = self._why_not(own)
+            if why_not is None:
+                differs_since = None
+                try:
+                    return manager.wait_for_session(
+                        self._master,
+                        config=self._session_config,
+                        max_wait_secs=min(_COMPARE_EVERY_SECS, self._timeout_secs),
+                    )
+                except tf.errors.DeadlineExceededError as error:
+                    if self._clock() - start >= self._timeout_secs:
+                        raise self._no_variables(error) from error
+                    continue
+            if differs_since is None:
+                differs_since = now
+                logger.warning("This worker can't train with the chief as it is. %s", why_not)
+            if now - differs_since >= min(_OTHER_MODEL_SECS, self._timeout_secs):
+                raise ValueError(
+                    f"{why_not} model_fn, its settings and TensorFlow must be the same in all tasks: deploy "
+                    f"them together. The chief is {self._chief}."
+                )
+            time.sleep(_LOOK_EVERY_SECS)
+
+    def _why_not(self, own: Model) -> str | None:
+        chiefs = self._chief_model.read()
+        return None if chiefs is None else own.why_not_with(chiefs)
+
+    def _no_variables(self, error: tf.errors.OpError) -> tf.errors.OpError:
+        state = "answers" if answers(self._chief.address) else "does not answer"
+        return tf.errors.DeadlineExceededError(
+            None,
+            None,
+            f"The chief has not initialized the variables within {self._timeout_secs:g} s. The "
+            f"server of {self._chief} {state}. {error.message}",
+        )
 
 
 def _replica_device_setter(cluster: Cluster) -> Any:

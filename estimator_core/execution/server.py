@@ -11,7 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.cluster import Cluster
+from estimator_core.cluster import CHIEF, MASTER, WORKER, Cluster
 from estimator_core.logs import logger
 
 _LOG_EVERY_SECS = 30.0
@@ -121,6 +121,15 @@ def wait_for_tasks(
             log_at += _LOG_EVERY_SECS
         sleep(_POLL_SECS)
         missing = [task for task in missing if not answers(task.address)]
+
+
+def tasks_that_train_answer(cluster: Cluster) -> bool:
+    """Returns whether the server of any chief, master or worker answers."""
+    return any(
+        answers(address)
+        for kind in (CHIEF, MASTER, WORKER)
+        for address in cluster.tasks.get(kind, ())
+    )
 
 
 def answers(address: str) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from estimator_core.cluster import CHIEF, EVALUATOR, PS, WORKER
 from estimator_core.experimental.local_task import LocalTask
 from estimator_core.experimental.loopback_ports import free_ports
+from estimator_core.training.termination import exits_on_sigterm
 
 
 class LocalClusterResult(NamedTuple):
@@ -64,8 +65,8 @@ def launch_local_cluster(
     It is over when `fn` has returned in the chief, in all workers and in the evaluator. The evaluator
     is told when the others are through, so that it ends with the last checkpoint even when training
     ended before `max_steps`. Parameter servers are ended then. When a task fails, or this call is
-    interrupted (Ctrl-C), all are ended: by SIGTERM, and by SIGKILL after `grace_secs`. They also end
-    when this process dies.
+    interrupted (Ctrl-C or SIGTERM), all are ended: by SIGTERM, and by SIGKILL after `grace_secs`.
+    They also end when this process dies.
 
     The processes are spawned: `fn` must be picklable, so it is a function at the top level of a module
     that a new process can import, or a `functools.partial` of one with picklable arguments; no lambda
@@ -109,15 +110,18 @@ def launch_local_cluster(
             "num_workers must be above 0 and num_ps not negative. Received: "
             f"num_workers={num_workers}, num_ps={num_ps}"
         )
-    with local_cluster(
-        fn,
-        num_workers - chief,
-        num_ps,
-        evaluator,
-        chief=chief,
-        log_dir=log_dir,
-        grace_secs=grace_secs,
-    ) as tasks:
+    with (
+        exits_on_sigterm(),
+        local_cluster(
+            fn,
+            num_workers - chief,
+            num_ps,
+            evaluator,
+            chief=chief,
+            log_dir=log_dir,
+            grace_secs=grace_secs,
+        ) as tasks,
+    ):
         for task in tasks:
             task.start()
         _wait(tasks, {CHIEF, WORKER})

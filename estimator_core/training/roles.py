@@ -10,11 +10,11 @@
 
 SIGTERM ends a chief, master or worker after the step that it is in, with exit code 143
 (`termination.SIGTERM_EXIT_CODE`): the chief saves a checkpoint first, from which the next run goes on.
+A parameter server ends after the tasks that train, or 25 seconds after SIGTERM.
 """
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -22,12 +22,13 @@ from typing import Any
 from estimator_core.cluster import CHIEF, EVALUATOR, MASTER, PS, TASK_TYPES, WORKER
 from estimator_core.estimator import Estimator
 from estimator_core.execution.select import start_task_server
+from estimator_core.execution.server import tasks_that_train_answer
 from estimator_core.logs import logger
 from estimator_core.run_config import RunConfig
 from estimator_core.training.continuous_evaluation import evaluate_continuously
 from estimator_core.training.in_turns import train_and_evaluate_in_turns
 from estimator_core.training.specs import EvalSpec, TrainSpec
-from estimator_core.training.termination import ends_on_sigterm
+from estimator_core.training.termination import ends_on_sigterm, serve_until_sigterm
 
 _DELAY_SECS_PER_WORKER = 5
 _MAX_DELAY_SECS = 60
@@ -68,8 +69,7 @@ def run_task(
         return evaluate_continuously(estimator, eval_spec, train_spec.max_steps)
     _start_server(config)
     if config.task_type == PS:
-        threading.Event().wait()  # for ever; Server.join() would not let Ctrl-C through
-        return None
+        serve_until_sigterm(lambda: tasks_that_train_answer(config.task_cluster))
     with ends_on_sigterm() as termination:
         train_spec = train_spec._replace(hooks=(*train_spec.hooks, *termination.hooks))
         if config.task_type == MASTER:

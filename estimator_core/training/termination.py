@@ -5,14 +5,17 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from estimator_core import tf1
 from estimator_core.logs import logger
 
 SIGTERM_EXIT_CODE = 128 + int(signal.SIGTERM)
 """Exit code of a task of a cluster that SIGTERM has ended, 143: what a shell gives for that signal."""
+
+_LOOK_EVERY_SECS = 0.5
 
 
 class Termination(NamedTuple):
@@ -43,6 +46,64 @@ def ends_on_sigterm() -> Iterator[Termination]:
     try:
         yield Termination([hook], hook.exit_if_asked)
         hook.exit_if_asked()
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def serve_until_sigterm(
+    is_needed: Callable[[], bool],
+    longest_secs: float = 25.0,
+    sleep: Callable[[float], None] = time.sleep,
+) -> NoReturn:
+    """Serves until SIGTERM, and then as long as it is needed, so that the chief can save.
+
+    A second SIGTERM ends the process at once.
+
+    Args:
+        is_needed: Whether tasks that train are still there.
+        longest_secs: Longest wait for them after SIGTERM. Kubernetes ends a process by force after 30.
+        sleep: Waits for so many seconds.
+
+    Raises:
+        SystemExit: At the end, with `SIGTERM_EXIT_CODE`.
+    """
+    asked = threading.Event()
+    if threading.current_thread() is threading.main_thread() and (
+        signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    ):
+        signal.signal(signal.SIGTERM, lambda number, frame: asked.set())
+    asked.wait()  # Server.join() would not let Ctrl-C through
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    end = time.monotonic() + longest_secs
+    if is_needed():
+        logger.warning(
+            "SIGTERM: this parameter server ends when the tasks that train have ended, and in %g s at the "
+            "latest.",
+            longest_secs,
+        )
+    while is_needed() and time.monotonic() < end:
+        sleep(_LOOK_EVERY_SECS)
+    raise SystemExit(SIGTERM_EXIT_CODE)
+
+
+@contextlib.contextmanager
+def exits_on_sigterm() -> Iterator[None]:
+    """Lets SIGTERM leave the context by SystemExit, as Ctrl-C leaves it by KeyboardInterrupt.
+
+    A program that handles SIGTERM itself goes on doing so.
+    """
+    is_default = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if threading.current_thread() is not threading.main_thread() or not is_default:
+        yield
+        return
+
+    def handle(number: int, frame: Any) -> None:
+        del number, frame
+        raise SystemExit(SIGTERM_EXIT_CODE)
+
+    signal.signal(signal.SIGTERM, handle)
+    try:
+        yield
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 

@@ -180,6 +180,27 @@ def train_until_told(root, save_checkpoints_steps):
     )
 
 
+def train_another_model_in_the_worker(model_dir):
+    """Trains for long, with a weight of another shape in the worker."""
+    os.environ["NOTES"] = os.path.dirname(model_dir)
+    shape = [2] if task_name() == "worker 0" else []
+
+    def model_fn(features, labels, mode):
+        weight = tf1.get_variable("weight", shape, initializer=tf1.zeros_initializer())
+        loss = tf.reduce_mean(tf.square(weight * features["x"] - labels))
+        optimizer = tf1.train.GradientDescentOptimizer(0.25)
+        return est.EstimatorSpec(
+            mode, loss=loss, train_op=optimizer.minimize(loss, tf1.train.get_global_step())
+        )
+
+    config = est.RunConfig(model_dir=model_dir, experimental_max_worker_delay_secs=0)
+    est.train_and_evaluate(
+        est.Estimator(model_fn, config=config),
+        est.TrainSpec(one_weight_input_fn, 10**6),
+        est.EvalSpec(one_weight_input_fn, steps=2),
+    )
+
+
 def steps_of(root, task):
     """Returns how many steps the process of a task has made so far."""
     path = os.path.join(root, f"steps.{task.name}.{task.pid}")

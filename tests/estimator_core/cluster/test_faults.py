@@ -5,7 +5,11 @@ import functools
 import pytest
 import tensorflow as tf
 
-from estimator_core.experimental.local_cluster import local_cluster
+from estimator_core.experimental.local_cluster import (
+    LocalClusterError,
+    launch_local_cluster,
+    local_cluster,
+)
 from estimator_core.training.termination import SIGTERM_EXIT_CODE
 from tests.estimator_core.cluster import programs
 from tests.estimator_core.cluster.programs import steps_of, wait_until
@@ -110,3 +114,20 @@ def test_sigterm_to_a_worker_ends_it_alone(cluster):
     before = steps_of(cluster.root, cluster.chief)
     wait_until(lambda: steps_of(cluster.root, cluster.chief) >= before + 10)
     assert cluster.checkpoint() == 0
+
+
+@never
+def test_sigterm_to_all_tasks_at_once_saves_a_checkpoint(cluster):
+    """As a scheduler ends a job: the parameter server stays until the chief has saved."""
+    assert cluster.checkpoint() == 0
+    steps = steps_of(cluster.root, cluster.chief)
+    for task in (cluster.ps, cluster.worker, cluster.chief):
+        task.terminate()
+    assert [task.join(60) for task in (cluster.chief, cluster.worker, cluster.ps)] == [143] * 3
+    assert cluster.checkpoint() >= steps
+
+
+def test_a_worker_with_another_model_is_refused(tmp_path):
+    job = functools.partial(programs.train_another_model_in_the_worker, str(tmp_path / "model"))
+    with pytest.raises(LocalClusterError, match=r"'weight': float32 \(2,\) here, float32 \(\)"):
+        launch_local_cluster(job, num_workers=2, num_ps=1)

@@ -1,7 +1,7 @@
 """What the tasks of a cluster do, as far as one process shows it; `cluster/` has whole clusters."""
 
 import json
-import threading
+import socket
 
 import pytest
 
@@ -84,21 +84,19 @@ def test_the_chief_does_not_wait(as_task, make_estimator, input_fn, calls):
     assert calls == [("server", None), "train"]
 
 
-def test_a_parameter_server_serves_until_it_is_ended(
+def test_a_parameter_server_serves_until_it_is_ended_and_no_task_trains(
     as_task, make_estimator, input_fn, calls, monkeypatch
 ):
-    class Ended(Exception):  # noqa: N818
-        pass
+    def serve(is_needed):
+        calls.append(is_needed())
 
-    def wait(self, timeout=None):
-        assert timeout is None
-        raise Ended
-
-    as_task("ps")
-    monkeypatch.setattr(threading.Event, "wait", wait)
-    with pytest.raises(Ended):
+    monkeypatch.setattr(roles, "serve_until_sigterm", serve)
+    with socket.create_server(("127.0.0.1", 0)) as chief:
+        address = f"127.0.0.1:{chief.getsockname()[1]}"
+        as_task("ps", tasks={**TASKS, "chief": [address]})
         run(make_estimator, input_fn, calls)
-    assert calls == [("server", None)]
+    run(make_estimator, input_fn, calls)
+    assert calls == [("server", None), True, ("server", None), False]
 
 
 def test_the_chief_of_a_cluster_of_one_trains_here_and_does_not_evaluate(

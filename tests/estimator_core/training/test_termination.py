@@ -8,7 +8,12 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core.training.in_turns import train_and_evaluate_in_turns
-from estimator_core.training.termination import SIGTERM_EXIT_CODE, ends_on_sigterm
+from estimator_core.training.termination import (
+    SIGTERM_EXIT_CODE,
+    ends_on_sigterm,
+    exits_on_sigterm,
+    serve_until_sigterm,
+)
 
 tf1 = tf.compat.v1
 
@@ -99,3 +104,73 @@ def test_a_thread_can_not_handle_signals():
     thread.start()
     thread.join()
     assert found == [[]]
+
+
+class Trainers:
+    """Tasks that train, and end after so many looks."""
+
+    def __init__(self, looks):
+        self.looks_left = looks
+        self.waited = []
+
+    def are_there(self):
+        self.looks_left -= 1
+        return self.looks_left >= 0
+
+
+def serve(trainers, **settings):
+    """Serves, gets SIGTERM, and returns the exit code."""
+    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGTERM])
+    timer.start()
+    with pytest.raises(SystemExit) as exit_:
+        serve_until_sigterm(trainers.are_there, sleep=trainers.waited.append, **settings)
+    timer.join()
+    return exit_.value.code
+
+
+def test_a_server_waits_for_the_tasks_that_train():
+    trainers = Trainers(4)
+    assert serve(trainers) == 143
+    assert len(trainers.waited) == 3  # the first look is for the log
+    assert trainers.looks_left == -1
+
+
+def test_a_server_that_nobody_needs_ends_at_once():
+    trainers = Trainers(0)
+    assert serve(trainers) == 143
+    assert trainers.waited == []
+
+
+def test_a_server_does_not_wait_longer_than_it_may():
+    trainers = Trainers(10**9)
+    assert serve(trainers, longest_secs=0.1) == 143
+    assert trainers.looks_left > 0
+
+
+def test_a_second_sigterm_ends_a_server_at_once():
+    def is_needed():
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        raise ZeroDivisionError
+
+    threading.Timer(0.3, signal.raise_signal, [signal.SIGTERM]).start()
+    with pytest.raises(ZeroDivisionError):
+        serve_until_sigterm(is_needed)
+
+
+def test_sigterm_leaves_a_context_as_an_exception_does():
+    left = []
+    with pytest.raises(SystemExit) as exit_, exits_on_sigterm():  # noqa: PT012
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        finally:
+            left.append(True)
+    assert (exit_.value.code, left) == (143, [True])
+
+
+def test_a_handler_of_the_program_stays_there_too():
+    calls = []
+    signal.signal(signal.SIGTERM, lambda number, frame: calls.append(number))
+    with exits_on_sigterm():
+        signal.raise_signal(signal.SIGTERM)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    assert calls == [signal.SIGTERM]
