@@ -24,6 +24,8 @@ class Cluster:
         task_id: Index of this task among those of its type.
         master: Address of the session to open; "" is in this process.
         evaluation_master: The same for evaluations.
+        evaluated_tasks: As `tasks`, for an evaluator: the cluster whose checkpoints it evaluates. It is no
+            task of that one.
         model_dir: Directory that TF_CONFIG names, or None.
         service: Settings of a managed service, as TF_CONFIG names them, or None.
 
@@ -37,6 +39,7 @@ class Cluster:
     model_dir: str | None = None
     service: Mapping[str, Any] | None = None
     evaluation_master: str = ""
+    evaluated_tasks: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
 
     @property
     def spec(self) -> tf.train.ClusterSpec:
@@ -55,6 +58,15 @@ class Cluster:
         """Address ("host:port") of this task's server; "" on a single machine and for an evaluator."""
         addresses = self.tasks.get(self.task_type, ())
         return addresses[self.task_id] if addresses else ""
+
+    @property
+    def chief_address(self) -> str:
+        """Address of the task that saves checkpoints; "" on a single machine."""
+        tasks = self.tasks or self.evaluated_tasks
+        for kind in (CHIEF, MASTER, WORKER):
+            if tasks.get(kind):
+                return tasks[kind][0]
+        return ""
 
     @property
     def is_chief(self) -> bool:
@@ -163,7 +175,9 @@ def _described_by(config: Mapping[str, Any], text: str) -> Cluster:
                 f"There must be exactly one {kind!r} task. Received: {list(tasks[kind])}"
             )
     if task_type == EVALUATOR:  # works on its own, on what the others save
-        return Cluster({}, task_type, task_id, model_dir=model_dir, service=service)
+        return Cluster(
+            {}, task_type, task_id, model_dir=model_dir, service=service, evaluated_tasks=tasks
+        )
     if task_id >= len(tasks.get(task_type, ())):
         raise ValueError(
             f"TF_CONFIG's `cluster` has no {task_type!r} task with index {task_id}. "

@@ -15,6 +15,9 @@ from estimator_core.training.evaluator import Evaluator
 from estimator_core.training.specs import EvalSpec
 
 _LEAST_WAIT_SECS = 1.0  # without a throttle, model_dir is looked at this often
+_LAST_CHECKPOINT_SECS = (
+    60  # longest wait for the chief to end, once a checkpoint has reached max_steps
+)
 
 training_is_over = threading.Event()
 """Of an evaluator's process: set by whoever knows that there will be no more checkpoints.
@@ -31,6 +34,7 @@ def evaluate_continuously(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], object] = training_is_over.wait,
     is_over: Callable[[], bool] = training_is_over.is_set,
+    chief_is_there: Callable[[], bool] = lambda: False,
 ) -> tuple[dict[str, Any] | None, list[bytes | None]]:
     """Evaluates and exports each newest checkpoint of `estimator.model_dir` as it appears.
 
@@ -44,6 +48,8 @@ def evaluate_continuously(
         clock: Returns seconds.
         sleep: Waits for so many seconds.
         is_over: Returns whether there will be no more checkpoints.
+        chief_is_there: Returns whether the task that saves checkpoints may save one more. Workers that
+            are in the middle of a step when `max_steps` is reached pass it by a step or two.
 
     Returns:
         The metrics of the last evaluation, None when there was no checkpoint, and the results of its
@@ -59,6 +65,9 @@ def evaluate_continuously(
         was_over = is_over()  # asked first: then the newest checkpoint is the last
         step = with_newest(estimator.latest_checkpoint, _step_of)
         is_final = was_over or (max_steps is not None and step is not None and step >= max_steps)
+        if is_final and not was_over:
+            _wait_for_the_last(chief_is_there, is_over, sleep)
+            step = with_newest(estimator.latest_checkpoint, _step_of)
         evaluation = evaluator.evaluate_and_export(is_the_final_export=is_final)
         if is_final and evaluation is not None:
             logger.info("Exiting evaluation: global step %s, max_steps=%s.", step, max_steps)
@@ -68,6 +77,17 @@ def evaluate_continuously(
         wait = max(eval_spec.throttle_secs - (clock() - start), _LEAST_WAIT_SECS)
         logger.info("Waiting %f secs before starting next eval run.", wait)
         sleep(wait)
+
+
+def _wait_for_the_last(
+    chief_is_there: Callable[[], bool],
+    is_over: Callable[[], bool],
+    sleep: Callable[[float], object],
+) -> None:
+    for _ in range(_LAST_CHECKPOINT_SECS):
+        if is_over() or not chief_is_there():
+            return
+        sleep(_LEAST_WAIT_SECS)
 
 
 def _step_of(path: str | None) -> int | None:

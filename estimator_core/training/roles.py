@@ -22,7 +22,7 @@ from typing import Any
 from estimator_core.cluster import CHIEF, EVALUATOR, MASTER, PS, TASK_TYPES, WORKER
 from estimator_core.estimator import Estimator
 from estimator_core.execution.select import start_task_server
-from estimator_core.execution.server import tasks_that_train_answer
+from estimator_core.execution.server import answers, tasks_that_train_answer
 from estimator_core.logs import logger
 from estimator_core.run_config import RunConfig
 from estimator_core.training.continuous_evaluation import evaluate_continuously
@@ -66,7 +66,13 @@ def run_task(
             f"{TASK_TYPES}. Let that task run its own program."
         )
     if config.task_type == EVALUATOR:
-        return evaluate_continuously(estimator, eval_spec, train_spec.max_steps)
+        chief = config.task_cluster.chief_address
+        return evaluate_continuously(
+            estimator,
+            eval_spec,
+            train_spec.max_steps,
+            chief_is_there=lambda: bool(chief) and answers(chief),
+        )
     _start_server(config)
     if config.task_type == PS:
         serve_until_sigterm(lambda: tasks_that_train_answer(config.task_cluster))

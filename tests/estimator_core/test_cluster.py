@@ -128,3 +128,22 @@ def test_contradictions_are_refused(config, message):
 def test_what_is_no_object_is_refused(text):
     with pytest.raises(ValueError, match="must be a JSON object"):
         from_environment({"TF_CONFIG": text})
+
+
+@pytest.mark.parametrize(
+    ("tasks", "address"),
+    [
+        ({"chief": ["a:1"], "worker": ["b:1"], "ps": ["c:1"]}, "a:1"),
+        ({"master": ["a:1"], "worker": ["b:1"], "ps": ["c:1"]}, "a:1"),
+        ({"worker": ["b:1", "b:2"], "ps": ["c:1"]}, "b:1"),
+        ({"ps": ["c:1"]}, ""),
+        ({}, ""),
+    ],
+)
+def test_the_address_of_the_task_that_saves_checkpoints(tasks, address):
+    """An evaluator knows it, though it is no task of the cluster."""
+    found = cluster(cluster=tasks, task={"type": "evaluator", "index": 0})
+    assert found.chief_address == address
+    assert found.tasks == {}
+    if tasks:
+        assert cluster(cluster=tasks, task={"type": "ps", "index": 0}).chief_address == address

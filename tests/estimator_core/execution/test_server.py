@@ -8,6 +8,7 @@ import tensorflow as tf
 from estimator_core.cluster import Cluster
 from estimator_core.execution import server
 from estimator_core.execution.server import Task, answers, start_server, wait_for_tasks
+from estimator_core.experimental.loopback_ports import free_ports
 
 
 @pytest.fixture
@@ -83,3 +84,19 @@ def test_a_second_call_gives_the_server_that_there_is(listening):
     first = start_server(cluster)
     assert answers(address)
     assert start_server(cluster) is first
+
+
+@pytest.mark.parametrize(
+    ("tasks", "expected"),
+    [
+        ({"chief": ["here"], "worker": ["gone"], "ps": ["gone"]}, True),
+        ({"master": ["here"], "ps": ["gone"]}, True),
+        ({"chief": ["gone"], "worker": ["gone", "here"], "ps": ["gone"]}, True),
+        ({"chief": ["gone"], "worker": ["gone"], "ps": ["here"]}, False),
+        ({}, False),
+    ],
+)
+def test_it_says_whether_tasks_that_train_answer(listening, tasks, expected):
+    addresses = {"here": listening[1], "gone": f"127.0.0.1:{free_ports(1)[0]}"}
+    known = {kind: tuple(addresses[each] for each in names) for kind, names in tasks.items()}
+    assert server.tasks_that_train_answer(Cluster(known, "ps", 0, "")) is expected

@@ -44,7 +44,7 @@ class Clock:
 def evaluate(make_estimator, input_fn, eval_input_fn):
     """Runs the loop; during its n-th sleep another process trains `steps[n]` steps."""
 
-    def run(steps, max_steps, busy_secs=0.0, **settings):
+    def run(steps, max_steps, busy_secs=0.0, chief_ends_after=0, **settings):
         trainer = make_estimator()
 
         def train(number):
@@ -58,7 +58,12 @@ def evaluate(make_estimator, input_fn, eval_input_fn):
         result = None
         try:
             result = evaluate_continuously(
-                make_estimator(), spec, max_steps, clock=clock, sleep=clock.sleep
+                make_estimator(),
+                spec,
+                max_steps,
+                clock=clock,
+                sleep=clock.sleep,
+                chief_is_there=lambda: len(clock.waits) < chief_ends_after,
             )
         except KeyboardInterrupt:
             assert len(clock.waits) == len(steps) + 1
@@ -72,6 +77,21 @@ def test_it_waits_for_checkpoints_and_ends_with_the_last_step(evaluate):
     assert waits == [5, 7, 7]
     assert calls == [(2, False), (5, True)]
     assert (metrics["global_step"], exports) == (5, [b"exported"])
+
+
+def test_a_checkpoint_beyond_max_steps_is_the_last_one(evaluate):
+    """A worker was in the middle of a step when the chief saved, and the chief saves once more."""
+    calls, waits, (metrics, _) = evaluate(
+        [5, 0, 1], 5, chief_ends_after=3, start_delay_secs=5, throttle_secs=7
+    )
+    assert waits == [5, 1, 1]
+    assert calls == [(6, True)]
+    assert metrics["global_step"] == 6
+
+
+def test_a_chief_that_does_not_end_is_not_waited_for_longer_than_a_minute(evaluate):
+    calls, waits, _ = evaluate([5] + [0] * 60, 5, chief_ends_after=10**6, start_delay_secs=5)
+    assert (calls, len(waits)) == ([(5, True)], 61)
 
 
 def test_the_throttle_is_between_the_starts_of_evaluations(evaluate):
