@@ -163,7 +163,46 @@ def train_normalized(root):
     return record.losses, record.variables
 
 
+def warm_started(config, path):
+    """Starts from the weights of another training, with new slots of the optimizer."""
+    settings = est.WarmStartSettings(path, vars_to_warm_start=["hidden", "outputs"])
+    return est.Estimator(
+        custom_model_fn, config=config, params={"notes": None}, warm_start_from=settings
+    )
+
+
+def train_warm_started(root, path):
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    record = Record()
+    estimator = warm_started(run_config(os.path.join(root, "model"), strategy), path)
+    estimator.train(data, hooks=[record])
+    return record.losses, record.variables
+
+
 # For the tests of endings
+
+
+def stop_early(root):
+    """The chief stops all after the second look; returns the steps of this task."""
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    tf1.logging.set_verbosity(tf1.logging.INFO)
+    estimator = canned(run_config(os.path.join(root, "model"), strategy))
+    looks = []
+    stop = est.experimental.make_early_stopping_hook(
+        estimator,
+        lambda: looks.append(1) or len(looks) == 2,
+        run_every_secs=None,
+        run_every_steps=3,
+    )
+    record = Record()
+    est.train_and_evaluate(
+        estimator,
+        est.TrainSpec(lambda input_context: data(input_context).repeat(), 50, hooks=[record, stop]),
+        est.EvalSpec(data),
+    )
+    with open(os.path.join(root, f"steps.{task_name()}"), "w") as file:
+        file.write(str(len(record.losses)))
+    return len(looks)
 
 
 def train_unequal_inputs(root):

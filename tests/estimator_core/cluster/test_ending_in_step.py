@@ -54,6 +54,15 @@ def test_training_ends_with_the_first_input_that_ends(tmp_path):
         )
 
 
+def test_early_stopping_ends_all_after_the_same_step(tmp_path):
+    job = functools.partial(programs.stop_early, str(tmp_path))
+    result = launch_local_cluster(job, 2, log_dir=tmp_path / "logs")
+    assert result.chief == 2
+    steps = [int((tmp_path / f"steps.{task}").read_text()) for task in ("chief 0", "worker 0")]
+    assert steps == [checkpoint_of(tmp_path)] * 2
+    assert 4 <= steps[0] < 50
+
+
 @pytest.mark.parametrize("lost", [0, 1], ids=["the chief", "a worker"])
 def test_the_others_name_the_task_that_was_killed(tmp_path, lost):
     with training_for_long(tmp_path) as tasks:

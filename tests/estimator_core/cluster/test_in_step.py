@@ -156,3 +156,20 @@ def test_graph_mode_has_the_server_of_train_and_evaluate(tmp_path):
     np.testing.assert_allclose(losses, np.multiply(expected, 2), rtol=1e-5)  # as above
     for key, value in weights.items():
         np.testing.assert_allclose(variables[key], value, rtol=1e-5, atol=1e-6, err_msg=key)
+
+
+@pytest.mark.slow
+def test_a_warm_start_is_that_of_one_device(tmp_path):
+    first = programs.custom(programs.run_config(str(tmp_path / "first")))
+    path = first.train(programs.data, max_steps=3).latest_checkpoint()
+    record = programs.Record()
+    one_device = programs.warm_started(programs.run_config(str(tmp_path / "one_device")), path)
+    one_device.train(programs.data, hooks=[record])
+
+    job = functools.partial(programs.train_warm_started, str(tmp_path), path)
+    result = launch_local_cluster(job, 2, log_dir=tmp_path / "logs")
+    losses, variables = result.chief
+    np.testing.assert_allclose(losses, record.losses, rtol=1e-5)
+    assert variables.keys() == record.variables.keys()
+    for key, value in record.variables.items():
+        np.testing.assert_allclose(variables[key], value, rtol=1e-5, atol=1e-6, err_msg=key)
