@@ -102,7 +102,18 @@ class ShardSums:
         Args:
             gradient: `Tensor`, or `IndexedSlices`, whose slices are put one after the other.
             average: Whether it is the mean.
+
+        Raises:
+            ValueError: It is taken within `tf.cond`, a loop or a function.
         """
+        graph = tf1.get_default_graph()
+        in_context = graph._get_control_flow_context() is not None  # noqa: SLF001
+        if in_context or isinstance(graph, tf.__internal__.FuncGraph):
+            raise ValueError(
+                "Gradients of shards can't be summed up within tf.cond, tf.while_loop or tf.function: call "
+                "apply_gradients or minimize outside of them; a condition can choose a learning rate of 0. "
+                f"Received: {gradient}"
+            )
         if isinstance(gradient, tf.IndexedSlices):
             values, indices = self._together(gradient.values), self._together(gradient.indices)
             values = values / self._num_shards if average else values

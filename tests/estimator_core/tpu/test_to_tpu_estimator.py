@@ -175,3 +175,27 @@ def test_linear_sdca_is_refused(tmp_path):
 
     with pytest.raises(ValueError, match="LinearSDCA can't be split"):
         converted(linear, train_batch_size=8).train(with_ids, steps=1)
+
+
+def test_gradients_that_are_applied_on_a_condition_are_refused(tmp_path):
+    """Such as every second step: what is then applied differs from shard to shard."""
+
+    def conditional_model_fn(features, labels, mode):
+        weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+        loss = tf.reduce_mean(tf.square(weight * features["x"] - labels))
+        step = tf1.train.get_or_create_global_step()
+        gradient = tf.gradients(loss, weight)[0]
+        optimizer = tf1.train.GradientDescentOptimizer(0.125)
+
+        def apply():
+            with tf.control_dependencies([optimizer.apply_gradients([(gradient, weight)])]):
+                return tf.constant(True)
+
+        done = tf.cond(tf.equal(step % 2, 1), apply, lambda: tf.constant(False))
+        with tf.control_dependencies([done]):
+            train_op = step.assign_add(1).op
+        return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    estimator = converted(est.Estimator(conditional_model_fn, str(tmp_path / "model")))
+    with pytest.raises(ValueError, match=r"apply_gradients or minimize outside of them"):
+        estimator.train(input_fn, steps=2)
