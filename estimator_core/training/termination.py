@@ -72,7 +72,10 @@ def serve_until_sigterm(
         signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     ):
         signal.signal(signal.SIGTERM, lambda number, frame: asked.set())
-    asked.wait()  # Server.join() would not let Ctrl-C through
+    # Server.join() would not let Ctrl-C through; nor would a wait without end let through a signal that
+    # another thread gets.
+    while not asked.wait(_LOOK_EVERY_SECS):
+        pass
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     end = time.monotonic() + longest_secs
     if is_needed():

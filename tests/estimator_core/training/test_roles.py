@@ -89,13 +89,16 @@ def test_a_parameter_server_serves_until_it_is_ended_and_no_task_trains(
 ):
     def serve(is_needed):
         calls.append(is_needed())
+        raise SystemExit(143)
 
     monkeypatch.setattr(roles, "serve_until_sigterm", serve)
     with socket.create_server(("127.0.0.1", 0)) as chief:
         address = f"127.0.0.1:{chief.getsockname()[1]}"
         as_task("ps", tasks={**TASKS, "chief": [address]})
+        with pytest.raises(SystemExit):
+            run(make_estimator, input_fn, calls)
+    with pytest.raises(SystemExit):
         run(make_estimator, input_fn, calls)
-    run(make_estimator, input_fn, calls)
     assert calls == [("server", None), True, ("server", None), False]
 
 
