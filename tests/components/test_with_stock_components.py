@@ -113,6 +113,9 @@ def make_pipeline(root: Path, data: Path) -> Any:
     )
 
 
+pytestmark = pytest.mark.slow  # a whole pipeline
+
+
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A pipeline root after one run."""

@@ -10,38 +10,35 @@ import pytest
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = """
 import json, sys
-import keras, tensorflow
+import keras, tensorflow as tf
 before = set(sys.modules)
 import estimator_core
 print(json.dumps(sorted(set(sys.modules) - before)))
+estimator_core.install()
+device = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(device, [tf.config.LogicalDeviceConfiguration()] * 2)
+print(len(tf.config.list_logical_devices("CPU")))
 """
 # TensorFlow loads parts of itself only when they are named. Keras, which it requires, it loads when it
 # can, and goes on without when that fails.
 ALLOWED = {"estimator_core", "tensorflow"}
 
 
-def test_the_import_loads_nothing_heavy():
+@pytest.fixture(scope="module")
+def printed():
+    """What the program prints, line by line."""
     command = [sys.executable, "-c", PROGRAM]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=PROJECT)
-    added = json.loads(done.stdout.splitlines()[-1])
+    return done.stdout.splitlines()
+
+
+def test_the_import_loads_nothing_heavy(printed):
+    added = json.loads(printed[0])
     assert "estimator_core" in added
     others = [name for name in added if name.partition(".")[0] not in ALLOWED]
     assert not others
 
 
-@pytest.mark.parametrize(
-    "line", ["import estimator_core", "import estimator_core; estimator_core.install()"]
-)
-def test_devices_can_be_set_up_after_the_import(line):
+def test_devices_can_be_set_up_after_the_import(printed):
     """What TensorFlow refuses once an operation or a function has been made: `set_memory_growth` too."""
-    program = f"""
-import tensorflow
-{line}
-device = tensorflow.config.list_physical_devices("CPU")[0]
-setting = tensorflow.config.LogicalDeviceConfiguration()
-tensorflow.config.set_logical_device_configuration(device, [setting] * 2)
-print(len(tensorflow.config.list_logical_devices("CPU")))
-"""
-    command = [sys.executable, "-c", program]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=PROJECT)
-    assert done.stdout.split()[-1] == "2"
+    assert printed[1] == "2"

@@ -162,7 +162,13 @@ def serialized(index):
     return tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString()
 
 
-@pytest.fixture(scope="module", params=TYPES)
+def type_params():
+    """The types with a head export what the classifiers and regressors do, whose heads are the same."""
+    for name in TYPES:
+        yield pytest.param(name, marks=pytest.mark.slow if name.endswith("Estimator") else ())
+
+
+@pytest.fixture(scope="module", params=type_params())
 def served(request, tmp_path_factory):
     """The signatures of the two exported models, and what `predict` says to all examples."""
     label, make = TYPES[request.param]

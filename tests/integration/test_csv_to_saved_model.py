@@ -149,6 +149,7 @@ def test_an_unreachable_threshold_pushes_nothing_and_reuses_the_training(run, pu
     assert [entry["served"] for entry in listed] == [True, False]
 
 
+@pytest.mark.slow  # as test_killed_training has it, at many moments
 def test_a_killed_run_is_resumed_from_its_last_checkpoint(run, data, root, pushed):
     arguments = ("run", "--data", data, "--label", "tipped", "--root", root)
     settings = ("--set", "trainer.train_steps=3000")

@@ -39,6 +39,7 @@ def run(warm_command, tmp_path):
     return run_it
 
 
+@pytest.mark.slow
 def test_a_module_that_is_mended_goes_on_from_the_trained_checkpoint(run, tmp_path):
     code, line, _ = run(MODULE.replace(LABELS, NO_LABELS))
     assert (code, line["status"]) == (1, "failed")

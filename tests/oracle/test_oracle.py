@@ -27,6 +27,17 @@ NOT_AS_IN_TENSORFLOW_1 = {
     "tpu_on_the_host": "a ref variable is read beside the step that counts it, there as well",
 }
 
+# Variants of others that `make test` runs, and take long.
+SLOW = {
+    "rnn_cell_class",
+    "rnn_gru_one_layer",
+    "rnn_sequences_multi_label",
+    "rnn_sequences_weighted",
+    "rnn_simple_one_layer",
+    "sdca_classifier_weighted",
+    "sdca_v1_classifier",
+}
+
 
 def skip_in_tensorflow_1(name):
     """Skips what can't be the same where the program begins as those of TensorFlow 1 do."""
@@ -44,10 +55,14 @@ def names_for(program):
     return importlib.import_module("estimator_core.v1" if program.v1 else "estimator_core")
 
 
+def marked(name, is_slow=False):
+    return pytest.param(name, marks=pytest.mark.slow if is_slow or name in SLOW else ())
+
+
 def program_params():
     for name in sorted(PROGRAMS):
         if HAS_LEGACY_KERAS or not PROGRAMS[name].legacy_keras:
-            yield pytest.param(name, marks=pytest.mark.slow if PROGRAMS[name].slow else ())
+            yield marked(name, PROGRAMS[name].slow)
 
 
 @pytest.fixture(scope="module", params=program_params())
@@ -142,7 +157,7 @@ def test_summary_tags(run):
     assert seen["tags"] == expected["tags"]
 
 
-@pytest.mark.parametrize("name", sorted(SCENARIOS))
+@pytest.mark.parametrize("name", map(marked, sorted(SCENARIOS)))
 def test_scenario(name, tmp_path):
     skip_in_tensorflow_1(name)
     seen = SCENARIOS[name].run(names_for(SCENARIOS[name]), str(tmp_path / "model"))
