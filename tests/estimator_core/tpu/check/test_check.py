@@ -1,5 +1,8 @@
 """check_for_tpu: what the TPU's own compiler says, without a TPU."""
 
+import subprocess
+import sys
+
 import pytest
 import tensorflow as tf
 
@@ -124,3 +127,15 @@ def test_a_compiler_that_crashes_spoils_one_mode_alone(compiler, monkeypatch):
     assert [mode.compiles for mode in report.modes.values()] == [True, False, True]
     assert "graph.pb" in report.modes["eval"].error
     assert not report.compiles
+
+
+@pytest.mark.slow
+def test_checks_at_the_same_time(compiler):
+    """The compiler's library lets one process alone use a TPU, unless it is told otherwise."""
+    command = [sys.executable, "-m", "estimator_core.tpu.check", "--mode", "train"]
+    where = "tests.estimator_core.tpu.check.models:regressor_and_vectors"
+    checks = [
+        subprocess.Popen([*command, where], stdout=subprocess.PIPE, text=True) for _ in range(3)
+    ]
+    printed = [check.communicate()[0] for check in checks]
+    assert all("train: compiles for v5e:2x2" in text for text in printed), printed
