@@ -53,6 +53,18 @@ class Step(NamedTuple):
     advance: Callable[[Any, int], None] | None = None
 
 
+class LoopSize(NamedTuple):
+    """How long a loop of training steps is.
+
+    Attributes:
+        steps: How many it makes, when there is no time.
+        secs: Seconds that it takes; None makes so many steps.
+    """
+
+    steps: int = 1
+    secs: float | None = None
+
+
 class Execution(abc.ABC):
     """One way to run the graph of a model.
 
@@ -78,6 +90,12 @@ class Execution(abc.ABC):
 
     Above 1, the `Step` of mode TRAIN has an `advance`. It makes all steps of a call but the last, which is
     an ordinary `session.run` with hooks.
+    """
+
+    loop_size: LoopSize | None = None
+    """How long a loop of training steps is around which hooks are called, as on a TPU.
+
+    None calls hooks at the steps that they are due at.
     """
 
     is_chief: bool = True

@@ -20,6 +20,8 @@ from estimator_core.tpu.converted_model_fn import ConvertedModelFn
 from estimator_core.tpu.examples_per_second_hook import ExamplesPerSecondHook, log_every_n_steps
 from estimator_core.tpu.experimental.embedding_config_spec import EmbeddingConfigSpec
 from estimator_core.tpu.host_estimator import HostEstimator
+from estimator_core.tpu.input_partitions import input_fn_with_partitions
+from estimator_core.tpu.loss_hook import LossHook, log_every_n_loops
 from estimator_core.tpu.run_config import RunConfig
 from estimator_core.tpu.serving_graph import model_fn_for_serving
 from estimator_core.tpu.sharding import ShardedModes
@@ -176,7 +178,8 @@ class TPUEstimator(Estimator):
 
         Args:
             input_fn: As for `Estimator.train`; it takes `params`, with "batch_size".
-            hooks: `SessionRunHook`s called around each step.
+            hooks: `SessionRunHook`s called around each step; with `use_tpu=True` around each loop of
+                `TPUConfig.iterations_per_loop` steps.
             steps: Steps to train from where the model is; None trains to the end of the input.
             max_steps: Global step at which training ends; nothing happens when it was reached. With
                 `use_tpu=True`, one of the two is needed.
@@ -196,6 +199,9 @@ class TPUEstimator(Estimator):
         batch_size = self._batch_sizes[ModeKeys.TRAIN]
         if self._log_every_n_steps:
             hooks.append(ExamplesPerSecondHook(batch_size, self._log_every_n_steps, self.model_dir))
+            if self._runs_on_shards(ModeKeys.TRAIN):
+                config: Any = self.config  # a tpu.RunConfig
+                hooks.append(LossHook(log_every_n_loops(config, self._log_every_n_steps)))
         super().train(input_fn, hooks, steps, max_steps, saving_listeners)
         logger.info("training_loop marked as finished")
         return self
@@ -288,9 +294,15 @@ class TPUEstimator(Estimator):
         """Returns a TPUEstimator of the same model that runs on so many shards whatever `use_tpu` is.
 
         Raises:
-            RuntimeError: The model needs what shards have not.
+            RuntimeError: The model needs what shards have not, or several cores for each shard.
         """
         self._check_needs_of_shards()
+        cores = self._tpu_config.num_cores_per_replica
+        if cores and cores > 1:
+            raise RuntimeError(
+                "Each shard has one core: leave num_cores_per_replica out. "
+                f"Received: num_cores_per_replica={cores}"
+            )
         config: Any = self.config  # a tpu.RunConfig
         tpu_config = self._tpu_config._replace(num_shards=num_shards)
         return TPUEstimator(
@@ -322,14 +334,18 @@ class TPUEstimator(Estimator):
             execution: As for `Estimator.build_program`.
         """
         batch_size, num_shards = self._batch_sizes[mode], None
+        cores = self._tpu_config.num_cores_per_replica
         if self._runs_on_shards(mode):
             batch_size = self._sharded.input_batch_size(mode, self._tpu_config)
             num_shards = self._sharded.num_shards(self._tpu_config)
         if self._is_converted:
             size = batch_size if self._runs_on_shards(mode) else None
             input_fn = rebatched_input_fn(input_fn, size, mode != ModeKeys.PREDICT)
-        with_batch_size = input_fn_with_batch_size(input_fn, batch_size, num_shards)
-        return super().build_program(mode, with_batch_size, starts_from_checkpoint, execution)
+        input_fn = input_fn_with_batch_size(input_fn, batch_size, num_shards, cores)
+        dims = self._tpu_config.input_partition_dims
+        if dims is not None and self._runs_on_shards(mode):
+            input_fn = input_fn_with_partitions(input_fn, dims, cores or 1, mode)
+        return super().build_program(mode, input_fn, starts_from_checkpoint, execution)
 
     def experimental_export_all_saved_models(
         self,
@@ -401,12 +417,6 @@ class TPUEstimator(Estimator):
             )
 
     def _check_needs_of_shards(self) -> None:
-        cores = self._tpu_config.num_cores_per_replica
-        if cores and cores > 1:
-            raise RuntimeError(
-                "Virtual shards have one core for each copy of the model: leave num_cores_per_replica out. "
-                f"Received: num_cores_per_replica={cores}"
-            )
         if self._embedding_config_spec is not None:
             raise RuntimeError(
                 "Virtual shards have no tables in the memory of a TPU: leave embedding_config_spec out, and "

@@ -30,7 +30,10 @@ _USE_TPU = "use_tpu"
 
 
 def input_fn_with_batch_size(
-    input_fn: InputFn, batch_size: int | None, num_shards: int | None = None
+    input_fn: InputFn,
+    batch_size: int | None,
+    num_shards: int | None = None,
+    num_cores_per_replica: int | None = None,
 ) -> Callable[..., Any]:
     """Returns an input_fn that gives `input_fn` the batch size in its `params`.
 
@@ -38,6 +41,7 @@ def input_fn_with_batch_size(
         input_fn: The user's.
         batch_size: What it finds in `params["batch_size"]`; None leaves that out.
         num_shards: Shards that it feeds: it finds a `TPUContext` in `params["context"]`. None is no shards.
+        num_cores_per_replica: As for `TPUConfig`.
 
     Raises:
         TypeError: It is not callable.
@@ -53,7 +57,12 @@ def input_fn_with_batch_size(
             _set(arguments["params"], BATCH_SIZE, batch_size)
         if num_shards is not None:
             where = arguments["input_context"]
-            context = TPUContext(num_shards, where.input_pipeline_id, where.num_input_pipelines)
+            context = TPUContext(
+                num_shards,
+                where.input_pipeline_id,
+                where.num_input_pipelines,
+                num_cores_per_replica,
+            )
             _set(arguments["params"], CONTEXT, context)
             if _INPUT_CONTEXT not in names:
                 del arguments[_INPUT_CONTEXT]
@@ -145,7 +154,8 @@ def model_fn_on_shards(
         num_shards = sharded.num_shards(config)
         if "params" in names:
             _set(arguments["params"], BATCH_SIZE, sharded.model_batch_size(mode, config))
-            _set(arguments["params"], CONTEXT, TPUContext(num_shards))
+            context = TPUContext(num_shards, num_cores_per_replica=config.num_cores_per_replica)
+            _set(arguments["params"], CONTEXT, context)
         if "mode" in names:
             arguments["mode"] = mode
         logger.info("Running %s on %s virtual shards of this machine's CPU", mode, num_shards)
