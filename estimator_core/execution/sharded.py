@@ -241,6 +241,10 @@ class Sharded(Execution):
         self._takes_mean = self._has_shares  # a loss of which no share is taken is a sum
         return self._reduced(pairs, average=False)
 
+    def sum_over_replicas(self, gradient: Any) -> Any:
+        """Returns the sum of what the shards have for a gradient; slices are put one after the other."""
+        return self._sums.reduce_gradient(gradient, average=False)
+
     def average_gradients(self, pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         """Returns pairs of gradient and variable with the mean of all shards' gradients."""
         if not self.adds_up_gradients or self._losses_as_they_are:

@@ -73,7 +73,8 @@ class TPUEstimator(Estimator):
         export_to_cpu: Whether exports have a graph with the tag "serve".
         warm_start_from: Checkpoint, SavedModel or `WarmStartSettings` to start from when
             `model_dir` has no checkpoint yet.
-        embedding_config_spec: `EmbeddingConfigSpec` of tables that a TPU holds; or None.
+        embedding_config_spec: `EmbeddingConfigSpec` of tables that it trains itself with `use_tpu=True`; or
+            None.
         export_saved_model_api_version: How the graph for TPUs is made: 1 puts all that model_fn makes on
             the TPU; with 2 model_fn does it, where it finds True in `params["use_tpu"]`.
 
@@ -131,7 +132,7 @@ class TPUEstimator(Estimator):
             ModeKeys.PREDICT: predict_batch_size,
         }
         if use_tpu:
-            _check_for_tpu(config, self._batch_sizes)
+            _check_for_tpu(config, self._batch_sizes, embedding_config_spec)
         calling.check_model_fn(model_fn, params)
         self._user_model_fn = model_fn
         self._tpu_config = config.tpu_config
@@ -157,6 +158,7 @@ class TPUEstimator(Estimator):
                 model_fn_on_host(model_fn, self._batch_sizes),
                 self._sharded,
                 config.tpu_config,
+                embedding_config_spec,
             ),
             model_dir,
             self._config_on_host.with_shards(self._sharded),
@@ -297,6 +299,11 @@ class TPUEstimator(Estimator):
             RuntimeError: The model needs what shards have not, or several cores for each shard.
         """
         self._check_needs_of_shards()
+        if self._embedding_config_spec is not None:
+            raise RuntimeError(
+                "Tables in the memory of a TPU have no place in the model of one core: leave "
+                f"embedding_config_spec out. Received: {self._embedding_config_spec!r}"
+            )
         cores = self._tpu_config.num_cores_per_replica
         if cores and cores > 1:
             raise RuntimeError(
@@ -417,14 +424,19 @@ class TPUEstimator(Estimator):
             )
 
     def _check_needs_of_shards(self) -> None:
-        if self._embedding_config_spec is not None:
+        spec = self._embedding_config_spec
+        if spec is not None and spec.feature_columns is None:
             raise RuntimeError(
-                "Virtual shards have no tables in the memory of a TPU: leave embedding_config_spec out, and "
-                f"look embeddings up in model_fn. Received: {self._embedding_config_spec!r}"
+                "Virtual shards have the tables of feature_columns alone: leave feature_to_config_dict and "
+                f"table_to_config_dict out of EmbeddingConfigSpec. Received: {spec!r}"
             )
 
 
-def _check_for_tpu(config: RunConfig, batch_sizes: Mapping[str, int | None]) -> None:
+def _check_for_tpu(
+    config: RunConfig,
+    batch_sizes: Mapping[str, int | None],
+    embedding_config_spec: EmbeddingConfigSpec | None,
+) -> None:
     for name in ("train_distribute", "eval_distribute", "experimental_distribute"):
         if getattr(config, name) is not None:
             raise ValueError(
@@ -447,4 +459,10 @@ def _check_for_tpu(config: RunConfig, batch_sizes: Mapping[str, int | None]) -> 
         raise ValueError(
             "A model that spans several cores (num_cores_per_replica) only supports per host input: "
             "set TPUConfig's per_host_input_for_training. Received: PER_SHARD_V1"
+        )
+    per_host = (InputPipelineConfig.PER_HOST_V1, InputPipelineConfig.PER_HOST_V2)
+    if embedding_config_spec and tpu_config.per_host_input_for_training not in per_host:
+        raise ValueError(
+            "With embedding_config_spec, TPUConfig's per_host_input_for_training must be PER_HOST_V1 or "
+            f"PER_HOST_V2. Received: {tpu_config.per_host_input_for_training}"
         )

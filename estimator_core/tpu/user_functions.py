@@ -9,12 +9,15 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.execution.current import current_execution
 from estimator_core.hooks.host_call import HostCallHook
 from estimator_core.logs import logger
 from estimator_core.spec.calling import arg_names
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import InputFn, ModelFn
+from estimator_core.tpu.embedding_tables import EmbeddingTables
+from estimator_core.tpu.experimental.embedding_config_spec import EmbeddingConfigSpec
 from estimator_core.tpu.global_step_order import read_before_write
 from estimator_core.tpu.one_replica import without_cross_replica_sums
 from estimator_core.tpu.sharding import ShardedModes
@@ -135,6 +138,7 @@ def model_fn_on_shards(
     on_host: ModelFn,
     sharded: ShardedModes,
     config: TPUConfig,
+    embedding_config_spec: EmbeddingConfigSpec | None = None,
 ) -> ModelFn:
     """Returns the model_fn of an `Estimator` that runs some modes of a TPUEstimator on shards.
 
@@ -145,6 +149,7 @@ def model_fn_on_shards(
         on_host: What `model_fn_on_host` returned for it: for the other modes.
         sharded: Which modes run on shards, and their batch sizes.
         config: How shards get their batches.
+        embedding_config_spec: Has the columns whose tables are not trained by model_fn's optimizer; or None.
     """
     names = arg_names(model_fn)
 
@@ -159,7 +164,11 @@ def model_fn_on_shards(
         if "mode" in names:
             arguments["mode"] = mode
         logger.info("Running %s on %s virtual shards of this machine's CPU", mode, num_shards)
-        spec = call_with_use_tpu(model_fn, True, features=features, **arguments)
+        tables = None
+        if embedding_config_spec is not None and mode == ModeKeys.TRAIN:
+            tables = EmbeddingTables(embedding_config_spec)
+        with current_execution().taking_gradients(tables):
+            spec = call_with_use_tpu(model_fn, True, features=features, **arguments)
         if isinstance(spec, TPUEstimatorSpec):
             spec = spec.for_shards(config.experimental_host_call_every_n_steps)
         elif mode != ModeKeys.TRAIN and not sharded.adds_up_gradients:
@@ -167,6 +176,8 @@ def model_fn_on_shards(
                 f"With use_tpu=True, model_fn must return a TPUEstimatorSpec in mode {mode!r}, or the "
                 f"TPUEstimator be made by to_tpu_estimator. Received: {type(spec).__name__}"
             )
+        if tables is not None:
+            spec = tables.with_updates(spec)
         if mode == ModeKeys.TRAIN:
             read_before_write(spec.train_op, *_host_call_tensors(spec))
         return spec
