@@ -48,6 +48,7 @@ class Sharding:
             model does so, by a `CrossShardOptimizer`.
         has_static_shapes: Whether batches of unknown size are refused, as on a TPU.
         loop_size: How long a loop of training steps is.
+        takes_sparse: Whether there may be sparse features, as there are for embedding tables of a TPU.
         cores_per_replica: Cores that a copy of the model may name by `tf.compat.v1.tpu.core`.
     """
 
@@ -58,6 +59,7 @@ class Sharding:
     adds_up_gradients: bool = False
     has_static_shapes: bool = True
     loop_size: LoopSize = _ONE_STEP
+    takes_sparse: bool = False
     cores_per_replica: int = 1
 
 
@@ -105,10 +107,16 @@ class Sharded(Execution):
                 input_fn(tf.distribute.InputContext(calls, call, shards)) for call in range(calls)
             ]
             if mode == ModeKeys.PREDICT and self._sharding.batch_size:
-                return padded_inputs(results[0], kind, self._sharding.batch_size, shards)
+                size, takes_sparse = self._sharding.batch_size, self._sharding.takes_sparse
+                return padded_inputs(results[0], kind, size, shards, takes_sparse)
             sharding = self._sharding
             return shard_inputs(
-                results, kind, sharding.batch_axis, sharding.has_static_shapes, mode
+                results,
+                kind,
+                sharding.batch_axis,
+                sharding.has_static_shapes,
+                mode,
+                sharding.takes_sparse,
             )
 
     def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
@@ -126,7 +134,8 @@ class Sharded(Execution):
             inputs.next_batches(self.num_replicas),
         )
         entries = [
-            [tensor for tensor in tf.nest.flatten(batch) if tensor is not None] for batch in batches
+            [each for each in tf.nest.flatten(batch, expand_composites=True) if each is not None]
+            for batch in batches
         ]
         features, labels = batches[0]
         if isinstance(inputs, PaddedInputs):

@@ -27,12 +27,14 @@ class ShardedModes:
         batch_sizes: Mode to the examples of a batch on all shards together; None where it is not given.
         batch_axis: As for `TPUEstimator`.
         adds_up_gradients: Whether the gradients of any optimizer are averaged over the shards.
+        takes_sparse: Whether there may be sparse features.
     """
 
     modes: frozenset[str]
     batch_sizes: Mapping[str, int | None]
     batch_axis: tuple[int, ...] | None = None
     adds_up_gradients: bool = False
+    takes_sparse: bool = False
 
     def num_shards(self, config: TPUConfig) -> int:
         """Returns the copies of the model.
@@ -104,6 +106,7 @@ class ShardedModes:
             self.input_batch_size(mode, config),
             self.adds_up_gradients,
             loop_size=loop_size(config.iterations_per_loop),
+            takes_sparse=self.takes_sparse,
             cores_per_replica=config.num_cores_per_replica or 1,
         )
 

@@ -144,6 +144,7 @@ class TPUEstimator(Estimator):
             self._batch_sizes,
             None if batch_axis is None else tuple(batch_axis),
             self._is_converted,
+            embedding_config_spec is not None,
         )
         self._config_on_host = config.replace(log_step_count_steps=None)
         self._embedding_config_spec = embedding_config_spec

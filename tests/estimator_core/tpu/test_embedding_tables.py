@@ -341,3 +341,51 @@ def test_what_shards_do_not_have(make, tmp_path):
     config = tpu.RunConfig(tpu.TPUConfig(num_shards=2, per_host_input_for_training=False))
     with pytest.raises(ValueError, match="must be PER_HOST_V1 or PER_HOST_V2"):
         make(config=config)
+
+
+def sparse_ids(rows):
+    """A SparseTensor whose rows have so many ids each."""
+    indices = [[row, place] for row, ids in enumerate(rows) for place in range(len(ids))]
+    values = np.array([each for ids in rows for each in ids], np.int64)
+    shape = [len(rows), max(map(len, rows))]
+    return tf.SparseTensor(np.reshape(indices, [-1, 2]).astype(np.int64), values, shape)
+
+
+@pytest.mark.parametrize("per_host", [True, tpu.InputPipelineConfig.PER_HOST_V2])
+@pytest.mark.parametrize("num_shards", [1, 2])
+def test_sparse_features(make, num_shards, per_host, tmp_path):
+    """Examples with the ids (0, 1), (1,), none and (3, 3), whose rows are averaged."""
+    rows = [[0, 1], [1], [], [3, 3]]
+    tpu_config = tpu.TPUConfig(num_shards=num_shards, per_host_input_for_training=per_host)
+
+    def sparse_input_fn(params):
+        features = {"id": sparse_ids(rows)}
+        dataset = tf.data.Dataset.from_tensor_slices((features, LABELS)).repeat()
+        return dataset.batch(params["batch_size"], drop_remainder=True)
+
+    config = tpu.RunConfig(tpu_config, model_dir=str(tmp_path))
+    estimator = make(config=config).train(sparse_input_fn, steps=1)
+    # By 4: half of 1 for row 0, half of 1 and 2 for row 1, 4 for row 3.
+    gradient = np.array([0.125, 0.625, 0.0, 1.0])[:, np.newaxis]
+    table = 1 - 0.25 * np.tile(gradient, 2)
+    np.testing.assert_allclose(estimator.get_variable_value(TABLE), table)
+    of_rows = table.sum(axis=1)
+    totals = [of_rows[[0, 1]].mean(), of_rows[1], 0.0, of_rows[3]]
+    metrics = estimator.evaluate(sparse_input_fn, steps=1)
+    assert metrics["total"] == pytest.approx(np.mean(totals))
+
+    def sparse_predict_input_fn(params):  # the last batch is smaller
+        dataset = tf.data.Dataset.from_tensor_slices({"id": sparse_ids([*rows, [0], [3]])})
+        return dataset.batch(params["batch_size"])
+
+    predicted = [row["total"] for row in estimator.predict(sparse_predict_input_fn)]
+    np.testing.assert_allclose(predicted, [*totals, of_rows[0], of_rows[3]], rtol=1e-6)
+
+
+def test_sparse_features_are_for_tables(make):
+    def sparse_input_fn(params):
+        dataset = tf.data.Dataset.from_tensors(({"id": sparse_ids([[0], [1]])}, LABELS[:2]))
+        return dataset.repeat()
+
+    with pytest.raises(ValueError, match="must be tensors of static shape"):
+        make(embedding_config_spec=None).train(sparse_input_fn, steps=1)
