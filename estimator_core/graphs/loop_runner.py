@@ -23,7 +23,7 @@ _MEASURED_LOOPS = 5
 class LoopRunner(tf1.train.SessionRunHook):
     """Makes loops of training steps; hooks are called around a loop, and not around each of its steps.
 
-    What hooks fetch is of the last step of a loop, and what they feed is fed to it alone. A host call runs in
+    What hooks fetch is of the last step of a loop, and what they feed is fed to each. A host call runs in
     each step that it is due at. A loop ends early where a `StopAtStepHook` stops training, and at a step
     whose loss is NaN.
 
@@ -51,7 +51,8 @@ class LoopRunner(tf1.train.SessionRunHook):
         self._step = self._steps = 0
         self._start = 0.0
         self.loss_in_call: Any = None
-        others = [hook for hook in hooks if hook not in self._host_calls]
+        self._feeds: dict[Any, Any] = {}
+        others = [_Feeding(hook, self._feeds) for hook in hooks if hook not in self._host_calls]
         # The first one finds the end of a loop before the others take their time, and the last one makes
         # steps once the others have seen its beginning.
         self.hooks = [self, *others, _AllStepsButOne(self), *self._host_calls]
@@ -59,6 +60,7 @@ class LoopRunner(tf1.train.SessionRunHook):
     def __call__(self, session: Any) -> Any:
         """Makes a loop in a `MonitoredSession`; returns the values of the fetches at the last step."""
         self.loss_in_call = None
+        self._feeds.clear()
         return session.run(self._fetches)
 
     @property
@@ -75,7 +77,7 @@ class LoopRunner(tf1.train.SessionRunHook):
         self._steps = min([self._pace.next_steps(), *known])
         for _ in range(self._steps - 1):
             of_host_calls = [hook.next_fetches() for hook in self._host_calls]
-            (_, self.loss_in_call), _ = session.run([self._fetches, of_host_calls])
+            (_, self.loss_in_call), _ = session.run([self._fetches, of_host_calls], self._feeds)
             self._step += 1
             if np.isnan(self.loss_in_call).any():
                 raise_nan_loss(self._loss_name, session.run(self._global_step))
@@ -84,6 +86,29 @@ class LoopRunner(tf1.train.SessionRunHook):
         """Measures the loop that has ended."""
         del run_context, run_values
         self._pace.add(self._steps, self._clock() - self._start)
+
+
+class _Feeding(tf1.train.SessionRunHook):
+    """Calls a hook, and notes what it feeds.
+
+    Args:
+        hook: The hook.
+        feeds: Tensor to the value that is fed; it gets those of the hook.
+    """
+
+    def __init__(self, hook: Hook, feeds: dict[Any, Any]):
+        self._hook = hook
+        self._feeds = feeds
+        self.begin = hook.begin
+        self.after_create_session = hook.after_create_session
+        self.after_run = hook.after_run
+        self.end = hook.end
+
+    def before_run(self, run_context: Any) -> Any:
+        arguments = self._hook.before_run(run_context)
+        if arguments is not None and arguments.feed_dict:
+            self._feeds.update(arguments.feed_dict)
+        return arguments
 
 
 class _AllStepsButOne(tf1.train.SessionRunHook):

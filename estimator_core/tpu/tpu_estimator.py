@@ -24,8 +24,8 @@ from estimator_core.tpu.input_partitions import input_fn_with_partitions
 from estimator_core.tpu.loss_hook import LossHook, log_every_n_loops
 from estimator_core.tpu.run_config import RunConfig
 from estimator_core.tpu.serving_graph import model_fn_for_serving
+from estimator_core.tpu.settings_for_shards import check_settings
 from estimator_core.tpu.sharding import ShardedModes
-from estimator_core.tpu.tpu_config import InputPipelineConfig, check_positive_int
 from estimator_core.tpu.tpu_estimator_spec import TPUEstimatorSpec
 from estimator_core.tpu.user_functions import (
     RESERVED_PARAMS,
@@ -132,7 +132,7 @@ class TPUEstimator(Estimator):
             ModeKeys.PREDICT: predict_batch_size,
         }
         if use_tpu:
-            _check_for_tpu(config, self._batch_sizes, embedding_config_spec)
+            check_settings(config, self._batch_sizes, embedding_config_spec)
         calling.check_model_fn(model_fn, params)
         self._user_model_fn = model_fn
         self._tpu_config = config.tpu_config
@@ -431,39 +431,3 @@ class TPUEstimator(Estimator):
                 "Virtual shards have the tables of feature_columns alone: leave feature_to_config_dict and "
                 f"table_to_config_dict out of EmbeddingConfigSpec. Received: {spec!r}"
             )
-
-
-def _check_for_tpu(
-    config: RunConfig,
-    batch_sizes: Mapping[str, int | None],
-    embedding_config_spec: EmbeddingConfigSpec | None,
-) -> None:
-    for name in ("train_distribute", "eval_distribute", "experimental_distribute"):
-        if getattr(config, name) is not None:
-            raise ValueError(
-                f"use_tpu=True divides batches among shards by itself: leave {name} out of tpu.RunConfig, or "
-                f"train with use_tpu=False. Received: {name}={getattr(config, name)!r}"
-            )
-    if batch_sizes[ModeKeys.TRAIN] is None:
-        raise ValueError(
-            "train_batch_size is needed with use_tpu=True. Received: train_batch_size=None"
-        )
-    names = {ModeKeys.TRAIN: "train", ModeKeys.EVAL: "eval", ModeKeys.PREDICT: "predict"}
-    for mode, batch_size in batch_sizes.items():
-        if batch_size is not None:
-            check_positive_int(batch_size, f"{names[mode]}_batch_size")
-    tpu_config = config.tpu_config
-    if (
-        tpu_config.num_cores_per_replica
-        and tpu_config.per_host_input_for_training == InputPipelineConfig.PER_SHARD_V1
-    ):
-        raise ValueError(
-            "A model that spans several cores (num_cores_per_replica) only supports per host input: "
-            "set TPUConfig's per_host_input_for_training. Received: PER_SHARD_V1"
-        )
-    per_host = (InputPipelineConfig.PER_HOST_V1, InputPipelineConfig.PER_HOST_V2)
-    if embedding_config_spec and tpu_config.per_host_input_for_training not in per_host:
-        raise ValueError(
-            "With embedding_config_spec, TPUConfig's per_host_input_for_training must be PER_HOST_V1 or "
-            f"PER_HOST_V2. Received: {tpu_config.per_host_input_for_training}"
-        )

@@ -157,6 +157,27 @@ def test_the_loss_is_logged_every_so_many_loops(make, caplog):
     )
 
 
+def test_what_a_hook_feeds_is_fed_to_each_step_of_a_loop(make):
+    """A learning rate of 0 from step 4 on, which a hook sets as programs of TensorFlow 1 did."""
+
+    def fed_model_fn(features, labels, mode, params):
+        weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+        loss = tf.reduce_mean(weight * features["x"])
+        rate = tf1.placeholder_with_default(8.0, [], name="rate")
+        optimizer = tpu.CrossShardOptimizer(tf1.train.GradientDescentOptimizer(rate))
+        train_op = optimizer.minimize(loss, tf1.train.get_global_step())
+        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    class Rate(est.SessionRunHook):
+        def before_run(self, run_context):
+            graph = run_context.session.graph
+            step = run_context.session.run(tf1.train.get_global_step(graph))
+            return est.SessionRunArgs(None, {"rate:0": 0.5 if step < 4 else 0.0})
+
+    estimator = make(fed_model_fn, iterations_per_loop=4).train(endless, [Rate()], steps=11)
+    assert estimator.get_variable_value("weight") == -0.5 * 4
+
+
 def log_model_fn(features, labels, mode, params):
     """loss = log(weight) is NaN in the third step, and a number again in the fourth.
 
