@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import abc
 import contextlib
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import tensorflow as tf
 
@@ -53,6 +53,34 @@ class Step(NamedTuple):
     advance: Callable[[Any, int], None] | None = None
 
 
+class LoopSize(NamedTuple):
+    """How long a loop of training steps is.
+
+    Attributes:
+        steps: How many it makes, when there is no time.
+        secs: Seconds that it takes; None makes so many steps.
+    """
+
+    steps: int = 1
+    secs: float | None = None
+
+
+class GradientTaker(Protocol):
+    """Takes the gradients of variables that the optimizers of a model do not update.
+
+    Each method gets pairs of gradient and variable, and returns those that the optimizer goes on with.
+    """
+
+    def computed(self, pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        """Takes those that an optimizer has computed."""
+
+    def summed_when_applied(self, pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        """Takes those that a `CrossShardOptimizer` is to sum up and apply."""
+
+    def applied(self, pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        """Takes those that any other optimizer is to apply."""
+
+
 class Execution(abc.ABC):
     """One way to run the graph of a model.
 
@@ -80,8 +108,17 @@ class Execution(abc.ABC):
     an ordinary `session.run` with hooks.
     """
 
+    loop_size: LoopSize | None = None
+    """How long a loop of training steps is around which hooks are called, as on a TPU.
+
+    None calls hooks at the steps that they are due at.
+    """
+
     is_chief: bool = True
     """Whether this process saves checkpoints and writes summaries."""
+
+    gradient_taker: GradientTaker | None = None
+    """Takes gradients from the optimizers of the model that is built; None takes none."""
 
     strategy: Any = None
     """The `tf.distribute.Strategy` for Keras objects that ask for one; None when there is none."""
@@ -175,6 +212,19 @@ class Execution(abc.ABC):
     def average_gradients(self, pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         """Returns the same for the gradients of a mean loss, which the user's code minimizes itself."""
         return list(pairs)
+
+    def sum_over_replicas(self, gradient: Any) -> Any:
+        """Returns the sum of what the replicas have for a gradient, a `Tensor` or `IndexedSlices`."""
+        return gradient
+
+    @contextlib.contextmanager
+    def taking_gradients(self, taker: GradientTaker | None) -> Iterator[None]:
+        """Opens a context in which `taker` takes gradients from optimizers."""
+        before, self.gradient_taker = self.gradient_taker, taker
+        try:
+            yield
+        finally:
+            self.gradient_taker = before
 
     def losses_as_they_are(self) -> contextlib.AbstractContextManager[Any]:
         """Returns a context in which `tf.compat.v1.train` optimizers do not scale the loss."""

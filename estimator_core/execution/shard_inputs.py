@@ -38,6 +38,7 @@ class ShardInputs(Inputs):
         batch_axis: The dimensions along which features and labels are split; None is the first.
         has_static_shapes: Whether batches of unknown size are refused.
         mode: One of `ModeKeys`.
+        takes_sparse: Whether there may be sparse tensors where sizes have to be known.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class ShardInputs(Inputs):
         batch_axis: Sequence[int] | None,
         has_static_shapes: bool,
         mode: str,
+        takes_sparse: bool = False,
     ):
         self._inputs = inputs
         self._kind = kind
@@ -55,6 +57,7 @@ class ShardInputs(Inputs):
         self.hooks = tuple(hook for each in inputs for hook in each.hooks)
         self.is_endless = all(each.is_endless for each in inputs)
         self._mode = mode
+        self._takes_sparse = takes_sparse
 
     def next_batch(self) -> tuple[Any, Any]:
         """Returns (features, labels) of the next batch, as input_fn gives it."""
@@ -75,7 +78,7 @@ class ShardInputs(Inputs):
         else:
             batches = _all_or_none([inputs.next_batch for inputs in self._inputs])
         if self._has_static_shapes:
-            _check_shapes(batches[0])
+            _check_shapes(batches[0], self._takes_sparse)
         return batches
 
 
@@ -85,6 +88,7 @@ def shard_inputs(
     batch_axis: Sequence[int] | None,
     has_static_shapes: bool,
     mode: str,
+    takes_sparse: bool = False,
 ) -> ShardInputs:
     """Returns the inputs that the results of input_fn, called once or for each shard, stand for.
 
@@ -98,10 +102,12 @@ def shard_inputs(
             "input_fn must return a tf.data.Dataset when each shard takes the next batch (PER_HOST_V2). "
             f"Received: {results[0]!r}"
         )
-    return ShardInputs(inputs, kind, batch_axis, has_static_shapes, mode)
+    return ShardInputs(inputs, kind, batch_axis, has_static_shapes, mode, takes_sparse)
 
 
-def padded_inputs(dataset: Any, kind: ShardInput, batch_size: int, num_shards: int) -> PaddedInputs:
+def padded_inputs(
+    dataset: Any, kind: ShardInput, batch_size: int, num_shards: int, takes_sparse: bool = False
+) -> PaddedInputs:
     """Returns the inputs of prediction over a dataset, whose batches are all made full.
 
     Args:
@@ -109,6 +115,7 @@ def padded_inputs(dataset: Any, kind: ShardInput, batch_size: int, num_shards: i
         kind: How the shards get their batches.
         batch_size: Examples of a batch of input_fn; it may give less.
         num_shards: Shards that take a batch each with `ShardInput.NEXT`.
+        takes_sparse: Whether there may be sparse tensors.
 
     Raises:
         TypeError: It is no dataset.
@@ -134,7 +141,7 @@ def padded_inputs(dataset: Any, kind: ShardInput, batch_size: int, num_shards: i
         batches = batches.concatenate(nothing.repeat(num_shards - 1))
     iterator = tf1.data.make_initializable_iterator(batches)
     inputs = Inputs(iterator.get_next, ModeKeys.EVAL, [IteratorInitializerHook(iterator)])
-    return PaddedInputs([inputs], kind, None, True, ModeKeys.PREDICT)
+    return PaddedInputs([inputs], kind, None, True, ModeKeys.PREDICT, takes_sparse)
 
 
 class PaddedInputs(ShardInputs):
@@ -173,7 +180,9 @@ def with_padding(features: Any, mask: tf.Tensor) -> Any:
 
 def _padded(features: Any, batch_size: int) -> tuple[Any, tf.Tensor]:
     """Returns features filled up with zeros, and the mask that says with how many."""
-    size = tf.shape(tf.nest.flatten(features)[0])[0]
+    first = tf.nest.flatten(features)[0]
+    is_sparse = isinstance(first, tf.SparseTensor)
+    size = tf.cast(first.dense_shape[0], tf.int32) if is_sparse else tf.shape(first)[0]
     message = (
         f"The batches that input_fn gives for prediction must not be above the {batch_size} examples of "
         "params['batch_size']."
@@ -181,7 +190,10 @@ def _padded(features: Any, batch_size: int) -> tuple[Any, tf.Tensor]:
     with tf.control_dependencies([tf.debugging.assert_less_equal(size, batch_size, message)]):
         missing = batch_size - size
 
-    def pad(tensor: tf.Tensor) -> tf.Tensor:
+    def pad(tensor: Any) -> Any:
+        if isinstance(tensor, tf.SparseTensor):
+            shape = tf.concat([[tf.cast(batch_size, tf.int64)], tensor.dense_shape[1:]], axis=0)
+            return tf.SparseTensor(tensor.indices, tensor.values, shape)
         added = tf.zeros(tf.concat([[missing], tf.shape(tensor)[1:]], axis=0), tensor.dtype)
         full = tf.concat([tensor, added], axis=0)
         full.set_shape([batch_size, *tensor.shape.as_list()[1:]])
@@ -191,7 +203,11 @@ def _padded(features: Any, batch_size: int) -> tuple[Any, tf.Tensor]:
     return tf.nest.map_structure(pad, features), tf.ensure_shape(mask, [batch_size])
 
 
-def _all_zero(spec: tf.TensorSpec) -> tf.Tensor:
+def _all_zero(spec: Any) -> Any:
+    if isinstance(spec, tf.SparseTensorSpec) and spec.shape.rank is not None:
+        shape = [size or 1 for size in spec.shape.as_list()]
+        indices = tf.zeros([0, len(shape)], tf.int64)
+        return tf.SparseTensor(indices, tf.zeros([0], spec.dtype), shape)
     if not spec.shape.is_fully_defined():
         raise _dynamic_shape(spec)
     return tf.zeros(spec.shape, spec.dtype)
@@ -217,7 +233,9 @@ def _split(
     return batches
 
 
-def _parts(tensor: Any, axis: int, count: int) -> list[tf.Tensor]:
+def _parts(tensor: Any, axis: int, count: int) -> list[Any]:
+    if isinstance(tensor, tf.SparseTensor):
+        return tf.sparse.split(tensor, count, axis)
     size = tensor.shape[axis] if isinstance(tensor, tf.Tensor) and tensor.shape.rank else None
     if size is None:
         raise _dynamic_shape(tensor)
@@ -241,8 +259,10 @@ def _all_or_none(next_batch: Sequence[Callable[[], tuple[Any, Any]]]) -> list[tu
         return tf.nest.map_structure(lambda t: None if t is None else tf.identity(t), batches)
 
 
-def _check_shapes(batch: tuple[Any, Any]) -> None:
+def _check_shapes(batch: tuple[Any, Any], takes_sparse: bool) -> None:
     for tensor in tf.nest.flatten(batch):
+        if isinstance(tensor, tf.SparseTensor) and takes_sparse:
+            continue
         if tensor is not None and not (
             isinstance(tensor, tf.Tensor) and tensor.shape.is_fully_defined()
         ):

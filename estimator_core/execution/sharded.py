@@ -12,9 +12,10 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution import shard_optimizers
-from estimator_core.execution.base import Execution, GradientUpdate, Step, StepFn
+from estimator_core.execution.base import Execution, GradientUpdate, LoopSize, Step, StepFn
 from estimator_core.execution.evaluation_metrics import with_evaluation_metrics
 from estimator_core.execution.inputs import Inputs
+from estimator_core.execution.replica_cores import place_on_shard
 from estimator_core.execution.shard_inputs import (
     PaddedInputs,
     ShardInput,
@@ -31,6 +32,8 @@ from estimator_core.spec.metric_fn import MetricFn
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import InputFn
 
+_ONE_STEP = LoopSize(1)
+
 
 @dataclasses.dataclass(frozen=True)
 class Sharding:
@@ -44,6 +47,9 @@ class Sharding:
         adds_up_gradients: Whether the gradients of any optimizer are averaged over the shards. Else the
             model does so, by a `CrossShardOptimizer`.
         has_static_shapes: Whether batches of unknown size are refused, as on a TPU.
+        loop_size: How long a loop of training steps is.
+        takes_sparse: Whether there may be sparse features, as there are for embedding tables of a TPU.
+        cores_per_replica: Cores that a copy of the model may name by `tf.compat.v1.tpu.core`.
     """
 
     num_shards: int
@@ -52,6 +58,9 @@ class Sharding:
     batch_size: int | None = None
     adds_up_gradients: bool = False
     has_static_shapes: bool = True
+    loop_size: LoopSize = _ONE_STEP
+    takes_sparse: bool = False
+    cores_per_replica: int = 1
 
 
 class Sharded(Execution):
@@ -65,12 +74,13 @@ class Sharded(Execution):
         sharding: How the mode is divided into shards.
         session_config: `ConfigProto` of the sessions; they get as many CPU devices as there are shards.
 
-    Source: `tf.compat.v1.estimator.tpu.TPUEstimator`, with loops of one step. It sends variables that
-    differ from core to core, such as moving averages, from the first core to all others after each loop.
+    Source: `tf.compat.v1.estimator.tpu.TPUEstimator`. It sends variables that differ from core to core,
+    such as moving averages, from the first core to all others after each loop.
     """
 
     def __init__(self, sharding: Sharding, session_config: Any = None):
         self.num_replicas = sharding.num_shards
+        self.loop_size = sharding.loop_size
         self.adds_up_gradients = sharding.adds_up_gradients
         self._sharding = sharding
         self._in_process = SingleDevice(_with_cpus(session_config, sharding.num_shards))
@@ -97,10 +107,16 @@ class Sharded(Execution):
                 input_fn(tf.distribute.InputContext(calls, call, shards)) for call in range(calls)
             ]
             if mode == ModeKeys.PREDICT and self._sharding.batch_size:
-                return padded_inputs(results[0], kind, self._sharding.batch_size, shards)
+                size, takes_sparse = self._sharding.batch_size, self._sharding.takes_sparse
+                return padded_inputs(results[0], kind, size, shards, takes_sparse)
             sharding = self._sharding
             return shard_inputs(
-                results, kind, sharding.batch_axis, sharding.has_static_shapes, mode
+                results,
+                kind,
+                sharding.batch_axis,
+                sharding.has_static_shapes,
+                mode,
+                sharding.takes_sparse,
             )
 
     def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
@@ -118,7 +134,8 @@ class Sharded(Execution):
             inputs.next_batches(self.num_replicas),
         )
         entries = [
-            [tensor for tensor in tf.nest.flatten(batch) if tensor is not None] for batch in batches
+            [each for each in tf.nest.flatten(batch, expand_composites=True) if each is not None]
+            for batch in batches
         ]
         features, labels = batches[0]
         if isinstance(inputs, PaddedInputs):
@@ -128,6 +145,7 @@ class Sharded(Execution):
             spec = step_fn(features, labels)
         self.check_has_sums(mode)
         operations = graph.get_operations()[before:]
+        place_on_shard(operations, self._sharding.cores_per_replica)
         shards = Shards(self._sums, operations, entries, spec, self.num_replicas)
         spec = self._combined(spec, shards, inputs)
         return Step(with_evaluation_metrics(spec) if mode == ModeKeys.EVAL else spec)
@@ -231,6 +249,10 @@ class Sharded(Execution):
             return list(pairs)
         self._takes_mean = self._has_shares  # a loss of which no share is taken is a sum
         return self._reduced(pairs, average=False)
+
+    def sum_over_replicas(self, gradient: Any) -> Any:
+        """Returns the sum of what the shards have for a gradient; slices are put one after the other."""
+        return self._sums.reduce_gradient(gradient, average=False)
 
     def average_gradients(self, pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         """Returns pairs of gradient and variable with the mean of all shards' gradients."""

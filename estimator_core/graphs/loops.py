@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from estimator_core import summaries, tf1
+from estimator_core.graphs.loop_runner import LoopRunner
 from estimator_core.graphs.program import Program
 from estimator_core.graphs.restoring import RestoringSessionCreator, check_checkpoint
 from estimator_core.graphs.step_runner import StepRunner
@@ -66,18 +67,18 @@ def train(
         input_ended = False
         check_checkpoint(spec, tf.train.latest_checkpoint(config.model_dir))
         creator = program.session_creator(checkpoint_dir=config.model_dir)
-        run_steps = StepRunner(program, hooks)
+        run_steps = _runner(program, hooks)
         _add_listeners(savers[:1], saving_listeners)
-        every = [run_steps, *hooks]
         with (
             program.execution.training(),
-            tf1.train.MonitoredSession(creator, hooks=every) as session,
+            tf1.train.MonitoredSession(creator, hooks=run_steps.hooks) as session,
         ):
             try:
                 while not session.should_stop():
                     _, loss = run_steps(session)
             except tf.errors.OutOfRangeError:
                 input_ended = program.inputs.is_at_end
+                loss = loss if run_steps.loss_in_call is None else run_steps.loss_in_call
             except tf.errors.OpError as error:
                 where = run_steps.failed_at or f"in the step after global step {progress.step}"
                 _say_where(error, f"Training failed {where}.")
@@ -87,6 +88,12 @@ def train(
             "Training with estimator made no steps. Perhaps input is empty or misspecified."
         )
     return Trained(loss, progress.last_step, input_ended)
+
+
+def _runner(program: Program, hooks: Sequence[Hook]) -> StepRunner | LoopRunner:
+    """Returns what makes the steps of a training, and calls the hooks."""
+    kind = StepRunner if program.execution.loop_size is None else LoopRunner
+    return kind(program, hooks)
 
 
 def _say_where(error: tf.errors.OpError, where: str) -> None:

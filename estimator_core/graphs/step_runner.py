@@ -26,14 +26,19 @@ class StepRunner(tf1.train.SessionRunHook):
 
     Args:
         program: That of mode TRAIN.
-        hooks: All hooks of the session that `StepRunner` itself is a hook of.
+        hooks: The other hooks of the session.
 
     Attributes:
+        hooks: All hooks of the session in the order in which they are called, `StepRunner` itself included.
         failed_at: Where an error came among the steps made without calling hooks, in words; None when it
             did not come among them.
+        loss_in_call: None: a session call returns the loss of its last step.
     """
 
+    loss_in_call: Any = None
+
     def __init__(self, program: Program, hooks: Sequence[Hook]):
+        self.hooks = [self, *hooks]
         self._fetches = program.fetches
         self._advance = program.step.advance
         self._most = program.execution.steps_per_session_run if self._advance else 1

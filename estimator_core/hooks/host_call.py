@@ -73,9 +73,12 @@ class HostCallHook(tf1.train.SessionRunHook):
     def before_run(self, run_context: Any) -> Any:
         """Asks for the values when it is time."""
         del run_context
+        return tf1.train.SessionRunArgs(self.next_fetches())
+
+    def next_fetches(self) -> list[Any]:
+        """Returns what the next step runs for the host call: nothing when it is not due."""
         self._steps += 1
-        is_due = (self._steps - 1) % self._every_n_steps == 0
-        return tf1.train.SessionRunArgs(self._fetches) if is_due else None
+        return self._fetches if (self._steps - 1) % self._every_n_steps == 0 else []
 
     def end(self, session: Any) -> None:
         """Flushes the writers."""

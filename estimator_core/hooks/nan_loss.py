@@ -125,8 +125,21 @@ class NanLossHook(tf1.train.SessionRunHook):
 
     def _raise_if_any(self, step: Any) -> None:
         if step is not None:
-            logger.error("Model diverged with loss = NaN.")
-            raise NanLossAtStepError(self._loss.name, int(step))
+            raise_nan_loss(self._loss.name, step)
+
+
+def raise_nan_loss(tensor_name: str, global_step: Any) -> None:
+    """Ends training.
+
+    Args:
+        tensor_name: Name of the loss in the graph.
+        global_step: The global step after the update that the loss belongs to.
+
+    Raises:
+        NanLossAtStepError: Always.
+    """
+    logger.error("Model diverged with loss = NaN.")
+    raise NanLossAtStepError(tensor_name, int(global_step))
 
 
 class NanLossAtStepError(tf1.train.NanLossDuringTrainingError):

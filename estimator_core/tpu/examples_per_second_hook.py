@@ -9,6 +9,7 @@ from estimator_core import tf1
 from estimator_core.hooks.intervals import steps_until_triggered
 from estimator_core.logs import logger
 from estimator_core.tpu.run_config import RunConfig
+from estimator_core.tpu.sharding import loop_size
 
 
 class ExamplesPerSecondHook(tf1.train.SessionRunHook):
@@ -71,7 +72,7 @@ def log_every_n_steps(config: RunConfig) -> int | None:
     """
     if not config.log_step_count_steps:
         return None
-    iterations = config.tpu_config.iterations_per_loop
-    if isinstance(iterations, str) and not iterations.isdigit():
+    size = loop_size(config.tpu_config.iterations_per_loop)
+    if size.secs is not None:
         return config.log_step_count_steps
-    return math.ceil(config.log_step_count_steps / int(iterations))
+    return math.ceil(config.log_step_count_steps / size.steps)

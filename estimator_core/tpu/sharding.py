@@ -5,14 +5,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
+from estimator_core.execution.base import LoopSize
 from estimator_core.execution.shard_inputs import ShardInput
 from estimator_core.execution.sharded import Sharding
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.tpu.tpu_config import InputPipelineConfig, TPUConfig
 
 CORES_OF_A_BOARD = 8
-"""Shards of a TPUEstimator that does not say how many: a TPU v2 or v3 board has so many cores."""
+"""Cores of the shards of a TPUEstimator that does not say how many: those of a TPU v2 or v3 board."""
 
+_SECS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _NAMES = {ModeKeys.TRAIN: "train", ModeKeys.EVAL: "eval", ModeKeys.PREDICT: "predict"}
 
 
@@ -25,16 +27,39 @@ class ShardedModes:
         batch_sizes: Mode to the examples of a batch on all shards together; None where it is not given.
         batch_axis: As for `TPUEstimator`.
         adds_up_gradients: Whether the gradients of any optimizer are averaged over the shards.
+        takes_sparse: Whether there may be sparse features.
     """
 
     modes: frozenset[str]
     batch_sizes: Mapping[str, int | None]
     batch_axis: tuple[int, ...] | None = None
     adds_up_gradients: bool = False
+    takes_sparse: bool = False
 
     def num_shards(self, config: TPUConfig) -> int:
-        """Returns the copies of the model."""
-        return config.num_shards or CORES_OF_A_BOARD
+        """Returns the copies of the model.
+
+        Raises:
+            ValueError: A copy takes more cores than there are.
+        """
+        cores = config.num_cores_per_replica or 1
+        if cores > CORES_OF_A_BOARD and not config.num_shards:
+            raise ValueError(
+                f"A board has {CORES_OF_A_BOARD} cores: with num_cores_per_replica above that, say by "
+                "TPUConfig(num_shards=...) how many copies of the model there are. Received: "
+                f"num_cores_per_replica={cores}, num_shards=None"
+            )
+        if (
+            cores > CORES_OF_A_BOARD
+            and config.per_host_input_for_training != InputPipelineConfig.PER_HOST_V2
+        ):
+            raise ValueError(
+                f"A host has {CORES_OF_A_BOARD} cores: a copy of the model that takes more is for "
+                "per_host_input_for_training=InputPipelineConfig.PER_HOST_V2 alone. Received: "
+                f"num_cores_per_replica={cores}, "
+                f"per_host_input_for_training={config.per_host_input_for_training}"
+            )
+        return config.num_shards or CORES_OF_A_BOARD // cores
 
     def input_batch_size(self, mode: str, config: TPUConfig) -> int:
         """Returns the "batch_size" that input_fn finds in its params.
@@ -80,6 +105,9 @@ class ShardedModes:
             self.batch_axis if takes_axis else None,
             self.input_batch_size(mode, config),
             self.adds_up_gradients,
+            loop_size=loop_size(config.iterations_per_loop),
+            takes_sparse=self.takes_sparse,
+            cores_per_replica=config.num_cores_per_replica or 1,
         )
 
     def _checked_size(self, mode: str, config: TPUConfig) -> int:
@@ -97,6 +125,14 @@ class ShardedModes:
                 + f". Received: {name}={size}, num_shards={config.num_shards}"
             )
         return size
+
+
+def loop_size(iterations_per_loop: int | str) -> LoopSize:
+    """Returns how long a loop is that `TPUConfig.iterations_per_loop` asks for."""
+    text = str(iterations_per_loop)
+    if text[-1] in _SECS:
+        return LoopSize(secs=int(text[:-1]) * _SECS[text[-1]])
+    return LoopSize(int(text))
 
 
 def _kind(mode: str, config: TPUConfig) -> ShardInput:

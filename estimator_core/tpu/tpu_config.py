@@ -47,25 +47,28 @@ class TPUConfig(_Fields):
     """The TPU settings of a `tpu.RunConfig`. Immutable.
 
     With `use_tpu=False` only `iterations_per_loop` has an effect: speed is logged every
-    `log_step_count_steps / iterations_per_loop` steps, as a TPU would after so many loops. It has no other
-    one on virtual shards, where hooks are called at every step. `tpu_job_name`, `initial_infeed_sleep_secs`,
-    `experimental_allow_per_host_v2_parallel_get_next` and `experimental_feed_hook` have none there.
+    `log_step_count_steps / iterations_per_loop` steps, as a TPU would after so many loops. On virtual shards
+    `tpu_job_name`, `initial_infeed_sleep_secs`, `experimental_allow_per_host_v2_parallel_get_next` and
+    `experimental_feed_hook` have none.
 
     Example:
         >>> TPUConfig(iterations_per_loop=100, num_shards=8).num_shards
         8
 
     Args:
-        iterations_per_loop: Training steps of one call of the TPU; or a time such as "30s", "5m" or
-            "1h" that a call shall take.
-        num_shards: Copies of the model; None takes as many as a TPU board has cores, 8.
-        num_cores_per_replica: Cores of one copy: 1, 2, 4, 8, 16, 32, 64 or 128; None is 1.
+        iterations_per_loop: Training steps of one loop, around which hooks are called; or a time such as
+            "30s", "5m" or "1h" that a loop shall take: the first one makes one step, and how long steps
+            take says how many the next ones make. The last loop ends where training does.
+        num_shards: Copies of the model; None takes as many as the 8 cores of a TPU board are enough for.
+        num_cores_per_replica: Cores of one copy: 1, 2, 4, 8, 16, 32, 64 or 128; None is 1. On virtual shards
+            a copy computes the same on one as on many.
         per_host_input_for_training: One of `InputPipelineConfig`, or True for `PER_HOST_V1`, False
             for `PER_SHARD_V1`.
         tpu_job_name: Job of the cluster that has the TPU; None finds it.
         initial_infeed_sleep_secs: Seconds to wait before the first batch is sent; None is no wait.
-        input_partition_dims: One or two entries, for features and labels: how each dimension is
-            split over the cores of a copy. Needs `PER_HOST_V2` and `num_cores_per_replica`.
+        input_partition_dims: One or two entries, for features and labels, in their structure: for each
+            tensor how many parts each dimension is split into, for the cores of a copy, or None. Needs
+            `PER_HOST_V2` and `num_cores_per_replica`. On virtual shards it is checked and splits nothing.
         eval_training_input_configuration: `PER_HOST_V1` or `SLICED`, for evaluation.
         experimental_host_call_every_n_steps: Steps between two runs of a `host_call` on a TPU.
         experimental_allow_per_host_v2_parallel_get_next: Whether cores may take batches in any order.

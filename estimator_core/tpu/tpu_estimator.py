@@ -20,10 +20,12 @@ from estimator_core.tpu.converted_model_fn import ConvertedModelFn
 from estimator_core.tpu.examples_per_second_hook import ExamplesPerSecondHook, log_every_n_steps
 from estimator_core.tpu.experimental.embedding_config_spec import EmbeddingConfigSpec
 from estimator_core.tpu.host_estimator import HostEstimator
+from estimator_core.tpu.input_partitions import input_fn_with_partitions
+from estimator_core.tpu.loss_hook import LossHook, log_every_n_loops
 from estimator_core.tpu.run_config import RunConfig
 from estimator_core.tpu.serving_graph import model_fn_for_serving
+from estimator_core.tpu.settings_for_shards import check_settings
 from estimator_core.tpu.sharding import ShardedModes
-from estimator_core.tpu.tpu_config import InputPipelineConfig, check_positive_int
 from estimator_core.tpu.tpu_estimator_spec import TPUEstimatorSpec
 from estimator_core.tpu.user_functions import (
     RESERVED_PARAMS,
@@ -71,7 +73,8 @@ class TPUEstimator(Estimator):
         export_to_cpu: Whether exports have a graph with the tag "serve".
         warm_start_from: Checkpoint, SavedModel or `WarmStartSettings` to start from when
             `model_dir` has no checkpoint yet.
-        embedding_config_spec: `EmbeddingConfigSpec` of tables that a TPU holds; or None.
+        embedding_config_spec: `EmbeddingConfigSpec` of tables that it trains itself with `use_tpu=True`; or
+            None.
         export_saved_model_api_version: How the graph for TPUs is made: 1 puts all that model_fn makes on
             the TPU; with 2 model_fn does it, where it finds True in `params["use_tpu"]`.
 
@@ -129,7 +132,7 @@ class TPUEstimator(Estimator):
             ModeKeys.PREDICT: predict_batch_size,
         }
         if use_tpu:
-            _check_for_tpu(config, self._batch_sizes)
+            check_settings(config, self._batch_sizes, embedding_config_spec)
         calling.check_model_fn(model_fn, params)
         self._user_model_fn = model_fn
         self._tpu_config = config.tpu_config
@@ -141,6 +144,7 @@ class TPUEstimator(Estimator):
             self._batch_sizes,
             None if batch_axis is None else tuple(batch_axis),
             self._is_converted,
+            embedding_config_spec is not None,
         )
         self._config_on_host = config.replace(log_step_count_steps=None)
         self._embedding_config_spec = embedding_config_spec
@@ -155,6 +159,7 @@ class TPUEstimator(Estimator):
                 model_fn_on_host(model_fn, self._batch_sizes),
                 self._sharded,
                 config.tpu_config,
+                embedding_config_spec,
             ),
             model_dir,
             self._config_on_host.with_shards(self._sharded),
@@ -176,7 +181,8 @@ class TPUEstimator(Estimator):
 
         Args:
             input_fn: As for `Estimator.train`; it takes `params`, with "batch_size".
-            hooks: `SessionRunHook`s called around each step.
+            hooks: `SessionRunHook`s called around each step; with `use_tpu=True` around each loop of
+                `TPUConfig.iterations_per_loop` steps.
             steps: Steps to train from where the model is; None trains to the end of the input.
             max_steps: Global step at which training ends; nothing happens when it was reached. With
                 `use_tpu=True`, one of the two is needed.
@@ -196,6 +202,9 @@ class TPUEstimator(Estimator):
         batch_size = self._batch_sizes[ModeKeys.TRAIN]
         if self._log_every_n_steps:
             hooks.append(ExamplesPerSecondHook(batch_size, self._log_every_n_steps, self.model_dir))
+            if self._runs_on_shards(ModeKeys.TRAIN):
+                config: Any = self.config  # a tpu.RunConfig
+                hooks.append(LossHook(log_every_n_loops(config, self._log_every_n_steps)))
         super().train(input_fn, hooks, steps, max_steps, saving_listeners)
         logger.info("training_loop marked as finished")
         return self
@@ -288,9 +297,20 @@ class TPUEstimator(Estimator):
         """Returns a TPUEstimator of the same model that runs on so many shards whatever `use_tpu` is.
 
         Raises:
-            RuntimeError: The model needs what shards have not.
+            RuntimeError: The model needs what shards have not, or several cores for each shard.
         """
         self._check_needs_of_shards()
+        if self._embedding_config_spec is not None:
+            raise RuntimeError(
+                "Tables in the memory of a TPU have no place in the model of one core: leave "
+                f"embedding_config_spec out. Received: {self._embedding_config_spec!r}"
+            )
+        cores = self._tpu_config.num_cores_per_replica
+        if cores and cores > 1:
+            raise RuntimeError(
+                "Each shard has one core: leave num_cores_per_replica out. "
+                f"Received: num_cores_per_replica={cores}"
+            )
         config: Any = self.config  # a tpu.RunConfig
         tpu_config = self._tpu_config._replace(num_shards=num_shards)
         return TPUEstimator(
@@ -322,14 +342,18 @@ class TPUEstimator(Estimator):
             execution: As for `Estimator.build_program`.
         """
         batch_size, num_shards = self._batch_sizes[mode], None
+        cores = self._tpu_config.num_cores_per_replica
         if self._runs_on_shards(mode):
             batch_size = self._sharded.input_batch_size(mode, self._tpu_config)
             num_shards = self._sharded.num_shards(self._tpu_config)
         if self._is_converted:
             size = batch_size if self._runs_on_shards(mode) else None
             input_fn = rebatched_input_fn(input_fn, size, mode != ModeKeys.PREDICT)
-        with_batch_size = input_fn_with_batch_size(input_fn, batch_size, num_shards)
-        return super().build_program(mode, with_batch_size, starts_from_checkpoint, execution)
+        input_fn = input_fn_with_batch_size(input_fn, batch_size, num_shards, cores)
+        dims = self._tpu_config.input_partition_dims
+        if dims is not None and self._runs_on_shards(mode):
+            input_fn = input_fn_with_partitions(input_fn, dims, cores or 1, mode)
+        return super().build_program(mode, input_fn, starts_from_checkpoint, execution)
 
     def experimental_export_all_saved_models(
         self,
@@ -401,40 +425,9 @@ class TPUEstimator(Estimator):
             )
 
     def _check_needs_of_shards(self) -> None:
-        cores = self._tpu_config.num_cores_per_replica
-        if cores and cores > 1:
+        spec = self._embedding_config_spec
+        if spec is not None and spec.feature_columns is None:
             raise RuntimeError(
-                "Virtual shards have one core for each copy of the model: leave num_cores_per_replica out. "
-                f"Received: num_cores_per_replica={cores}"
+                "Virtual shards have the tables of feature_columns alone: leave feature_to_config_dict and "
+                f"table_to_config_dict out of EmbeddingConfigSpec. Received: {spec!r}"
             )
-        if self._embedding_config_spec is not None:
-            raise RuntimeError(
-                "Virtual shards have no tables in the memory of a TPU: leave embedding_config_spec out, and "
-                f"look embeddings up in model_fn. Received: {self._embedding_config_spec!r}"
-            )
-
-
-def _check_for_tpu(config: RunConfig, batch_sizes: Mapping[str, int | None]) -> None:
-    for name in ("train_distribute", "eval_distribute", "experimental_distribute"):
-        if getattr(config, name) is not None:
-            raise ValueError(
-                f"use_tpu=True divides batches among shards by itself: leave {name} out of tpu.RunConfig, or "
-                f"train with use_tpu=False. Received: {name}={getattr(config, name)!r}"
-            )
-    if batch_sizes[ModeKeys.TRAIN] is None:
-        raise ValueError(
-            "train_batch_size is needed with use_tpu=True. Received: train_batch_size=None"
-        )
-    names = {ModeKeys.TRAIN: "train", ModeKeys.EVAL: "eval", ModeKeys.PREDICT: "predict"}
-    for mode, batch_size in batch_sizes.items():
-        if batch_size is not None:
-            check_positive_int(batch_size, f"{names[mode]}_batch_size")
-    tpu_config = config.tpu_config
-    if (
-        tpu_config.num_cores_per_replica
-        and tpu_config.per_host_input_for_training == InputPipelineConfig.PER_SHARD_V1
-    ):
-        raise ValueError(
-            "A model that spans several cores (num_cores_per_replica) only supports per host input: "
-            "set TPUConfig's per_host_input_for_training. Received: PER_SHARD_V1"
-        )

@@ -9,12 +9,15 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.execution.current import current_execution
 from estimator_core.hooks.host_call import HostCallHook
 from estimator_core.logs import logger
 from estimator_core.spec.calling import arg_names
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import InputFn, ModelFn
+from estimator_core.tpu.embedding_tables import EmbeddingTables
+from estimator_core.tpu.experimental.embedding_config_spec import EmbeddingConfigSpec
 from estimator_core.tpu.global_step_order import read_before_write
 from estimator_core.tpu.one_replica import without_cross_replica_sums
 from estimator_core.tpu.sharding import ShardedModes
@@ -30,7 +33,10 @@ _USE_TPU = "use_tpu"
 
 
 def input_fn_with_batch_size(
-    input_fn: InputFn, batch_size: int | None, num_shards: int | None = None
+    input_fn: InputFn,
+    batch_size: int | None,
+    num_shards: int | None = None,
+    num_cores_per_replica: int | None = None,
 ) -> Callable[..., Any]:
     """Returns an input_fn that gives `input_fn` the batch size in its `params`.
 
@@ -38,6 +44,7 @@ def input_fn_with_batch_size(
         input_fn: The user's.
         batch_size: What it finds in `params["batch_size"]`; None leaves that out.
         num_shards: Shards that it feeds: it finds a `TPUContext` in `params["context"]`. None is no shards.
+        num_cores_per_replica: As for `TPUConfig`.
 
     Raises:
         TypeError: It is not callable.
@@ -53,7 +60,12 @@ def input_fn_with_batch_size(
             _set(arguments["params"], BATCH_SIZE, batch_size)
         if num_shards is not None:
             where = arguments["input_context"]
-            context = TPUContext(num_shards, where.input_pipeline_id, where.num_input_pipelines)
+            context = TPUContext(
+                num_shards,
+                where.input_pipeline_id,
+                where.num_input_pipelines,
+                num_cores_per_replica,
+            )
             _set(arguments["params"], CONTEXT, context)
             if _INPUT_CONTEXT not in names:
                 del arguments[_INPUT_CONTEXT]
@@ -126,6 +138,7 @@ def model_fn_on_shards(
     on_host: ModelFn,
     sharded: ShardedModes,
     config: TPUConfig,
+    embedding_config_spec: EmbeddingConfigSpec | None = None,
 ) -> ModelFn:
     """Returns the model_fn of an `Estimator` that runs some modes of a TPUEstimator on shards.
 
@@ -136,6 +149,7 @@ def model_fn_on_shards(
         on_host: What `model_fn_on_host` returned for it: for the other modes.
         sharded: Which modes run on shards, and their batch sizes.
         config: How shards get their batches.
+        embedding_config_spec: Has the columns whose tables are not trained by model_fn's optimizer; or None.
     """
     names = arg_names(model_fn)
 
@@ -145,11 +159,16 @@ def model_fn_on_shards(
         num_shards = sharded.num_shards(config)
         if "params" in names:
             _set(arguments["params"], BATCH_SIZE, sharded.model_batch_size(mode, config))
-            _set(arguments["params"], CONTEXT, TPUContext(num_shards))
+            context = TPUContext(num_shards, num_cores_per_replica=config.num_cores_per_replica)
+            _set(arguments["params"], CONTEXT, context)
         if "mode" in names:
             arguments["mode"] = mode
         logger.info("Running %s on %s virtual shards of this machine's CPU", mode, num_shards)
-        spec = call_with_use_tpu(model_fn, True, features=features, **arguments)
+        tables = None
+        if embedding_config_spec is not None and mode == ModeKeys.TRAIN:
+            tables = EmbeddingTables(embedding_config_spec)
+        with current_execution().taking_gradients(tables):
+            spec = call_with_use_tpu(model_fn, True, features=features, **arguments)
         if isinstance(spec, TPUEstimatorSpec):
             spec = spec.for_shards(config.experimental_host_call_every_n_steps)
         elif mode != ModeKeys.TRAIN and not sharded.adds_up_gradients:
@@ -157,6 +176,8 @@ def model_fn_on_shards(
                 f"With use_tpu=True, model_fn must return a TPUEstimatorSpec in mode {mode!r}, or the "
                 f"TPUEstimator be made by to_tpu_estimator. Received: {type(spec).__name__}"
             )
+        if tables is not None:
+            spec = tables.with_updates(spec)
         if mode == ModeKeys.TRAIN:
             read_before_write(spec.train_op, *_host_call_tensors(spec))
         return spec

@@ -28,15 +28,15 @@ class _Fields(NamedTuple):
 class EmbeddingConfigSpec(_Fields):
     """Which embedding tables a TPU holds and how it updates them. Immutable.
 
-    It is checked, and taken by `TPUEstimator(embedding_config_spec=...)`; the tables themselves need
-    a TPU, so with `use_tpu=False` the model_fn builds its own, with the same feature columns.
+    model_fn looks the columns up. With `use_tpu=True` their tables are updated as is said here; with
+    `use_tpu=False` they are variables like others, which model_fn's optimizer trains.
 
     Args:
         feature_columns: Numeric and embedding columns, those of `tf.compat.v1.tpu.experimental`
             among them. Either these or the two dicts below are given.
         optimization_parameters: How tables are updated: an optimizer of
             `tf.tpu.experimental.embedding`. Needed with `feature_columns`.
-        clipping_limit: Largest absolute value of a gradient; None does not clip.
+        clipping_limit: Largest absolute value of the gradient of a row; None does not clip.
         pipeline_execution_with_tensor_core: Whether looking up the next batch overlaps with a step.
         experimental_gradient_multiplier_fn: Function from the global step to what gradients are
             multiplied with; None multiplies with 1.

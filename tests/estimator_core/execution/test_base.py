@@ -3,7 +3,7 @@
 import pytest
 import tensorflow as tf
 
-from estimator_core.execution.base import Execution, Step
+from estimator_core.execution.base import Execution, LoopSize, Step
 
 
 def test_a_way_of_running_says_how():
@@ -19,8 +19,14 @@ def test_a_way_of_running_says_how():
 
 def test_it_is_one_copy_one_step_and_the_chief():
     assert (Execution.num_replicas, Execution.steps_per_session_run) == (1, 1)
+    assert Execution.loop_size is None  # hooks are called at the steps that they are due at
     assert Execution.is_chief is True
     assert Execution.strategy is None
+
+
+def test_a_loop_is_of_steps_unless_it_takes_a_time():
+    assert LoopSize() == (1, None)
+    assert LoopSize(secs=30.0).secs == 30.0
 
 
 def test_a_step_is_run_one_by_one_unless_it_can_advance():

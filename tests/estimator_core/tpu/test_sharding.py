@@ -4,8 +4,9 @@ import pytest
 
 import estimator_core as est
 from estimator_core import tpu
+from estimator_core.execution.base import LoopSize
 from estimator_core.execution.shard_inputs import ShardInput
-from estimator_core.tpu.sharding import ShardedModes
+from estimator_core.tpu.sharding import ShardedModes, loop_size
 from tests.estimator_core.shard_programs import input_fn, predict_input_fn
 
 TRAIN, EVAL, PREDICT = est.ModeKeys.TRAIN, est.ModeKeys.EVAL, est.ModeKeys.PREDICT
@@ -50,3 +51,55 @@ def test_evaluation_and_prediction_need_a_batch_size(make_sharded):
         estimator.evaluate(input_fn, steps=1)
     with pytest.raises(ValueError, match="predict_batch_size can't be None"):
         next(estimator.predict(predict_input_fn))
+
+
+@pytest.mark.parametrize(
+    ("iterations", "size"),
+    [
+        (5, LoopSize(5)),
+        ("12", LoopSize(12)),
+        ("30s", LoopSize(secs=30.0)),
+        ("5m", LoopSize(secs=300.0)),
+        ("1h", LoopSize(secs=3600.0)),
+    ],
+)
+def test_a_loop_has_steps_or_takes_a_time(iterations, size):
+    assert loop_size(iterations) == size
+    config = tpu.TPUConfig(iterations, num_shards=4)
+    assert MODES.sharding(TRAIN, config).loop_size == size
+
+
+@pytest.mark.parametrize(
+    ("config", "shards"),
+    [
+        ({"num_cores_per_replica": 1}, 8),
+        ({"num_cores_per_replica": 2}, 4),
+        ({"num_cores_per_replica": 8}, 1),
+        ({"num_cores_per_replica": 2, "num_shards": 6}, 6),  # copies, not cores
+        (
+            {
+                "num_cores_per_replica": 16,
+                "num_shards": 2,
+                "per_host_input_for_training": INPUT.PER_HOST_V2,
+            },
+            2,
+        ),
+    ],
+)
+def test_shards_are_copies_of_the_model(config, shards):
+    config = tpu.TPUConfig(**config)
+    sharding = MODES.sharding(TRAIN, config)
+    assert (sharding.num_shards, sharding.cores_per_replica) == (
+        shards,
+        config.num_cores_per_replica,
+    )
+    assert MODES.model_batch_size(TRAIN, config) == 24 // shards
+
+
+def test_more_cores_than_a_board_has():
+    with pytest.raises(
+        ValueError, match=r"how many copies .* num_cores_per_replica=16, num_shards=None"
+    ):
+        MODES.sharding(TRAIN, tpu.TPUConfig(num_cores_per_replica=16))
+    with pytest.raises(ValueError, match="PER_HOST_V2 alone"):
+        MODES.sharding(TRAIN, tpu.TPUConfig(num_cores_per_replica=16, num_shards=2))

@@ -91,7 +91,10 @@ def for_tpu(optimizer):
     def make(model_dir, num_shards):
         return tpu.TPUEstimator(
             tpu_model_fn(optimizer),
-            config=tpu.RunConfig(tpu.TPUConfig(num_shards=num_shards or 1), model_dir=model_dir),
+            config=tpu.RunConfig(
+                tpu.TPUConfig(iterations_per_loop=1, num_shards=num_shards or 1),
+                model_dir=model_dir,
+            ),
             use_tpu=num_shards > 0,
             train_batch_size=BATCH_SIZE,
             eval_batch_size=BATCH_SIZE,
@@ -108,9 +111,8 @@ def converted(make_estimator):
         estimator = make_estimator(est.RunConfig(model_dir=model_dir))
         if not num_shards:
             return estimator
-        return tpu.to_tpu_estimator(
-            estimator, *[BATCH_SIZE] * 3, config=tpu.TPUConfig(num_shards=num_shards)
-        )
+        config = tpu.TPUConfig(iterations_per_loop=1, num_shards=num_shards)
+        return tpu.to_tpu_estimator(estimator, *[BATCH_SIZE] * 3, config=config)
 
     return make
 

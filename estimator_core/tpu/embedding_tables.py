@@ -1,0 +1,210 @@
+"""Embedding tables on virtual shards: trained by the parameters of an `EmbeddingConfigSpec`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.execution.current import current_execution
+from estimator_core.execution.shard_copies import is_handle, is_update, sources
+from estimator_core.execution.shards import operation_of
+from estimator_core.logs import logger
+from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.tpu.experimental.embedding_config_spec import EmbeddingConfigSpec
+from estimator_core.tpu.table_optimizers import update_rows
+
+
+class EmbeddingTables:
+    """The tables of one model in mode TRAIN.
+
+    They are the variables that the columns make where model_fn looks them up. model_fn's optimizer computes
+    their gradients and does not update them; the step does, by the sum of what the shards have.
+
+    Args:
+        spec: Has the columns, and how their tables are updated.
+
+    Source: `tf.compat.v1.estimator.tpu.experimental.EmbeddingConfigSpec`. A TPU notes the gradient of what
+    was looked up where an optimizer's `compute_gradients` passes it. So `CrossShardOptimizer`, which divides
+    the loss by the number of shards unless its `reduction` is SUM, divides these gradients as well.
+    """
+
+    def __init__(self, spec: EmbeddingConfigSpec):
+        self._spec = spec
+        columns = spec.feature_columns or ()
+        self._columns = {
+            _end_of_name(column): column
+            for column in columns
+            if hasattr(column, "categorical_column")  # others have no table
+        }
+        self._gradients: dict[str, Any] = {}
+
+    # As what takes gradients of an Execution
+
+    def computed(self, pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        """Returns pairs of gradient and variable with gradients of 0 for the tables, whose own are noted.
+
+        Raises:
+            RuntimeError: Those of a table were there before.
+        """
+        found = []
+        for gradient, variable in pairs:
+            if gradient is not None and self._column_of(variable) is not None:
+                self._note(gradient, variable)
+                gradient = _nothing_of(gradient)  # norms of gradients go without it
+            found.append((gradient, variable))
+        return found
+
+    def summed_when_applied(self, pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        """Returns the pairs of other variables. Gradients of tables that no optimizer computed are noted."""
+        others = []
+        for gradient, variable in pairs:
+            if self._column_of(variable) is None:
+                others.append((gradient, variable))
+            elif gradient is not None and variable.name not in self._gradients:
+                self._note(gradient, variable)
+        return others
+
+    def applied(self, pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        """Returns the pairs of other variables.
+
+        Raises:
+            RuntimeError: There are gradients of a table that no optimizer computed, and that are not to be
+                summed up: whether they are a sum already is not known.
+        """
+        others = []
+        for gradient, variable in pairs:
+            if self._column_of(variable) is None:
+                others.append((gradient, variable))
+            elif gradient is not None and variable.name not in self._gradients:
+                raise RuntimeError(
+                    "The gradient of an embedding table must come from compute_gradients or minimize of an "
+                    "optimizer of tf.compat.v1.train, or be given to CrossShardOptimizer. Received: variable "
+                    f"{variable.name}"
+                )
+        return others
+
+    # For the step
+
+    def with_updates(self, spec: EstimatorSpec) -> EstimatorSpec:
+        """Returns the spec of a shard with a `train_op` that updates the tables as well.
+
+        Raises:
+            RuntimeError: model_fn looks up no table of a column, or the optimizer is none of shards.
+            ValueError: Two variables belong to one column, or model_fn updates a table itself.
+        """
+        tables = {end: self._table_of(end) for end in self._columns}
+        self._check_updates(spec.train_op, list(tables.values()))
+        step = tf.identity(tf1.train.get_global_step())
+        updates = []
+        for end, table in tables.items():
+            if table.name not in self._gradients:
+                logger.warning(
+                    "The loss does not depend on the embedding table %s, which stays as it is.",
+                    table.name,
+                )
+                continue
+            gradient = current_execution().sum_over_replicas(self._gradients[table.name])
+            updates.append(
+                update_rows(
+                    table,
+                    self._multiplied(gradient, step),
+                    self._spec.optimization_parameters,
+                    self._learning_rate(self._columns[end], step),
+                    self._spec.clipping_limit,
+                )
+            )
+        return spec._replace(train_op=tf.group(spec.train_op, *updates))
+
+    def _multiplied(self, gradient: Any, step: tf.Tensor) -> Any:
+        if self._spec.experimental_gradient_multiplier_fn is None:
+            return gradient
+        factor = tf.cast(self._spec.experimental_gradient_multiplier_fn(step), gradient.dtype)
+        if isinstance(gradient, tf.IndexedSlices):
+            values = gradient.values * factor
+            return tf.IndexedSlices(values, gradient.indices, gradient.dense_shape)
+        return gradient * factor
+
+    def _learning_rate(self, column: Any, step: tf.Tensor) -> Any:
+        of_column = getattr(column, "get_learning_rate_fn", lambda: None)()
+        if of_column is not None:
+            return of_column(step)
+        rate = self._spec.optimization_parameters.learning_rate
+        return rate() if callable(rate) else rate
+
+    def _note(self, gradient: Any, variable: Any) -> None:
+        if variable.name in self._gradients:
+            raise RuntimeError(
+                "A step takes the gradient of an embedding table once: let one optimizer minimize the sum of "
+                f"the losses, or give the others var_list. Received: variable {variable.name}"
+            )
+        self._gradients[variable.name] = gradient
+
+    def _column_of(self, variable: Any) -> Any:
+        name = variable.name.partition(":")[0]
+        return next((self._columns[end] for end in self._columns if _ends_with(name, end)), None)
+
+    def _table_of(self, end: str) -> Any:
+        found = [
+            variable
+            for variable in tf1.global_variables()
+            if _ends_with(variable.name.partition(":")[0], end)
+        ]
+        if not found:
+            raise RuntimeError(
+                "Each embedding column of embedding_config_spec must be looked up in model_fn, by "
+                "tf.compat.v1.feature_column.input_layer or a DenseFeatures layer. Received: column "
+                f"{self._columns[end].name!r}, and no variable named {end!r}"
+            )
+        if len(found) > 1:
+            raise ValueError(
+                "An embedding column has one table: look it up in one variable scope. Received: column "
+                f"{self._columns[end].name!r} with {[variable.name for variable in found]}"
+            )
+        return found[0]
+
+    def _check_updates(self, train_op: Any, tables: Sequence[Any]) -> None:
+        names = {tensor: table.name for table in tables for tensor in [_handle(table).op]}
+        reached: set[Any] = set()
+        pending = [operation_of(train_op)]
+        while pending:
+            operation = pending.pop()
+            if operation in reached:
+                continue
+            reached.add(operation)
+            pending += sources(operation)
+            updated = [
+                names[tensor.op]
+                for tensor in operation.inputs
+                if is_handle(tensor) and tensor.op in names and is_update(operation)
+            ]
+            if updated:
+                raise ValueError(
+                    "The tables of embedding_config_spec are updated by its optimization_parameters: train "
+                    "the other variables by an optimizer of tf.compat.v1.train in a CrossShardOptimizer, "
+                    f"which leaves them out. Received: variable {updated[0]}, updated by {operation.name!r}"
+                )
+
+
+def _end_of_name(column: Any) -> str:
+    """Returns the end of the name that the variable of a column has."""
+    if hasattr(column, "shared_embedding_column_creator"):
+        return column.get_embedding_var_name()
+    return f"{column.name}/embedding_weights"
+
+
+def _ends_with(name: str, end: str) -> bool:
+    return name == end or name.endswith(f"/{end}")
+
+
+def _handle(variable: Any) -> tf.Tensor:
+    return variable.handle if hasattr(variable, "handle") else variable.op.outputs[0]
+
+
+def _nothing_of(gradient: Any) -> Any:
+    """Returns a gradient of 0 of the same kind."""
+    if not isinstance(gradient, tf.IndexedSlices):
+        return tf.zeros_like(gradient)
+    return tf.IndexedSlices(gradient.values[:0], gradient.indices[:0], gradient.dense_shape)

@@ -1,0 +1,149 @@
+"""How the rows of embedding tables are updated: against optimizers of TensorFlow 1, or by hand."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from estimator_core.tpu.table_optimizers import row_optimizer, update_rows
+
+tf1 = tf.compat.v1
+embedding = tf.tpu.experimental.embedding
+
+START = np.arange(8, dtype=np.float32).reshape(4, 2) - 3.5
+# Row 1 is looked up twice, row 2 never.
+LOOKUPS = np.array([1, 0, 1, 3])
+VALUES = np.array([[1.0, -2.0], [0.5, 0.25], [3.0, 1.0], [-1.0, 0.125]], np.float32)
+GRADIENT = np.array([[0.5, 0.25], [4.0, -1.0], [0.0, 0.0], [-1.0, 0.125]], np.float32)
+
+
+def run(parameters, steps=3, rate=0.5, is_dense=False, **arguments):
+    """The table after some steps, and what is kept for it."""
+    with tf.Graph().as_default(), tf1.Session() as session:
+        table = tf1.get_variable("table", initializer=START, use_resource=True)
+        gradient = tf.constant(GRADIENT)
+        if not is_dense:
+            gradient = tf.IndexedSlices(tf.constant(VALUES), tf.constant(LOOKUPS), [4, 2])
+        update = update_rows(table, gradient, parameters, tf.constant(rate), **arguments)
+        session.run(tf1.global_variables_initializer())
+        for _ in range(steps):
+            session.run(update)
+        return session.run({v.op.name: v for v in tf1.global_variables()})
+
+
+def with_tensorflow(optimizer, steps=3):
+    """The same table trained by an optimizer of TensorFlow 1 that gets each row's gradient once."""
+    with tf.Graph().as_default(), tf1.Session() as session:
+        table = tf1.get_variable("table", initializer=START, use_resource=True)
+        rows = tf.constant([0, 1, 3])
+        slices = tf.IndexedSlices(tf.gather(GRADIENT, rows), rows, [4, 2])
+        update = optimizer().apply_gradients([(slices, table)])
+        session.run(tf1.global_variables_initializer())
+        for _ in range(steps):
+            session.run(update)
+        return session.run({v.op.name: v for v in tf1.global_variables()})
+
+
+@pytest.mark.parametrize(
+    ("parameters", "optimizer"),
+    [
+        (embedding.SGD(9.0), lambda: tf1.train.GradientDescentOptimizer(0.5)),
+        (
+            embedding.Adagrad(9.0, initial_accumulator_value=0.25),
+            lambda: tf1.train.AdagradOptimizer(0.5, initial_accumulator_value=0.25),
+        ),
+        (embedding.FTRL(9.0), lambda: tf1.train.FtrlOptimizer(0.5)),
+        (
+            embedding.FTRL(
+                9.0,
+                learning_rate_power=-0.75,
+                l1_regularization_strength=0.5,
+                l2_regularization_strength=0.25,
+                initial_accumulator_value=0.5,
+            ),
+            lambda: tf1.train.FtrlOptimizer(0.5, -0.75, 0.5, 0.5, 0.25),
+        ),
+        (
+            embedding.FTRL(9.0, beta=0.75),
+            lambda: tf1.train.FtrlOptimizer(0.5, beta=0.75),
+        ),
+    ],
+)
+def test_as_tensorflow_does(parameters, optimizer):
+    found, expected = run(parameters), with_tensorflow(optimizer)
+    assert found.keys() == expected.keys()  # slots have the names that TensorFlow gives them
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], value, rtol=2e-6, atol=1e-6, err_msg=name)
+    np.testing.assert_array_equal(found["table"][2], START[2])  # nobody looked it up
+
+
+@pytest.mark.parametrize("is_dense", [False, True])
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("lazy", [False, True])
+def test_adam(inside, lazy, is_dense):
+    """Without a correction of the bias. Row 2 is never looked up: lazy or not, it has gradients of 0."""
+    parameters = embedding.Adam(
+        9.0, beta_1=0.5, beta_2=0.75, epsilon=0.25, lazy_adam=lazy, sum_inside_sqrt=inside
+    )
+    found = run(parameters, is_dense=is_dense)
+    table, mean, square = START.astype(np.float64), np.zeros([4, 2]), np.zeros([4, 2])
+    for _ in range(3):
+        mean = 0.5 * mean + 0.5 * GRADIENT
+        square = 0.75 * square + 0.25 * GRADIENT**2
+        divisor = np.sqrt(square + 0.0625) if inside else np.sqrt(square) + 0.25
+        table = table - 0.5 * mean / divisor
+    np.testing.assert_allclose(found["table"], table, rtol=1e-6)
+    np.testing.assert_allclose(found["table/Adam/m"], mean, rtol=1e-6)
+    np.testing.assert_allclose(found["table/Adam/v"], square, rtol=1e-6)
+
+
+def test_lazy_adam_leaves_rows_alone_that_are_not_looked_up():
+    """In the second step only row 0 is looked up: row 1 moves on by what it has kept, unless Adam is lazy."""
+    tables = []
+    for lazy in (True, False):
+        with tf.Graph().as_default(), tf1.Session() as session:
+            table = tf1.get_variable("table", initializer=START, use_resource=True)
+            row = tf1.placeholder(tf.int64, [1])
+            gradient = tf.IndexedSlices(tf.ones([1, 2]), row, [4, 2])
+            parameters = embedding.Adam(beta_1=0.5, beta_2=0.75, epsilon=0.25, lazy_adam=lazy)
+            update = update_rows(table, gradient, parameters, 0.5)
+            session.run(tf1.global_variables_initializer())
+            session.run(update, {row: [1]})
+            session.run(update, {row: [0]})
+            tables.append(session.run(table))
+    first = 0.5 * 0.5 / np.sqrt(0.25 + 0.0625)
+    second = 0.5 * 0.25 / np.sqrt(0.1875 + 0.0625)
+    np.testing.assert_allclose(tables[0][1], START[1] - first, rtol=1e-6)
+    np.testing.assert_allclose(tables[1][1], START[1] - first - second, rtol=1e-6)
+    np.testing.assert_array_equal(tables[0][2:], tables[1][2:])
+
+
+def test_gradients_of_a_row_are_clipped_when_they_are_added_up():
+    clipped = START - 0.5 * np.clip(GRADIENT, -0.5, 2.0)
+    found = run(embedding.SGD(clipvalue=(-0.5, 2.0)), steps=1)
+    np.testing.assert_allclose(found["table"], clipped)
+    found = run(embedding.SGD(), steps=1, clipping_limit=0.75)
+    np.testing.assert_allclose(found["table"], START - 0.5 * np.clip(GRADIENT, -0.75, 0.75))
+
+
+def test_weights_are_clipped_where_they_are_updated():
+    found = run(embedding.SGD(clip_weight_min=-2.0, clip_weight_max=0.5), steps=1)["table"]
+    expected = np.clip(START - 0.5 * GRADIENT, -2.0, 0.5)
+    np.testing.assert_allclose(found[[0, 1, 3]], expected[[0, 1, 3]])
+    np.testing.assert_array_equal(found[2], START[2])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        (embedding.AdagradMomentum(), r"must be one of .*'SGD', 'Adagrad', 'Adam', 'FTRL'"),
+        (embedding.SGD(weight_decay_factor=0.5), "weight_decay_factor=0.5"),
+        (
+            embedding.FTRL(multiply_linear_by_learning_rate=True),
+            "multiply_linear_by_learning_rate=True",
+        ),
+        (embedding.FTRL(allow_zero_accumulator=True), "allow_zero_accumulator=True"),
+    ],
+)
+def test_what_shards_do_not_have(parameters, message):
+    with pytest.raises(RuntimeError, match=message):
+        row_optimizer(parameters)
