@@ -18,17 +18,18 @@ class ExamplesPerSecondHook(tf1.train.SessionRunHook):
     Args:
         batch_size: Examples of one step, on all cores together; None logs steps alone.
         every_n_steps: Steps between two log lines.
-        output_dir: Directory of the event file.
+        output_dir: Directory of the event file; None writes none.
     """
 
-    def __init__(self, batch_size: int | None, every_n_steps: int, output_dir: str):
+    def __init__(self, batch_size: int | None, every_n_steps: int, output_dir: str | None):
         self._batch_size = batch_size
         self._timer = tf1.train.SecondOrStepTimer(every_steps=every_n_steps)
         self._output_dir = output_dir
 
     def begin(self) -> None:
         """Opens the event file and finds the global step."""
-        self._writer = tf1.summary.FileWriterCache.get(self._output_dir)
+        directory = self._output_dir
+        self._writer = None if directory is None else tf1.summary.FileWriterCache.get(directory)
         self._global_step = tf1.train.get_global_step()
 
     def steps_until_due(self, global_step: int) -> int | None:
@@ -60,8 +61,9 @@ class ExamplesPerSecondHook(tf1.train.SessionRunHook):
             rates["examples/sec"] = self._batch_size * steps / secs
         for tag, rate in rates.items():
             logger.info("%s: %g", tag, rate)
-            summary = tf1.Summary(value=[tf1.Summary.Value(tag=tag, simple_value=rate)])
-            self._writer.add_summary(summary, global_step)
+            if self._writer is not None:
+                summary = tf1.Summary(value=[tf1.Summary.Value(tag=tag, simple_value=rate)])
+                self._writer.add_summary(summary, global_step)
 
 
 def log_every_n_steps(config: RunConfig) -> int | None:

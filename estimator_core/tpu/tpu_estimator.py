@@ -201,7 +201,8 @@ class TPUEstimator(Estimator):
         hooks = list(hooks or ())
         batch_size = self._batch_sizes[ModeKeys.TRAIN]
         if self._log_every_n_steps:
-            hooks.append(ExamplesPerSecondHook(batch_size, self._log_every_n_steps, self.model_dir))
+            output_dir = self.model_dir if self.config.is_chief else None
+            hooks.append(ExamplesPerSecondHook(batch_size, self._log_every_n_steps, output_dir))
             if self._runs_on_shards(ModeKeys.TRAIN):
                 config: Any = self.config  # a tpu.RunConfig
                 hooks.append(LossHook(log_every_n_loops(config, self._log_every_n_steps)))
