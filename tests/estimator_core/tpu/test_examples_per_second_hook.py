@@ -72,3 +72,18 @@ def test_it_lets_a_tpu_estimator_make_many_steps_a_call(tmp_path, monkeypatch):
     assert steps == [7, 13]
     # Calls end at steps 1, 6, 7, 12, 13 and 15; all but the last step of each is made without hooks.
     assert advanced == [4, 4, 1]
+
+
+def test_without_a_directory_rates_are_only_logged(monkeypatch, caplog):
+    """In a worker: the chief alone writes summaries."""
+    now = [1000.0]
+    monkeypatch.setattr("time.time", lambda: now[0])
+    with tf.Graph().as_default(), caplog.at_level("INFO", logger="tensorflow"):
+        train_op = tf1.train.create_global_step().assign_add(1)
+        hook = ExamplesPerSecondHook(8, 3, None)
+        with tf1.train.MonitoredSession(hooks=[hook]) as session:
+            for _ in range(4):
+                now[0] += 2.0
+                session.run(train_op)
+    lines = [record.getMessage() for record in caplog.records if "/sec" in record.getMessage()]
+    assert lines == ["global_step/sec: 0.5", "examples/sec: 4"]
