@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution.server import Task, answers
+from estimator_core.logs import logger
 
 _NAME = "estimator_core/model_of_the_chief"
 _ANSWER_SECS = 10.0
@@ -79,8 +80,16 @@ class ChiefModel:
         self._is_published = False
 
     def publish(self, model: Model) -> None:
-        """Tells the workers, from the chief, what it trains."""
-        self._write(json.dumps([model.tensorflow, model.variables]))
+        """Tells the workers, from the chief, what it trains.
+
+        A machine that is too busy to do so goes on without: the workers then compare nothing.
+        """
+        try:
+            self._write(json.dumps([model.tensorflow, model.variables]))
+        except tf.errors.DeadlineExceededError as error:
+            logger.warning(
+                "The workers can't compare their models with the chief's: %s", error.message
+            )
         self._is_published = True
 
     def take_back(self) -> None:

@@ -6,6 +6,7 @@ import dataclasses
 import socket
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import tensorflow as tf
@@ -124,12 +125,12 @@ def wait_for_tasks(
 
 
 def tasks_that_train_answer(cluster: Cluster) -> bool:
-    """Returns whether the server of any chief, master or worker answers."""
-    return any(
-        answers(address)
-        for kind in (CHIEF, MASTER, WORKER)
-        for address in cluster.tasks.get(kind, ())
-    )
+    """Returns whether the server of any chief, master or worker answers; looks at all at once."""
+    addresses = [
+        address for kind in (CHIEF, MASTER, WORKER) for address in cluster.tasks.get(kind, ())
+    ]
+    with ThreadPoolExecutor(max(len(addresses), 1)) as threads:
+        return any(threads.map(answers, addresses))
 
 
 def answers(address: str) -> bool:

@@ -81,7 +81,7 @@ class LocalTask:
             TypeError: `fn` can't be pickled.
         """
         try:
-            pickle.dumps(self._fn)
+            fn = pickle.dumps(self._fn)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise TypeError(
                 "fn must be picklable: a function at the top level of a module, or a functools.partial "
@@ -91,13 +91,14 @@ class LocalTask:
         log, log_end = _SPAWN.Pipe(duplex=False)
         self.outcome, outcome_end = _SPAWN.Pipe(duplex=False)
         orders_end, self._orders = _SPAWN.Pipe(duplex=False)
-        self._process = _SPAWN.Process(
+        process = _SPAWN.Process(
             target=_run,
-            args=(self._fn, log_end, outcome_end, orders_end),
+            args=(fn, log_end, outcome_end, orders_end),
             name=self.name,
         )
         with _starting, _tf_config_set_to(self._tf_config):
-            self._process.start()
+            process.start()
+        self._process = process
         for end in (log_end, outcome_end, orders_end):
             end.close()  # it is the process's; this one would keep the pipe open
         self._log_reader = threading.Thread(target=self._read_log, args=(log,), daemon=True)
@@ -141,6 +142,13 @@ class LocalTask:
             how = f"Signal {-code} ({signal.Signals(-code).name}) ended its process."
         else:
             how = f"Its process ended with exit code {code}."
+        if not self._last_lines:
+            return Failure(
+                f"{how} It had not begun with fn: a new process has to import the program first. What it "
+                "said is on stderr. A script must not start a cluster when it is imported: let it do so "
+                'below `if __name__ == "__main__":`.',
+                None,
+            )
         return Failure(f"{how} The last lines of its log:\n\n{''.join(self._last_lines)}", None)
 
     def tell_that_training_is_over(self) -> None:
@@ -203,7 +211,7 @@ def _unpickled(pickled: bytes | None) -> BaseException | None:
 # In the process of the task
 
 
-def _run(fn: Callable[[], Any], log: Connection, outcome: Connection, orders: Connection) -> None:
+def _run(fn: bytes, log: Connection, outcome: Connection, orders: Connection) -> None:
     signal.signal(
         signal.SIGINT, signal.SIG_IGN
     )  # Ctrl-C is for the launching process, which ends this
@@ -213,7 +221,8 @@ def _run(fn: Callable[[], Any], log: Connection, outcome: Connection, orders: Co
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     threading.Thread(target=_obey, args=(orders,), daemon=True).start()
     try:
-        result = fn()
+        # Not before: what it says when its module can't be imported belongs into the log and the outcome.
+        result = pickle.loads(fn)()
         message = pickle.dumps(("returned", result))
     except BaseException as error:
         text = traceback.format_exc()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ SIGTERM_EXIT_CODE = 128 + int(signal.SIGTERM)
 """Exit code of a task of a cluster that SIGTERM has ended, 143: what a shell gives for that signal."""
 
 _LOOK_EVERY_SECS = 0.5
+_AGAIN_SECS = 0.05
 
 
 class Termination(NamedTuple):
@@ -42,12 +44,9 @@ def ends_on_sigterm() -> Iterator[Termination]:
         yield Termination([], lambda: None)
         return
     hook = _EndOnSigterm()
-    signal.signal(signal.SIGTERM, hook.handle)
-    try:
+    with _handled_by(hook.handle):
         yield Termination([hook], hook.exit_if_asked)
         hook.exit_if_asked()
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def serve_until_sigterm(
@@ -100,14 +99,57 @@ def exits_on_sigterm() -> Iterator[None]:
         yield
         return
 
-    def handle(number: int, frame: Any) -> None:
-        del number, frame
+    was_asked = False
+
+    def handle() -> None:
+        nonlocal was_asked
+        was_asked = True
         raise SystemExit(SIGTERM_EXIT_CODE)
 
-    signal.signal(signal.SIGTERM, handle)
+    with _handled_by(handle):
+        yield
+        if was_asked:
+            raise SystemExit(SIGTERM_EXIT_CODE)
+
+
+@contextlib.contextmanager
+def _handled_by(handle: Callable[[], None]) -> Iterator[None]:
+    """Lets a function handle SIGTERM, which may raise SystemExit.
+
+    Python calls it between any two instructions, also of a destructor or of a callback of the garbage
+    collection (JAX has one), and drops what is raised there. Then it is called again.
+    """
+    main_thread = threading.get_ident()
+    raised: list[SystemExit] = []
+    timers: list[threading.Timer] = []
+    report = sys.unraisablehook
+
+    def on_signal(number: int, frame: Any) -> None:
+        del number, frame
+        try:
+            handle()
+        except SystemExit as error:
+            raised.append(error)
+            raise
+
+    def on_dropped(unraisable: Any) -> None:
+        if unraisable.exc_value not in raised:
+            report(unraisable)
+            return
+        timer = threading.Timer(_AGAIN_SECS, signal.pthread_kill, [main_thread, signal.SIGTERM])
+        timer.daemon = True
+        timers.append(timer)
+        timer.start()
+
+    signal.signal(signal.SIGTERM, on_signal)
+    sys.unraisablehook = on_dropped
     try:
         yield
     finally:
+        for timer in timers:
+            timer.cancel()
+        if sys.unraisablehook is on_dropped:
+            sys.unraisablehook = report
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
@@ -121,9 +163,8 @@ class _EndOnSigterm(tf1.train.SessionRunHook):
         self._has_session = False
         self._was_asked = False
 
-    def handle(self, number: int, frame: Any) -> None:
+    def handle(self) -> None:
         """Handles the signal."""
-        del number, frame
         self._was_asked = True
         if not self._has_session:
             raise SystemExit(SIGTERM_EXIT_CODE)

@@ -1,6 +1,11 @@
 """One process of a local cluster."""
 
 import json
+import multiprocessing.context
+import os
+import subprocess
+import sys
+import types
 from multiprocessing.connection import wait
 
 import pytest
@@ -57,6 +62,46 @@ def test_what_can_not_be_pickled_is_a_failure_with_its_traceback(outcome_of):
     assert "pickle" in failure.message
     assert not task.has_returned
     assert task.join() == 1
+
+
+def test_a_module_that_a_new_process_can_not_import_is_named(outcome_of, monkeypatch):
+    here_alone = types.ModuleType("here_alone")
+    exec("def train():\n    pass", vars(here_alone))
+    monkeypatch.setitem(sys.modules, "here_alone", here_alone)
+    task, failure, _ = outcome_of(here_alone.train)
+    assert "ModuleNotFoundError: No module named 'here_alone'" in failure.message
+    assert isinstance(failure.exception, ModuleNotFoundError)
+    assert task.join() == 1
+
+
+@pytest.mark.slow
+def test_a_script_that_starts_a_cluster_when_it_is_imported_is_told(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from estimator_core.experimental import launch_local_cluster\n"
+        "from tests.estimator_core.cluster import programs\n"
+        "launch_local_cluster(programs.die)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.getcwd()}
+    done = subprocess.run(
+        [sys.executable, script], env=environment, stderr=subprocess.PIPE, text=True, timeout=120
+    )
+    assert done.returncode == 1
+    assert "current process has finished its bootstrapping phase" in done.stderr
+    assert 'below `if __name__ == "__main__":`' in done.stderr
+    assert "AttributeError" not in done.stderr
+
+
+def test_a_process_that_can_not_be_started_is_none(monkeypatch, tmp_path):
+    def start(process):
+        raise OSError("no more processes")
+
+    task = LocalTask(programs.die, "chief", 0, TF_CONFIG, str(tmp_path / "log"))
+    monkeypatch.setattr(multiprocessing.context.SpawnProcess, "start", start)
+    with pytest.raises(OSError, match="no more processes"):
+        task.start()
+    task.terminate()
+    task.kill()
 
 
 @pytest.mark.slow

@@ -1,7 +1,9 @@
 """SIGTERM during a training in this process."""
 
 import signal
+import sys
 import threading
+import time
 
 import pytest
 import tensorflow as tf
@@ -174,3 +176,51 @@ def test_a_handler_of_the_program_stays_there_too():
         signal.raise_signal(signal.SIGTERM)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     assert calls == [signal.SIGTERM]
+
+
+class Dropping:
+    """Gets SIGTERM in its destructor, where Python drops what is raised."""
+
+    def __del__(self):
+        signal.raise_signal(signal.SIGTERM)
+        self.reached = [0 for _ in range(3)]  # the handler is called between instructions
+
+
+def wait_for_the_signal():
+    time.sleep(20)
+    raise TimeoutError("the signal was lost")
+
+
+def test_a_signal_that_comes_where_python_drops_exceptions_is_not_lost(recwarn):
+    with pytest.raises(SystemExit) as exit_, exits_on_sigterm():  # noqa: PT012
+        Dropping()
+        wait_for_the_signal()
+    assert exit_.value.code == 143
+    with pytest.raises(SystemExit) as exit_, ends_on_sigterm():  # noqa: PT012
+        Dropping()
+        wait_for_the_signal()
+    assert exit_.value.code == 143
+    assert not recwarn.list
+
+
+def test_a_context_that_ends_before_the_signal_comes_again_is_left_by_it():
+    with pytest.raises(SystemExit) as exit_, exits_on_sigterm():
+        Dropping()
+    assert exit_.value.code == 143
+    time.sleep(0.2)  # and it does not come any more
+
+
+def test_other_errors_that_python_drops_are_reported_as_ever(monkeypatch):
+    class Failing:
+        def __del__(self):
+            raise KeyError("in a destructor")
+
+    reported = []
+    monkeypatch.setattr(
+        sys, "unraisablehook", lambda unraisable: reported.append(unraisable.exc_type)
+    )
+    with exits_on_sigterm():
+        Failing()
+        assert reported == [KeyError]
+    Failing()
+    assert reported == [KeyError, KeyError]
