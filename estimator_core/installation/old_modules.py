@@ -210,6 +210,7 @@ _MODULES: Mapping[str, Mapping[str, str]] = {
     "tpu": {},
     "tpu._tpu_estimator_embedding": _all_of(f"{_CORE}.tpu.experimental", "EmbeddingConfigSpec"),
     "tpu.tpu_config": _all_of(f"{_CORE}.tpu", "InputPipelineConfig", "RunConfig", "TPUConfig"),
+    "tpu.tpu_context": _all_of(f"{_CORE}.tpu.tpu_context", "TPUContext"),
     "tpu.tpu_estimator": _all_of(f"{_CORE}.tpu", "TPUEstimator", "TPUEstimatorSpec")
     | _all_of(_HELPERS, "ExportSavedModelApiVersion"),
     "training": _TRAINING | _all_of(_HELPERS, "_TrainingExecutor"),

@@ -45,6 +45,7 @@ def test_the_ways_to_import_them():
         "from tensorflow_estimator.python.estimator.api._v2.estimator.export import PredictOutput\n"
         "from tensorflow_estimator.estimator import export\n"
         "from tensorflow.python.estimator.inputs import numpy_io\n"
+        "from tensorflow_estimator.python.estimator.tpu.tpu_context import TPUContext\n"
         "import tensorflow.python.estimator.run_config\n"
         "loaded = tensorflow_estimator.python.estimator.gc.Path\n",
         names,
@@ -58,6 +59,7 @@ def test_the_ways_to_import_them():
     assert names["v2"] is estimator_core
     assert names["PredictOutput"] is estimator_core.export.PredictOutput
     assert names["export"] is estimator_core.export
+    assert names["TPUContext"].__module__ == "estimator_core.tpu.tpu_context"
     assert names["numpy_io"].numpy_input_fn is estimator_core.inputs.numpy_input_fn
     assert names["loaded"]("a", 1).export_version == 1
 
