@@ -2,10 +2,10 @@
 
     from components import CsvExampleGen, Evaluator, Pusher, SchemaGen, StatisticsGen, Trainer, Transform
 
-`Trainer`, `Evaluator` and `Pusher` are ours; they speak TFX's artifacts and channels, so they mix with
-any stock TFX component. Names are imported at first use: `import components` is instant, and a Beam
-worker that only needs `components.tfx_compat` loads nothing else. Nothing here imports `tfx.v1`,
-which costs 8 s of cloud SDKs.
+`CsvExampleGen`, `ExampleValidator`, `Trainer`, `Evaluator` and `Pusher` are ours; they speak TFX's
+artifacts and channels, so they mix with any stock TFX component. Names are imported at first use:
+`import components` is instant, and a Beam worker that only needs `components.tfx_compat` loads nothing
+else. Nothing here imports `tfx.v1`, which costs 8 s of cloud SDKs.
 
 Import this package before anything of TFX: it makes TFDV importable (see `components.tfx_compat`).
 """
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         PerSliceMetricThreshold,
         SlicingSpec,
     )
-    from tfx.components.example_validator.component import ExampleValidator
     from tfx.components.schema_gen.component import SchemaGen
     from tfx.components.schema_gen.import_schema_gen.component import ImportSchemaGen
     from tfx.components.statistics_gen.component import StatisticsGen
@@ -45,11 +44,14 @@ if TYPE_CHECKING:
     from tfx.proto.pusher_pb2 import PushDestination
     from tfx.proto.trainer_pb2 import EvalArgs, TrainArgs
     from tfx.types.channel import Channel
-    from tfx.types.standard_artifacts import Model, ModelBlessing
+    from tfx.types.standard_artifacts import ExampleStatistics, Model, ModelBlessing
 
     from components.evaluator.component import Evaluator
     from components.evaluator.verdict import Verdict, load_verdict
     from components.example_gen.component import CsvExampleGen
+    from components.example_validator.component import ExampleValidator
+    from components.example_validator.served_statistics import ServedStatisticsStrategy
+    from components.example_validator.validation import DriftLimits
     from components.pusher.component import Pusher
     from components.pusher.served_model import ServedModelStrategy
     from components.trainer.component import Trainer
@@ -59,9 +61,11 @@ __all__ = [
     "Channel",
     "ConnectionConfig",
     "CsvExampleGen",
+    "DriftLimits",
     "EvalArgs",
     "EvalConfig",
     "Evaluator",
+    "ExampleStatistics",
     "ExampleValidator",
     "GenericChangeThreshold",
     "GenericValueThreshold",
@@ -84,6 +88,7 @@ __all__ = [
     "Resolver",
     "SchemaGen",
     "ServedModelStrategy",
+    "ServedStatisticsStrategy",
     "SlicingSpec",
     "SplitConfig",
     "StatisticsGen",
@@ -100,10 +105,12 @@ _MODULES = {
     "Channel": "tfx.types.channel",
     "ConnectionConfig": "ml_metadata.proto.metadata_store_pb2",
     "CsvExampleGen": "components.example_gen.component",
+    "DriftLimits": "components.example_validator.validation",
     "EvalArgs": "tfx.proto.trainer_pb2",
     "EvalConfig": _TFMA_CONFIG,
     "Evaluator": "components.evaluator.component",
-    "ExampleValidator": "tfx.components.example_validator.component",
+    "ExampleStatistics": "tfx.types.standard_artifacts",
+    "ExampleValidator": "components.example_validator.component",
     "GenericChangeThreshold": _TFMA_CONFIG,
     "GenericValueThreshold": _TFMA_CONFIG,
     "ImportSchemaGen": "tfx.components.schema_gen.import_schema_gen.component",
@@ -127,6 +134,7 @@ _MODULES = {
     "Resolver": "tfx.dsl.components.common.resolver",
     "SchemaGen": "tfx.components.schema_gen.component",
     "ServedModelStrategy": "components.pusher.served_model",
+    "ServedStatisticsStrategy": "components.example_validator.served_statistics",
     "SlicingSpec": _TFMA_CONFIG,
     "SplitConfig": "tfx.proto.example_gen_pb2",
     "StatisticsGen": "tfx.components.statistics_gen.component",

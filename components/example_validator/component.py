@@ -1,0 +1,91 @@
+"""The ExampleValidator component."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from tfx.dsl.components.base import base_component, executor_spec
+from tfx.types import standard_artifacts
+from tfx.types.channel import BaseChannel, Channel
+from tfx.types.component_spec import ChannelParameter, ComponentSpec, ExecutionParameter
+
+from components.example_validator import executor
+from components.example_validator.validation import DriftLimits
+
+
+class ExampleValidatorSpec(ComponentSpec):
+    """Inputs, outputs and settings of the ExampleValidator."""
+
+    PARAMETERS = {
+        "exclude_splits": ExecutionParameter(type=str, optional=True),
+        "label": ExecutionParameter(type=str, optional=True),
+        "limits": ExecutionParameter(type=str, optional=True),
+        "moving": ExecutionParameter(type=str, optional=True),
+    }
+    INPUTS = {
+        "statistics": ChannelParameter(type=standard_artifacts.ExampleStatistics),
+        "schema": ChannelParameter(type=standard_artifacts.Schema),
+        "baseline_statistics": ChannelParameter(
+            type=standard_artifacts.ExampleStatistics, optional=True, allow_empty=True
+        ),
+    }
+    OUTPUTS = {"anomalies": ChannelParameter(type=standard_artifacts.ExampleAnomalies)}
+
+
+class ExampleValidator(base_component.BaseComponent):
+    """Holds the statistics of new data against a schema, and against those of other data.
+
+    `outputs['anomalies']` has a `SchemaDiff.pb` for each split, TFDV's `Anomalies`. What makes training
+    meaningless has the severity ERROR there, anything else WARNING: see
+    `components.example_validator.validation.validate`.
+
+    Example:
+        example_validator = ExampleValidator(
+            statistics=statistics_gen.outputs["statistics"],
+            schema=schema_gen.outputs["schema"],
+            baseline_statistics=served_statistics.outputs["statistics"],
+            label="tips",
+        )
+
+    Source: TFX's ExampleValidator. It differs in the severities, and in finding drift.
+    """
+
+    SPEC_CLASS = ExampleValidatorSpec
+    EXECUTOR_SPEC = executor_spec.ExecutorClassSpec(executor.Executor)
+
+    def __init__(
+        self,
+        statistics: BaseChannel,
+        schema: BaseChannel,
+        baseline_statistics: BaseChannel | None = None,
+        exclude_splits: Sequence[str] = (),
+        label: str | None = None,
+        limits: DriftLimits | None = None,
+        moving: Sequence[str] = (),
+    ) -> None:
+        """Declares the component.
+
+        Args:
+            statistics: Channel of `ExampleStatistics`, from a StatisticsGen.
+            schema: Channel of the `Schema` that the data should fit.
+            baseline_statistics: Channel of the `ExampleStatistics` to compare with, such as those of the
+                run that made the model that serves. None, or a channel without an artifact, looks for
+                no drift.
+            exclude_splits: Splits that are not looked at.
+            label: Column of the label, in which every anomaly is an ERROR.
+            limits: Of drift. Default: `DriftLimits()`.
+            moving: Columns that are meant to be others each time, such as times and counters: they are
+                held against the schema alone.
+        """
+        super().__init__(
+            spec=ExampleValidatorSpec(
+                statistics=statistics,
+                schema=schema,
+                baseline_statistics=baseline_statistics,
+                exclude_splits=json.dumps(list(exclude_splits)),
+                label=label,
+                limits=json.dumps(asdict(limits or DriftLimits())),
+                moving=json.dumps(list(moving)),
+                anomalies=Channel(type=standard_artifacts.ExampleAnomalies),
+            )
+        )

@@ -1,0 +1,187 @@
+"""How far the values of one column have moved between two data sets, from TFDV's statistics of both."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from tensorflow_metadata.proto.v0 import statistics_pb2
+
+Measure = Literal["l_infinity", "jensen_shannon"]
+
+_Feature: TypeAlias = statistics_pb2.FeatureNameStatistics
+_NUMERIC = (_Feature.INT, _Feature.FLOAT)
+_NUM_BINS = 20
+_Z = 4.5
+"""Standard errors that chance explains: 1 of 150,000 comparisons of equal distributions exceeds them."""
+
+
+@dataclass(frozen=True)
+class Shift:
+    """How far the values of a column have moved.
+
+    Attributes:
+      measure: `l_infinity` is the largest difference of a share of values, for text;
+        `jensen_shannon` the Jensen-Shannon divergence in bits, for numbers. Both are from 0 to 1.
+      value: What was measured.
+      noise: What chance explains of it, between samples of these sizes.
+      text: What has moved most, in words.
+    """
+
+    measure: Measure
+    value: float
+    noise: float
+    text: str
+
+    def exceeds(self, threshold: float) -> bool:
+        """Returns whether it is above a threshold, and more than chance explains."""
+        return self.value > max(threshold, self.noise)
+
+
+def compare_values(before: _Feature, now: _Feature) -> Shift | None:
+    """Returns how far the values have moved; None if either has none, or another type.
+
+    Args:
+      before: Statistics of the column in the data to compare with.
+      now: Statistics of the same column in the new data.
+
+    Source: TFDV's drift comparators. There, numbers are compared by histograms of ten intervals of equal
+    width, which differ between two samples of one distribution with a long tail; here by quantiles, of
+    which the statistics should have 100 (`StatsOptions(num_quantiles_histogram_buckets=100)`): with the
+    ten that are TFDV's default, only large shifts are more than the noise.
+    """
+    if before.type in _NUMERIC and now.type in _NUMERIC:
+        return _compare_numbers(before.num_stats, now.num_stats)
+    if before.type == now.type == _Feature.STRING:
+        return _compare_categories(before.string_stats, now.string_stats)
+    return None
+
+
+def compare_missing(before: float, now: float, num_before: int, num_now: int) -> Shift:
+    """Returns how far the share of missing values has moved.
+
+    Args:
+      before: The share, from 0 to 1, in the data to compare with.
+      now: The share in the new data.
+      num_before: Examples in the data to compare with, at least 1.
+      num_now: Examples in the new data, at least 1.
+    """
+    noise = _noise_of_share(before, now, num_before, num_now)
+    text = f"{_percent(before)} of the values were missing, now {_percent(now)}"
+    return Shift("l_infinity", abs(now - before), noise, text)
+
+
+def _compare_categories(
+    before: statistics_pb2.StringStatistics, now: statistics_pb2.StringStatistics
+) -> Shift | None:
+    totals = [stats.common_stats.num_non_missing for stats in (before, now)]
+    if not all(totals):
+        return None
+    counts = [
+        {bucket.label: bucket.sample_count for bucket in stats.rank_histogram.buckets}
+        for stats in (before, now)
+    ]
+    # Statistics hold the most frequent values alone: one that is not among them is as rare as they say.
+    names = sorted(counts[0].keys() | counts[1].keys())
+    shares = [
+        np.array([count.get(name, 0.0) / total for name in names])
+        for count, total in zip(counts, totals, strict=True)
+    ]
+    moved = int(np.argmax(np.abs(shares[0] - shares[1])))
+    was, is_now = (float(share[moved]) for share in shares)
+    text = f"{names[moved]!r} was {_percent(was)} of the values, now {_percent(is_now)}"
+    noise = _noise_of_share(was, is_now, *totals)
+    return Shift("l_infinity", abs(was - is_now), noise, text)
+
+
+def _compare_numbers(
+    before: statistics_pb2.NumericStatistics, now: statistics_pb2.NumericStatistics
+) -> Shift | None:
+    quantiles = [found for stats in (before, now) if (found := _quantiles(stats)) is not None]
+    if len(quantiles) < 2:
+        return None
+    # The last bin is open: what is between the last quantile and the maximum is mostly unknown.
+    edges = np.unique(quantiles[0].high[_every(len(quantiles[0].high), _NUM_BINS)])[:-1]
+    below = [histogram.share_up_to(edges) for histogram in quantiles]
+    shares = [np.diff(share, prepend=0.0, append=1.0) for share in below]
+    value = _jensen_shannon(*shares)
+    bins = int(np.sum(shares[0] + shares[1] > 0))
+    sizes = [stats.common_stats.num_non_missing for stats in (before, now)]
+    text = f"the median was {before.median:.6g}, now {now.median:.6g}"
+    noise = _noise_of_divergence(bins, *sizes) + _coarseness(bins, *quantiles)
+    return Shift("jensen_shannon", value, noise, text)
+
+
+@dataclass(frozen=True)
+class _Quantiles:
+    """A histogram whose buckets hold about equally many values."""
+
+    low: np.ndarray
+    high: np.ndarray
+    share: np.ndarray
+
+    def share_up_to(self, edges: np.ndarray) -> np.ndarray:
+        """Returns which share of the values is at or below each edge."""
+        width = self.high - self.low
+        inside = edges[:, None] - self.low
+        part = np.where(
+            width > 0, np.clip(inside / np.where(width > 0, width, 1), 0, 1), inside >= 0
+        )
+        return part @ self.share
+
+
+def _quantiles(stats: statistics_pb2.NumericStatistics) -> _Quantiles | None:
+    for histogram in stats.histograms:
+        if histogram.type == statistics_pb2.Histogram.QUANTILES and histogram.buckets:
+            table = np.array(
+                [(b.low_value, b.high_value, b.sample_count) for b in histogram.buckets]
+            )
+            total = table[:, 2].sum()
+            if total > 0 and np.isfinite(table).all():
+                return _Quantiles(table[:, 0], table[:, 1], table[:, 2] / total)
+    return None
+
+
+def _every(size: int, parts: int) -> Sequence[int]:
+    """Returns the indices of the last of each of so many parts of a sequence, as far as it is long."""
+    return sorted({math.ceil(size * part / parts) - 1 for part in range(1, parts + 1)})
+
+
+def _jensen_shannon(first: np.ndarray, second: np.ndarray) -> float:
+    middle = (first + second) / 2
+
+    def divergence(shares: np.ndarray) -> float:
+        present = shares > 0
+        return float(np.sum(shares[present] * np.log2(shares[present] / middle[present])))
+
+    return max(0.0, (divergence(first) + divergence(second)) / 2)
+
+
+def _noise_of_divergence(bins: int, first: int, second: int) -> float:
+    """Returns the divergence that samples of one distribution stay below but for `_Z`.
+
+    8 ln 2 nm / (n + m) times the divergence is about chi-square with `bins - 1` degrees of freedom;
+    its quantile is Wilson and Hilferty's (1931).
+    """
+    degrees = max(bins - 1, 1)
+    spread = 2 / (9 * degrees)
+    quantile = degrees * (1 - spread + _Z * math.sqrt(spread)) ** 3
+    return quantile * (1 / first + 1 / second) / (8 * math.log(2))
+
+
+def _coarseness(bins: int, *quantiles: _Quantiles) -> float:
+    """Returns the divergence when each bin of equal distributions is off by one bucket of a histogram.
+
+    Values that occur often can be, as a bucket may hold two of them.
+    """
+    return (bins * max(part.share.max() for part in quantiles)) ** 2 / (8 * math.log(2))
+
+
+def _noise_of_share(first: float, second: float, num_first: int, num_second: int) -> float:
+    share = (first * num_first + second * num_second) / (num_first + num_second)
+    return _Z * math.sqrt(share * (1 - share) * (1 / num_first + 1 / num_second))
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"

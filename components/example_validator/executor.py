@@ -1,0 +1,97 @@
+"""What the ExampleValidator does."""
+
+import json
+import logging
+import os
+from typing import Any
+
+from tensorflow_metadata.proto.v0 import anomalies_pb2, schema_pb2, statistics_pb2
+from tfx.dsl.components.base import base_executor
+from tfx.dsl.io import fileio
+from tfx.types import artifact_utils
+from tfx.types.artifact import Artifact
+from tfx.utils import io_utils
+
+from components.example_validator.validation import EMPTY, DriftLimits, validate
+
+_LOGGER = logging.getLogger(__name__)
+
+ANOMALIES_FILE = "SchemaDiff.pb"
+"""Where stock TFX has it."""
+
+BLESSED = "blessed"
+
+
+class Executor(base_executor.BaseExecutor):
+    """Validates each split, and writes its anomalies where stock TFX does."""
+
+    def Do(
+        self,
+        input_dict: dict[str, list[Artifact]],
+        output_dict: dict[str, list[Artifact]],
+        exec_properties: dict[str, Any],
+    ) -> None:
+        """Runs the component; arguments are those of its ComponentSpec."""
+        statistics = artifact_utils.get_single_instance(input_dict["statistics"])
+        anomalies = artifact_utils.get_single_instance(output_dict["anomalies"])
+        before = next(iter(input_dict.get("baseline_statistics") or ()), None)
+        excluded = json.loads(exec_properties.get("exclude_splits") or "[]")
+        limits = DriftLimits(**json.loads(exec_properties.get("limits") or "{}"))
+        schema = _read_schema(artifact_utils.get_single_uri(input_dict["schema"]))
+        splits = [name for name in _splits(statistics) if name not in excluded]
+        anomalies.split_names = artifact_utils.encode_split_names(splits)
+        anomalies.span = statistics.span
+        found = {
+            split: validate(
+                _read_statistics(statistics, split),
+                schema,
+                _read_statistics(before, split) if before and split in _splits(before) else None,
+                exec_properties.get("label") or None,
+                limits,
+                json.loads(exec_properties.get("moving") or "[]"),
+            )
+            for split in splits
+        }
+        _keep_chance_out(found)
+        for split, result in found.items():
+            path = os.path.join(artifact_utils.get_split_uri([anomalies], split), ANOMALIES_FILE)
+            io_utils.write_bytes_file(path, result.SerializeToString())
+            _LOGGER.info("%d anomalies in the split %r: %s", len(result.anomaly_info), split, path)
+        anomalies.set_json_value_custom_property(
+            BLESSED,
+            {split: int(not _has_anomalies(result)) for split, result in found.items()},
+        )
+
+
+def _keep_chance_out(found: dict[str, anomalies_pb2.Anomalies]) -> None:
+    """Lets a column that is without values in some splits alone be a warning: a rare one can be."""
+    for result in found.values():
+        for name, info in result.anomaly_info.items():
+            if _is_empty(info) and not all(
+                name in other.anomaly_info and _is_empty(other.anomaly_info[name])
+                for other in found.values()
+            ):
+                info.severity = anomalies_pb2.AnomalyInfo.WARNING
+
+
+def _is_empty(info: anomalies_pb2.AnomalyInfo) -> bool:
+    """Returns whether there is nothing else about a column but that it has no values."""
+    return {reason.type for reason in info.reason} <= EMPTY
+
+
+def _has_anomalies(result: anomalies_pb2.Anomalies) -> bool:
+    return bool(result.anomaly_info) or result.HasField("dataset_anomaly_info")
+
+
+def _splits(artifact: Artifact) -> list[str]:
+    return artifact_utils.decode_split_names(artifact.split_names)
+
+
+def _read_schema(uri: str) -> schema_pb2.Schema:
+    return io_utils.SchemaReader().read(io_utils.get_only_uri_in_dir(uri))
+
+
+def _read_statistics(artifact: Artifact, split: str) -> statistics_pb2.DatasetFeatureStatisticsList:
+    path = os.path.join(artifact_utils.get_split_uri([artifact], split), "FeatureStats.pb")
+    with fileio.open(path, "rb") as stream:
+        return statistics_pb2.DatasetFeatureStatisticsList.FromString(stream.read())

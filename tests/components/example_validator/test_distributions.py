@@ -1,0 +1,136 @@
+import components  # noqa: I001  Before TFX: makes TFDV importable.
+
+import itertools
+
+import numpy as np
+import pytest
+from tensorflow_metadata.proto.v0 import statistics_pb2
+
+from components.example_validator.distributions import compare_missing, compare_values
+
+assert components
+
+FLOAT, STRING = (
+    statistics_pb2.FeatureNameStatistics.FLOAT,
+    statistics_pb2.FeatureNameStatistics.STRING,
+)
+
+
+def numbers(values, buckets=100):
+    """Returns statistics as TFDV has them of a column of numbers."""
+    feature = statistics_pb2.FeatureNameStatistics(type=FLOAT)
+    stats = feature.num_stats
+    stats.common_stats.num_non_missing = len(values)
+    stats.median = float(np.median(values))
+    edges = np.quantile(values, np.linspace(0, 1, buckets + 1), method="inverted_cdf")
+    histogram = stats.histograms.add(type=statistics_pb2.Histogram.QUANTILES)
+    for low, high in itertools.pairwise(edges):
+        histogram.buckets.add(low_value=low, high_value=high, sample_count=len(values) / buckets)
+    return feature
+
+
+def words(**counts):
+    feature = statistics_pb2.FeatureNameStatistics(type=STRING)
+    feature.string_stats.common_stats.num_non_missing = sum(counts.values())
+    for name, count in counts.items():
+        feature.string_stats.rank_histogram.buckets.add(label=name, sample_count=count)
+    return feature
+
+
+def divergence(first, second):
+    """Jensen-Shannon divergence in bits, from its definition by entropies."""
+
+    def entropy(shares):
+        shares = np.array([share for share in shares if share])
+        return -np.sum(shares * np.log2(shares))
+
+    middle = (np.array(first) + np.array(second)) / 2
+    return entropy(middle) - (entropy(first) + entropy(second)) / 2
+
+
+def test_text_is_compared_by_the_share_that_moved_most():
+    shift = compare_values(words(a=500, b=300, c=200), words(a=240, b=140, d=20))
+    assert shift.measure == "l_infinity"
+    assert shift.value == pytest.approx(0.2)  # of c, that is gone
+    assert shift.text == "'c' was 20 % of the values, now 0 %"
+    # 1,400 values of which 200 are c: 4.5 * sqrt(1/7 * 6/7 * (1/1000 + 1/400))
+    assert shift.noise == pytest.approx(4.5 * np.sqrt(6 / 49 * (1 / 1000 + 1 / 400)))
+    assert shift.exceeds(0.1)
+    assert not shift.exceeds(0.21)
+
+
+def test_a_difference_within_the_noise_is_none():
+    shift = compare_values(words(a=5, b=5), words(a=8, b=2))
+    assert shift.value == pytest.approx(0.3)
+    assert shift.noise > 0.3
+    assert not shift.exceeds(0.1)
+
+
+def test_numbers_of_few_values_have_the_divergence_of_their_shares():
+    before = np.repeat([0.0, 1.0, 7.0], [5100, 2900, 2000])
+    now = np.repeat([0.0, 1.0, 7.0], [2000, 3100, 4900])
+    shift = compare_values(numbers(before), numbers(now))
+    assert shift.measure == "jensen_shannon"
+    assert shift.value == pytest.approx(divergence([0.51, 0.29, 0.2], [0.2, 0.31, 0.49]), abs=0.01)
+    assert shift.text == "the median was 0, now 1"
+
+
+def test_numbers_that_have_nothing_in_common_diverge_but_for_the_last_bin():
+    random = np.random.default_rng(1)
+    before = random.normal(size=4000)
+    expected = divergence([0.05] * 20, [0.0] * 19 + [1.0])
+    value = compare_values(numbers(before), numbers(before + 100)).value
+    assert value == pytest.approx(expected, abs=1e-3)
+    assert compare_values(numbers(before), numbers(before)).value == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("size", [60, 1000, 20_000])
+@pytest.mark.parametrize("draw", ["lognormal", "integers", "zeros"])
+def test_samples_of_one_distribution_are_within_the_noise(draw, size):
+    random = np.random.default_rng(3)
+    draws = {
+        "lognormal": lambda size: random.lognormal(2, 2, size),
+        "integers": lambda size: random.poisson(1.5, size).astype(float),
+        "zeros": lambda size: random.lognormal(0, 1, size) * (random.random(size) < 0.4),
+    }
+    base = numbers(draws[draw](5000))
+    for _ in range(40):
+        shift = compare_values(base, numbers(draws[draw](size)))
+        assert not shift.exceeds(0.001)
+
+
+@pytest.mark.parametrize(("size", "deviations"), [(300, 1.0), (20_000, 0.4)])
+def test_a_shift_is_more_than_noise(size, deviations):
+    random = np.random.default_rng(4)
+    base = numbers(random.lognormal(2, 1, 5000))
+    for _ in range(10):
+        shift = compare_values(base, numbers(random.lognormal(2 + deviations, 1, size)))
+        assert shift.exceeds(0.001)
+
+
+def test_coarse_histograms_are_known_to_be_coarse():
+    random = np.random.default_rng(5)
+    values = random.poisson(1.5, 4000).astype(float)
+    fine, coarse = (
+        compare_values(numbers(values, buckets), numbers(values + 1, buckets))
+        for buckets in (100, 10)
+    )
+    assert fine.exceeds(0.1)
+    assert coarse.noise > 10 * fine.noise
+
+
+def test_missing_values_are_a_share():
+    shift = compare_missing(0.1, 0.35, 1000, 3000)
+    assert shift.value == pytest.approx(0.25)
+    assert shift.text == "10 % of the values were missing, now 35 %"
+    assert shift.exceeds(0.1)
+    assert compare_missing(0.35, 0.1, 1000, 3000).value == pytest.approx(0.25)
+
+
+def test_what_can_not_be_compared():
+    assert compare_values(words(a=3), numbers([1.0, 2.0])) is None
+    assert compare_values(words(), words(a=3)) is None
+    assert (
+        compare_values(numbers([1.0, 2.0]), statistics_pb2.FeatureNameStatistics(type=FLOAT))
+        is None
+    )

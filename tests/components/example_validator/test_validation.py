@@ -1,0 +1,140 @@
+import components  # noqa: I001  Before TFX: makes TFDV importable.
+
+import numpy as np
+import pandas
+import pytest
+import tensorflow_data_validation as tfdv
+from tensorflow_metadata.proto.v0 import anomalies_pb2
+
+from components.example_validator.validation import DriftLimits, validate
+
+assert components
+
+ERROR, WARNING = anomalies_pb2.AnomalyInfo.ERROR, anomalies_pb2.AnomalyInfo.WARNING
+ROWS = 2000
+
+
+def table(seed=1):
+    random = np.random.default_rng(seed)
+    return pandas.DataFrame(
+        {
+            "fare": random.lognormal(2, 1, ROWS),
+            "company": random.choice(["red", "blue", "green"], ROWS, p=[0.5, 0.3, 0.2]),
+            "trip": np.arange(ROWS) + 100_000 * seed,
+            "tips": random.choice(["no", "yes"], ROWS),
+        }
+    )
+
+
+def statistics(frame):
+    options = tfdv.StatsOptions(num_quantiles_histogram_buckets=100)
+    return tfdv.generate_statistics_from_dataframe(frame, options)
+
+
+@pytest.fixture(scope="module")
+def baseline():
+    return statistics(table())
+
+
+@pytest.fixture
+def schema(baseline):
+    return tfdv.infer_schema(baseline, infer_feature_shape=False)
+
+
+def found(frame, schema, baseline, **settings):
+    """Returns severity and description by column."""
+    anomalies = validate(
+        statistics(frame), schema, baseline, label="tips", moving=["trip"], **settings
+    )
+    return {
+        name: (info.severity, info.description) for name, info in anomalies.anomaly_info.items()
+    }
+
+
+def test_other_rows_of_the_same_kind(schema, baseline):
+    assert found(table(2), schema, baseline) == {}
+
+
+def test_a_column_in_another_unit(schema, baseline):
+    frame = table(2).assign(fare=lambda frame: frame.fare * 60)
+    ((column, (severity, text)),) = found(frame, schema, baseline).items()
+    assert (column, severity) == ("fare", ERROR)
+    assert "the median was 7." in text
+    assert "Jensen-Shannon divergence 0.8" in text
+
+
+def test_a_column_that_drifts_slowly(schema, baseline):
+    frame = table(2).assign(fare=lambda frame: frame.fare * 1.7)
+    assert found(frame, schema, baseline)["fare"][0] == WARNING
+    assert found(frame, schema, baseline, limits=DriftLimits(jensen_shannon=0.2)) == {}
+    (severity, _) = found(frame, schema, baseline, limits=DriftLimits(breaking=0.01))["fare"]
+    assert severity == ERROR
+
+
+def test_a_category_that_was_renamed(schema, baseline):
+    severity, text = found(table(2).replace("red", "Red"), schema, baseline)["company"]
+    assert severity == ERROR
+    assert "Red (~5" in text  # a value that the schema does not have
+    assert "was 0 % of the values, now 5" in text or "now 0 %" in text
+
+
+def test_a_few_new_categories(schema, baseline):
+    frame = table(2)
+    frame.loc[:30, "company"] = "violet"
+    severity, text = found(frame, schema, baseline)["company"]
+    assert severity == WARNING
+    assert "violet" in text
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda frame: frame.drop(columns="fare"),
+        lambda frame: frame.assign(fare=np.nan),
+        lambda frame: frame.assign(fare=frame.fare.astype(str)),
+    ],
+    ids=["gone", "emptied", "of another type"],
+)
+def test_a_column_that_can_not_be_trained_on(schema, baseline, change):
+    severity, text = found(change(table(2)), schema, baseline)["fare"]
+    assert severity == ERROR
+    assert text
+
+
+def test_values_that_were_not_missing_before(schema, baseline):
+    frame = table(2)
+    frame.loc[: ROWS // 5, "fare"] = np.nan
+    severity, text = found(frame, schema, baseline)["fare"]
+    assert severity == WARNING
+    assert "0 % of the values were missing, now 20" in text
+
+
+def test_an_unknown_label(schema, baseline):
+    frame = table(2)
+    frame.loc[:5, "tips"] = "perhaps"
+    severity, text = found(frame, schema, baseline)["tips"]
+    assert severity == ERROR
+    assert "perhaps" in text
+
+
+def test_limits_of_the_schema_go_before(schema, baseline):
+    frame = table(2).assign(fare=lambda frame: frame.fare * 1.7)
+    (feature,) = (feature for feature in schema.feature if feature.name == "fare")
+    feature.drift_comparator.jensen_shannon_divergence.threshold = 0.2
+    assert found(frame, schema, baseline) == {}
+
+
+def test_without_a_baseline_the_schema_alone_counts(schema):
+    frame = table(2).assign(fare=lambda frame: frame.fare * 60)
+    assert not validate(statistics(frame), schema).anomaly_info
+
+
+def test_columns_that_move_are_compared_unless_named(schema, baseline):
+    anomalies = validate(statistics(table(2)), schema, baseline)
+    assert list(anomalies.anomaly_info) == ["trip"]
+
+
+@pytest.mark.parametrize("limit", [-0.1, 1.5])
+def test_limits_are_shares(limit):
+    with pytest.raises(ValueError, match=f"from 0 to 1. Received: breaking={limit}"):
+        DriftLimits(breaking=limit)
