@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pipelines.anomalies import read_anomalies
+from pipelines.checks import check_records
 from pipelines.data.staging import stage
 from pipelines.errors import RunFailedError
+from pipelines.evaluation import merge_thresholds
 from pipelines.fingerprints import Fingerprints, component_fingerprints
 from pipelines.progress import Progress
 from pipelines.run_plan import RunPlan
@@ -173,16 +175,21 @@ class _VerdictRecording:
 
     def __init__(self, plan: RunPlan, recorder: RunRecorder):
         self._names = plan.code.metrics
+        self._thresholds = merge_thresholds(plan.code.thresholds)
         self._recorder = recorder
 
     def __call__(self, outputs: Mapping[str, list[Any]]) -> None:
         import components
 
         verdict = components.load_verdict(outputs["evaluation"][0].uri)
+        metrics = _in_order(verdict.metrics, self._names)
+        baseline = _in_order(verdict.baseline_metrics, self._names)
         self._recorder.add_verdict(
-            _in_order(verdict.metrics, self._names),
-            _in_order(verdict.baseline_metrics, self._names),
+            metrics,
+            baseline,
             {name: _in_order(values, self._names) for name, values in verdict.slices.items()},
+            check_records(verdict.checks, self._thresholds, metrics, baseline, verdict.intervals),
+            verdict.not_checked,
         )
 
 
@@ -193,6 +200,10 @@ def _outcome(pipeline: "CsvToServing", launcher: "ComponentLauncher") -> RunOutc
     pushed = launcher.artifact(pipeline.pusher.outputs["pushed_model"])
     if pushed.get_int_custom_property("pushed") == 1:
         return RunOutcome("pushed", version=pushed.get_string_custom_property("pushed_version"))
+    if pushed.get_string_custom_property("unchanged_version"):
+        return RunOutcome(
+            "unchanged", reason=pushed.get_string_custom_property("not_pushed_reason")
+        )
     verdict = components.load_verdict(
         launcher.artifact(pipeline.evaluator.outputs["evaluation"]).uri
     )

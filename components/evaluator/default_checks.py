@@ -7,8 +7,8 @@ the same examples.
 
 import json
 import math
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -42,6 +42,7 @@ class DefaultChecks:
     Attributes:
         problem_type: `binary`, `multi-class` or `regression`; None takes it from the predictions of
             a canned head.
+        fallback: The problem type where neither tells it; None makes no check then.
         confidence: Of the two-sided intervals, above 0.5 and below 1.
         tolerance: Share of what the baseline is better than the trivial model by, that a candidate
             may be worse than the baseline, beyond the interval. Two trainings on the same data
@@ -50,15 +51,17 @@ class DefaultChecks:
     """
 
     problem_type: ProblemType | None = None
+    fallback: ProblemType | None = None
     confidence: float = 0.95
     tolerance: float = 0.02
 
     def __post_init__(self) -> None:
-        if self.problem_type not in _PROBLEM_TYPES:
-            raise ValueError(
-                f"problem_type must be one of {', '.join(METRICS)}, or None. "
-                f"Received: problem_type={self.problem_type!r}"
-            )
+        for name in ("problem_type", "fallback"):
+            if getattr(self, name) not in _PROBLEM_TYPES:
+                raise ValueError(
+                    f"{name} must be one of {', '.join(METRICS)}, or None. "
+                    f"Received: {name}={getattr(self, name)!r}"
+                )
         if not 0.5 < self.confidence < 1:
             raise ValueError(
                 "confidence must be above 0.5 and below 1, such as 0.95. "
@@ -123,11 +126,14 @@ class Checked:
         checks: In the order in which they are shown.
         not_checked: Which checks were not made, and why; one sentence each.
         failures: Why a model must not be pushed though a check could not be made.
+        intervals: Confidence intervals of the candidate's own metric and loss, by name; None where
+            there is no end.
     """
 
     checks: tuple[Check, ...] = ()
     not_checked: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
+    intervals: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
 
 
 def run_checks(
@@ -167,7 +173,7 @@ def run_checks(
         )
     elif baseline is not None:
         checks += maker.against_baseline(baseline)
-    return Checked(tuple(checks), (), failures)
+    return Checked(tuple(checks), (), failures, maker.intervals())
 
 
 class _Maker:
@@ -186,6 +192,26 @@ class _Maker:
         self._candidate = given.answers[candidate]
         self._trivial = trivial
         self._settings = settings
+
+    def intervals(self) -> dict[str, tuple[float | None, float | None]]:
+        found = {}
+        nothing = np.zeros_like(self._candidate)
+        for metric in self._metrics:
+            start, difference = 0.0, self._from_zero(metric, nothing)
+            if metric == "auc":
+                start, difference = 0.5, self._difference(metric, nothing, is_trivial=True)
+            found[metric] = (_finite(start + difference.low), _finite(start + difference.high))
+        return found
+
+    def _from_zero(self, metric: str, nothing: Values) -> Difference:
+        if metric in _HIGHER_IS_BETTER:
+            return self._difference(metric, nothing, is_trivial=False)
+        given, confidence = self._given, self._settings.confidence
+        of_each = losses(given, self._candidate)
+        between = intervals.mean_difference
+        if metric == "root_mean_squared_error":
+            between = intervals.root_mean_difference
+        return between(of_each, np.zeros_like(of_each), given.weights, confidence)
 
     def against_trivial(self) -> Iterator[Check]:
         for metric in self._metrics:

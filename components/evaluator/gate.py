@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import apache_beam as beam
+import numpy as np
 from tfx.dsl.io import fileio
 from tfx.utils import io_utils
 
@@ -20,6 +21,7 @@ from components.evaluator.extraction import Batch
 from components.evaluator.outcomes import (
     LabelTally,
     Outcomes,
+    ProblemType,
     concatenate,
     outcomes,
     problem_type_of,
@@ -52,15 +54,18 @@ class Gate:
             batch.labels,
             {name: batch.predictions[name] for name in names},
             weights,
-            self.settings.problem_type or problem_type_of(batch.prediction),
+            self._problem_type(batch),
         )
 
     def tally(self, batch: Batch) -> LabelTally:
         """Returns how the labels are distributed."""
         weights = batch.example_weights(self.example_weight) if self.example_weight else None
-        problem_type = self.settings.problem_type or problem_type_of(batch.prediction)
-        blank = outcomes(batch.labels, {self.candidate: batch.labels}, weights, None)
-        return LabelTally.of(batch.labels, blank.weights, problem_type)
+        weighted = np.ones(len(batch.labels)) if weights is None else weights
+        return LabelTally.of(batch.labels, weighted, self._problem_type(batch))
+
+    def _problem_type(self, batch: Batch) -> ProblemType | None:
+        settings = self.settings
+        return settings.problem_type or problem_type_of(batch.prediction) or settings.fallback
 
 
 def write_checks(
@@ -98,7 +103,10 @@ def read_checks(evaluation_uri: str) -> Checked:
         return Checked()
     fields = json.loads(io_utils.read_string_file(path))
     return Checked(
-        checks_from(fields["checks"]), tuple(fields["not_checked"]), tuple(fields["failures"])
+        checks_from(fields["checks"]),
+        tuple(fields["not_checked"]),
+        tuple(fields["failures"]),
+        {name: (low, high) for name, (low, high) in fields["intervals"].items()},
     )
 
 

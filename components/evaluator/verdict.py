@@ -38,6 +38,8 @@ class Verdict:
         slices: Metrics of each slice, by its name, such as `trip_start_hour:12`.
         checks: The default checks that were made, those that passed too.
         not_checked: Which of the default checks were not made, and why.
+        intervals: Confidence intervals of the metrics of the default checks; None where there is no
+            end.
     """
 
     blessed: bool
@@ -47,6 +49,7 @@ class Verdict:
     slices: dict[str, Metrics] = field(default_factory=dict)
     checks: tuple[Check, ...] = ()
     not_checked: tuple[str, ...] = ()
+    intervals: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
 
     def write(self, evaluation_uri: str) -> None:
         """Writes `verdict.json` into a ModelEvaluation artifact."""
@@ -68,6 +71,8 @@ def load_verdict(evaluation_uri: str) -> Verdict:
     fields = json.loads(io_utils.read_string_file(path))
     fields["checks"] = checks_from(fields.get("checks", ()))
     fields["not_checked"] = tuple(fields.get("not_checked", ()))
+    intervals = fields.get("intervals", {}).items()
+    fields["intervals"] = {name: (low, high) for name, (low, high) in intervals}
     return Verdict(**fields)
 
 
@@ -98,6 +103,7 @@ def make_verdict(
         slices={name: metrics for name, metrics in candidate.items() if name != OVERALL},
         checks=checked.checks,
         not_checked=checked.not_checked,
+        intervals=checked.intervals,
     )
 
 
