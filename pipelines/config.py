@@ -213,7 +213,7 @@ class EvaluatorConfig(_Section):
     thresholds: tuple[ThresholdConfig, ...] | None = None
     default_checks: bool = True
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
-    tolerance: float = Field(default=0.02, ge=0, lt=1)
+    tolerance: float = Field(default=0.05, ge=0, lt=1)
 
 
 class ExampleValidatorConfig(_Section):

@@ -14,6 +14,7 @@ from pipelines.run_plan import RunPlan
 from pipelines.run_record import ComponentRecord, Metrics, RunOutcome
 from pipelines.run_recorder import RunRecorder
 from pipelines.runners import Runner
+from pipelines.serving import version_state
 from pipelines.split_sizes import count_examples
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     )
     _go_on_with_training(plan, pipeline, run_id)
     runner.run(launcher)
-    return _outcome(pipeline, launcher)
+    return _outcome(plan, pipeline, launcher)
 
 
 def _go_on_with_training(plan: RunPlan, pipeline: "CsvToServing", run_id: str) -> None:
@@ -193,17 +194,18 @@ class _VerdictRecording:
         )
 
 
-def _outcome(pipeline: "CsvToServing", launcher: "ComponentLauncher") -> RunOutcome:
+def _outcome(plan: RunPlan, pipeline: "CsvToServing", launcher: "ComponentLauncher") -> RunOutcome:
     """Returns the verdict and the pushed version that the components have left."""
     import components
 
     pushed = launcher.artifact(pipeline.pusher.outputs["pushed_model"])
     if pushed.get_int_custom_property("pushed") == 1:
         return RunOutcome("pushed", version=pushed.get_string_custom_property("pushed_version"))
-    if pushed.get_string_custom_property("unchanged_version"):
-        return RunOutcome(
-            "unchanged", reason=pushed.get_string_custom_property("not_pushed_reason")
-        )
+    if unchanged := pushed.get_string_custom_property("unchanged_version"):
+        reason = pushed.get_string_custom_property("not_pushed_reason")
+        if version_state(plan.root, unchanged) == "withdrawn":
+            reason += f" (`rollback --to {unchanged}` serves it again)"
+        return RunOutcome("unchanged", reason=reason)
     verdict = components.load_verdict(
         launcher.artifact(pipeline.evaluator.outputs["evaluation"]).uri
     )

@@ -53,7 +53,7 @@ class DefaultChecks:
     problem_type: ProblemType | None = None
     fallback: ProblemType | None = None
     confidence: float = 0.95
-    tolerance: float = 0.02
+    tolerance: float = 0.05
 
     def __post_init__(self) -> None:
         for name in ("problem_type", "fallback"):

@@ -153,6 +153,29 @@ def test_a_model_that_is_not_blessed(leave, run):
     assert outcome.reason == "too low; too old"
 
 
+@pytest.mark.parametrize("state", ["serves already", "was withdrawn"])
+def test_a_model_that_is_unchanged(leave, run, state):
+    leave(PASSED, version=None)
+    pushed = FakeLauncher.leaves[PushedModel]
+    pushed.set_string_custom_property("unchanged_version", "77")
+    pushed.set_string_custom_property("not_pushed_reason", f"that of version 77, which {state}")
+    start, _, _ = run()
+    outcome = start()
+    assert (outcome.status, outcome.version) == ("unchanged", None)
+    assert f"version 77, which {state}" in outcome.reason
+
+
+def test_the_checks_are_recorded_with_the_thresholds(leave, run):
+    leave(replace(PASSED, not_checked=("the loss",), intervals={"auc": (0.85, 0.95)}), "1")
+    start, recorder, _ = run('evaluator.thresholds=[{metric = "auc", upper = 0.95}]')
+    start()
+    (check,) = recorder.record.checks
+    assert (check["metric"], check["against"], check["passed"]) == ("auc", "upper", True)
+    assert (check["value"], check["bound"], check["low"]) == (0.9, 0.95, 0.85)
+    assert recorder.record.not_checked == ("the loss",)
+    assert recorder.record.thresholds[0]["upper"] == 0.95
+
+
 def test_anomalies_are_noted(leave, run):
     leave(PASSED, version="1", anomalies=2)
     start, recorder, _ = run()

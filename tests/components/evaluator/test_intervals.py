@@ -49,9 +49,7 @@ def delong(labels: np.ndarray, first: np.ndarray, second: np.ndarray) -> tuple[f
         wins = (positive > negative) + 0.5 * (positive == negative)
         parts.append((wins.mean(axis=1), wins.mean(axis=0)))
     of_positives, of_negatives = (
-        np.cov(np.stack([parts[0][side], parts[1][side]]))
-        / parts[0][side].size
-        for side in (0, 1)
+        np.cov(np.stack([parts[0][side], parts[1][side]])) / parts[0][side].size for side in (0, 1)
     )
     contrast = np.array([1, -1])
     variance = contrast @ (of_positives + of_negatives) @ contrast
