@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pipelines.anomalies import read_anomalies
+from pipelines.changed_data import changed_data_note
 from pipelines.checks import check_records
 from pipelines.data.staging import stage
 from pipelines.errors import RunFailedError
 from pipelines.evaluation import merge_thresholds
 from pipelines.fingerprints import Fingerprints, component_fingerprints
 from pipelines.progress import Progress
+from pipelines.run_history import run_of_version
 from pipelines.run_plan import RunPlan
 from pipelines.run_record import ComponentRecord, Metrics, RunOutcome
 from pipelines.run_recorder import RunRecorder
@@ -176,6 +178,7 @@ class _VerdictRecording:
 
     def __init__(self, plan: RunPlan, recorder: RunRecorder):
         self._names = plan.code.metrics
+        self._root = plan.root
         self._thresholds = merge_thresholds(plan.code.thresholds)
         self._recorder = recorder
 
@@ -191,7 +194,19 @@ class _VerdictRecording:
             {name: _in_order(values, self._names) for name, values in verdict.slices.items()},
             check_records(verdict.checks, self._thresholds, metrics, baseline, verdict.intervals),
             verdict.not_checked,
+            dict(verdict.intervals),
         )
+        former = run_of_version(self._root, self._recorder.record.baseline_version)
+        if former is not None and baseline:
+            note = changed_data_note(
+                former.version,
+                former.metrics,
+                former.intervals,
+                baseline,
+                verdict.baseline_intervals,
+            )
+            if note:
+                self._recorder.note(note)
 
 
 def _outcome(plan: RunPlan, pipeline: "CsvToServing", launcher: "ComponentLauncher") -> RunOutcome:

@@ -75,6 +75,7 @@ class RunRecord:
       thresholds: Bounds that the user has given for the model: the fields of `ThresholdConfig`.
       checks: All that the model was held against, and the outcome: see `pipelines.checks`.
       not_checked: Which of the default checks were not made, and why.
+      intervals: Confidence intervals of the metrics of the default checks, low and high.
       baseline_version: The version that served before.
       serving_version: The version that served when the run ended.
     """
@@ -102,6 +103,7 @@ class RunRecord:
     thresholds: tuple[dict[str, Any], ...] = ()
     checks: tuple[dict[str, Any], ...] = ()
     not_checked: tuple[str, ...] = ()
+    intervals: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
     baseline_version: str | None = None
     serving_version: str | None = None
 
@@ -179,6 +181,9 @@ class RunRecords:
         fields["components"] = tuple(ComponentRecord(**item) for item in fields["components"])
         for name in ("notes", "thresholds", "checks", "not_checked"):
             fields[name] = tuple(fields.get(name, ()))
+        fields["intervals"] = {
+            name: (low, high) for name, (low, high) in fields.get("intervals", {}).items()
+        }
         return RunRecord(**self._with_paths(fields, self._absolute))
 
     def _relative(self, path: str) -> str:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from pipelines.changed_data import Interval
 from pipelines.checks import CheckRecord
 from pipelines.evaluation import merge_thresholds
 from pipelines.fingerprints import code_definitions, code_fingerprint
@@ -81,6 +82,7 @@ class RunRecorder:
         slices: dict[str, Metrics],
         checks: tuple[CheckRecord, ...] = (),
         not_checked: tuple[str, ...] = (),
+        intervals: dict[str, Interval] | None = None,
     ) -> None:
         """Records what the evaluation has found."""
         self._change(
@@ -89,6 +91,7 @@ class RunRecorder:
             slices=slices,
             checks=checks,
             not_checked=not_checked,
+            intervals=intervals or {},
         )
 
     def end(self, outcome: RunOutcome) -> None:

@@ -31,6 +31,8 @@ METRICS: dict[ProblemType, tuple[str, str]] = {
 }
 """The metric and the loss of each problem type, by TFMA's and Keras' names."""
 
+Intervals = Mapping[str, tuple[float | None, float | None]]
+
 _HIGHER_IS_BETTER = ("auc", "sparse_categorical_accuracy")
 _PROBLEM_TYPES = (None, *METRICS)
 
@@ -128,12 +130,14 @@ class Checked:
         failures: Why a model must not be pushed though a check could not be made.
         intervals: Confidence intervals of the candidate's own metric and loss, by name; None where
             there is no end.
+        baseline_intervals: Those of the baseline.
     """
 
     checks: tuple[Check, ...] = ()
     not_checked: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
-    intervals: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    intervals: Intervals = field(default_factory=dict)
+    baseline_intervals: Intervals = field(default_factory=dict)
 
 
 def run_checks(
@@ -173,7 +177,9 @@ def run_checks(
         )
     elif baseline is not None:
         checks += maker.against_baseline(baseline)
-    return Checked(tuple(checks), (), failures, maker.intervals())
+    own = maker.intervals(given.answers[candidate])
+    other = maker.intervals(given.answers[baseline]) if baseline in given.answers else {}
+    return Checked(tuple(checks), (), failures, own, other)
 
 
 class _Maker:
@@ -193,25 +199,25 @@ class _Maker:
         self._trivial = trivial
         self._settings = settings
 
-    def intervals(self) -> dict[str, tuple[float | None, float | None]]:
-        found = {}
-        nothing = np.zeros_like(self._candidate)
-        for metric in self._metrics:
-            start, difference = 0.0, self._from_zero(metric, nothing)
-            if metric == "auc":
-                start, difference = 0.5, self._difference(metric, nothing, is_trivial=True)
-            found[metric] = (_finite(start + difference.low), _finite(start + difference.high))
-        return found
-
-    def _from_zero(self, metric: str, nothing: Values) -> Difference:
-        if metric in _HIGHER_IS_BETTER:
-            return self._difference(metric, nothing, is_trivial=False)
-        given, confidence = self._given, self._settings.confidence
-        of_each = losses(given, self._candidate)
-        between = intervals.mean_difference
-        if metric == "root_mean_squared_error":
-            between = intervals.root_mean_difference
-        return between(of_each, np.zeros_like(of_each), given.weights, confidence)
+    def intervals(self, answers: Values) -> dict[str, tuple[float | None, float | None]]:
+        """Returns the intervals of a model's own metric and loss."""
+        given, weights, confidence = self._given, self._given.weights, self._settings.confidence
+        of_each = losses(given, answers)
+        nothing = np.zeros_like(of_each)
+        metric, loss = self._metrics
+        start = 0.0
+        if metric == "auc":
+            start = 0.5
+            found = intervals.auc_difference(given.labels, answers[:, 0], None, weights, confidence)
+        elif metric == "sparse_categorical_accuracy":
+            found = intervals.rate_difference(answers[:, 1], nothing, weights, confidence)
+        else:
+            found = intervals.root_mean_difference(of_each, nothing, weights, confidence)
+        of_loss = intervals.mean_difference(of_each, nothing, weights, confidence)
+        return {
+            metric: (_finite(start + found.low), _finite(start + found.high)),
+            loss: (_finite(of_loss.low), _finite(of_loss.high)),
+        }
 
     def against_trivial(self) -> Iterator[Check]:
         for metric in self._metrics:

@@ -63,8 +63,12 @@ class EvaluationRequest:
     @property
     def effective_config(self) -> config_pb2.EvalConfig:
         """The configuration with defaults, model names, and change thresholds only with a baseline."""
+        given = config_pb2.EvalConfig()
+        given.CopyFrom(self.eval_config)
+        if not given.model_specs:
+            given.model_specs.add()  # the baseline becomes a copy of it
         config = config_util.update_eval_config_with_defaults(
-            self.eval_config, has_baseline=self.baseline is not None, rubber_stamp=True
+            given, has_baseline=self.baseline is not None, rubber_stamp=True
         )
         config_util.verify_eval_config(config)
         return config

@@ -106,7 +106,10 @@ def read_checks(evaluation_uri: str) -> Checked:
         checks_from(fields["checks"]),
         tuple(fields["not_checked"]),
         tuple(fields["failures"]),
-        {name: (low, high) for name, (low, high) in fields["intervals"].items()},
+        *(
+            {name: (low, high) for name, (low, high) in fields[key].items()}
+            for key in ("intervals", "baseline_intervals")
+        ),
     )
 
 

@@ -17,7 +17,7 @@ from tensorflow_model_analysis.slicer import slicer_lib
 from tfx.dsl.io import fileio
 from tfx.utils import io_utils
 
-from components.evaluator.default_checks import Check, Checked, checks_from
+from components.evaluator.default_checks import Check, Checked, Intervals, checks_from
 
 VERDICT_FILE = "verdict.json"
 OVERALL = "Overall"
@@ -40,6 +40,7 @@ class Verdict:
         not_checked: Which of the default checks were not made, and why.
         intervals: Confidence intervals of the metrics of the default checks; None where there is no
             end.
+        baseline_intervals: Those of the baseline's metrics.
     """
 
     blessed: bool
@@ -49,7 +50,8 @@ class Verdict:
     slices: dict[str, Metrics] = field(default_factory=dict)
     checks: tuple[Check, ...] = ()
     not_checked: tuple[str, ...] = ()
-    intervals: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    intervals: Intervals = field(default_factory=dict)
+    baseline_intervals: Intervals = field(default_factory=dict)
 
     def write(self, evaluation_uri: str) -> None:
         """Writes `verdict.json` into a ModelEvaluation artifact."""
@@ -71,8 +73,9 @@ def load_verdict(evaluation_uri: str) -> Verdict:
     fields = json.loads(io_utils.read_string_file(path))
     fields["checks"] = checks_from(fields.get("checks", ()))
     fields["not_checked"] = tuple(fields.get("not_checked", ()))
-    intervals = fields.get("intervals", {}).items()
-    fields["intervals"] = {name: (low, high) for name, (low, high) in intervals}
+    for key in ("intervals", "baseline_intervals"):
+        found = fields.get(key, {}).items()
+        fields[key] = {name: (low, high) for name, (low, high) in found}
     return Verdict(**fields)
 
 
@@ -104,6 +107,7 @@ def make_verdict(
         checks=checked.checks,
         not_checked=checked.not_checked,
         intervals=checked.intervals,
+        baseline_intervals=checked.baseline_intervals,
     )
 
 

@@ -56,7 +56,7 @@ def test_an_empty_root_takes_any_pipeline(tmp_path):
         (
             {"name": "trips"},
             {"name": "other"},
-            r"pipeline 'trips', which has name = 'trips'; received 'other'",
+            r"which has name = 'trips'; received 'other'",
         ),
         (
             {"evaluator__label": "a_xf"},

@@ -18,6 +18,7 @@ RECORD = RunRecord(
     thresholds=({"metric": "auc", "lower": 0.6, "upper": None, "max_regression": None},),
     checks=({"metric": "auc", "passed": True},),
     not_checked=("the loss",),
+    intervals={"auc": (None, 0.75)},
 )
 
 

@@ -1,6 +1,8 @@
 import pytest
 
 from components.pusher.provenance import Provenance, write_provenance
+from pipelines.checks import check_records
+from pipelines.config import ThresholdConfig
 from pipelines.run_plan import RunRequest, plan_run
 from pipelines.run_record import ComponentRecord, RunOutcome, RunRecords
 from pipelines.run_recorder import RunRecorder, start_record
@@ -51,7 +53,7 @@ def test_every_step_is_on_disk_at_once(plan, display, shown, tmp_path):
     assert record.notes == ("some rows are left out",)
     assert [part.name for part in record.components] == ["Transform", "Trainer"]
     assert "! some rows are left out\n" in shown.getvalue()
-    check = {"metric": "auc", "passed": True}
+    (check,) = check_records([], [ThresholdConfig(metric="auc", lower=0.6)], {"auc": 0.9}, {}, {})
     recorder.add_verdict(
         {"auc": 0.9}, {"auc": 0.8}, {"x:1": {"auc": None}}, (check,), ("the loss",)
     )

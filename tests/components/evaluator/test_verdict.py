@@ -33,6 +33,7 @@ def test_a_verdict_is_read_back_as_it_was_written(tmp_path: Path) -> None:
         checks=(check,),
         not_checked=("this",),
         intervals={"auc": (None, 0.9)},
+        baseline_intervals={"auc": (0.1, 0.7)},
     )
     verdict.write(str(tmp_path))
     assert load_verdict(str(tmp_path)) == verdict

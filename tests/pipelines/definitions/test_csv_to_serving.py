@@ -5,6 +5,7 @@ import json
 
 import pytest
 from tfx.dsl.compiler import compiler
+from tfx.dsl.components.common.resolver import RESOLVER_CONFIG
 
 from pipelines.data.staging import StagedData
 from pipelines.run_plan import RunRequest, plan_run
@@ -93,8 +94,8 @@ def test_the_default_checks_reach_the_evaluator_and_need_the_model_that_serves(d
     def settings(*given):
         pipeline = define(*given)
         checks = json.loads(pipeline.evaluator.exec_properties.get("default_checks") or "null")
-        strategy = pipeline.served_model.exec_properties["config"]
-        return checks, json.loads(strategy)["required"]
+        strategy = pipeline.served_model.exec_properties[RESOLVER_CONFIG]
+        return checks, strategy["required"]
 
     checks, required = settings("evaluator.confidence=0.9")
     assert (checks["problem_type"], checks["confidence"], required) == ("binary", 0.9, True)
