@@ -178,7 +178,9 @@ def run_checks(
     elif baseline is not None:
         checks += maker.against_baseline(baseline)
     own = maker.intervals(given.answers[candidate])
-    other = maker.intervals(given.answers[baseline]) if baseline in given.answers else {}
+    other: Intervals = {}
+    if baseline is not None and baseline in given.answers:
+        other = maker.intervals(given.answers[baseline])
     return Checked(tuple(checks), (), failures, own, other)
 
 
