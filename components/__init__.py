@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from tfx.types.standard_artifacts import ExampleStatistics, Model, ModelBlessing
 
     from components.evaluator.component import Evaluator
+    from components.evaluator.default_checks import Check, DefaultChecks
     from components.evaluator.verdict import Verdict, load_verdict
     from components.example_gen.component import CsvExampleGen
     from components.example_validator.component import ExampleValidator
@@ -59,8 +60,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Channel",
+    "Check",
     "ConnectionConfig",
     "CsvExampleGen",
+    "DefaultChecks",
     "DriftLimits",
     "EvalArgs",
     "EvalConfig",
@@ -103,8 +106,10 @@ _TFMA_CONFIG = "tensorflow_model_analysis.proto.config_pb2"
 
 _MODULES = {
     "Channel": "tfx.types.channel",
+    "Check": "components.evaluator.default_checks",
     "ConnectionConfig": "ml_metadata.proto.metadata_store_pb2",
     "CsvExampleGen": "components.example_gen.component",
+    "DefaultChecks": "components.evaluator.default_checks",
     "DriftLimits": "components.example_validator.validation",
     "EvalArgs": "tfx.proto.trainer_pb2",
     "EvalConfig": _TFMA_CONFIG,

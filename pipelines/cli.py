@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     from pipelines.run_plan import RunRequest
     from pipelines.run_record import RunRecord
 
-EXIT_PUSHED = 0
+EXIT_PUSHED = EXIT_UNCHANGED = 0
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
 EXIT_NOT_BLESSED = 3
 
 _EXIT_CODES = {
     "pushed": EXIT_PUSHED,
+    "unchanged": EXIT_UNCHANGED,
     "not_blessed": EXIT_NOT_BLESSED,
     "failed": EXIT_FAILED,
     "interrupted": EXIT_INTERRUPTED,
@@ -104,7 +105,7 @@ def run(
     """Run a pipeline: check, train, evaluate, and push the model if it is good enough.
 
     The last line on stdout is one JSON object; everything else goes to stderr. Exit codes: 0
-    pushed, 3 not blessed, 2 bad input or configuration, 1 any other failure, 130 interrupted.
+    pushed or unchanged, 3 not blessed, 2 bad input or configuration, 1 any other failure, 130 interrupted.
     """
     from pipelines.run_plan import RunRequest
 
@@ -162,10 +163,16 @@ def _exit_code(record: "RunRecord") -> int:
 
 
 def _say_outcome(say: Any, record: "RunRecord") -> None:
+    from pipelines.history_table import evaluation_lines
+
     if record.status == "pushed":
         say(f"✓ pushed version {record.version}")
         if record.reason:
             say(f"! {record.reason}")
+    elif record.status == "unchanged":
+        say(
+            f"= unchanged, nothing is pushed: {record.reason}; version {record.serving_version} serves"
+        )
     elif record.status == "not_blessed":
         say(f"✗ not blessed, nothing is pushed: {record.reason}")
     elif record.status == "interrupted":
@@ -175,8 +182,8 @@ def _say_outcome(say: Any, record: "RunRecord") -> None:
         if not record.is_bad_input:  # other data or settings make another run
             say("  once that is mended, `run --resume` goes on from here")
         say(f"  log: {record.log}")
-    for name, value in record.metrics.items():
-        say(f"    {name} = {'not a number' if value is None else format(value, '.6g')}")
+    for line in evaluation_lines(record):
+        say(line)
     if record.report:
         say(f"  report: {record.report}")
 
@@ -186,45 +193,21 @@ def runs(
     root: _Root = _DEFAULT_ROOT,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
 ) -> None:
-    """List past runs, their verdicts and the versions they pushed."""
+    """List past runs, their verdicts, the versions they pushed, and which one serves."""
+    from pipelines.history_table import runs_json, runs_table
     from pipelines.run_history import read_runs
-    from pipelines.serving import serving_versions
 
     records = read_runs(root.resolve())
-    served = [str(version) for version in serving_versions(root.resolve())]
     if as_json:
-        print(
-            json.dumps(
-                [
-                    {
-                        **record.summary(),
-                        "name": record.name,
-                        "started": record.started,
-                        "finished": record.finished,
-                        "served": bool(served) and record.version == served[-1],
-                    }
-                    for record in records
-                ],
-                indent=1,
-                allow_nan=False,
-            )
-        )
+        print(json.dumps(runs_json(root.resolve(), records), indent=1, allow_nan=False))
         return
     from rich.console import Console
-    from rich.table import Table
 
     if not records:
         print(f"There are no runs in {root}.", file=sys.stderr)
         return
-    table = Table("run", "started", "status", "version", "metric", box=None)
-    for record in records:
-        name, value = next(iter(record.metrics.items()), ("", None))
-        version = record.version or ""
-        if served and version == served[-1]:
-            version += " (served)"
-        metric = f"{name} {value:.4f}" if value is not None else ""
-        table.add_row(record.run_id, record.started, record.status, version, metric)
-    Console(width=None if sys.stdout.isatty() else 120).print(table)
+    table = runs_table(root.resolve(), records)
+    Console(width=None if sys.stdout.isatty() else 140).print(table)
 
 
 @app.command()

@@ -199,13 +199,21 @@ class EvaluatorConfig(_Section):
       label: The transformed label when `preprocessing_fn` derives it. Default: found by itself.
       metrics: Names of metrics. Default: by problem type.
       slices: Each a list of columns; `[]` is the whole data set. Default: columns with few values.
-      thresholds: Default: beat the trivial model, and be no worse than the model that is served.
+      thresholds: Further bounds, beside the default checks. Default: none.
+      default_checks: Whether the model must be better than the trivial one, and not worse than the
+        one that is served, in its metric and its loss.
+      confidence: Of the intervals of the default checks.
+      tolerance: Share of what the served model is better than the trivial one by, that a new model
+        may be worse than the served one, beyond the interval.
     """
 
     label: str | None = None
     metrics: tuple[str, ...] | None = None
     slices: tuple[tuple[str, ...], ...] | None = None
     thresholds: tuple[ThresholdConfig, ...] | None = None
+    default_checks: bool = True
+    confidence: float = Field(default=0.95, gt=0.5, lt=1)
+    tolerance: float = Field(default=0.05, ge=0, lt=1)
 
 
 class ExampleValidatorConfig(_Section):
@@ -262,6 +270,11 @@ class PipelineConfig(_Section):
     example_validator: ExampleValidatorConfig = ExampleValidatorConfig()
     pusher: PusherConfig = PusherConfig()
     beam: BeamConfig = BeamConfig()
+
+    @property
+    def has_default_name(self) -> bool:
+        """Whether the name is the one that the data give it."""
+        return self.name == _default_name(self.data.path)
 
 
 def load_config(

@@ -2,15 +2,13 @@
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from components.evaluator.default_checks import DefaultChecks
 from components.nearest import nearest_first
-from pipelines.config import PipelineConfig, ProblemType, ThresholdConfig
+from pipelines.config import EvaluatorConfig, PipelineConfig, ProblemType, ThresholdConfig
 from pipelines.errors import BadInputError
 from pipelines.tabular.plan import LABEL_KEY
-
-if TYPE_CHECKING:
-    from pipelines.tabular.plan import LabelPlan
 
 
 @dataclass(frozen=True)
@@ -54,6 +52,7 @@ _DEFAULT_METRICS: dict[ProblemType, tuple[str, ...]] = {
     "binary": (
         "auc",
         "auc_precision_recall",
+        "binary_crossentropy",
         "binary_accuracy",
         "precision",
         "recall",
@@ -77,17 +76,6 @@ _DEFAULT_METRICS: dict[ProblemType, tuple[str, ...]] = {
     ),
 }
 
-_LEADING_METRIC: dict[ProblemType, str] = {
-    "binary": "auc",
-    "multi-class": "sparse_categorical_accuracy",
-    "regression": "root_mean_squared_error",
-}
-
-_MIN_AUC = 0.52  # a coin has 0.5
-_MAX_AUC_REGRESSION = 0.02
-_MAX_ACCURACY_REGRESSION = 0.02
-_MAX_RMSE_REGRESSION_STDDEVS = 0.05
-
 
 def check_metrics_fit(config: PipelineConfig, problem_type: ProblemType) -> None:
     """Checks that the metrics in `[evaluator]` can be computed for the problem.
@@ -105,27 +93,21 @@ def check_metrics_fit(config: PipelineConfig, problem_type: ProblemType) -> None
             )
 
 
-def default_thresholds(label: "LabelPlan") -> tuple[ThresholdConfig, ...]:
-    """Returns thresholds that a model passes when it beats the trivial one and the last one.
+def default_checks(
+    settings: EvaluatorConfig,
+    problem_type: ProblemType | None,
+    fallback: ProblemType | None = None,
+) -> DefaultChecks | None:
+    """Returns the settings of the default checks; None if they are switched off.
 
-    The trivial model answers with the majority class, or with the mean of a regression label.
+    Args:
+      settings: `[evaluator]`.
+      problem_type: None leaves it to the model's predictions.
+      fallback: The problem type when those do not tell it.
     """
-    metric = _LEADING_METRIC[label.problem_type]
-    if label.problem_type == "binary":
-        bound = ThresholdConfig(metric=metric, lower=_MIN_AUC, max_regression=_MAX_AUC_REGRESSION)
-    elif label.problem_type == "multi-class":
-        bound = ThresholdConfig(
-            metric=metric,
-            lower=round(label.majority_share, 6),
-            max_regression=_MAX_ACCURACY_REGRESSION,
-        )
-    else:
-        bound = ThresholdConfig(
-            metric=metric,
-            upper=float(f"{label.stddev:.6g}"),
-            max_regression=_MAX_RMSE_REGRESSION_STDDEVS * label.stddev,
-        )
-    return (bound,)
+    if not settings.default_checks:
+        return None
+    return DefaultChecks(problem_type, fallback, settings.confidence, settings.tolerance)
 
 
 def merge_thresholds(thresholds: tuple[ThresholdConfig, ...]) -> tuple[ThresholdConfig, ...]:
@@ -175,6 +157,12 @@ def check_evaluator_config(config: PipelineConfig, columns: list[str]) -> None:
                 f"{bound.metric!r}, of which neither more nor less is better."
             )
     merge_thresholds(thresholds)
+    if not thresholds and not config.evaluator.default_checks:
+        raise BadInputError(
+            "evaluator.default_checks = false: nothing says then whether a model is good enough to "
+            "be pushed. Give evaluator.thresholds, such as "
+            '[[evaluator.thresholds]] with metric = "auc" and lower = 0.6.'
+        )
     label = config.evaluator.label
     if config.module is None and label not in (None, LABEL_KEY):
         raise BadInputError(

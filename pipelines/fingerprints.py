@@ -2,11 +2,15 @@
 
 import hashlib
 import importlib
+import json
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from components import user_source
+from pipelines.config import PipelineConfig
+from pipelines.curated_schema import CuratedSchema
 from pipelines.model_code import ModelCode
 
 if TYPE_CHECKING:
@@ -16,6 +20,8 @@ if TYPE_CHECKING:
 
 Fingerprints = dict["BaseNode", str]
 """By component."""
+
+_NOT_OF_THE_MODEL = ("name", "evaluator", "example_validator", "pusher", "beam")
 
 _LIBRARIES = (
     "apache-beam",
@@ -60,6 +66,45 @@ def component_fingerprints(
         component: "-".join(filter(None, (libraries, *own.get(component, ()))))
         for component in pipeline.pipeline.components
     }
+
+
+def model_fingerprint(
+    config: PipelineConfig, code: ModelCode, files: Sequence[Path], schema: CuratedSchema | None
+) -> str:
+    """Returns a hash of all that a model is made of; empty when the source of its code is not here.
+
+    The names of data files are no part of it, nor is how the model is judged and pushed.
+
+    Args:
+      config: Of the run.
+      code: What Transform and Trainer call.
+      files: The data.
+      schema: The curated one; None infers it.
+    """
+    users_code = code_fingerprint(code)
+    if not users_code:
+        return ""
+    settings = config.model_dump(mode="json", exclude=set(_NOT_OF_THE_MODEL))
+    del settings["data"]["path"], settings["schema"]["path"]
+    settings["functions"] = [
+        code.preprocessing_fn,
+        code.trainer,
+        code.trainer_path,
+        code.transform_config,
+        code.custom_config,
+        code.train_steps,
+        code.eval_steps,
+        code.required_label,
+    ]
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
+    for part in (users_code, schema.fingerprint if schema else "", _library_versions()):
+        digest.update(part.encode() + b"\0")
+    for package in ("components", "estimator_core", "pipelines.data"):
+        digest.update(_package_fingerprint(package).encode())
+    for file in files:
+        with file.open("rb") as stream:
+            digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()
 
 
 def code_fingerprint(code: ModelCode) -> str:

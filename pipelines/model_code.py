@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from components import user_code
+from components.evaluator.default_checks import DefaultChecks
 from pipelines import evaluation
 from pipelines.config import ModuleConfig, PipelineConfig, ThresholdConfig
 from pipelines.data.profile import CsvProfile
@@ -32,10 +33,11 @@ class ModelCode:
       eval_steps: Batches of an evaluation; None means all.
       label: Name of the transformed label; None means the one that the model reports.
       metrics: Names of the metrics.
-      thresholds: What the model has to reach.
+      thresholds: What the model has to reach, beside the default checks.
       slices: Columns of each slice.
       required_label: Column without which a row is of no use; None keeps all rows.
       plan: Of the generic model; None for the user's module.
+      default_checks: Settings of the default checks; None makes none.
     """
 
     preprocessing_fn: str
@@ -52,6 +54,7 @@ class ModelCode:
     slices: tuple[tuple[str, ...], ...]
     required_label: str | None = None
     plan: TabularPlan | None = field(default=None)
+    default_checks: DefaultChecks | None = None
 
 
 def choose_model_code(config: PipelineConfig, profile: CsvProfile) -> ModelCode:
@@ -75,10 +78,11 @@ def choose_model_code(config: PipelineConfig, profile: CsvProfile) -> ModelCode:
         eval_steps=plan.training.eval_steps,
         label=settings.label or LABEL_KEY,
         metrics=settings.metrics or evaluation.default_metrics(plan.label.problem_type),
-        thresholds=_or(settings.thresholds, evaluation.default_thresholds(plan.label)),
+        thresholds=settings.thresholds or (),
         slices=_or(settings.slices, tuple((column,) for column in plan.slices)),
         required_label=plan.label.column,
         plan=plan,
+        default_checks=evaluation.default_checks(settings, plan.label.problem_type),
     )
 
 
@@ -108,11 +112,11 @@ def _user_code(
     metrics, thresholds = settings.metrics, settings.thresholds
     named = (*(metrics or ()), *(bound.metric for bound in thresholds or ()))
     problem_type = config.data.problem_type or evaluation.problem_type_of_metrics(named)
-    if thresholds is None or (metrics is None and problem_type is None):
+    fallback = problem_type
+    if metrics is None and problem_type is None:
         # Nothing says how to judge the model: take its label for the raw column, as it is.
         raw_label = plan_label(profile, profile.columns[config.data.label], config.data)
-        problem_type = problem_type or raw_label.problem_type
-        thresholds = _or(thresholds, evaluation.default_thresholds(raw_label))
+        fallback = raw_label.problem_type
     return ModelCode(
         preprocessing_fn=f"{module.__name__}.preprocessing_fn",
         trainer=trainers[0],
@@ -123,9 +127,10 @@ def _user_code(
         train_steps=trainer.train_steps or 1_000,
         eval_steps=trainer.eval_steps or 150,
         label=settings.label,
-        metrics=_or(metrics, evaluation.default_metrics(problem_type)),
-        thresholds=thresholds,
+        metrics=_or(metrics, evaluation.default_metrics(fallback)),
+        thresholds=thresholds or (),
         slices=settings.slices or (),
+        default_checks=evaluation.default_checks(settings, problem_type, fallback),
     )
 
 

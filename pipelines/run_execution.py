@@ -4,14 +4,19 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pipelines.anomalies import read_anomalies
+from pipelines.changed_data import changed_data_note
+from pipelines.checks import check_records
 from pipelines.data.staging import stage
 from pipelines.errors import RunFailedError
+from pipelines.evaluation import merge_thresholds
 from pipelines.fingerprints import Fingerprints, component_fingerprints
 from pipelines.progress import Progress
+from pipelines.run_history import run_of_version
 from pipelines.run_plan import RunPlan
 from pipelines.run_record import ComponentRecord, Metrics, RunOutcome
 from pipelines.run_recorder import RunRecorder
 from pipelines.runners import Runner
+from pipelines.serving import version_state
 from pipelines.split_sizes import count_examples
 
 if TYPE_CHECKING:
@@ -69,7 +74,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     )
     _go_on_with_training(plan, pipeline, run_id)
     runner.run(launcher)
-    return _outcome(pipeline, launcher)
+    return _outcome(plan, pipeline, launcher)
 
 
 def _go_on_with_training(plan: RunPlan, pipeline: "CsvToServing", run_id: str) -> None:
@@ -173,26 +178,49 @@ class _VerdictRecording:
 
     def __init__(self, plan: RunPlan, recorder: RunRecorder):
         self._names = plan.code.metrics
+        self._root = plan.root
+        self._thresholds = merge_thresholds(plan.code.thresholds)
         self._recorder = recorder
 
     def __call__(self, outputs: Mapping[str, list[Any]]) -> None:
         import components
 
         verdict = components.load_verdict(outputs["evaluation"][0].uri)
+        metrics = _in_order(verdict.metrics, self._names)
+        baseline = _in_order(verdict.baseline_metrics, self._names)
         self._recorder.add_verdict(
-            _in_order(verdict.metrics, self._names),
-            _in_order(verdict.baseline_metrics, self._names),
+            metrics,
+            baseline,
             {name: _in_order(values, self._names) for name, values in verdict.slices.items()},
+            check_records(verdict.checks, self._thresholds, metrics, baseline, verdict.intervals),
+            verdict.not_checked,
+            dict(verdict.intervals),
         )
+        former = run_of_version(self._root, self._recorder.record.baseline_version)
+        if former is not None and baseline:
+            note = changed_data_note(
+                former.version,
+                former.metrics,
+                former.intervals,
+                baseline,
+                verdict.baseline_intervals,
+            )
+            if note:
+                self._recorder.note(note)
 
 
-def _outcome(pipeline: "CsvToServing", launcher: "ComponentLauncher") -> RunOutcome:
+def _outcome(plan: RunPlan, pipeline: "CsvToServing", launcher: "ComponentLauncher") -> RunOutcome:
     """Returns the verdict and the pushed version that the components have left."""
     import components
 
     pushed = launcher.artifact(pipeline.pusher.outputs["pushed_model"])
     if pushed.get_int_custom_property("pushed") == 1:
         return RunOutcome("pushed", version=pushed.get_string_custom_property("pushed_version"))
+    if unchanged := pushed.get_string_custom_property("unchanged_version"):
+        reason = pushed.get_string_custom_property("not_pushed_reason")
+        if version_state(plan.root, unchanged) == "withdrawn":
+            reason += f" (`rollback --to {unchanged}` serves it again)"
+        return RunOutcome("unchanged", reason=reason)
     verdict = components.load_verdict(
         launcher.artifact(pipeline.evaluator.outputs["evaluation"]).uri
     )

@@ -43,6 +43,16 @@ def mark_killed(root: Path) -> None:
             records.write(_as_killed(root, record))
 
 
+def run_of_version(root: Path, version: str | None) -> RunRecord | None:
+    """Returns the newest run that pushed a version; None if it is not known."""
+    pushed = [
+        record
+        for record in RunRecords(root).read_all()
+        if version is not None and record.version == version
+    ]
+    return pushed[-1] if pushed else None
+
+
 def newest_version_ever(root: Path) -> int:
     """Returns the highest version that was ever pushed, 0 without one: numbers are not used twice."""
     recorded = (int(record.version) for record in RunRecords(root).read_all() if record.version)

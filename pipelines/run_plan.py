@@ -15,7 +15,9 @@ from pipelines.data.files import find_csv_files
 from pipelines.data.profile import CsvProfile, profile_csv
 from pipelines.data.staging import PATTERN_MARKS, StagedData
 from pipelines.errors import BadInputError
+from pipelines.fingerprints import model_fingerprint
 from pipelines.model_code import ModelCode, choose_model_code
+from pipelines.pipeline_identity import named_as_in_root
 from pipelines.progress import Display
 from pipelines.run_history import mended_runs, newest_version_ever, unfinished_run, unsettled_pushes
 from pipelines.run_record import RunRecord
@@ -103,11 +105,15 @@ class RunPlan:
                 artifacts=self.root / "artifacts",
                 metadata=self.root / "metadata" / "metadata.sqlite",
                 serving=self.root / "serving",
+                withdrawn=self.root / "withdrawn",
             ),
             curated_schema=self.schema.file if self.schema else None,
             infer_feature_shape=self.config.schema_.infer_feature_shape,
             newer_than=newest_version_ever(self.root),
             taken_over=unsettled_pushes(self.root),
+            model_fingerprint=""  # of a training that other code began, nothing tells what it is
+            if self.mended
+            else model_fingerprint(self.config, self.code, self.profile.files, self.schema),
             enable_cache=self.enable_cache,
             keep=self.config.pusher.keep,
             beam_args=self.config.beam.args,
@@ -139,7 +145,7 @@ def plan_run(request: RunRequest, display: Display) -> RunPlan:
     unfinished = unfinished_run(root) if request.resume else None
     if request.resume and unfinished is None:
         display.line("! There is no unfinished run to resume; this is a new one.")
-    config = _configuration(request, unfinished)
+    config = named_as_in_root(root, _configuration(request, unfinished))
     check_beam_args(config.beam.args)
     display.activity(f"checking {config.data.path}")
     profile = profile_csv(find_csv_files(config.data.path))

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Literal
 
-Status = Literal["running", "pushed", "not_blessed", "failed", "interrupted"]
+Status = Literal["running", "pushed", "unchanged", "not_blessed", "failed", "interrupted"]
 
 Metrics = dict[str, float | None]
 """By name; None where a metric is no number."""
@@ -72,8 +72,12 @@ class RunRecord:
       components: In the order in which they ran.
       notes: What the inference and the checks have to say.
       slices: Metrics by slice.
-      thresholds: What the model is held against, given or by default: the fields of
-        `ThresholdConfig`.
+      thresholds: Bounds that the user has given for the model: the fields of `ThresholdConfig`.
+      checks: All that the model was held against, and the outcome: see `pipelines.checks`.
+      not_checked: Which of the default checks were not made, and why.
+      intervals: Confidence intervals of the metrics of the default checks, low and high.
+      baseline_version: The version that served before.
+      serving_version: The version that served when the run ended.
     """
 
     run_id: str
@@ -97,6 +101,11 @@ class RunRecord:
     notes: tuple[str, ...] = ()
     slices: dict[str, Metrics] = field(default_factory=dict)
     thresholds: tuple[dict[str, Any], ...] = ()
+    checks: tuple[dict[str, Any], ...] = ()
+    not_checked: tuple[str, ...] = ()
+    intervals: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    baseline_version: str | None = None
+    serving_version: str | None = None
 
     def changed(self, **changes: Any) -> "RunRecord":
         """Returns a copy with some fields changed."""
@@ -110,6 +119,11 @@ class RunRecord:
             "version": self.version,
             "metrics": self.metrics,
             "report": self.report,
+            "baseline_version": self.baseline_version,
+            "baseline_metrics": self.baseline_metrics,
+            "checks": list(self.checks),
+            "not_checked": list(self.not_checked),
+            "serving_version": self.serving_version,
         }
         if self.reason:
             line["reason"] = self.reason
@@ -165,8 +179,11 @@ class RunRecords:
     def _read(self, file: Path) -> RunRecord:
         fields = json.loads(file.read_text(encoding="utf-8"))
         fields["components"] = tuple(ComponentRecord(**item) for item in fields["components"])
-        for name in ("notes", "thresholds"):
+        for name in ("notes", "thresholds", "checks", "not_checked"):
             fields[name] = tuple(fields.get(name, ()))
+        fields["intervals"] = {
+            name: (low, high) for name, (low, high) in fields.get("intervals", {}).items()
+        }
         return RunRecord(**self._with_paths(fields, self._absolute))
 
     def _relative(self, path: str) -> str:

@@ -1,7 +1,10 @@
 """The last part of a run: its record on disk and its report, kept up to date from the first moment."""
 
+from pathlib import Path
 from typing import Any
 
+from pipelines.changed_data import Interval
+from pipelines.checks import CheckRecord
 from pipelines.evaluation import merge_thresholds
 from pipelines.fingerprints import code_definitions, code_fingerprint
 from pipelines.progress import Display
@@ -16,6 +19,7 @@ from pipelines.run_record import (
     new_run_id,
     utc_now,
 )
+from pipelines.serving import serving_versions, version_pushed_by
 
 
 def start_record(plan: RunPlan) -> RunRecord:
@@ -36,7 +40,15 @@ def start_record(plan: RunPlan) -> RunRecord:
         },
         mended=plan.mended[0].run_id if plan.mended else None,
         thresholds=tuple(bound.model_dump() for bound in merge_thresholds(plan.code.thresholds)),
+        baseline_version=_newest_but_of(run_id, plan.root),
     )
+
+
+def _newest_but_of(run_id: str, root: Path) -> str | None:
+    """Returns the version that served before a run, which may be one that was killed after its push."""
+    own = version_pushed_by(root, run_id)
+    others = [version for version in serving_versions(root) if version != own]
+    return str(others[-1]) if others else None
 
 
 class RunRecorder:
@@ -64,14 +76,32 @@ class RunRecorder:
         self._change(components=(*self.record.components, component))
 
     def add_verdict(
-        self, metrics: Metrics, baseline_metrics: Metrics, slices: dict[str, Metrics]
+        self,
+        metrics: Metrics,
+        baseline_metrics: Metrics,
+        slices: dict[str, Metrics],
+        checks: tuple[CheckRecord, ...] = (),
+        not_checked: tuple[str, ...] = (),
+        intervals: dict[str, Interval] | None = None,
     ) -> None:
         """Records what the evaluation has found."""
-        self._change(metrics=metrics, baseline_metrics=baseline_metrics, slices=slices)
+        self._change(
+            metrics=metrics,
+            baseline_metrics=baseline_metrics,
+            slices=slices,
+            checks=checks,
+            not_checked=not_checked,
+            intervals=intervals or {},
+        )
 
     def end(self, outcome: RunOutcome) -> None:
         """Writes the report, and then records how the run ended: what is recorded is complete."""
-        self.record = self.record.changed(finished=utc_now(), **vars(outcome))
+        served = serving_versions(self._records.folder.parent)
+        self.record = self.record.changed(
+            finished=utc_now(),
+            serving_version=str(served[-1]) if served else None,
+            **vars(outcome),
+        )
         report = self._records.folder / f"{self.record.run_id}.html"
         write_report(self.record, report)
         self._change(report=str(report))

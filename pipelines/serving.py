@@ -20,6 +20,21 @@ def withdrawn_versions(root: Path) -> list[int]:
     return _versions(root / "withdrawn")
 
 
+def version_state(root: Path, version: str | None) -> str | None:
+    """Returns where a version is: `serving`, `kept` to go back to, `withdrawn`, or `removed`.
+
+    Args:
+      root: Of the pipeline.
+      version: That a run has pushed; None without one.
+    """
+    if version is None:
+        return None
+    served = [str(number) for number in serving_versions(root)]
+    if version in served:
+        return "serving" if version == served[-1] else "kept"
+    return "withdrawn" if version in map(str, withdrawn_versions(root)) else "removed"
+
+
 def version_pushed_by(root: Path, run_id: str) -> int | None:
     """Returns the newest version that a run has pushed, served or withdrawn; None without one.
 

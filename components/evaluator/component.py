@@ -4,9 +4,20 @@ from tensorflow_model_analysis.proto import config_pb2
 from tfx.dsl.components.base import base_beam_component, executor_spec
 from tfx.types import standard_artifacts, standard_component_specs
 from tfx.types.channel import BaseChannel, Channel
+from tfx.types.component_spec import ExecutionParameter
 from tfx.utils import json_utils
 
 from components.evaluator import executor
+from components.evaluator.default_checks import DefaultChecks
+
+
+class EvaluatorSpec(standard_component_specs.EvaluatorSpec):
+    """TFX's, with the settings of the default checks."""
+
+    PARAMETERS = {
+        **standard_component_specs.EvaluatorSpec.PARAMETERS,
+        executor.DEFAULT_CHECKS_KEY: ExecutionParameter(type=str, optional=True),
+    }
 
 
 class Evaluator(base_beam_component.BaseBeamComponent):
@@ -18,7 +29,7 @@ class Evaluator(base_beam_component.BaseBeamComponent):
 
     Outputs:
         evaluation: `ModelEvaluation`, which TFMA's viewers read. Holds `verdict.json` too: blessed
-            or not, the metrics, and each failed threshold in words (`load_verdict`).
+            or not, the metrics, the default checks, and what failed in words (`load_verdict`).
         blessing: `ModelBlessing`, with the custom properties `blessed` (1 or 0),
             `blessing_message` and the ids of the models.
 
@@ -46,12 +57,12 @@ class Evaluator(base_beam_component.BaseBeamComponent):
             ),
         )
 
-    Source: TFX's Evaluator. It differs in evaluating Estimators by themselves, in the verdict, and
-    in speed. As there, change thresholds do not apply while there is no baseline, and a model
-    without any threshold is not blessed.
+    Source: TFX's Evaluator. It differs in evaluating Estimators by themselves, in the verdict, in
+    the default checks, and in speed. As there, change thresholds do not apply while there is no
+    baseline, and a model without any threshold or default check is not blessed.
     """
 
-    SPEC_CLASS = standard_component_specs.EvaluatorSpec
+    SPEC_CLASS = EvaluatorSpec
     EXECUTOR_SPEC = executor_spec.BeamExecutorSpec(executor.Executor)
 
     def __init__(
@@ -62,6 +73,7 @@ class Evaluator(base_beam_component.BaseBeamComponent):
         eval_config: config_pb2.EvalConfig | None = None,
         schema: BaseChannel | None = None,
         example_splits: list[str] | None = None,
+        default_checks: DefaultChecks | None = None,
     ) -> None:
         """Declares the component.
 
@@ -73,6 +85,8 @@ class Evaluator(base_beam_component.BaseBeamComponent):
             eval_config: TFMA's configuration: metrics, thresholds, slices.
             schema: Channel of the `Schema` of the examples. Default: types are inferred.
             example_splits: Splits to evaluate on. Default: `eval`.
+            default_checks: Checks the model against the trivial one and the baseline as well.
+                Default: only the thresholds of the eval_config count, as in TFX.
 
         Raises:
             ValueError: There is no eval_config, or it has no metrics.
@@ -83,7 +97,7 @@ class Evaluator(base_beam_component.BaseBeamComponent):
                 "[MetricsSpec(metrics=[MetricConfig(class_name='AUC')])]). "
                 f"Received: eval_config={eval_config!r}"
             )
-        spec = standard_component_specs.EvaluatorSpec(
+        spec = EvaluatorSpec(
             examples=examples,
             model=model,
             baseline_model=baseline_model,
@@ -91,6 +105,7 @@ class Evaluator(base_beam_component.BaseBeamComponent):
             schema=schema,
             example_splits=json_utils.dumps(example_splits),
             fairness_indicator_thresholds=json_utils.dumps(None),
+            **({executor.DEFAULT_CHECKS_KEY: default_checks.to_json()} if default_checks else {}),
             evaluation=Channel(type=standard_artifacts.ModelEvaluation),
             blessing=Channel(type=standard_artifacts.ModelBlessing),
         )

@@ -49,6 +49,9 @@ class EvalModel:
             `predictions`, whichever comes first, or the only one that there is.
         label_key: The label to evaluate, where the model has several by name.
 
+    Attributes:
+        prediction: Name of the prediction that is evaluated, such as `logistic`.
+
     Raises:
         ValueError: The model lacks what is asked for, or it is not clear what to evaluate.
     """
@@ -69,11 +72,16 @@ class EvalModel:
         fetches = {"labels": outputs[label], "predictions": outputs[prediction]}
         # Keyed like the prediction itself when the model has several heads: "head/all_classes".
         classes = prediction.rpartition("/")[0] + f"/{_ALL_CLASSES}"
-        if classes in outputs:
+        self._says_classes = classes in outputs
+        if self._says_classes:
             fetches["classes"] = outputs[classes]
         # Fetching less than the signature skips the metrics, which would cost more than the rest.
-        self._function = model.prune([signature.inputs[0].name], fetches)
+        feeds = [signature.inputs[0].name]
+        self._function = model.prune(feeds, fetches)
+        self._labels_function = model.prune(feeds, {"labels": fetches["labels"]})
         self._label = label
+        self.prediction = prediction.removeprefix(_PREDICTIONS_PREFIX)
+        self._classes: npt.NDArray[Any] | None = None
         self._model = model  # Keeps variables and tables alive.
 
     def __call__(self, serialized: npt.NDArray[Any]) -> Evaluated:
@@ -82,23 +90,54 @@ class EvalModel:
         Raises:
             ValueError: A label is not in the vocabulary, or is a string without a vocabulary.
         """
-        outputs = {k: v.numpy() for k, v in self._function(tf.constant(serialized)).items()}
-        labels = _squeeze(outputs["labels"])
-        if labels.dtype.kind in "OSU":
-            labels = self._class_ids(labels, outputs.get("classes"))
-        elif labels.dtype.kind == "b":
-            labels = labels.astype(np.int64)
-        return Evaluated(labels, _squeeze(outputs["predictions"]))
+        outputs = self._run(serialized)
+        return Evaluated(self._numbers(outputs["labels"]), _squeeze(outputs["predictions"]))
 
-    def _class_ids(
-        self, labels: npt.NDArray[Any], classes: npt.NDArray[Any] | None
-    ) -> npt.NDArray[np.int64]:
-        if classes is None:
+    def predictions(self, serialized: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Returns the predictions alone: the labels may be none that the model knows."""
+        return _squeeze(self._run(serialized)["predictions"])
+
+    def labels(self, serialized: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Returns the labels alone, which costs less than to predict.
+
+        Raises:
+            ValueError: As of a call.
+        """
+        self.classes(serialized[:1])
+        outputs = self._labels_function(tf.constant(serialized))
+        return self._numbers(outputs["labels"].numpy())
+
+    def classes(self, serialized: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
+        """Returns the names of the classes in their order; None if the model does not say them.
+
+        Args:
+            serialized: Some example to ask it with.
+        """
+        if self._classes is None and self._says_classes:
+            self._run(serialized)
+        return self._classes
+
+    def _run(self, serialized: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
+        outputs = {k: v.numpy() for k, v in self._function(tf.constant(serialized)).items()}
+        classes = outputs.get("classes")
+        if self._classes is None and classes is not None and classes.size:
+            self._classes = classes.reshape(-1, classes.shape[-1])[0]
+        return outputs
+
+    def _numbers(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        labels = _squeeze(values)
+        if labels.dtype.kind in "OSU":
+            return self._class_ids(labels)
+        return labels.astype(np.int64) if labels.dtype.kind == "b" else labels
+
+    def _class_ids(self, labels: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        vocabulary = self._classes
+        if vocabulary is None and labels.size:
             raise ValueError(
                 f"{self._label!r} of {self._path} are strings, and there is no {_ALL_CLASSES!r} "
                 "among its predictions that tells their class ids. Canned classifiers have it."
             )
-        vocabulary = classes.reshape(-1, classes.shape[-1])[0]
+        vocabulary = np.zeros(0, object) if vocabulary is None else vocabulary
         ids = {word: i for i, word in enumerate(vocabulary)}
         unknown = sorted({label for label in labels.flat if label not in ids})
         if unknown:

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import apache_beam as beam
@@ -22,13 +22,18 @@ from tfx.utils import io_utils, json_utils, proto_utils
 from tfx_bsl.tfxio import tensor_adapter
 
 from components.errors import SettingError
-from components.evaluator import batched_evaluation, extraction, verdict
+from components.evaluator import batched_evaluation, by_example, extraction, verdict
+from components.evaluator.default_checks import DefaultChecks
+from components.evaluator.gate import Gate, read_checks, write_checks
 from components.model_paths import eval_model_path, serving_model_path
 from components.nearest import nearest_first
 
 _logger = logging.getLogger(__name__)
 
 _TELEMETRY_DESCRIPTORS = ["Evaluator"]
+
+DEFAULT_CHECKS_KEY = "default_checks"
+_TRAIN_SPLIT = "train"
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,7 @@ class EvaluationRequest:
         eval_config: The user's configuration.
         schema: Schema of the examples, None if there is none.
         evaluation_uri: Directory for the results.
+        default_checks: Their settings; None if they are not asked for.
     """
 
     model: Artifact
@@ -52,12 +58,17 @@ class EvaluationRequest:
     eval_config: config_pb2.EvalConfig
     schema: schema_pb2.Schema | None
     evaluation_uri: str
+    default_checks: DefaultChecks | None = None
 
     @property
     def effective_config(self) -> config_pb2.EvalConfig:
         """The configuration with defaults, model names, and change thresholds only with a baseline."""
+        given = config_pb2.EvalConfig()
+        given.CopyFrom(self.eval_config)
+        if not given.model_specs:
+            given.model_specs.add()  # the baseline becomes a copy of it
         config = config_util.update_eval_config_with_defaults(
-            self.eval_config, has_baseline=self.baseline is not None, rubber_stamp=True
+            given, has_baseline=self.baseline is not None, rubber_stamp=True
         )
         config_util.verify_eval_config(config)
         return config
@@ -65,6 +76,26 @@ class EvaluationRequest:
     def artifact(self, spec: config_pb2.ModelSpec) -> Artifact:
         """Returns the model that a ModelSpec speaks of."""
         return self.baseline if spec.is_baseline and self.baseline else self.model
+
+    def gate(self, config: config_pb2.EvalConfig, example_weight: str) -> Gate | None:
+        """Returns what the default checks need; None if they are not asked for."""
+        if self.default_checks is None:
+            return None
+        baselines = [spec.name for spec in config.model_specs if spec.is_baseline]
+        (candidate,) = (spec.name for spec in config.model_specs if not spec.is_baseline)
+        return Gate(
+            self.default_checks, candidate, baselines[0] if baselines else None, example_weight
+        )
+
+    def training_files(self) -> list[str]:
+        """Returns the files of the split `train`; none if it is evaluated on, or is not there."""
+        has_split = all(
+            _TRAIN_SPLIT in artifact_utils.decode_split_names(artifact.split_names)
+            for artifact in self.examples
+        )
+        if not has_split or _TRAIN_SPLIT in self.splits:
+            return []
+        return replace(self, splits=(_TRAIN_SPLIT,)).files()
 
     def files(self) -> list[str]:
         """Returns the files of the examples.
@@ -108,10 +139,13 @@ class Executor(base_beam_executor.BaseBeamExecutor):
             request.evaluation_uri,
             request.eval_config,
             has_baseline=request.baseline is not None,
+            checked=read_checks(request.evaluation_uri),
         )
         result.write(request.evaluation_uri)
         for failure in result.failures:
             _logger.warning("Not blessed: %s", failure)
+        for reason in result.not_checked:
+            _logger.warning("Not checked: %s", reason)
         blessing = artifact_utils.get_single_instance(
             output_dict[standard_component_specs.BLESSING_KEY]
         )
@@ -144,9 +178,23 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                     batches, config, raw_features.example_weight
                 )
             else:
-                evaluation = _evaluate_by_example(
+                evaluation = by_example.evaluate(
                     batches, config, named, raw_features.example_weight
                 )
+            gate = request.gate(config, raw_features.example_weight)
+            if gate is not None:
+                labels = None
+                if training_files := request.training_files():
+                    read_labels = extraction.ReadAndEvaluate(
+                        models[:1], raw_features, labels_only=True
+                    )
+                    labels = (
+                        pipeline
+                        | "TrainingFiles" >> beam.Create(training_files)
+                        | "SpreadTraining" >> beam.Reshuffle()
+                        | "ReadLabels" >> beam.ParDo(read_labels)
+                    )
+                write_checks(batches, labels, gate, request.evaluation_uri)
             _ = evaluation | "WriteResults" >> tfma.WriteResults(
                 writers=tfma.default_writers(
                     output_path=request.evaluation_uri,
@@ -180,6 +228,11 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                 arrow_schema=tfxio.ArrowSchema(),
                 tensor_representations=tfxio.TensorRepresentations(),
             )
+        evaluators = tfma.default_evaluators(eval_config=config, eval_shared_model=models)
+        weight = config.model_specs[0].example_weight_key
+        gate = request.gate(config, weight)
+        if gate is not None:
+            evaluators.append(by_example.gate_evaluator(gate, request.evaluation_uri))
         with self._make_beam_pipeline() as pipeline:
             _ = (
                 pipeline
@@ -188,6 +241,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                 >> tfma.ExtractEvaluateAndWriteResults(
                     eval_shared_model=models[0] if len(models) == 1 else models,
                     eval_config=config,
+                    evaluators=evaluators,
                     output_path=request.evaluation_uri,
                     tensor_adapter_config=adapter_config,
                 )
@@ -224,6 +278,7 @@ def _parse(
         evaluation_uri=artifact_utils.get_single_uri(
             output_dict[standard_component_specs.EVALUATION_KEY]
         ),
+        default_checks=DefaultChecks.from_json(exec_properties.get(DEFAULT_CHECKS_KEY)),
     )
 
 
@@ -273,24 +328,6 @@ def _model_to_evaluate(
         path=path,
         prediction_key=spec.prediction_key,
         label_key=spec.label_key,
-    )
-
-
-def _evaluate_by_example(
-    batches: beam.PCollection,
-    config: config_pb2.EvalConfig,
-    models: list[tfma.EvalSharedModel],
-    example_weight: str,
-) -> dict[str, beam.PCollection]:
-    """Returns the evaluation by TFMA's own evaluator, which knows all metrics and options."""
-    return (
-        batches
-        | "ToExtracts" >> beam.FlatMap(extraction.to_extracts, example_weight)
-        | "ExtractAndEvaluate"
-        >> tfma.ExtractAndEvaluate(
-            extractors=[tfma.extractors.SliceKeyExtractor(eval_config=config, materialize=False)],
-            evaluators=tfma.default_evaluators(eval_config=config, eval_shared_model=models),
-        )
     )
 
 

@@ -19,7 +19,7 @@ from tensorflow_metadata.proto.v0 import schema_pb2
 from tensorflow_model_analysis.proto import config_pb2
 from tfx_bsl.coders import example_coder
 
-from components.evaluator.eval_model import EvalModel, Evaluated
+from components.evaluator.eval_model import EvalModel
 from components.nearest import nearest_first
 
 BATCH_SIZE = 8192
@@ -100,11 +100,13 @@ class Batch:
         labels: `[batch_size, ...]`, those of the first model.
         predictions: By model name, `[batch_size, ...]`.
         features: By feature, a list of each example's values; None where it has none.
+        prediction: Name of the first model's prediction, such as `logistic`; empty if not known.
     """
 
     labels: npt.NDArray[Any]
     predictions: Mapping[str, npt.NDArray[Any]]
     features: Mapping[str, Sequence[Sequence[Any] | None]]
+    prediction: str = ""
 
     def example_weights(self, name: str) -> npt.NDArray[np.float64]:
         """Returns the feature `name` as weights: `[batch_size]`.
@@ -124,9 +126,10 @@ class ReadAndEvaluate(beam.DoFn):
     """Turns the path of a TFRecord file of tf.Examples into `Batch`es.
 
     Args:
-        models: The models to evaluate; the first one gives the labels.
+        models: The models to evaluate; the first one gives the labels, and the order of the classes.
         raw_features: The raw features to decode.
         batch_size: Examples to a batch.
+        labels_only: Whether the batches have no predictions.
     """
 
     def __init__(
@@ -134,8 +137,10 @@ class ReadAndEvaluate(beam.DoFn):
         models: Sequence[ModelToEvaluate],
         raw_features: RawFeatures,
         batch_size: int = BATCH_SIZE,
+        labels_only: bool = False,
     ) -> None:
         super().__init__()
+        self._labels_only = labels_only
         self._models = tuple(models)
         self._raw_features = raw_features
         self._batch_size = batch_size
@@ -164,20 +169,27 @@ class ReadAndEvaluate(beam.DoFn):
             yield self._evaluate(serialized, path)
 
     def _evaluate(self, serialized: npt.NDArray[Any], path: str) -> Batch:
-        evaluated: dict[str, Evaluated] = {}
-        for name, model in self._loaded.items():
-            try:
-                evaluated[name] = model(serialized)
-            except tf.errors.InvalidArgumentError as error:
-                raise RuntimeError(
-                    f"The evaluation model {self._models} cannot take the examples of {path}: "
-                    f"{error.message}"
-                ) from error
-        return Batch(
-            labels=evaluated[self._models[0].name].labels,
-            predictions={name: e.predictions for name, e in evaluated.items()},
-            features=self._decode(serialized),
-        )
+        first, *others = self._loaded.items()
+        predictions: dict[str, npt.NDArray[Any]] = {}
+        name, model = first
+        try:
+            if self._labels_only:
+                labels = model.labels(serialized)
+            else:
+                evaluated = model(serialized)
+                labels, predictions[name] = evaluated.labels, evaluated.predictions
+                for name, other in others:
+                    predictions[name] = in_order_of(
+                        other.predictions(serialized),
+                        other.classes(serialized),
+                        model.classes(serialized),
+                    )
+        except tf.errors.InvalidArgumentError as error:
+            raise RuntimeError(
+                f"The evaluation model {self._models} cannot take the examples of {path}: "
+                f"{error.message}"
+            ) from error
+        return Batch(labels, predictions, self._decode(serialized), model.prediction)
 
     def _decode(self, serialized: npt.NDArray[Any]) -> dict[str, list[list[Any] | None]]:
         if self._decoder is None:
@@ -188,6 +200,33 @@ class ReadAndEvaluate(beam.DoFn):
             for name in self._raw_features.names
             if (index := record_batch.schema.get_field_index(name)) >= 0
         }
+
+
+def in_order_of(
+    predictions: npt.NDArray[Any],
+    classes: npt.NDArray[Any] | None,
+    wanted: npt.NDArray[Any] | None,
+) -> npt.NDArray[Any]:
+    """Returns the probabilities of a model in the order of the classes of another one.
+
+    Class ids say nothing by themselves: a model that was trained when there were fewer classes has
+    other ones. A class that it does not know has the probability 0.
+
+    Args:
+        predictions: `[n]` or `[n, number of classes]`.
+        classes: Their names; None if the model does not say them.
+        wanted: The names in the order that is asked for; None leaves the predictions as they are.
+    """
+    if classes is None or wanted is None or np.array_equal(classes, wanted):
+        return predictions
+    if predictions.ndim == 1 and len(classes) == 2:  # the probability of the second class
+        predictions = np.stack([1 - predictions, predictions], axis=1)
+    if predictions.ndim != 2 or predictions.shape[1] != len(classes):
+        return predictions  # of something else than classes
+    columns = {name: column for column, name in enumerate(classes)}
+    blank = np.zeros(len(predictions), predictions.dtype)
+    ordered = [predictions[:, columns[name]] if name in columns else blank for name in wanted]
+    return ordered[1] if len(wanted) == 2 else np.stack(ordered, axis=1)
 
 
 class _Models(dict[str, EvalModel]):

@@ -4,7 +4,7 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import tensorflow_model_analysis as tfma
@@ -17,8 +17,11 @@ from tensorflow_model_analysis.slicer import slicer_lib
 from tfx.dsl.io import fileio
 from tfx.utils import io_utils
 
+from components.evaluator.default_checks import Check, Checked, Intervals, checks_from
+
 VERDICT_FILE = "verdict.json"
 OVERALL = "Overall"
+NOTHING_CHECKED = Checked()
 
 Metrics = dict[str, float | None]
 
@@ -30,9 +33,14 @@ class Verdict:
     Attributes:
         blessed: Whether the model passed.
         metrics: Metrics over all examples, by name; None where a metric is not a number.
-        failures: Why the model is not blessed, one sentence for each failed threshold.
+        failures: Why the model is not blessed, one sentence for each failed threshold or check.
         baseline_metrics: Those of the baseline model; empty without one.
         slices: Metrics of each slice, by its name, such as `trip_start_hour:12`.
+        checks: The default checks that were made, those that passed too.
+        not_checked: Which of the default checks were not made, and why.
+        intervals: Confidence intervals of the metrics of the default checks; None where there is no
+            end.
+        baseline_intervals: Those of the baseline's metrics.
     """
 
     blessed: bool
@@ -40,12 +48,16 @@ class Verdict:
     failures: list[str]
     baseline_metrics: Metrics = field(default_factory=dict)
     slices: dict[str, Metrics] = field(default_factory=dict)
+    checks: tuple[Check, ...] = ()
+    not_checked: tuple[str, ...] = ()
+    intervals: Intervals = field(default_factory=dict)
+    baseline_intervals: Intervals = field(default_factory=dict)
 
     def write(self, evaluation_uri: str) -> None:
         """Writes `verdict.json` into a ModelEvaluation artifact."""
         io_utils.write_string_file(
             os.path.join(evaluation_uri, VERDICT_FILE),
-            json.dumps(vars(self), indent=2, allow_nan=False) + "\n",
+            json.dumps(asdict(self), indent=2, allow_nan=False) + "\n",
         )
 
 
@@ -58,29 +70,44 @@ def load_verdict(evaluation_uri: str) -> Verdict:
     path = os.path.join(evaluation_uri, VERDICT_FILE)
     if not fileio.exists(path):
         raise FileNotFoundError(f"No verdict in {evaluation_uri}: {path} is missing.")
-    return Verdict(**json.loads(io_utils.read_string_file(path)))
+    fields = json.loads(io_utils.read_string_file(path))
+    fields["checks"] = checks_from(fields.get("checks", ()))
+    fields["not_checked"] = tuple(fields.get("not_checked", ()))
+    for key in ("intervals", "baseline_intervals"):
+        found = fields.get(key, {}).items()
+        fields[key] = {name: (low, high) for name, (low, high) in found}
+    return Verdict(**fields)
 
 
 def make_verdict(
-    evaluation_uri: str, eval_config: config_pb2.EvalConfig, *, has_baseline: bool
+    evaluation_uri: str,
+    eval_config: config_pb2.EvalConfig,
+    *,
+    has_baseline: bool,
+    checked: Checked = NOTHING_CHECKED,
 ) -> Verdict:
-    """Returns the verdict on what TFMA wrote.
+    """Returns the verdict on what TFMA wrote, and on the default checks.
 
     Args:
         evaluation_uri: TFMA's output directory.
         eval_config: The user's configuration: with change thresholds also when there is no
             baseline, so that a first model is not mistaken for one without thresholds.
         has_baseline: Whether a baseline was evaluated too.
+        checked: What the default checks have found.
     """
     candidate = _load_metrics(evaluation_uri, tfma.CANDIDATE_KEY if has_baseline else None)
     baseline = _load_metrics(evaluation_uri, tfma.BASELINE_KEY) if has_baseline else {}
-    failures = list(_failures(evaluation_uri, eval_config, candidate, baseline))
+    failures = list(_failures(evaluation_uri, eval_config, candidate, baseline, checked))
     return Verdict(
         blessed=not failures,
         metrics=candidate.get(OVERALL, {}),
         failures=failures,
         baseline_metrics=baseline.get(OVERALL, {}),
         slices={name: metrics for name, metrics in candidate.items() if name != OVERALL},
+        checks=checked.checks,
+        not_checked=checked.not_checked,
+        intervals=checked.intervals,
+        baseline_intervals=checked.baseline_intervals,
     )
 
 
@@ -115,12 +142,17 @@ def _failures(
     eval_config: config_pb2.EvalConfig,
     candidate: Mapping[str, Metrics],
     baseline: Mapping[str, Metrics],
+    checked: Checked,
 ) -> Iterator[str]:
     if OVERALL not in candidate and not candidate:
         yield "There were no examples to evaluate the model on."
         return
+    yield from (check.message for check in checked.checks if not check.passed)
+    yield from checked.failures
     if not _has_thresholds(eval_config):
-        yield "No threshold is configured, so nothing says that the model is good enough."
+        if not checked.checks:
+            why = "".join(f" Not checked: {reason}" for reason in checked.not_checked)
+            yield f"No threshold is configured, so nothing says that the model is good enough.{why}"
         return
     result = tfma.load_validation_result(evaluation_uri)
     for validation in result.metric_validations_per_slice:

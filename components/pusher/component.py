@@ -58,7 +58,12 @@ class Pusher(base_component.BaseComponent):
                 after a push; default: all are kept. `newer_than`: a version that the new one must
                 be above, such as one that was taken out of service; default: 0. `taken_over`:
                 pipeline run ids; when the newest version is one of theirs and holds the same
-                model, it is kept instead of pushed again; default: none.
+                model, it is kept instead of pushed again; default: none. `skip_unchanged`: True
+                pushes nothing when the newest version holds the same model already, or one that
+                was made of the same; `unchanged_version` is that version then; default: False.
+                `model_fingerprint`: a hash of all that the model is made of; default: only the
+                artifact tells. `withdrawn`: a directory of versions that were taken out of
+                service, which `skip_unchanged` does not push again; default: none.
 
         Raises:
             ValueError: No model or no base directory is given, or `custom_config` is invalid.

@@ -20,6 +20,7 @@ from components.pusher.provenance import Provenance, read_provenance
 _logger = logging.getLogger(__name__)
 
 NOT_PUSHED_REASON_KEY = "not_pushed_reason"
+UNCHANGED_VERSION_KEY = "unchanged_version"
 
 
 @dataclass(frozen=True)
@@ -30,11 +31,17 @@ class PushSettings:
         keep: Number of versions to keep; None keeps all.
         newer_than: The new version is higher than this one.
         taken_over: Pipeline runs whose push of the same model counts as this run's.
+        skip_unchanged: Whether nothing is pushed when the newest version is the same model.
+        model_fingerprint: Of all that the model is made of; empty when it is not known.
+        withdrawn: Directory of versions that were taken out of service; empty without one.
     """
 
     keep: int | None = None
     newer_than: int = 0
     taken_over: tuple[str, ...] = ()
+    skip_unchanged: bool = False
+    model_fingerprint: str = ""
+    withdrawn: str = ""
 
     @classmethod
     def parse(cls, custom_config: dict[str, Any] | None) -> "PushSettings":
@@ -62,6 +69,11 @@ class PushSettings:
             raise ValueError(
                 f"'taken_over' must be a list of pipeline run ids. Received: taken_over={runs!r}"
             )
+        for key, kind in (("skip_unchanged", bool), ("model_fingerprint", str), ("withdrawn", str)):
+            if not isinstance(config.get(key, kind()), kind):
+                raise ValueError(
+                    f"{key!r} must be a {kind.__name__}. Received: {key}={config[key]!r}"
+                )
         return cls(**config, taken_over=tuple(runs))
 
 
@@ -97,7 +109,27 @@ class Pushed:
     destination: str
 
 
-def push(request: PushRequest, now_secs: float) -> Pushed | None:
+@dataclass(frozen=True)
+class Unchanged:
+    """A version that holds the model already, so that it was not pushed again.
+
+    Attributes:
+        version: The version.
+        is_withdrawn: Whether it was taken out of service.
+    """
+
+    version: int
+    is_withdrawn: bool
+
+    def __str__(self) -> str:
+        if self.is_withdrawn:
+            return (
+                f"the model and the data are those of version {self.version}, which was withdrawn"
+            )
+        return f"the model and the data are those of version {self.version}, which serves already"
+
+
+def push(request: PushRequest, now_secs: float) -> Pushed | Unchanged | None:
     """Pushes the model unless the request is refused, then removes versions beyond `keep`.
 
     A run that was killed after it pushed, and is taken up again, finds its version and keeps it.
@@ -107,13 +139,16 @@ def push(request: PushRequest, now_secs: float) -> Pushed | None:
         now_secs: Unix time.
 
     Returns:
-        What was pushed; None when the request is refused.
+        What was pushed, or the version that is the same; None when the request is refused.
     """
     if request.refusal is not None:
         _logger.warning("Nothing is pushed: %s", request.refusal)
         return None
     settings = request.settings
     version = _already_pushed(request)
+    if version is None and settings.skip_unchanged and (same := _same_model(request)):
+        _logger.info("Nothing is pushed: %s", same)
+        return same
     if version is None:
         version = versions.push_version(
             request.model_path,
@@ -147,6 +182,21 @@ def _already_pushed(request: PushRequest) -> int | None:
     return None
 
 
+def _same_model(request: PushRequest) -> Unchanged | None:
+    """Returns the newest version, or a withdrawn one, that is the same model; None without one."""
+    base, withdrawn = request.base_directory, request.settings.withdrawn
+    newest = versions.list_versions(base)[-1:]
+    taken_out = versions.list_versions(withdrawn)[::-1] if withdrawn else []
+    for folder, version in [(base, v) for v in newest] + [(withdrawn, v) for v in taken_out]:
+        found, own = read_provenance(folder, version), request.provenance
+        if found is not None and (
+            found.model_uri == own.model_uri
+            or (own.model_fingerprint and found.model_fingerprint == own.model_fingerprint)
+        ):
+            return Unchanged(version, is_withdrawn=folder != base)
+    return None
+
+
 class Executor(base_executor.BaseExecutor):
     """Runs `push` on TFX's artifacts."""
 
@@ -171,7 +221,11 @@ class Executor(base_executor.BaseExecutor):
             output_dict[standard_component_specs.PUSHED_MODEL_KEY]
         )
         pushed = push(request, self._clock())
-        pushed_model.set_int_custom_property("pushed", int(pushed is not None))
+        pushed_model.set_int_custom_property("pushed", int(isinstance(pushed, Pushed)))
+        if isinstance(pushed, Unchanged):
+            pushed_model.set_string_custom_property(UNCHANGED_VERSION_KEY, str(pushed.version))
+            pushed_model.set_string_custom_property(NOT_PUSHED_REASON_KEY, str(pushed))
+            return
         if pushed is None:
             pushed_model.set_string_custom_property(NOT_PUSHED_REASON_KEY, request.refusal)
             return
@@ -193,15 +247,14 @@ def _parse(
             f"push_destination must be a filesystem destination. Received: {destination}"
         )
     model = artifact_utils.get_single_instance(input_dict[standard_component_specs.MODEL_KEY])
+    settings = PushSettings.parse(
+        json_utils.loads(exec_properties.get(standard_component_specs.CUSTOM_CONFIG_KEY) or "null")
+    )
     return PushRequest(
         model_path=serving_model_path(model),
-        provenance=Provenance(pipeline_run_id=run_id, model_uri=model.uri),
+        provenance=Provenance(run_id, model.uri, settings.model_fingerprint),
         base_directory=destination.filesystem.base_directory,
-        settings=PushSettings.parse(
-            json_utils.loads(
-                exec_properties.get(standard_component_specs.CUSTOM_CONFIG_KEY) or "null"
-            )
-        ),
+        settings=settings,
         refusal=_refusal(input_dict),
     )
 

@@ -15,10 +15,12 @@ class Provenance:
     Attributes:
         pipeline_run_id: The pipeline run that pushed it; empty outside of a run.
         model_uri: The `Model` artifact that was pushed.
+        model_fingerprint: Of all that the model was made of; empty when it is not known.
     """
 
     pipeline_run_id: str
     model_uri: str
+    model_fingerprint: str = ""
 
 
 def write_provenance(provenance: Provenance, directory: str, base_directory: str) -> None:
@@ -36,6 +38,7 @@ def write_provenance(provenance: Provenance, directory: str, base_directory: str
     fields = {
         "pipeline_run_id": provenance.pipeline_run_id,
         "model": _relative(provenance.model_uri, base_directory),
+        "model_fingerprint": provenance.model_fingerprint,
     }
     io_utils.write_string_file(os.path.join(directory, PROVENANCE_FILE), json.dumps(fields) + "\n")
 
@@ -58,6 +61,7 @@ def read_provenance(base_directory: str, version: int) -> Provenance | None:
         model_uri=model
         if "://" in model
         else os.path.normpath(os.path.join(base_directory, model)),
+        model_fingerprint=fields.get("model_fingerprint", ""),
     )
 
 

@@ -61,8 +61,8 @@ class ServedModelStrategy(resolver.ResolverStrategy):
         )
         raise LookupError(
             f"Version {served[-1]} in {self._base_directory} is served, but a new model cannot be "
-            f"compared with it: {why}. Take the version out of that directory, or give thresholds "
-            "without max_regression."
+            f"compared with it: {why}. Take the version out of that directory; or set "
+            "evaluator.default_checks = false and give thresholds without max_regression."
         )
 
 

@@ -21,11 +21,13 @@ class PipelinePlaces:
       artifacts: Outputs of the components.
       metadata: ML Metadata's sqlite file.
       serving: The versions that are served.
+      withdrawn: Those that were taken out of service.
     """
 
     artifacts: Path
     metadata: Path
     serving: Path
+    withdrawn: Path
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +56,7 @@ def csv_to_serving(
     keep: int | None = None,
     newer_than: int = 0,
     taken_over: tuple[str, ...] = (),
+    model_fingerprint: str = "",
     beam_args: tuple[str, ...] = (),
     curated_schema: Path | None = None,
     infer_feature_shape: bool = False,
@@ -71,6 +74,7 @@ def csv_to_serving(
       keep: Number of served versions to keep; None keeps all.
       newer_than: The highest version so far, which may be out of service.
       taken_over: Runs that were killed after their push: the same model is not pushed again.
+      model_fingerprint: Of all that the model is made of: one that is served is not pushed again.
       beam_args: Further Beam options; they go before the in-process runner.
       curated_schema: File of the schema; None infers it.
       infer_feature_shape: Whether an inferred schema fixes the shape of columns without gaps. By
@@ -106,7 +110,8 @@ def csv_to_serving(
         strategy_class=components.ServedModelStrategy,
         config={
             "base_directory": str(places.serving),
-            "required": any(bound.max_regression is not None for bound in code.thresholds),
+            "required": code.default_checks is not None
+            or any(bound.max_regression is not None for bound in code.thresholds),
         },
         model=components.Channel(type=components.Model),
     ).with_id("ServedModel")
@@ -127,6 +132,7 @@ def csv_to_serving(
         baseline_model=served_model.outputs["model"],
         eval_config=eval_config,
         schema=schema_gen.outputs["schema"],
+        default_checks=code.default_checks,
     )
     pusher = components.Pusher(
         model=trainer.outputs["model"],
@@ -134,7 +140,14 @@ def csv_to_serving(
         push_destination=components.PushDestination(
             filesystem=components.PushDestination.Filesystem(base_directory=str(places.serving))
         ),
-        custom_config={"keep": keep, "newer_than": newer_than, "taken_over": list(taken_over)},
+        custom_config={
+            "keep": keep,
+            "newer_than": newer_than,
+            "taken_over": list(taken_over),
+            "skip_unchanged": True,
+            "model_fingerprint": model_fingerprint,
+            "withdrawn": str(places.withdrawn),
+        },
     )
     roles = {
         "example_gen": example_gen,

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from pipelines.checks import CheckRecord, against_text, interval_text
 from pipelines.run_record import RunRecord
 
 _STYLE = """
@@ -14,6 +15,7 @@ body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem
 h1 { font-size: 1.4rem; margin-bottom: 0; } h2 { font-size: 1.1rem; margin-top: 2rem; }
 .verdict { display: inline-block; padding: .2rem .7rem; border-radius: .4rem; font-weight: 600; }
 .pushed { background: #d9f2e0; color: #0b5c26; } .not_blessed { background: #fdeecb; color: #6b4700; }
+.unchanged { background: #dde8fb; }
 .failed, .interrupted { background: #fbdcdc; color: #7c1212; } .running { background: #dde8fb; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; }
 td, th { padding: .25rem 1rem .25rem 0; text-align: left; }
@@ -25,6 +27,7 @@ pre { background: #f3f5f8; padding: .8rem; overflow-x: auto; }
 
 _OUTCOMES = {
     "pushed": "pushed",
+    "unchanged": "unchanged",
     "not_blessed": "not blessed",
     "failed": "failed",
     "interrupted": "interrupted",
@@ -54,19 +57,28 @@ def render_report(record: RunRecord) -> str:
             [_text(name), _number(value), _number(record.baseline_metrics.get(name))]
             for name, value in record.metrics.items()
         )
-        header = ("metric", "value", "model served before")
+        baseline = f"baseline, version {record.baseline_version}" if record.baseline_metrics else ""
+        header = ("metric", "value", baseline or "baseline: none")
         sections += ["<h2>Metrics on the evaluation split</h2>", _table(header, rows)]
-    if record.thresholds:
-        bounds = ("lower", "upper", "max_regression")
+    if record.checks:
+        columns = ("metric", "against", "value", "bound", "difference", "interval", "", "in words")
         rows = (
             [
-                _text(bound["metric"]),
-                _number(record.metrics.get(bound["metric"])),
-                *(_number(bound[name], "{:g}") for name in bounds),
+                _text(check["metric"]),
+                _text(against_text(check)),
+                _number(check["value"]),
+                _number(check["bound"]),
+                _number(check["difference"], "{:+.4g}"),
+                _text(_interval(check)),
+                "✓" if check["passed"] else "✗",
+                _text(check["message"]),
             ]
-            for bound in record.thresholds
+            for check in record.checks
         )
-        sections += ["<h2>Thresholds</h2>", _table(("metric", "value", *bounds), rows)]
+        sections += ["<h2>Checks</h2>", _table(columns, rows)]
+    if record.not_checked:
+        items = "".join(f"<li>{_text(reason)}</li>" for reason in record.not_checked)
+        sections += ["<h2>Not checked</h2>", f"<ul>{items}</ul>"]
     if record.slices:
         names = list(record.metrics)
         rows = (
@@ -112,6 +124,11 @@ def _table(header: Iterable[str], rows: Iterable[list[str]]) -> str:
         for row in rows
     )
     return f'<div class="wide"><table><tr>{head}</tr>{body}</table></div>'
+
+
+def _interval(check: CheckRecord) -> str:
+    confidence = check["confidence"]
+    return interval_text(check) + (f" ({100 * confidence:g} %)" if confidence else "")
 
 
 def _given(config: Any) -> Any:

@@ -1,5 +1,6 @@
 import pytest
 
+from components.evaluator.default_checks import DefaultChecks
 from pipelines import evaluation
 from pipelines.config import ThresholdConfig, load_config
 from pipelines.errors import BadInputError
@@ -7,35 +8,33 @@ from pipelines.evaluation import (
     METRICS,
     build_eval_config,
     check_evaluator_config,
+    default_checks,
     default_metrics,
-    default_thresholds,
     merge_thresholds,
     problem_type_of_metrics,
 )
-from pipelines.tabular.plan import LabelPlan
 
 
 def config(*settings):
     return load_config(data="a.csv", label="y", settings=settings)
 
 
-def test_defaults_ask_for_more_than_the_trivial_model():
-    label = {"column": "y", "values": "text", "classes": ("a", "b")}
-    (auc,) = default_thresholds(LabelPlan(problem_type="binary", **label))
-    assert auc.metric == "auc"
-    assert auc.lower > 0.5
-    (accuracy,) = default_thresholds(
-        LabelPlan(problem_type="multi-class", majority_share=0.7, **label)
-    )
-    assert (accuracy.metric, accuracy.lower) == ("sparse_categorical_accuracy", 0.7)
-    (error,) = default_thresholds(
-        LabelPlan(column="y", values="number", problem_type="regression", mean=50, stddev=4)
-    )
-    assert (error.metric, error.upper, error.max_regression) == (
-        "root_mean_squared_error",
-        4.0,
-        0.2,  # 0.05 standard deviations
-    )
+def test_the_default_checks_are_on_and_can_be_set_and_switched_off():
+    def checks(*settings):
+        return default_checks(config(*settings).evaluator, "binary", "regression")
+
+    assert checks() == DefaultChecks("binary", "regression", 0.95, 0.05)
+    given = checks("evaluator.confidence=0.9", "evaluator.tolerance=0")
+    assert given == DefaultChecks("binary", "regression", 0.9, 0.0)
+    off = "evaluator.default_checks=false"
+    assert checks(off) is None
+    with pytest.raises(BadInputError, match=r"nothing says then whether a model is good enough"):
+        check_evaluator_config(config(off), ["a"])
+    threshold = 'evaluator.thresholds=[{metric = "auc", lower = 0.6}]'
+    check_evaluator_config(config(off, threshold), ["a"])
+    for setting in ("confidence=0.5", "confidence=1", "tolerance=-0.1", "tolerance=1"):
+        with pytest.raises(BadInputError, match=setting.partition("=")[0]):
+            config(f"evaluator.{setting}")
 
 
 @pytest.mark.parametrize("problem_type", ["binary", "multi-class", "regression"])

@@ -1,8 +1,9 @@
 import pytest
 
 from pipelines import fingerprints
+from pipelines.curated_schema import CuratedSchema
 from pipelines.data.staging import StagedData
-from pipelines.fingerprints import code_fingerprint, component_fingerprints
+from pipelines.fingerprints import code_fingerprint, component_fingerprints, model_fingerprint
 from pipelines.run_plan import RunRequest, plan_run
 
 
@@ -76,6 +77,40 @@ def test_other_code_of_our_own_runs_what_uses_it(changed, pipeline, monkeypatch,
 def test_another_library_runs_everything_again(changed, pipeline, monkeypatch):
     monkeypatch.setattr(fingerprints.metadata, "version", lambda library: "9.9")
     assert changed() == set(pipeline.pipeline.components)
+
+
+def test_a_model_is_the_same_whatever_its_data_file_is_called_and_however_it_is_judged(
+    plan, data, tmp_path, display
+):
+    def fingerprint(file=data, *settings, schema=None):
+        request = RunRequest(
+            root=tmp_path / "root", data=str(file), label="y", settings=tuple(settings)
+        )
+        made = plan_run(request, display)
+        return model_fingerprint(made.config, made.code, made.profile.files, schema)
+
+    first = fingerprint()
+    assert len(first) == 64
+    renamed = data.rename(tmp_path / "renamed.csv")
+    judged = ("evaluator.confidence=0.9", "pusher.keep=2", "name=trips")
+    assert fingerprint(renamed) == fingerprint(renamed, *judged) == first
+    schema = CuratedSchema(tmp_path / "schema.pbtxt", "abc")
+    others = [
+        fingerprint(renamed, "trainer.seed=2"),
+        fingerprint(renamed, "trainer.train_steps=7"),
+        fingerprint(renamed, 'data.categorical=["x"]'),
+        fingerprint(renamed, schema=schema),
+    ]
+    renamed.write_text(renamed.read_text().replace("7.5,1", "7.6,1"))
+    others.append(fingerprint(renamed))
+    assert len({first, *others}) == 6
+
+
+def test_a_model_of_unknown_code_has_no_fingerprint(plan):
+    from dataclasses import replace
+
+    unknown = replace(plan.code, trainer_path="no_such_project.trainer_fn")
+    assert model_fingerprint(plan.config, unknown, plan.profile.files, None) == ""
 
 
 def test_the_code_of_a_module_file_and_of_an_import_path(plan, tmp_path):

@@ -39,8 +39,21 @@ def test_a_module_by_import_path(data, tmp_path, monkeypatch):
     assert code.preprocessing_fn == "code_of_a_user.preprocessing_fn"
     assert (code.trainer, code.trainer_path) == ("trainer_fn", "code_of_a_user.trainer_fn")
     assert (code.train_steps, code.eval_steps, code.label) == (1_000, 150, None)
-    assert code.thresholds[0].metric == "root_mean_squared_error"
+    assert code.thresholds == ()
+    assert code.default_checks.problem_type == "regression"
+    assert "root_mean_squared_error" in code.metrics
     assert code.required_label is None
+
+
+def test_what_nothing_says_of_a_model_is_left_to_its_predictions(data, tmp_path):
+    file = tmp_path / "code_of_unknown_kind.py"
+    file.write_text(CODE)
+    unknown = choose(data, f"module.file={file}")
+    assert "root_mean_squared_error" in unknown.metrics  # of the raw column, as it is
+    checks = unknown.default_checks
+    assert (checks.problem_type, checks.fallback) == (None, "regression")
+    named = choose(data, f"module.file={file}", 'evaluator.metrics=["recall"]')
+    assert named.default_checks.problem_type == "binary"
 
 
 def test_a_module_file_with_run_fn(data, tmp_path):

@@ -13,6 +13,7 @@ from tfx.types.standard_artifacts import (
 )
 
 from components.evaluator.verdict import Verdict
+from components.pusher.provenance import Provenance, write_provenance
 from pipelines import leftovers, metadata_store, run_execution
 from pipelines.errors import RunFailedError
 from pipelines.progress import Progress
@@ -151,6 +152,48 @@ def test_a_model_that_is_not_blessed(leave, run):
     outcome = start()
     assert (outcome.status, outcome.version) == ("not_blessed", None)
     assert outcome.reason == "too low; too old"
+
+
+@pytest.mark.parametrize("state", ["serves already", "was withdrawn"])
+def test_a_model_that_is_unchanged(leave, run, state):
+    leave(PASSED, version=None)
+    pushed = FakeLauncher.leaves[PushedModel]
+    pushed.set_string_custom_property("unchanged_version", "77")
+    pushed.set_string_custom_property("not_pushed_reason", f"that of version 77, which {state}")
+    start, _, _ = run()
+    outcome = start()
+    assert (outcome.status, outcome.version) == ("unchanged", None)
+    assert f"version 77, which {state}" in outcome.reason
+
+
+def test_the_checks_are_recorded_with_the_thresholds(leave, run):
+    leave(replace(PASSED, not_checked=("the loss",), intervals={"auc": (0.85, 0.95)}), "1")
+    start, recorder, _ = run('evaluator.thresholds=[{metric = "auc", upper = 0.95}]')
+    start()
+    (check,) = recorder.record.checks
+    assert (check["metric"], check["against"], check["passed"]) == ("auc", "upper", True)
+    assert (check["value"], check["bound"], check["low"]) == (0.9, 0.95, 0.85)
+    assert recorder.record.not_checked == ("the loss",)
+    assert recorder.record.thresholds[0]["upper"] == 0.95
+
+
+def test_a_baseline_that_is_worse_than_when_it_was_pushed_is_noted(leave, run, killed, tmp_path):
+    leave(replace(PASSED, baseline_intervals={"auc": (0.75, 0.85)}), "1")
+    root = tmp_path / "root"
+    former = killed.changed(
+        run_id="20250101-000000",
+        status="pushed",
+        version="1000",
+        metrics={"auc": 0.95},
+        intervals={"auc": (0.93, 0.97)},
+    )
+    RunRecords(root).write(former)
+    write_provenance(
+        Provenance(former.run_id, "m"), str(root / "serving/1000"), str(root / "serving")
+    )
+    start, recorder, _ = run()
+    start()
+    assert "of version 1000, auc was 0.95 and is 0.8" in recorder.record.notes[-1]
 
 
 def test_anomalies_are_noted(leave, run):

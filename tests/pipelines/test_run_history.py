@@ -6,6 +6,7 @@ from pipelines.run_history import (
     mended_runs,
     newest_version_ever,
     read_runs,
+    run_of_version,
     unfinished_run,
     unsettled_pushes,
 )
@@ -91,6 +92,15 @@ def test_the_newest_version_ever_may_be_served_withdrawn_or_gone(killed, push, t
     assert newest_version_ever(root) == 2000
     RunRecords(root).write(killed.changed(status="pushed", version="3000"))
     assert newest_version_ever(root) == 3000
+
+
+def test_the_run_of_a_version(killed, tmp_path):
+    root = tmp_path / "root"
+    pushed = killed.changed(run_id="20260103-000000", status="pushed", version="3000")
+    RunRecords(root).write(pushed)
+    assert run_of_version(root, "3000") == pushed
+    assert run_of_version(root, "4000") is None
+    assert run_of_version(root, None) is None
 
 
 def test_runs_whose_training_others_went_on_with(killed, tmp_path):

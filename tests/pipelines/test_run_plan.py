@@ -38,7 +38,15 @@ def test_a_plan_defines_the_pipeline_below_its_root(plan, data, tmp_path):
     assert not pipeline.enable_cache
     assert str(tmp_path / "root" / "serving") in defined.pusher.exec_properties["push_destination"]
     pushed = json.loads(defined.pusher.exec_properties["custom_config"])
-    assert pushed == {"keep": 3, "newer_than": 0, "taken_over": []}
+    assert len(pushed.pop("model_fingerprint")) == 64
+    assert pushed == {
+        "keep": 3,
+        "newer_than": 0,
+        "taken_over": [],
+        "skip_unchanged": True,
+        "withdrawn": str(tmp_path / "root" / "withdrawn"),
+    }
+    assert json.loads(defined.evaluator.exec_properties["default_checks"])["confidence"] == 0.95
     assert '"auc"' in defined.evaluator.exec_properties["eval_config"].replace("\\", "")
     assert not (tmp_path / "root").exists()
 

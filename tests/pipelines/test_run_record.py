@@ -16,6 +16,9 @@ RECORD = RunRecord(
     components=(ComponentRecord("Trainer", "finished", 1.5),),
     notes=("a note",),
     thresholds=({"metric": "auc", "lower": 0.6, "upper": None, "max_regression": None},),
+    checks=({"metric": "auc", "passed": True},),
+    not_checked=("the loss",),
+    intervals={"auc": (None, 0.75)},
 )
 
 
@@ -33,7 +36,15 @@ def test_records_survive_a_round_trip_and_are_replaced(tmp_path):
 
 def test_summary_is_the_last_line_of_a_run():
     line = RECORD.changed(
-        status="pushed", version="7", metrics={"auc": 0.9}, report="r.html"
+        status="pushed",
+        version="7",
+        metrics={"auc": 0.9},
+        report="r.html",
+        baseline_version="6",
+        baseline_metrics={"auc": 0.8},
+        checks=({"metric": "auc", "passed": True},),
+        not_checked=("the loss",),
+        serving_version="7",
     ).summary()
     assert json.loads(json.dumps(line)) == {
         "run_id": "20260102-030405",
@@ -41,6 +52,11 @@ def test_summary_is_the_last_line_of_a_run():
         "version": "7",
         "metrics": {"auc": 0.9},
         "report": "r.html",
+        "baseline_version": "6",
+        "baseline_metrics": {"auc": 0.8},
+        "checks": [{"metric": "auc", "passed": True}],
+        "not_checked": ["the loss"],
+        "serving_version": "7",
     }
 
 

@@ -1,5 +1,8 @@
 import pytest
 
+from components.pusher.provenance import Provenance, write_provenance
+from pipelines.checks import check_records
+from pipelines.config import ThresholdConfig
 from pipelines.run_plan import RunRequest, plan_run
 from pipelines.run_record import ComponentRecord, RunOutcome, RunRecords
 from pipelines.run_recorder import RunRecorder, start_record
@@ -17,8 +20,18 @@ def test_the_record_of_a_new_run(plan, killed, tmp_path):
     assert record.log == str(tmp_path / "root" / "logs" / f"{record.run_id}.log")
     assert record.data_fingerprint == plan.profile.fingerprint
     assert len(record.code_fingerprint) == 64  # SHA-256
-    (threshold,) = record.thresholds  # by default
-    assert threshold == {"metric": "auc", "lower": 0.52, "upper": None, "max_regression": 0.02}
+    assert record.thresholds == ()
+    assert record.baseline_version is None
+
+
+def test_the_baseline_is_what_served_before_the_run_and_not_what_it_pushed_itself(plan, killed):
+    from dataclasses import replace
+
+    base = plan.root / "serving"
+    for version, run_id in ((1000, "a"), (2000, "b"), (3000, killed.run_id)):
+        write_provenance(Provenance(run_id, "m"), str(base / str(version)), str(base))
+    assert start_record(plan).baseline_version == "3000"
+    assert start_record(replace(plan, unfinished=killed)).baseline_version == "2000"
 
 
 def test_a_resumed_run_keeps_its_id_and_start(plan, killed):
@@ -40,9 +53,13 @@ def test_every_step_is_on_disk_at_once(plan, display, shown, tmp_path):
     assert record.notes == ("some rows are left out",)
     assert [part.name for part in record.components] == ["Transform", "Trainer"]
     assert "! some rows are left out\n" in shown.getvalue()
-    recorder.add_verdict({"auc": 0.9}, {"auc": 0.8}, {"x:1": {"auc": None}})
+    (check,) = check_records([], [ThresholdConfig(metric="auc", lower=0.6)], {"auc": 0.9}, {}, {})
+    recorder.add_verdict(
+        {"auc": 0.9}, {"auc": 0.8}, {"x:1": {"auc": None}}, (check,), ("the loss",)
+    )
     (record,) = records.read_all()
     assert (record.status, record.metrics) == ("running", {"auc": 0.9})
+    assert (record.checks, record.not_checked) == ((check,), ("the loss",))
     recorder.end(RunOutcome("pushed", version="7"))
     (record,) = records.read_all()
     assert (record.status, record.version, record.metrics) == ("pushed", "7", {"auc": 0.9})

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import BadInputError
-from pipelines.serving import rollback, serving_versions, withdrawn_versions
+from pipelines.serving import rollback, serving_versions, version_state, withdrawn_versions
 
 
 @pytest.fixture
@@ -27,6 +27,12 @@ def test_to_a_version_and_forward_again(root):
     assert (serving_versions(root), withdrawn_versions(root)) == ([5], [70, 800])
     assert rollback(root, to=70) == 70
     assert (serving_versions(root), withdrawn_versions(root)) == ([5, 70], [800])
+
+
+def test_where_a_version_is(root):
+    rollback(root)
+    found = [version_state(root, version) for version in ("5", "70", "800", "9", None)]
+    assert found == ["kept", "serving", "withdrawn", "removed", None]
 
 
 def test_unknown_version(root):

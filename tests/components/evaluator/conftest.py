@@ -14,6 +14,7 @@ from tfx.utils import json_utils, proto_utils
 
 import estimator_core as estimator
 from components.evaluator import executor
+from components.evaluator.default_checks import DefaultChecks
 from components.evaluator.verdict import Verdict, load_verdict
 
 tf1 = tf.compat.v1
@@ -86,7 +87,11 @@ def evaluate(make_artifact: Callable[..., Artifact]) -> Callable[..., Evaluation
     executions = 0
 
     def run(
-        examples: Artifact, model: Artifact, eval_config: config_pb2.EvalConfig, **inputs: Artifact
+        examples: Artifact,
+        model: Artifact,
+        eval_config: config_pb2.EvalConfig,
+        checks: DefaultChecks | None = None,
+        **inputs: Artifact,
     ) -> Evaluation:
         nonlocal executions
         executions += 1
@@ -102,6 +107,7 @@ def evaluate(make_artifact: Callable[..., Artifact]) -> Callable[..., Evaluation
             {
                 "eval_config": proto_utils.proto_to_json(eval_config),
                 "example_splits": json_utils.dumps(None),
+                "default_checks": checks.to_json() if checks else None,
             },
         )
         return Evaluation(evaluation, blessing)

@@ -115,7 +115,10 @@ def test_keep_prunes_after_the_push(
         *(({"keep": keep}, f"keep={keep!r}") for keep in (0, -1, 1.5, True, "2")),
         *(({"newer_than": number}, f"newer_than={number!r}") for number in (-1, 1.5, "2")),
         ({"taken_over": "run-1"}, "taken_over='run-1'"),
-        ({"kep": 3}, r"takes 'keep', 'newer_than', 'taken_over' only\. Received: kep"),
+        ({"kep": 3}, r"takes 'keep', 'newer_than', 'taken_over', .* only\. Received: kep"),
+        ({"skip_unchanged": "yes"}, "skip_unchanged='yes'"),
+        ({"model_fingerprint": 3}, "model_fingerprint=3"),
+        ({"withdrawn": 3}, "withdrawn=3"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(config: Any, message: str) -> None:
@@ -165,6 +168,59 @@ def test_the_same_push_is_made_once(
     assert second.get_int_custom_property("pushed") == 1
     assert second.get_string_custom_property("pushed_version") == versions[-1]
     assert (Path(second.uri) / "saved_model.pb").read_text() == "graph"
+
+
+@pytest.mark.parametrize(
+    ("second", "config", "reason"),
+    [
+        ({}, {}, "which serves already"),  # the same artifact, as from the cache
+        ({"uri": "b"}, {"model_fingerprint": "f"}, "which serves already"),
+        ({"uri": "b"}, {"model_fingerprint": "g"}, None),
+        ({"uri": "b"}, {}, None),
+        ({}, {"skip_unchanged": False}, None),
+    ],
+)
+@pytest.mark.parametrize("is_withdrawn", [False, True])
+def test_a_model_that_serves_or_was_withdrawn_is_not_pushed_again(
+    model: Artifact,
+    make_artifact: MakeArtifact,
+    tmp_path: Path,
+    second: dict[str, str],
+    config: dict[str, Any],
+    reason: str | None,
+    is_withdrawn: bool,
+) -> None:
+    serving, withdrawn = tmp_path / "serving", tmp_path / "withdrawn"
+    first, again = (make_artifact(standard_artifacts.PushedModel, name) for name in ("x", "y"))
+    run(serving, {"model": [model]}, first, {"model_fingerprint": "f"}, run_id="run-1")
+    if is_withdrawn:
+        withdrawn.mkdir()
+        (serving / "1000").rename(withdrawn / "1000")
+        reason = reason and "which was withdrawn"
+    if second:
+        model.uri = str(Path(model.uri).rename(tmp_path / second["uri"]))
+    settings = {"skip_unchanged": True, "withdrawn": str(withdrawn), "newer_than": 1000, **config}
+    run(serving, {"model": [model]}, again, settings, run_id="run-2")
+    assert again.get_int_custom_property("pushed") == int(reason is None)
+    left = sorted(path.name for path in serving.iterdir())
+    kept = [] if is_withdrawn else ["1000"]
+    if reason is None:
+        assert left == [*kept, "1001"]
+        return
+    assert left == kept
+    assert again.get_string_custom_property("unchanged_version") == "1000"
+    assert again.get_string_custom_property("not_pushed_reason").endswith(reason)
+
+
+def test_an_older_version_that_serves_no_more_is_pushed_again(
+    model: Artifact, make_artifact: MakeArtifact, tmp_path: Path
+) -> None:
+    pushed = [make_artifact(standard_artifacts.PushedModel, name) for name in "abc"]
+    for artifact, fingerprint in zip(pushed, "fgf", strict=True):
+        model.uri = str(Path(model.uri).rename(tmp_path / f"model {artifact.uri[-1]}"))
+        config = {"skip_unchanged": True, "model_fingerprint": fingerprint}
+        run(tmp_path / "serving", {"model": [model]}, artifact, config, run_id=artifact.uri)
+    assert pushed[2].get_string_custom_property("pushed_version") == "1002"
 
 
 def test_a_push_that_was_made_before_is_not_taken_for_served_when_another_is(

@@ -5,6 +5,7 @@ import json
 
 import pytest
 from tfx.dsl.compiler import compiler
+from tfx.dsl.components.common.resolver import RESOLVER_CONFIG
 
 from pipelines.data.staging import StagedData
 from pipelines.run_plan import RunRequest, plan_run
@@ -75,14 +76,33 @@ def test_the_settings_reach_the_components(define, tmp_path):
     assert pipeline.example_gen.exec_properties["input_base"] == str(tmp_path)
     assert "part-*.csv" in pipeline.example_gen.exec_properties["input_config"]
     assert '"num_steps": 17' in pipeline.trainer.exec_properties["train_args"]
-    assert json.loads(pipeline.pusher.exec_properties["custom_config"]) == {
+    pushed = json.loads(pipeline.pusher.exec_properties["custom_config"])
+    assert len(pushed.pop("model_fingerprint")) == 64
+    assert pushed == {
         "keep": None,
         "newer_than": 0,
         "taken_over": [],
+        "skip_unchanged": True,
+        "withdrawn": str(tmp_path / "root" / "withdrawn"),
     }
     args = pipeline.pipeline.beam_pipeline_args
     assert "--direct_num_workers=2" in args
     assert args[-1] == "--beam_plugins=components.tfx_compat"
+
+
+def test_the_default_checks_reach_the_evaluator_and_need_the_model_that_serves(define):
+    def settings(*given):
+        pipeline = define(*given)
+        checks = json.loads(pipeline.evaluator.exec_properties.get("default_checks") or "null")
+        strategy = pipeline.served_model.exec_properties[RESOLVER_CONFIG]
+        return checks, strategy["required"]
+
+    checks, required = settings("evaluator.confidence=0.9")
+    assert (checks["problem_type"], checks["confidence"], required) == ("binary", 0.9, True)
+    off = "evaluator.default_checks=false"
+    bound = 'evaluator.thresholds=[{metric = "auc", %s}]'
+    assert settings(off, bound % "lower = 0.6") == (None, False)
+    assert settings(off, bound % "max_regression = 0.1") == (None, True)
 
 
 def test_a_cluster_is_part_of_what_the_trainer_is_cached_by(define):

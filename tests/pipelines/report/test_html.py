@@ -1,5 +1,8 @@
 from html.parser import HTMLParser
 
+from components.evaluator.default_checks import Check
+from pipelines.checks import check_records
+from pipelines.config import ThresholdConfig
 from pipelines.report.html import render_report, write_report
 from pipelines.run_record import ComponentRecord, RunRecord
 
@@ -19,6 +22,23 @@ RECORD = RunRecord(
         ComponentRecord("Trainer", "finished", 2.0),
         ComponentRecord("Pusher", "cached", 0),
     ),
+)
+
+
+CHECK = Check(
+    metric="auc",
+    against="trivial",
+    value=0.51,
+    reference=0.5,
+    bound=0.5,
+    higher_is_better=True,
+    difference=0.01,
+    low=-0.05,
+    high=None,
+    confidence=0.9,
+    num_examples=77,
+    passed=False,
+    message="too low",
 )
 
 
@@ -61,18 +81,31 @@ def test_the_file_stands_alone(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
 
 
-def test_the_thresholds_that_were_applied_are_shown_and_nothing_that_is_not_set():
+def test_the_checks_are_shown_and_nothing_that_is_not_set():
     record = RECORD.changed(
         config={"evaluator": {"thresholds": None, "metrics": ["auc"]}, "module": None},
-        thresholds=({"metric": "auc", "lower": 0.61, "upper": None, "max_regression": 0.02},),
+        baseline_version="7000",
+        checks=check_records(
+            [CHECK],
+            [ThresholdConfig(metric="auc", lower=0.61, max_regression=0.02)],
+            RECORD.metrics,
+            RECORD.baseline_metrics,
+            {"auc": (0.45, 0.57)},
+        ),
+        not_checked=("the <loss>: no reason",),
     )
     page = render_report(record)
     texts = Text(page).texts
-    at = texts.index("Thresholds")
-    assert [text for text in texts[at + 1 :] if text.strip()][:11] == [
-        "metric", "value", "lower", "upper", "max_", "regression",
-        "auc", "0.51235", "0.61", "0.02", "Slices",
+    at = texts.index("Checks")
+    assert [text for text in texts[at + 1 :] if text.strip()][:36] == [
+        "metric", "against", "value", "bound", "difference", "interval", "in words",
+        "auc", "trivial model", "0.51", "0.5", "+0.01", "-0.05 to no bound (90 %)", "✗", "too low",
+        "auc", "lower", "0.51235", "0.61", "0.45 to 0.57", "✗",
+        "auc", "max_regression", "0.51235", "0.605", "-0.1127", "not known", "✗",
+        "Not checked", "the <loss>: no reason",
+        "Slices", "slice", "auc", "city = <Oslo>", "0.75", "city = Rome",
     ]  # fmt: skip
+    assert "baseline, version 7000" in texts
     assert "null" not in page
     assert "None" not in page
 

@@ -1,0 +1,111 @@
+"""Evaluation by TFMA example by example, and the default checks of what TFMA extracts."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import tensorflow_model_analysis as tfma
+from tensorflow_model_analysis.evaluators import evaluator
+from tensorflow_model_analysis.proto import config_pb2
+
+from components.evaluator import extraction
+from components.evaluator.extraction import Batch
+from components.evaluator.gate import Gate, write_checks
+
+_MAX_BATCH_SIZE = 4096
+
+
+def evaluate(
+    batches: beam.PCollection,
+    config: config_pb2.EvalConfig,
+    models: list[tfma.EvalSharedModel],
+    example_weight: str,
+) -> dict[str, beam.PCollection]:
+    """Returns the evaluation by TFMA's own evaluator, which knows all metrics and options.
+
+    Args:
+        batches: `Batch`es.
+        config: With defaults.
+        models: Names and paths; they are not loaded.
+        example_weight: The feature that weighs examples; empty if none does.
+    """
+    return (
+        batches
+        | "ToExtracts" >> beam.FlatMap(extraction.to_extracts, example_weight)
+        | "ExtractAndEvaluate"
+        >> tfma.ExtractAndEvaluate(
+            extractors=[tfma.extractors.SliceKeyExtractor(eval_config=config, materialize=False)],
+            evaluators=tfma.default_evaluators(eval_config=config, eval_shared_model=models),
+        )
+    )
+
+
+def gate_evaluator(gate: Gate, evaluation_uri: str) -> evaluator.Evaluator:
+    """Returns an evaluator that makes the default checks of the examples that TFMA has extracted.
+
+    Args:
+        gate: What to check.
+        evaluation_uri: Where the outcome is written.
+    """
+    return evaluator.Evaluator(
+        stage_name="DefaultChecks",
+        run_after=tfma.extractors.SLICE_KEY_EXTRACTOR_STAGE_NAME,
+        ptransform=_CheckExtracts(gate, evaluation_uri),
+    )
+
+
+class _CheckExtracts(beam.PTransform):
+    def __init__(self, gate: Gate, evaluation_uri: str) -> None:
+        super().__init__()
+        self._gate = gate
+        self._evaluation_uri = evaluation_uri
+
+    def expand(self, extracts: beam.PCollection) -> dict[str, beam.PCollection]:
+        batches = (
+            extracts
+            | "BatchExamples" >> beam.BatchElements(max_batch_size=_MAX_BATCH_SIZE)
+            | "ToBatch" >> beam.Map(to_batch, self._gate)
+        )
+        write_checks(batches, None, self._gate, self._evaluation_uri)
+        return {}
+
+
+def to_batch(extracts: Sequence[dict[str, Any]], gate: Gate) -> Batch:
+    """Returns TFMA's extracts of some examples as a batch.
+
+    Args:
+        extracts: Of each example.
+        gate: Names the models and the weights. What TFMA has by name, such as the predictions of a
+            model with several outputs, becomes a value that the checks refuse, with a reason.
+    """
+    names = [gate.candidate, *([gate.baseline] if gate.baseline else [])]
+    predictions = {
+        name: _stack(
+            [
+                item[tfma.PREDICTIONS_KEY][name] if gate.baseline else item[tfma.PREDICTIONS_KEY]
+                for item in extracts
+            ]
+        )
+        for name in names
+    }
+    labels = [item[tfma.LABELS_KEY] for item in extracts]
+    if gate.baseline:
+        labels = [label[gate.candidate] if isinstance(label, dict) else label for label in labels]
+    features = {}
+    if gate.example_weight:
+        features[gate.example_weight] = [
+            np.ravel(item[tfma.EXAMPLE_WEIGHTS_KEY]).tolist() for item in extracts
+        ]
+    return Batch(_stack(labels), predictions, features)
+
+
+def _stack(values: Sequence[Any]) -> Any:
+    """Returns `[n, ...]`; objects where the values are no arrays of one shape."""
+    if any(isinstance(value, dict) for value in values):
+        return np.array([None] * len(values))
+    arrays = [np.atleast_1d(np.asarray(value)) for value in values]
+    if len({array.shape for array in arrays}) > 1:
+        return np.array([None] * len(values))
+    stacked = np.stack(arrays)
+    return stacked[:, 0] if stacked.ndim == 2 and stacked.shape[1] == 1 else stacked

@@ -1,0 +1,359 @@
+"""The default checks: is a model better than the trivial one, and no worse than the baseline?
+
+The trivial model answers with the prior, the majority class or the mean of the labels. Both questions
+are asked of a metric and of the loss, and answered by the confidence interval of the difference on
+the same examples.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from components.evaluator import intervals
+from components.evaluator.intervals import Difference
+from components.evaluator.outcomes import (
+    LabelTally,
+    Outcomes,
+    ProblemType,
+    Values,
+    losses,
+    trivial_answers,
+)
+
+METRICS: dict[ProblemType, tuple[str, str]] = {
+    "binary": ("auc", "binary_crossentropy"),
+    "multi-class": ("sparse_categorical_accuracy", "sparse_categorical_crossentropy"),
+    "regression": ("root_mean_squared_error", "mean_squared_error"),
+}
+"""The metric and the loss of each problem type, by TFMA's and Keras' names."""
+
+Intervals = Mapping[str, tuple[float | None, float | None]]
+
+_HIGHER_IS_BETTER = ("auc", "sparse_categorical_accuracy")
+_PROBLEM_TYPES = (None, *METRICS)
+
+
+@dataclass(frozen=True)
+class DefaultChecks:
+    """Settings of the default checks.
+
+    Attributes:
+        problem_type: `binary`, `multi-class` or `regression`; None takes it from the predictions of
+            a canned head.
+        fallback: The problem type where neither tells it; None makes no check then.
+        confidence: Of the two-sided intervals, above 0.5 and below 1.
+        tolerance: Share of what the baseline is better than the trivial model by, that a candidate
+            may be worse than the baseline, beyond the interval. Two trainings on the same data
+            differ by chance, which the interval does not cover: without a tolerance half of all
+            honest models would be refused when there are very many examples.
+    """
+
+    problem_type: ProblemType | None = None
+    fallback: ProblemType | None = None
+    confidence: float = 0.95
+    tolerance: float = 0.05
+
+    def __post_init__(self) -> None:
+        for name in ("problem_type", "fallback"):
+            if getattr(self, name) not in _PROBLEM_TYPES:
+                raise ValueError(
+                    f"{name} must be one of {', '.join(METRICS)}, or None. "
+                    f"Received: {name}={getattr(self, name)!r}"
+                )
+        if not 0.5 < self.confidence < 1:
+            raise ValueError(
+                "confidence must be above 0.5 and below 1, such as 0.95. "
+                f"Received: confidence={self.confidence!r}"
+            )
+        if not 0 <= self.tolerance < 1:
+            raise ValueError(
+                f"tolerance must be at least 0 and below 1. Received: tolerance={self.tolerance!r}"
+            )
+
+    def to_json(self) -> str:
+        """Returns the settings as JSON."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str | None) -> "DefaultChecks | None":
+        """Returns the settings; None if there are none."""
+        fields = json.loads(text or "null")
+        return cls(**fields) if fields else None
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check of a model.
+
+    Attributes:
+        metric: Name of the metric.
+        against: What it is held against.
+        value: Of the candidate; None where it is not a number.
+        reference: Of the trivial model or the baseline, on the same examples.
+        bound: What the value has to pass: the reference, for a baseline with the tolerance.
+        higher_is_better: Of the metric.
+        difference: Value minus reference.
+        low: Lower end of the confidence interval of the difference; None if it has no end.
+        high: Upper end of it.
+        confidence: Of the interval.
+        num_examples: It is made of.
+        passed: Whether the model passed.
+        message: The outcome in words.
+    """
+
+    metric: str
+    against: Literal["trivial", "baseline"]
+    value: float | None
+    reference: float | None
+    bound: float | None
+    higher_is_better: bool
+    difference: float | None
+    low: float | None
+    high: float | None
+    confidence: float
+    num_examples: int
+    passed: bool
+    message: str
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What the default checks have found.
+
+    Attributes:
+        checks: In the order in which they are shown.
+        not_checked: Which checks were not made, and why; one sentence each.
+        failures: Why a model must not be pushed though a check could not be made.
+        intervals: Confidence intervals of the candidate's own metric and loss, by name; None where
+            there is no end.
+        baseline_intervals: Those of the baseline.
+    """
+
+    checks: tuple[Check, ...] = ()
+    not_checked: tuple[str, ...] = ()
+    failures: tuple[str, ...] = ()
+    intervals: Intervals = field(default_factory=dict)
+    baseline_intervals: Intervals = field(default_factory=dict)
+
+
+def run_checks(
+    given: Outcomes,
+    candidate: str,
+    baseline: str | None,
+    tally: LabelTally,
+    settings: DefaultChecks,
+) -> Checked:
+    """Returns the outcome of the default checks.
+
+    Args:
+        given: The examples, with the answers of the models.
+        candidate: Name of the model.
+        baseline: Name of the baseline; None if there is none.
+        tally: Of the labels that the trivial model knows; one without weight takes those of `given`.
+        settings: How to check.
+    """
+    if not len(given.weights):
+        return Checked(not_checked=("the default checks: there are no examples",))
+    if candidate in given.unusable or given.problem_type is None:
+        reason = given.unusable.get(candidate, "its problem type is not known")
+        return Checked(
+            not_checked=(f"the model against the trivial one and the baseline: {reason}",)
+        )
+    if not tally.weight > 0:
+        tally = LabelTally.of(given.labels, given.weights, given.problem_type)
+    metrics = METRICS[given.problem_type]
+    maker = _Maker(given, metrics, candidate, trivial_answers(tally, given), settings)
+    checks = list(maker.against_trivial())
+    failures: tuple[str, ...] = ()
+    if baseline is not None and baseline in given.unusable:
+        failures = (
+            f"the model cannot be compared with the one that is served, which makes other "
+            f"predictions: of that one, {given.unusable[baseline]}. Serve another kind of model "
+            "from another root.",
+        )
+    elif baseline is not None:
+        checks += maker.against_baseline(baseline)
+    own = maker.intervals(given.answers[candidate])
+    other: Intervals = {}
+    if baseline is not None and baseline in given.answers:
+        other = maker.intervals(given.answers[baseline])
+    return Checked(tuple(checks), (), failures, own, other)
+
+
+class _Maker:
+    """Makes the checks of one candidate."""
+
+    def __init__(
+        self,
+        given: Outcomes,
+        metrics: tuple[str, ...],
+        candidate: str,
+        trivial: Values,
+        settings: DefaultChecks,
+    ) -> None:
+        self._given = given
+        self._metrics = metrics
+        self._candidate = given.answers[candidate]
+        self._trivial = trivial
+        self._settings = settings
+
+    def intervals(self, answers: Values) -> dict[str, tuple[float | None, float | None]]:
+        """Returns the intervals of a model's own metric and loss."""
+        given, weights, confidence = self._given, self._given.weights, self._settings.confidence
+        of_each = losses(given, answers)
+        nothing = np.zeros_like(of_each)
+        metric, loss = self._metrics
+        start = 0.0
+        if metric == "auc":
+            start = 0.5
+            found = intervals.auc_difference(given.labels, answers[:, 0], None, weights, confidence)
+        elif metric == "sparse_categorical_accuracy":
+            found = intervals.rate_difference(answers[:, 1], nothing, weights, confidence)
+        else:
+            found = intervals.root_mean_difference(of_each, nothing, weights, confidence)
+        of_loss = intervals.mean_difference(of_each, nothing, weights, confidence)
+        return {
+            metric: (_finite(start + found.low), _finite(start + found.high)),
+            loss: (_finite(of_loss.low), _finite(of_loss.high)),
+        }
+
+    def against_trivial(self) -> Iterator[Check]:
+        for metric in self._metrics:
+            reference = self._value(metric, self._trivial)
+            yield self._check(metric, "trivial", reference, reference, self._trivial)
+
+    def against_baseline(self, name: str) -> Iterator[Check]:
+        answers = self._given.answers[name]
+        for metric in self._metrics:
+            reference = self._value(metric, answers)
+            sign = _sign(metric)
+            gain = sign * (reference - self._value(metric, self._trivial))
+            allowed = self._settings.tolerance * gain if gain > 0 else 0.0
+            yield self._check(metric, "baseline", reference, reference - sign * allowed, answers)
+
+    def _check(
+        self,
+        metric: str,
+        against: Literal["trivial", "baseline"],
+        reference: float,
+        bound: float,
+        answers: Values,
+    ) -> Check:
+        value, sign = self._value(metric, self._candidate), _sign(metric)
+        difference = self._difference(metric, answers, is_trivial=against == "trivial")
+        worst, best = sorted((sign * difference.low, sign * difference.high))
+        if not math.isfinite(value):
+            passed = False
+        elif against == "trivial":
+            passed = worst > 0
+        else:  # whatever has no number is worse than what has one
+            passed = not math.isfinite(reference) or best >= sign * (bound - reference)
+        check = Check(
+            metric,
+            against,
+            _finite(value),
+            _finite(reference),
+            _finite(bound),
+            sign > 0,
+            _finite(difference.value),
+            _finite(difference.low),
+            _finite(difference.high),
+            self._settings.confidence,
+            len(self._given.labels),
+            passed,
+            "",
+        )
+        return Check(**{**vars(check), "message": describe(check, self._fewest())})
+
+    def _fewest(self) -> int:
+        """Returns the number of examples that limits the precision."""
+        if self._given.problem_type != "binary":
+            return len(self._given.labels)
+        positive = int((self._given.labels > 0.5).sum())
+        return min(positive, len(self._given.labels) - positive)
+
+    def _value(self, metric: str, answers: Values) -> float:
+        weights = self._given.weights
+        if metric == "auc":
+            return intervals.auc(self._given.labels, answers[:, 0], weights)
+        if metric == "sparse_categorical_accuracy":
+            return float(np.average(answers[:, 1], weights=weights))
+        loss = float(np.average(losses(self._given, answers), weights=weights))
+        return math.sqrt(loss) if metric == "root_mean_squared_error" else loss
+
+    def _difference(self, metric: str, answers: Values, is_trivial: bool) -> Difference:
+        given, mine, confidence = self._given, self._candidate, self._settings.confidence
+        if metric == "auc":
+            other = None if is_trivial else answers[:, 0]
+            return intervals.auc_difference(
+                given.labels, mine[:, 0], other, given.weights, confidence
+            )
+        if metric == "sparse_categorical_accuracy":
+            return intervals.rate_difference(mine[:, 1], answers[:, 1], given.weights, confidence)
+        between = (
+            intervals.root_mean_difference
+            if metric == "root_mean_squared_error"
+            else intervals.mean_difference
+        )
+        return between(losses(given, mine), losses(given, answers), given.weights, confidence)
+
+
+def describe(check: Check, fewest: int) -> str:
+    """Returns the outcome of a check in words.
+
+    Args:
+        check: All but its message.
+        fewest: Number of examples, of a binary problem those of the rarer class.
+    """
+    if check.value is None:
+        return (
+            f"{check.metric} is no number: the model predicts what is none, or a class is missing"
+        )
+    whom = "the trivial model's" if check.against == "trivial" else "the baseline's"
+    sign = 1 if check.higher_is_better else -1
+    is_better = check.difference is not None and sign * check.difference > 0
+    if check.against == "trivial":
+        relation = "is better than" if check.passed else "is not better than"
+        if not check.passed and is_better:
+            relation = "is better by less than the interval than"
+    else:
+        relation = "is not worse than" if check.passed else "is worse than"
+    text = f"{check.metric} {check.value:.5g} {relation} {whom} {_number(check.reference)}"
+    text += f" (difference {interval_text(check)}"
+    if check.against == "baseline" and check.bound != check.reference:
+        text += f"; the bound is {_number(check.bound)}"
+    text += f"; {check.num_examples} examples)"
+    if check.against == "trivial" and not check.passed and is_better:
+        rarer = "" if fewest == check.num_examples else f", {fewest} of the rarer class,"
+        text += (
+            f": too few examples ({check.num_examples}{rarer.rstrip(',')}) to tell the model from "
+            "a constant"
+        )
+    return text
+
+
+def interval_text(check: Check) -> str:
+    """Returns difference and interval, such as `+0.12, 95 % interval +0.1 to +0.14`."""
+    ends = ["no bound" if end is None else f"{end:+.4g}" for end in (check.low, check.high)]
+    return f"{_number(check.difference, '+.4g')}, {100 * check.confidence:g} % interval {' to '.join(ends)}"
+
+
+def _number(value: float | None, form: str = ".5g") -> str:
+    return "no number" if value is None else format(value, form)
+
+
+def _sign(metric: str) -> int:
+    return 1 if metric in _HIGHER_IS_BETTER else -1
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def checks_from(items: Any) -> tuple[Check, ...]:
+    """Returns checks that were read from JSON."""
+    return tuple(Check(**item) for item in items)

@@ -1,0 +1,236 @@
+"""What models answer to each example, in the few numbers that the default checks need.
+
+Probabilities of a thousand classes become two numbers, so that a million examples fit into memory.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+ProblemType = Literal["binary", "multi-class", "regression"]
+Values: TypeAlias = npt.NDArray[np.float64]
+
+_PROBLEM_TYPES: dict[str, ProblemType] = {
+    "logistic": "binary",
+    "probabilities": "multi-class",
+    "predictions": "regression",
+}
+"""By the prediction of a canned head that is evaluated."""
+
+MIN_PROBABILITY = 1e-7  # as Keras clips: a log loss stays finite
+_MAX_SUM_ERROR = 1e-3  # of the probabilities of an example, which may be float16 sums
+
+NEXT_STEP = (
+    "Set data.problem_type (problem_type of DefaultChecks) where it is known, or give thresholds."
+)
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Labels and answers of some examples.
+
+    Attributes:
+        problem_type: None when it is not known, or when there are no examples.
+        labels: 0 or 1, class ids, or numbers: `[n]`.
+        weights: Of the examples, `[n]`.
+        answers: By model. Binary: the probability of 1, `[n, 1]`. Multi-class: the probability of
+            the right class, and 1 if it has the highest one, else 0, `[n, 2]`. Regression: the
+            number, `[n, 1]`.
+        unusable: By model, why its answers can't be judged.
+    """
+
+    problem_type: ProblemType | None
+    labels: Values
+    weights: Values
+    answers: Mapping[str, Values]
+    unusable: Mapping[str, str] = field(default_factory=dict)
+
+
+def problem_type_of(prediction_key: str) -> ProblemType | None:
+    """Returns the problem type that a canned head's prediction tells, such as `logistic`."""
+    return _PROBLEM_TYPES.get(prediction_key.rpartition("/")[-1])
+
+
+def outcomes(
+    labels: npt.NDArray[Any],
+    predictions: Mapping[str, npt.NDArray[Any]],
+    weights: npt.NDArray[Any] | None,
+    problem_type: ProblemType | None,
+) -> Outcomes:
+    """Returns the outcomes of a batch.
+
+    Args:
+        labels: `[n]` or `[n, 1]`.
+        predictions: By model, `[n]` or `[n, dimension]`; the first model is the candidate.
+        weights: `[n]`; None weighs all alike.
+        problem_type: None if it is not known.
+    """
+    size = len(labels)
+    weighted = np.ones(size) if weights is None else np.asarray(weights, np.float64).reshape(size)
+    candidate = next(iter(predictions))
+    if problem_type is None:
+        reason = f"its predictions are of no known kind. {NEXT_STEP}"
+        return _none(weighted, {candidate: reason})
+    flat = labels.reshape(-1)
+    reason = _why_not_labels(flat, size, problem_type)
+    if reason:
+        return _none(weighted, {candidate: reason})
+    numbers = flat.astype(np.float64)
+    answers: dict[str, Values] = {}
+    unusable: dict[str, str] = {}
+    for name, values in predictions.items():
+        answer = _answer(numbers, values, problem_type)
+        if isinstance(answer, str):
+            unusable[name] = answer
+        else:
+            answers[name] = answer
+    return Outcomes(problem_type, numbers, weighted, answers, unusable)
+
+
+def concatenate(parts: Iterable[Outcomes]) -> Outcomes:
+    """Returns the outcomes of all examples; a model that is unusable in a part is so in the whole."""
+    some = [part for part in parts if len(part.weights) or part.unusable]
+    if not some:
+        return _none(np.zeros(0), {})
+    unusable: dict[str, str] = {}
+    for part in some:
+        unusable = {**part.unusable, **unusable}
+    known = next((part.problem_type for part in some if part.problem_type), None)
+    names = [name for name in some[0].answers if name not in unusable]
+    return Outcomes(
+        known,
+        np.concatenate([part.labels for part in some]),
+        np.concatenate([part.weights for part in some]),
+        {name: np.concatenate([part.answers[name] for part in some]) for name in names},
+        unusable,
+    )
+
+
+@dataclass(frozen=True)
+class LabelTally:
+    """How the labels of some examples are distributed; what the trivial model knows.
+
+    Attributes:
+        by_class: Weight by class id; empty for a regression.
+        weight: Of all examples.
+        total: Weighted sum of the labels.
+    """
+
+    by_class: Mapping[int, float] = field(default_factory=dict)
+    weight: float = 0.0
+    total: float = 0.0
+
+    @classmethod
+    def of(
+        cls, labels: npt.NDArray[Any], weights: Values, problem_type: ProblemType | None
+    ) -> "LabelTally":
+        """Returns the tally of a batch: labels and weights `[n]`."""
+        if problem_type is None or not np.issubdtype(labels.dtype, np.number):
+            return cls()
+        numbers = labels.astype(np.float64).reshape(-1)
+        by_class: dict[int, float] = {}
+        if problem_type != "regression":
+            ids, index = np.unique(numbers.astype(np.int64), return_inverse=True)
+            sums = np.bincount(index, weights, minlength=len(ids))
+            by_class = dict(zip(ids.tolist(), sums.tolist(), strict=True))
+        return cls(by_class, float(weights.sum()), float(numbers @ weights))
+
+    def __add__(self, other: "LabelTally") -> "LabelTally":
+        by_class = dict(self.by_class)
+        for class_id, weight in other.by_class.items():
+            by_class[class_id] = by_class.get(class_id, 0.0) + weight
+        return LabelTally(by_class, self.weight + other.weight, self.total + other.total)
+
+
+def trivial_answers(tally: LabelTally, given: Outcomes) -> Values:
+    """Returns what a model without features answers: the prior, the majority class, or the mean.
+
+    Args:
+        tally: Of the labels that it knows; with some weight.
+        given: The examples, whose problem type is known.
+
+    Returns:
+        As in `Outcomes.answers`.
+    """
+    size = len(given.labels)
+    if given.problem_type != "multi-class":
+        return np.full((size, 1), tally.total / tally.weight)
+    majority = max(tally.by_class, key=lambda class_id: tally.by_class[class_id])
+    ids = given.labels.astype(np.int64)
+    shares = np.zeros(int(max(ids.max(initial=0), *tally.by_class)) + 1)
+    for class_id, weight in tally.by_class.items():
+        shares[class_id] = weight / tally.weight
+    return np.stack([shares[ids], (ids == majority).astype(np.float64)], axis=1)
+
+
+def losses(given: Outcomes, answers: Values) -> Values:
+    """Returns the log loss, or the squared error, of each example: `[n]`."""
+    answer = answers[:, 0]
+    if given.problem_type == "regression":
+        squares: Values = (answer - given.labels) ** 2
+        return squares
+    right = answer
+    if given.problem_type == "binary":
+        right = np.where(given.labels > 0.5, answer, 1.0 - answer)
+    logs: Values = -np.log(np.clip(right, MIN_PROBABILITY, 1.0))
+    return logs
+
+
+def _none(weights: Values, unusable: Mapping[str, str]) -> Outcomes:
+    return Outcomes(None, np.zeros(len(weights)), weights, {}, unusable)
+
+
+def _why_not_labels(labels: npt.NDArray[Any], size: int, problem_type: ProblemType) -> str:
+    """Returns why labels are none of the problem type; empty if they are."""
+    if len(labels) != size:
+        return f"there are {len(labels) / max(size, 1):g} labels to an example"
+    if not np.issubdtype(labels.dtype, np.number):
+        return f"the labels are no numbers (dtype {labels.dtype})"
+    if not np.isfinite(labels).all():
+        return "some labels are not finite numbers"
+    if problem_type == "binary" and not np.isin(labels, (0, 1)).all():
+        return "the problem is binary, and some labels are neither 0 nor 1"
+    if problem_type == "multi-class" and not ((labels >= 0) & (labels % 1 == 0)).all():
+        return "the problem is multi-class, and some labels are no class ids"
+    return ""
+
+
+def _answer(
+    labels: Values, predictions: npt.NDArray[Any], problem_type: ProblemType
+) -> Values | str:
+    """Returns the answers of a model, or why they can't be judged."""
+    if not np.issubdtype(predictions.dtype, np.number):
+        return f"its predictions are no numbers (dtype {predictions.dtype})"
+    values = predictions.astype(np.float64)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    shape = f"predictions of shape {[None, *values.shape[1:]]}"
+    if problem_type == "multi-class":
+        if values.ndim != 2:
+            return f"a multi-class problem has a probability for each class, and it has {shape}"
+        if not _are_probabilities(values):
+            return "its predictions are no probabilities, which add up to 1"
+        ids = labels.astype(np.int64)
+        inside = np.minimum(ids, values.shape[1] - 1)
+        of_label = values[np.arange(len(ids)), inside]
+        known = ids < values.shape[1]
+        is_right = known & (values.argmax(axis=1) == ids)
+        return np.stack([np.where(known, of_label, 0.0), is_right.astype(np.float64)], axis=1)
+    if problem_type == "binary":
+        if values.ndim == 2 and values.shape[1] == 2 and _are_probabilities(values):
+            values = values[:, 1]
+        if values.ndim != 1:
+            return f"a binary problem has one probability, and it has {shape}"
+        if not ((values >= 0) & (values <= 1) | ~np.isfinite(values)).all():
+            return "its predictions are no probabilities between 0 and 1"
+    if values.ndim != 1:
+        return f"a {problem_type} problem has one number to an example, and it has {shape}"
+    return values[:, np.newaxis]
+
+
+def _are_probabilities(values: Values) -> bool:
+    """Returns whether rows are probabilities; classes that are of no interest may be left out."""
+    return bool((values >= 0).all() and (values.sum(axis=1) <= 1 + _MAX_SUM_ERROR).all())

@@ -1,0 +1,136 @@
+"""A root over months: what stops a model, what it is compared with, and what is not pushed twice."""
+
+import csv
+import json
+import os
+import random
+import shutil
+
+import pytest
+
+NUM_ROWS = 900
+
+
+def write(file, seed, shuffled_share=0.0):
+    """Writes a month; of a share of the rows, the labels are dealt out anew."""
+    draw = random.Random(seed)
+    rows = []
+    for _ in range(NUM_ROWS):
+        miles, city = draw.uniform(0, 10), draw.choice("abc")
+        rows.append([f"{miles:.3f}", city, miles + 4 * (city == "a") + draw.gauss(0, 1.5) > 6])
+    moved = [row for row in rows if draw.random() < shuffled_share]
+    labels = [row[2] for row in moved]
+    draw.shuffle(labels)
+    for row, label in zip(moved, labels, strict=True):
+        row[2] = label
+    with file.open("w", newline="") as stream:
+        csv.writer(stream).writerows(
+            [["miles", "city", "tipped"], *([*row[:2], "ny"[row[2]]] for row in rows)]
+        )
+    return file
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("gate")
+    write(folder / "january.csv", 1)
+    write(folder / "february.csv", 2, shuffled_share=0.6)
+    write(folder / "march.csv", 3)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(warm_command, folder):
+    """Returns a function that runs a month: the exit code, the last line, and what was shown."""
+
+    def run_month(month, *options, label="tipped"):
+        result = warm_command(
+            "run", "--data", folder / f"{month}.csv", "--label", label, "--root", folder / "root",
+            "--set", "trainer.train_steps=300", *options,
+        )  # fmt: skip
+        return result.returncode, json.loads(result.stdout.splitlines()[-1]), result.stderr
+
+    return run_month
+
+
+@pytest.fixture(scope="module")
+def first(run):
+    """The first version of the root."""
+    code, line, _ = run("january")
+    assert (code, line["status"], line["baseline_version"]) == (0, "pushed", None)
+    assert [(c["against"], c["passed"]) for c in line["checks"]] == [("trivial", True)] * 2
+    return line["version"]
+
+
+def served(folder):
+    return sorted(os.listdir(folder / "root" / "serving"))
+
+
+def test_the_same_data_push_nothing_whatever_the_file_is_called(run, first, folder):
+    shutil.copy(folder / "january.csv", folder / "a_copy.csv")
+    for month in ("january", "a_copy"):
+        code, line, shown = run(month)
+        assert (code, line["status"], line["version"]) == (0, "unchanged", None)
+        assert line["serving_version"] == first
+        assert line["reason"].endswith(f"of version {first}, which serves already")
+        assert "= unchanged, nothing is pushed" in shown
+    assert served(folder) == [first]
+
+
+def test_another_pipeline_is_refused_before_anything_is_written(run, first, folder):
+    before = sorted(path.name for path in (folder / "root" / "runs").iterdir())
+    for options, label, message in (
+        ((), "city", "which has data.label = 'tipped'; received 'city'"),
+        (("--set", "name=other"), "tipped", "which has name = 'january'; received 'other'"),
+    ):
+        code, line, _ = run("march", *options, label=label)
+        assert (code, line["status"], line["run_id"]) == (2, "failed", None)
+        assert message in line["reason"]
+    assert sorted(path.name for path in (folder / "root" / "runs").iterdir()) == before
+
+
+def test_shuffled_labels_in_a_new_file_are_stopped(run, first, folder):
+    code, line, shown = run("february")
+    assert (code, line["status"], line["version"]) == (3, "not_blessed", None)
+    assert (line["baseline_version"], line["serving_version"]) == (first, first)
+    assert set(line["baseline_metrics"]) >= {"auc", "binary_crossentropy"}
+    stopped = [check for check in line["checks"] if not check["passed"]]
+    assert stopped
+    for check in stopped:
+        assert check["message"] in line["reason"]
+        assert {"value", "bound", "low", "high"} <= set(check)
+        assert f"✗ {check['message']}" in shown
+    assert f"(version {first}, the same examples)" in shown
+    assert "the data or what they mean have changed" in shown
+    report = (folder / "root" / "runs" / f"{line['run_id']}.html").read_text()
+    assert f"baseline, version {first}" in report
+    assert served(folder) == [first]
+
+
+def test_after_a_rollback_the_baseline_is_what_serves_and_nothing_withdrawn_comes_back(
+    run, first, folder, warm_command
+):
+    root = folder / "root"
+    code, line, _ = run("march")
+    second = line["version"]
+    assert (code, line["status"], line["baseline_version"]) == (0, "pushed", first)
+    assert len(line["checks"]) == 4
+    assert served(folder) == [first, second]
+
+    assert warm_command("rollback", "--root", root).stdout.split() == [first]
+    *_, last = json.loads(warm_command("runs", "--root", root, "--json").stdout)
+    assert (last["status"], last["version_state"]) == ("withdrawn", "withdrawn")
+    assert f"{second} (withdrawn)" in warm_command("runs", "--root", root).stdout
+
+    code, line, _ = run("march")
+    assert (code, line["status"], line["version"]) == (0, "unchanged", None)
+    assert (line["baseline_version"], line["serving_version"]) == (first, first)
+    assert f"version {second}, which was withdrawn (`rollback --to {second}`" in line["reason"]
+    code, line, _ = run("january")
+    assert (line["status"], line["baseline_version"]) == ("unchanged", first)
+    assert served(folder) == [first]
+
+    assert warm_command("rollback", "--root", root, "--to", second).stdout.split() == [second]
+    _, line, _ = run("march")
+    assert (line["status"], line["baseline_version"]) == ("unchanged", second)
+    assert line["reason"].endswith("which serves already")
