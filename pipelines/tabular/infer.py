@@ -1,12 +1,13 @@
 """Infers a `TabularPlan` from the profile of a CSV."""
 
 import math
-import re
+from collections.abc import Mapping
 
 from components.nearest import nearest_first
 from pipelines.config import DataConfig, PipelineConfig, ProblemType
 from pipelines.data.cells import shown
 from pipelines.data.faults import describe_separator
+from pipelines.data.kinds import ColumnKind, recognise_columns, text_columns
 from pipelines.data.profile import (
     MAX_DISTINCT,
     MISSING_TOKENS,
@@ -20,6 +21,7 @@ from pipelines.tabular.plan import (
     LabelPlan,
     NumericFeature,
     TabularPlan,
+    TextFeature,
     TrainingPlan,
 )
 
@@ -30,16 +32,14 @@ MAX_MISSING_SHARE = 0.95
 MAX_LABEL_ROUNDING = 0.01  # of the standard deviation of a regression label
 MAX_VOCABULARY = 2_000  # beyond, categories are hashed
 MAX_HASH_BUCKETS = 10_000
-ID_SHARE = 0.9  # a text column with more distinct values a row than this is an id
 MAX_CODE_VALUES = 100  # an integer column with no more may also be a code
 MIN_ROWS_PER_CODE = 50
 MAX_SLICE_VALUES = 10
 MAX_SLICE_COLUMNS = 3
+TEXT_BUCKETS = 5_000
+MIN_DAYS_OF_WEEKDAYS = 14  # dates over fewer days say nothing of the day of the week
+MIN_DAYS_OF_MONTHS = 90
 TRAIN_SHARE = 2 / 3  # of the rows: the split that ExampleGen makes
-
-_ID_NAME = re.compile(
-    r"^(unnamed|id|.*[ _-]id|.*Id|uuid|guid|index|row ?(id|number)|Unnamed: \d+)$", re.ASCII
-)
 
 
 def check_label_column(profile: CsvProfile, label: str) -> ColumnProfile:
@@ -68,70 +68,164 @@ def check_label_column(profile: CsvProfile, label: str) -> ColumnProfile:
     return column
 
 
-def infer_plan(profile: CsvProfile, config: PipelineConfig) -> TabularPlan:
+def infer_kinds(profile: CsvProfile, config: PipelineConfig) -> dict[str, ColumnKind]:
+    """Returns what each column is taken for, the configuration going before the inference.
+
+    Raises:
+      BadInputError: The configuration names no column, or the cells do not fit what it says.
+    """
+    data = config.data
+    given = dict(config.columns)
+    for key in ("exclude", "numeric", "categorical"):
+        for name in getattr(data, key):
+            if name not in profile.columns:
+                raise BadInputError(
+                    f"There is no column {name!r}. Columns: {', '.join(profile.columns)}."
+                )
+            if name in config.columns:
+                raise BadInputError(
+                    f"[columns] {name} = {config.columns[name]!r}: data.{key} names this column, too. "
+                    "Remove one of the two."
+                )
+            if key != "exclude":
+                given[name] = "number" if key == "numeric" else "category"
+    return recognise_columns(profile, given, data.decimal, data.dates)
+
+
+def infer_plan(
+    profile: CsvProfile,
+    config: PipelineConfig,
+    kinds: Mapping[str, ColumnKind] | None = None,
+) -> TabularPlan:
     """Returns the plan for the data and what the configuration says about them.
+
+    Args:
+      profile: Of the files.
+      config: The configuration.
+      kinds: What each column is taken for. Default: inferred.
 
     Raises:
       BadInputError: The label or the columns cannot be learned from, or a name in the
         configuration is no column.
     """
     data = config.data
-    for name in (*data.exclude, *data.numeric, *data.categorical):
-        if name not in profile.columns:
-            raise BadInputError(
-                f"There is no column {name!r}. Columns: {', '.join(profile.columns)}."
-            )
+    kinds = infer_kinds(profile, config) if kinds is None else kinds
     column = check_label_column(profile, data.label)
-    label = plan_label(profile, column, data)
+    label = plan_label(profile, column, data, kinds[column.name])
     numeric: list[NumericFeature] = []
     categorical: list[CategoricalFeature] = []
+    text: list[TextFeature] = []
     ignored: dict[str, str] = {}
     slices: list[str] = []
     for column in profile.columns.values():
+        kind = kinds[column.name]
         if column.name == data.label:
             continue
-        reason = _why_ignored(column, profile, data)
+        reason = _why_ignored(column, kind, profile, data)
         if reason:
             ignored[column.name] = reason
-            continue
-        as_number, as_category = _roles(column, profile, data)
-        if as_number:
-            numeric.append(
-                NumericFeature(
-                    column=column.name,
-                    center=column.mean,
-                    has_missing=column.num_missing + column.num_beyond_float32 > 0,
+        elif kind.name == "date":
+            days, parts = _date_features(column, kind)
+            numeric.append(days)
+            categorical += parts
+        elif kind.name == "text":
+            text.append(TextFeature(column=column.name, hash_buckets=TEXT_BUCKETS))
+        else:
+            as_number, as_category = _roles(column, kind, data)
+            if as_number:
+                numeric.append(_numeric_feature(column, kind))
+            if as_category:
+                categorical.append(
+                    CategoricalFeature(
+                        column=column.name,
+                        num_values=column.num_distinct or MAX_DISTINCT,
+                        hash_buckets=_hash_buckets(column),
+                        words=kind.words if column.type == "string" else None,
+                    )
                 )
-            )
-        if as_category:
-            categorical.append(
-                CategoricalFeature(
-                    column=column.name,
-                    num_values=column.num_distinct or MAX_DISTINCT,
-                    hash_buckets=_hash_buckets(column),
-                )
-            )
-            if column.num_distinct is not None and column.num_distinct <= MAX_SLICE_VALUES:
-                slices.append(column.name)
-    if not numeric and not categorical:
+                if column.num_distinct is not None and column.num_distinct <= MAX_SLICE_VALUES:
+                    slices.append(column.name)
+    if not numeric and not categorical and not text:
         reasons = "; ".join(f"{name!r}: {reason}" for name, reason in ignored.items())
         raise BadInputError(
             f"{profile.files[0]}: no column is left to learn {data.label!r} from"
             f"{' (' + reasons + ')' if reasons else ''}."
         )
-    return TabularPlan(
+    kept_as_text = text_columns(kinds)
+    plan = TabularPlan(
         label=label,
         numeric=tuple(numeric),
         categorical=tuple(categorical),
         num_buckets=10 if profile.num_rows < 10_000 else 20,
+        text=tuple(text),
         ignored=ignored,
         slices=tuple(slices[:MAX_SLICE_COLUMNS]),
         training=_plan_training(profile.num_rows, config),
     )
+    used = set(plan.columns)
+    return plan.model_copy(
+        update={"text_columns": tuple(name for name in kept_as_text if name in used)}
+    )
 
 
-def plan_label(profile: CsvProfile, column: ColumnProfile, data: DataConfig) -> LabelPlan:
+def _numeric_feature(column: ColumnProfile, kind: ColumnKind) -> NumericFeature:
+    if kind.moments is None:
+        has_missing = column.num_missing + column.num_beyond_float32 > 0
+        return NumericFeature(column=column.name, center=column.mean, has_missing=has_missing)
+    return NumericFeature(
+        column=column.name,
+        center=kind.moments.mean,
+        has_missing=column.num_missing + kind.moments.num_unreadable > 0,
+        decimal=kind.decimal,
+    )
+
+
+def _date_features(
+    column: ColumnProfile, kind: ColumnKind
+) -> tuple[NumericFeature, list[CategoricalFeature]]:
+    """Returns the days of a column of dates, and those of its calendar parts that vary."""
+    if kind.moments is None:
+        raise ValueError(f"Dates have moments. Received: kind={kind}")
+    days = NumericFeature(
+        column=column.name,
+        center=kind.moments.mean,
+        has_missing=column.num_missing + kind.moments.num_unreadable > 0,
+        date=kind.date_format,
+    )
+    span_days = kind.moments.maximum - kind.moments.minimum
+    parts: list[CategoricalFeature] = []
+    for part, num_values, varies in (
+        ("month", 12, span_days >= MIN_DAYS_OF_MONTHS),
+        ("weekday", 7, span_days >= MIN_DAYS_OF_WEEKDAYS),
+        ("hour", 24, kind.has_time),
+    ):
+        if varies:
+            parts.append(
+                CategoricalFeature.model_validate(
+                    {
+                        "column": column.name,
+                        "num_values": num_values,
+                        "date": kind.date_format,
+                        "part": part,
+                    }
+                )
+            )
+    return days, parts
+
+
+def plan_label(
+    profile: CsvProfile,
+    column: ColumnProfile,
+    data: DataConfig,
+    kind: ColumnKind | None = None,
+) -> LabelPlan:
     """Returns what the label column is taken for.
+
+    Args:
+      profile: Of the files.
+      column: The label's.
+      data: What the configuration says of it.
+      kind: What the column is taken for; None looks at its type alone.
 
     Raises:
       BadInputError: It cannot be learned: too few labels, one class, too many classes.
@@ -142,6 +236,16 @@ def plan_label(profile: CsvProfile, column: ColumnProfile, data: DataConfig) -> 
             f"{where}: {column.num_values} rows have a label; at least {MIN_LABELLED_ROWS} are "
             f"needed to train and to evaluate.{_say_missing(column)}"
         )
+    if kind is not None and kind.decimal is not None and kind.moments is not None:
+        if data.problem_type in (None, "regression") and kind.moments.variance > 0:
+            return LabelPlan(
+                column=column.name,
+                problem_type="regression",
+                values="number",
+                mean=kind.moments.mean,
+                stddev=math.sqrt(kind.moments.variance),
+                decimal=kind.decimal,
+            )
     _check_label_cells(profile, column, data)
     counts = _count_labels(column)
     distinct = None if counts is None else len(counts)
@@ -281,49 +385,27 @@ def _problem_type(column: ColumnProfile, integral: bool, distinct: int | None) -
     return "binary" if distinct == 2 else "multi-class"
 
 
-def _why_ignored(column: ColumnProfile, profile: CsvProfile, data: DataConfig) -> str | None:
+def _why_ignored(
+    column: ColumnProfile, kind: ColumnKind, profile: CsvProfile, data: DataConfig
+) -> str | None:
     if column.name in data.exclude:
         return "excluded by data.exclude"
-    if column.num_values == 0:
-        return "has no values"
-    if column.num_distinct == 1 and column.num_missing == 0:
-        return "has the same value in every row"
-    if column.name in (*data.numeric, *data.categorical):
+    if kind.name in ("empty", "constant", "id"):
+        return kind.note
+    if kind.doubt is not None and kind.moments is None:
+        return "day and month cannot be told apart (set data.dates)"
+    if kind.is_given:
         return None
     if column.num_missing > MAX_MISSING_SHARE * profile.num_rows:
         return f"{column.num_missing} of {profile.num_rows} values are missing"
-    distinct = column.num_distinct
-    if column.type == "string":
-        if column.num_values > MAX_CODE_VALUES and (
-            (distinct is None and column.num_values < 100 * MAX_VOCABULARY)
-            or (distinct is not None and distinct > ID_SHARE * column.num_values)
-        ):
-            return "nearly every row has its own text (an id or free text)"
-    elif column.type == "integer" and _is_row_number(column):
-        return "numbers the rows"
     return None
 
 
-def _is_row_number(column: ColumnProfile) -> bool:
-    """Whether an integer column holds each number of a range once, or is called an id."""
-    distinct, low, high = column.num_distinct, column.minimum, column.maximum
-    if low is None or high is None:
-        return False
-    unique = distinct is None or distinct == column.num_values
-    consecutive = high - low + 1 == column.num_values and column.num_values > MIN_LABELLED_ROWS
-    return unique and (consecutive or bool(_ID_NAME.match(column.name)))
-
-
-def _roles(column: ColumnProfile, profile: CsvProfile, data: DataConfig) -> tuple[bool, bool]:
+def _roles(column: ColumnProfile, kind: ColumnKind, data: DataConfig) -> tuple[bool, bool]:
     """Returns whether the column is used as a number, and whether as a category."""
     if column.name in (*data.numeric, *data.categorical):
-        if column.name in data.numeric and not column.is_numeric:
-            raise BadInputError(
-                f"data.numeric: the column {column.name!r} holds text that is no number: "
-                f"{profile.find_non_number(column.name)}. Mend it, or leave the cell empty."
-            )
         return column.name in data.numeric, column.name in data.categorical
-    if not column.is_numeric:
+    if kind.name != "number":
         return False, True
     distinct = column.num_distinct
     is_code = (

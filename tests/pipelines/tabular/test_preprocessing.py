@@ -120,13 +120,6 @@ def test_labels_of_all_types(tmp_path, problem_type, dtype, values, expected):
     assert transform(tmp_path, make_plan(label), {"y": dtype}, rows)["label"].tolist() == expected
 
 
-def test_white_space_around_text_is_that_of_unicode():
-    # U+00A0 and U+3000 are no white space to tf.strings.strip.
-    texts = ["yes\u00a0", "\u3000 yes", "\tyes\n", "y e\u00a0s", "\u00a0", "é"]
-    trimmed = [text.decode() for text in preprocessing._trim(tf.constant(texts)).numpy()]
-    assert trimmed == [text.strip() for text in texts]
-
-
 @pytest.mark.parametrize("shape", [[3], [3, 1]])
 def test_dense_columns_are_read_like_sparse_ones(shape):
     dense = tf.reshape(tf.constant([4, 0, 5], tf.int64), shape)
