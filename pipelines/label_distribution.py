@@ -43,6 +43,17 @@ class LabelComparison:
         """Whether chance does not explain the difference, and it is large enough to matter."""
         return self.p_value < MAX_P_VALUE and self.distance >= MIN_DISTANCE
 
+    def as_record(self, label: str) -> dict[str, Any]:
+        """Returns it as the record of a run keeps it."""
+        return {
+            "column": label,
+            "test": self.test,
+            "p_value": self.p_value,
+            "distance": self.distance,
+            "sizes": {name: int(size) for name, size in self.sizes.items()},
+            "shares": {name: dict(shares) for name, shares in self.shares.items()},
+        }
+
     def describe(self, label: str) -> str:
         """Returns the largest difference in words."""
         train, evaluation = (self.shares[name] for name in ("train", "eval"))

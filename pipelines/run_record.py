@@ -74,6 +74,8 @@ class RunRecord:
       slices: Metrics by slice.
       thresholds: What the model is held against, given or by default: the fields of
         `ThresholdConfig`.
+      columns: What each column is taken for, and how it is used: the fields of `ColumnRow`.
+      label_by_split: How the label is distributed in the splits: the fields of `LabelComparison`.
     """
 
     run_id: str
@@ -97,6 +99,8 @@ class RunRecord:
     notes: tuple[str, ...] = ()
     slices: dict[str, Metrics] = field(default_factory=dict)
     thresholds: tuple[dict[str, Any], ...] = ()
+    columns: tuple[dict[str, Any], ...] = ()
+    label_by_split: dict[str, Any] = field(default_factory=dict)
 
     def changed(self, **changes: Any) -> "RunRecord":
         """Returns a copy with some fields changed."""
@@ -165,7 +169,7 @@ class RunRecords:
     def _read(self, file: Path) -> RunRecord:
         fields = json.loads(file.read_text(encoding="utf-8"))
         fields["components"] = tuple(ComponentRecord(**item) for item in fields["components"])
-        for name in ("notes", "thresholds"):
+        for name in ("notes", "thresholds", "columns"):
             fields[name] = tuple(fields.get(name, ()))
         return RunRecord(**self._with_paths(fields, self._absolute))
 

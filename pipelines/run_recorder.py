@@ -35,6 +35,7 @@ def start_record(plan: RunPlan) -> RunRecord:
             name: definition.digest for name, definition in code_definitions(plan.code).items()
         },
         mended=plan.mended[0].run_id if plan.mended else None,
+        columns=tuple(vars(row) for row in plan.columns),
         thresholds=tuple(bound.model_dump() for bound in merge_thresholds(plan.code.thresholds)),
     )
 
@@ -68,6 +69,10 @@ class RunRecorder:
     ) -> None:
         """Records what the evaluation has found."""
         self._change(metrics=metrics, baseline_metrics=baseline_metrics, slices=slices)
+
+    def add_label_comparison(self, comparison: dict[str, Any]) -> None:
+        """Records how the label is distributed in the splits."""
+        self._change(label_by_split=comparison)
 
     def end(self, outcome: RunOutcome) -> None:
         """Writes the report, and then records how the run ended: what is recorded is complete."""

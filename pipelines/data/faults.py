@@ -41,10 +41,12 @@ def read_header(file: Path, dialect: Dialect = COMMAS) -> list[str]:
     check_format(file)
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:
-            header = next((row for row in _reader(stream, dialect, strict=True) if row), [])
+            header: list[str] = next(
+                (row for row in _reader(stream, dialect, strict=True) if row), []
+            )
     except UnicodeDecodeError as error:
         with file.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
-            readable = next((row for row in _reader(stream, dialect) if row), [])
+            readable: list[str] = next((row for row in _reader(stream, dialect) if row), [])
         raise BadInputError(describe_fault(file, readable, str(error), dialect)) from error
     except csv.Error as error:
         raise BadInputError(f"{file}, line 1: the header cannot be read: {error}.") from error

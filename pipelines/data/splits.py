@@ -63,6 +63,10 @@ class Splits:
         return _in_order(cells, self.kind) >= self.cutoff
 
 
+ROW_BY_ROW = Splits()
+"""CsvExampleGen draws rows."""
+
+
 def find_split_files(data: DataConfig, split: SplitConfig) -> dict[str, list[Path]]:
     """Returns the files of each split of `by = "files"`.
 

@@ -12,7 +12,7 @@ from typing import TextIO
 
 from pipelines.data.cells import any_field_size
 from pipelines.data.profile import MISSING_TOKENS, UNNAMED, CsvProfile
-from pipelines.data.splits import Splits
+from pipelines.data.splits import ROW_BY_ROW, Splits
 
 PATTERN_MARKS = "*?["
 """In a path, TFX takes them for a pattern."""
@@ -44,7 +44,7 @@ def stage(
     profile: CsvProfile,
     required_label: str | None,
     folder: Path,
-    splits: Splits | None = None,
+    splits: Splits = ROW_BY_ROW,
 ) -> StagedData:
     """Returns what ExampleGen can read, writing a copy to `folder` only where it must.
 
@@ -54,7 +54,6 @@ def stage(
       folder: Where a copy goes; it holds the copies of one root, by fingerprint.
       splits: How the rows are divided. Default: by ExampleGen, row by row.
     """
-    splits = splits or Splits()
     reasons = _reasons(profile, required_label, splits)
     if not reasons:
         first = profile.files[0]

@@ -178,10 +178,10 @@ class TabularPlan(FeaturePlan):
     def notes(self) -> list[str]:
         """Returns what a reader should know of the plan, one sentence each."""
         classes = f" with {len(self.label.classes)} classes" if self.label.classes else ""
+        text = f" and {len(self.text)} columns of text" if self.text else ""
         return [
             f"{self.label.problem_type} problem: {self.label.column!r}{classes} from "
-            f"{len(self.numeric)} numeric, {len(self.categorical)} categorical and {len(self.text)} text "
-            f"features, "
+            f"{len(self.numeric)} numeric and {len(self.categorical)} categorical features{text}, "
             f"{self.training.train_steps} steps of {self.training.batch_size}",
             *(
                 f"column {column!r} is not used: {reason}"

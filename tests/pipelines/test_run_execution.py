@@ -3,9 +3,11 @@ import components  # noqa: I001  Before TFX: makes TFDV importable.
 from dataclasses import replace
 
 import pytest
+import tensorflow as tf
 from tensorflow_metadata.proto.v0 import anomalies_pb2, statistics_pb2
 from tfx.types.standard_artifacts import (
     ExampleAnomalies,
+    Examples,
     ExampleStatistics,
     ModelBlessing,
     ModelEvaluation,
@@ -62,7 +64,7 @@ class AllAtOnce:
 def leave(tmp_path, monkeypatch):
     """Returns a function that says what the components leave behind."""
 
-    def make(verdict, version, anomalies=0, num_eval_examples=5):
+    def make(verdict, version, anomalies=0, num_eval_examples=5, labels=None):
         evaluation, pushed, found = ModelEvaluation(), PushedModel(), ExampleAnomalies()
         evaluation.uri, found.uri = str(tmp_path), str(tmp_path)
         verdict.write(evaluation.uri)
@@ -84,7 +86,19 @@ def leave(tmp_path, monkeypatch):
             folder = tmp_path / "statistics" / f"Split-{split}"
             folder.mkdir(parents=True)
             (folder / "FeatureStats.pb").write_bytes(sizes.SerializeToString())
+        examples = Examples()
+        examples.uri = str(tmp_path / "examples")
+        examples.split_names = '["train", "eval"]'
+        for split, values in (labels or {"train": [0, 1], "eval": [1, 0]}).items():
+            folder = tmp_path / "examples" / f"Split-{split}"
+            folder.mkdir(parents=True)
+            with tf.io.TFRecordWriter(str(folder / "rows.gz"), "GZIP") as writer:
+                for value in values:
+                    feature = tf.train.Feature(int64_list=tf.train.Int64List(value=[value]))
+                    features = tf.train.Features(feature={"y": feature})
+                    writer.write(tf.train.Example(features=features).SerializeToString())
         leaves = {
+            Examples: examples,
             ExampleStatistics: statistics,
             ModelEvaluation: evaluation,
             ModelBlessing: ModelBlessing(),
