@@ -80,7 +80,8 @@ def _use(name: str, label: str, plan: TabularPlan | None) -> str:
             uses.append(f"category ({hashed or f'{category.num_values} values'})")
     for text in plan.text:
         if text.column == name:
-            uses.append(f"words and pairs of words (hashed into {text.hash_buckets})")
+            pairs = " and pairs of words" if text.has_pairs else ""
+            uses.append(f"words{pairs} (hashed into {text.hash_buckets})")
     return ", ".join(uses)
 
 

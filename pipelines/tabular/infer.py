@@ -24,6 +24,7 @@ MIN_ROWS_PER_CODE = 50
 MAX_SLICE_VALUES = 10
 MAX_SLICE_COLUMNS = 3
 TEXT_BUCKETS = 5_000
+MIN_TEXTS_FOR_PAIRS = 20_000  # with fewer, pairs of words are learned by heart
 MIN_DAYS_OF_WEEKDAYS = 14  # dates over fewer days say nothing of the day of the week
 MIN_DAYS_OF_MONTHS = 90
 
@@ -89,7 +90,7 @@ def infer_plan(
             numeric.append(days)
             categorical += parts
         elif kind.name == "text":
-            text.append(TextFeature(column=column.name, hash_buckets=TEXT_BUCKETS))
+            text.append(_text_feature(column))
         else:
             as_number, as_category = _roles(column, kind, data)
             if as_number:
@@ -98,7 +99,7 @@ def infer_plan(
                 categorical.append(
                     CategoricalFeature(
                         column=column.name,
-                        num_values=column.num_distinct or MAX_DISTINCT,
+                        num_values=2 if kind.words else column.num_distinct or MAX_DISTINCT,
                         hash_buckets=_hash_buckets(column),
                         words=kind.words if column.type == "string" else None,
                     )
@@ -137,6 +138,14 @@ def _numeric_feature(column: ColumnProfile, kind: ColumnKind) -> NumericFeature:
         center=kind.moments.mean,
         has_missing=column.num_missing + kind.moments.num_unreadable > 0,
         decimal=kind.decimal,
+    )
+
+
+def _text_feature(column: ColumnProfile) -> TextFeature:
+    return TextFeature(
+        column=column.name,
+        hash_buckets=TEXT_BUCKETS,
+        has_pairs=column.num_values >= MIN_TEXTS_FOR_PAIRS,
     )
 
 

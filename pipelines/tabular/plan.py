@@ -85,15 +85,17 @@ class CategoricalFeature(_Part):
 
 
 class TextFeature(_Part):
-    """A column of free text: its words and pairs of words, hashed.
+    """A column of free text: its words, and pairs of words, hashed.
 
     Attributes:
       column: Raw column.
       hash_buckets: Number of hash buckets.
+      has_pairs: Whether pairs of words are features, too.
     """
 
     column: str
     hash_buckets: int
+    has_pairs: bool = False
 
 
 class TrainingPlan(_Part):

@@ -19,6 +19,7 @@ from pipelines.tabular.plan import (
     FeaturePlan,
     LabelPlan,
     NumericFeature,
+    TextFeature,
 )
 
 NUMERIC_KEY = "numeric"
@@ -29,7 +30,6 @@ VOCABULARY = "categories"
 MISSING_CATEGORY = "[missing]"
 MAX_ABS_Z_SCORE = 10.0  # outliers beyond say nothing more to the DNN
 _BETWEEN_WORDS = r"[^\pL\pN]+"
-_NGRAMS = (1, 2)
 
 
 def preprocessing_fn(inputs: dict[str, Any], custom_config: dict[str, Any]) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def preprocessing_fn(inputs: dict[str, Any], custom_config: dict[str, Any]) -> d
     if plan.categorical:
         outputs.update(_categorical_outputs(plan, inputs))
     for index, text in enumerate(plan.text):
-        outputs[text_key(index)] = _ngram_ids(inputs[text.column], text.hash_buckets)
+        outputs[text_key(index)] = _ngram_ids(text, inputs[text.column])
     return outputs
 
 
@@ -170,11 +170,12 @@ def _category(part: CategoricalFeature, raw: Any) -> Any:
     return _with_values(text, folded)
 
 
-def _ngram_ids(raw: Any, hash_buckets: int) -> Any:
-    """Returns hashed words and pairs of words, sparse int64 of shape [batch_size, None]."""
+def _ngram_ids(part: TextFeature, raw: Any) -> Any:
+    """Returns hashed words, and pairs of words, sparse int64 of shape [batch_size, None]."""
     text = tf.strings.lower(_dense(_as_text(raw), ""), encoding="utf-8")
     words = tf.strings.split(tf.strings.regex_replace(text, _BETWEEN_WORDS, " ")).to_sparse()
-    return tft.hash_strings(tft.ngrams(words, _NGRAMS, separator=" "), hash_buckets)
+    sizes = (1, 2) if part.has_pairs else (1, 1)
+    return tft.hash_strings(tft.ngrams(words, sizes, separator=" "), part.hash_buckets)
 
 
 def _as_numbers(raw: Any, decimal: Any = None) -> Any:
