@@ -165,7 +165,7 @@ def read_labels(examples: Any, column: str, decimal: str | None = None) -> dict[
         records = tf.data.TFRecordDataset(sorted(tf.io.gfile.glob(f"{uri}/*")), "GZIP")
         kinds = (
             tf.train.Example.FromString(record).features.feature[column].WhichOneof("kind")
-            for record in records.take(100).as_numpy_iterator()
+            for record in records.as_numpy_iterator()
         )
         kind = next(filter(None, kinds), "bytes_list")
         dtype = {"int64_list": tf.int64, "float_list": tf.float32}.get(kind, tf.string)

@@ -18,6 +18,7 @@ MIN_CORRELATION = 0.9995
 """Of numbers or of their ranks, with the label of a regression."""
 
 _MAX_ROWS = 50_000
+_MAX_CELLS = 20_000_000  # of a wide table: about 1 GB
 _MAX_CLASSES = 50
 _MIN_OTHER_ROWS = 20  # rows of other classes than the most frequent one
 _NUM_BINS = 200
@@ -47,7 +48,7 @@ def find_leaks(
 ) -> list[Leak]:
     """Returns the columns that are near-copies of the label.
 
-    At most 50,000 rows are looked at, spread over the files. A rule is judged on rows that it has
+    At most 50,000 rows are looked at, fewer of a table with many columns, spread over the files. A rule is judged on rows that it has
     not seen: each row is left out when the rule for it is made.
 
     Args:
@@ -83,7 +84,7 @@ def _sample(profile: CsvProfile, names: tuple[str, ...]) -> dict[str, tuple[Any,
     import pyarrow
     import pyarrow.compute as pc
 
-    stride = -(-profile.num_rows // _MAX_ROWS)
+    stride = -(-profile.num_rows // min(_MAX_ROWS, max(1, _MAX_CELLS // len(names))))
     header = list(profile.columns)
     positions = [header.index(name) for name in names]
     parts = []
