@@ -48,8 +48,8 @@ def find_leaks(
 ) -> list[Leak]:
     """Returns the columns that are near-copies of the label.
 
-    At most 50,000 rows are looked at, fewer of a table with many columns, spread over the files. A rule is judged on rows that it has
-    not seen: each row is left out when the rule for it is made.
+    At most 50,000 rows are looked at, fewer of a table with many columns, spread over the files. A
+    rule is judged on rows that it has not seen: each row is left out when the rule for it is made.
 
     Args:
       profile: Of the files.
