@@ -189,6 +189,44 @@ def _say_outcome(say: Any, record: "RunRecord") -> None:
 
 
 @app.command()
+def plan(
+    config: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE.toml", help="Configuration file.")
+    ] = None,
+    data: Annotated[
+        str | None, typer.Option("--data", metavar="CSV_OR_DIR", help="A CSV, or a folder of CSVs.")
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option("--label", metavar="COLUMN", help="The column to predict.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="section.key=value", help="Goes before the configuration file."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", metavar="FILE.toml", help="Write a configuration file to start from."),
+    ] = None,
+) -> None:
+    """Say what each column is taken for and how it is used, without running."""
+    from pipelines.config import load_config
+    from pipelines.errors import BadInputError
+    from pipelines.plan_command import describe_plan, write_plan_file
+
+    try:
+        given = load_config(config, data, label, tuple(settings or ()))
+        made, lines = describe_plan(given)
+        print("\n".join(lines))
+        if output is not None:
+            write_plan_file(given, made, output)
+            print(f"written: {output}", file=sys.stderr)
+    except BadInputError as error:
+        _refuse(str(error))
+
+
+@app.command()
 def runs(
     root: _Root = _DEFAULT_ROOT,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,

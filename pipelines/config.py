@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
-    ConfigDict,
     Field,
     ValidationError,
     ValidationInfo,
@@ -17,42 +16,19 @@ from pydantic import (
 
 from components.nearest import nearest_first
 from pipelines.data.cells import shown
+from pipelines.data_config import ColumnUse, DataConfig, ProblemType, Section, SplitConfig
 from pipelines.errors import BadInputError
 from pipelines.toml_text import read_toml, toml_value
 
 _MAX_INT32 = 2**31 - 1  # TFX's num_steps is an int32
 _MAX_DEPTH = 50  # of custom_config
 
+__all__ = ["DataConfig", "PipelineConfig", "ProblemType", "load_config"]
+
 _Count = Annotated[int, Field(ge=1, le=_MAX_INT32)]
 
-ProblemType = Literal["binary", "multi-class", "regression"]
 
-
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, serialize_by_alias=True)
-
-
-class DataConfig(_Section):
-    """`[data]`: where the examples are and what their columns mean.
-
-    Attributes:
-      path: A CSV, a folder of CSVs, or a pattern; `{SPAN}` in it selects the newest span.
-      label: The raw column to predict, or with a `[module]` the one it derives its label from.
-      problem_type: `binary`, `multi-class` or `regression`. Default: inferred from the label.
-      exclude: Columns that the model does not see.
-      numeric: Columns to treat as numbers, whatever the inference says.
-      categorical: Columns to treat as categories, whatever the inference says.
-    """
-
-    path: str
-    label: str
-    problem_type: ProblemType | None = None
-    exclude: tuple[str, ...] = ()
-    numeric: tuple[str, ...] = ()
-    categorical: tuple[str, ...] = ()
-
-
-class SchemaConfig(_Section):
+class SchemaConfig(Section):
     """`[schema]`: the types and shapes of the columns.
 
     Attributes:
@@ -76,7 +52,7 @@ class SchemaConfig(_Section):
         return self
 
 
-class ModuleConfig(_Section):
+class ModuleConfig(Section):
     """`[module]`: the user's code, TFX's classic contract. Exactly one of the two is given.
 
     Attributes:
@@ -96,7 +72,7 @@ class ModuleConfig(_Section):
         return self
 
 
-class TrainerConfig(_Section):
+class TrainerConfig(Section):
     """`[trainer]`: how long and how to train.
 
     Attributes:
@@ -165,7 +141,7 @@ def _check_json(value: Any, key: str, depth: int) -> None:
         )
 
 
-class ThresholdConfig(_Section):
+class ThresholdConfig(Section):
     """`[[evaluator.thresholds]]`: what a model has to reach to be blessed.
 
     Several entries may name one metric; then all their bounds hold.
@@ -192,7 +168,7 @@ class ThresholdConfig(_Section):
         return self
 
 
-class EvaluatorConfig(_Section):
+class EvaluatorConfig(Section):
     """`[evaluator]`: metrics, slices and thresholds.
 
     Attributes:
@@ -216,7 +192,7 @@ class EvaluatorConfig(_Section):
     tolerance: float = Field(default=0.05, ge=0, lt=1)
 
 
-class ExampleValidatorConfig(_Section):
+class ExampleValidatorConfig(Section):
     """`[example_validator]`: what happens when the data do not fit the schema.
 
     Attributes:
@@ -226,7 +202,7 @@ class ExampleValidatorConfig(_Section):
     on_anomalies: Literal["warn", "fail"] = "warn"
 
 
-class PusherConfig(_Section):
+class PusherConfig(Section):
     """`[pusher]`: what is kept of the served models.
 
     Attributes:
@@ -236,7 +212,7 @@ class PusherConfig(_Section):
     keep: int | None = Field(default=None, ge=1)
 
 
-class BeamConfig(_Section):
+class BeamConfig(Section):
     """`[beam]`: Apache Beam.
 
     Attributes:
@@ -254,15 +230,18 @@ class BeamConfig(_Section):
         return args
 
 
-class PipelineConfig(_Section):
+class PipelineConfig(Section):
     """A whole pipeline.
 
     Attributes:
       name: Of the pipeline. Default: the name of the data file or folder.
+      columns: What a column is taken for. Default: inferred.
     """
 
     name: str = Field(default="", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
     data: DataConfig
+    columns: dict[str, ColumnUse] = Field(default_factory=dict)
+    split: SplitConfig = SplitConfig()
     schema_: SchemaConfig = Field(default=SchemaConfig(), alias="schema")  # pydantic has a `schema`
     module: ModuleConfig | None = None
     trainer: TrainerConfig = TrainerConfig()

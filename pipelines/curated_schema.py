@@ -32,13 +32,19 @@ class CuratedSchema:
     fingerprint: str
 
 
-def read_curated_schema(path: str, profile: CsvProfile, used: Sequence[str] = ()) -> CuratedSchema:
+def read_curated_schema(
+    path: str,
+    profile: CsvProfile,
+    used: Sequence[str] = (),
+    text_columns: Sequence[str] = (),
+) -> CuratedSchema:
     """Returns the schema at `schema.path`, checked against the data.
 
     Args:
       path: Of a `Schema` proto as text.
       profile: Of the CSV files.
       used: Columns that the schema must have.
+      text_columns: Columns that stay text though they look like numbers.
 
     Raises:
       BadInputError: It cannot be read, is no schema, lacks a column, or gives one another type than
@@ -67,6 +73,8 @@ def read_curated_schema(path: str, profile: CsvProfile, used: Sequence[str] = ()
     for name, feature in features.items():
         column = profile.columns.get(name)
         expected = _TYPE_NAMES.get(column.type) if column else None
+        if expected and name in text_columns:
+            expected = "BYTES"
         given = schema_pb2.FeatureType.Name(feature.type)
         if expected and given != expected:
             raise BadInputError(

@@ -1,6 +1,7 @@
 """Whose code a run trains with: the user's module, or the generic model for tables."""
 
 import types
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,12 @@ from components import user_code
 from components.evaluator.default_checks import DefaultChecks
 from pipelines import evaluation
 from pipelines.config import ModuleConfig, PipelineConfig, ThresholdConfig
+from pipelines.data.kinds import ColumnKind
 from pipelines.data.profile import CsvProfile
 from pipelines.errors import BadInputError
 from pipelines.interruption import came_from_signal
-from pipelines.tabular.infer import infer_plan, plan_label
+from pipelines.tabular.infer import infer_plan
+from pipelines.tabular.label import plan_label
 from pipelines.tabular.plan import LABEL_KEY, TabularPlan
 
 _TRAINERS = ("trainer_fn", "run_fn")
@@ -57,15 +60,24 @@ class ModelCode:
     default_checks: DefaultChecks | None = None
 
 
-def choose_model_code(config: PipelineConfig, profile: CsvProfile) -> ModelCode:
+def choose_model_code(
+    config: PipelineConfig,
+    profile: CsvProfile,
+    kinds: Mapping[str, ColumnKind] | None = None,
+) -> ModelCode:
     """Returns the user's code when there is a `[module]`, and else the generic model.
+
+    Args:
+      config: The configuration.
+      profile: Of the CSV files.
+      kinds: What each column is taken for. Default: inferred.
 
     Raises:
       BadInputError: The module cannot be used, or the data cannot be learned from.
     """
     if config.module is not None:
         return _user_code(config.module, config, profile)
-    plan = infer_plan(profile, config)
+    plan = infer_plan(profile, config, kinds)
     settings = config.evaluator
     return ModelCode(
         preprocessing_fn="pipelines.tabular.preprocessing.preprocessing_fn",

@@ -10,6 +10,7 @@ from pipelines.data.staging import stage
 from pipelines.errors import RunFailedError
 from pipelines.evaluation import merge_thresholds
 from pipelines.fingerprints import Fingerprints, component_fingerprints
+from pipelines.label_distribution import compare_labels, read_labels
 from pipelines.progress import Progress
 from pipelines.run_history import run_of_version
 from pipelines.run_plan import RunPlan
@@ -18,6 +19,7 @@ from pipelines.run_recorder import RunRecorder
 from pipelines.runners import Runner
 from pipelines.serving import version_state
 from pipelines.split_sizes import count_examples
+from pipelines.tabular.column_table import table_lines
 
 if TYPE_CHECKING:
     from tfx.dsl.components.base.base_node import BaseNode
@@ -38,7 +40,10 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     Raises:
       RunFailedError: A component failed.
     """
-    for note in (*plan.profile.notes(), *(plan.code.plan.notes() if plan.code.plan else ())):
+    for line in table_lines(plan.columns):
+        progress.display.line(f"  {line}")
+    of_model = plan.code.plan.notes() if plan.code.plan else ()
+    for note in (*plan.findings, *plan.profile.notes(), *of_model):
         recorder.note(note)
     progress.display.activity("loading TFX ...")
     import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
@@ -48,7 +53,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     run_id = recorder.record.run_id
     for lost in tidy_root(plan.root, run_id, *(former.run_id for former in plan.mended)):
         recorder.note(lost)
-    data = stage(plan.profile, plan.code.required_label, plan.root / "data")
+    data = stage(plan.profile, plan.code.required_label, plan.root / "data", plan.splits)
     for reason in data.reasons:
         recorder.note(f"data: {reason} (copy in {data.folder})")
     (plan.root / "metadata").mkdir(exist_ok=True)
@@ -67,6 +72,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
         fingerprints,
         _Observer(pipeline, recorder, progress),
         checks={
+            pipeline.example_gen: _LabelCheck(pipeline, plan, recorder),
             pipeline.statistics_gen: _check_splits,
             pipeline.example_validator: _AnomalyCheck(pipeline, plan, recorder),
             pipeline.evaluator: _VerdictRecording(plan, recorder),
@@ -150,6 +156,36 @@ def _check_splits(outputs: Mapping[str, list[Any]]) -> None:
                 "to train and to evaluate",
                 is_bad_input=True,
             )
+
+
+class _LabelCheck:
+    """Compares the label in the splits, and records it; ends the run if the configuration says so."""
+
+    def __init__(self, pipeline: "CsvToServing", plan: RunPlan, recorder: RunRecorder):
+        self._component = pipeline.example_gen
+        self._plan = plan
+        self._recorder = recorder
+
+    def __call__(self, outputs: Mapping[str, list[Any]]) -> None:
+        plan, label = self._plan, self._plan.config.data.label
+        decimal = plan.code.plan.label.decimal if plan.code.plan else None
+        found = compare_labels(read_labels(outputs["examples"][0], label, decimal))
+        if found is None:
+            return
+        self._recorder.add_label_comparison(found.as_record(label))
+        if not found.is_significant:
+            return
+        difference = f"the splits differ in the label: {found.describe(label)}"
+        split = plan.config.split
+        if not split.stops_at_label_difference:
+            self._recorder.note(difference)
+            return
+        raise RunFailedError(
+            self._component.id,
+            f"{difference}. A model would be judged on other data than it is made for. Mend the "
+            f'split (split.by = "{split.by}"), or go on with split.on_label_difference = "warn"',
+            is_bad_input=True,
+        )
 
 
 class _AnomalyCheck:

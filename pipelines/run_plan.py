@@ -11,17 +11,18 @@ from pipelines.changed_code import touches_training
 from pipelines.config import PipelineConfig, load_config
 from pipelines.curated_schema import CuratedSchema, read_curated_schema
 from pipelines.data.byte_checks import readable
-from pipelines.data.files import find_csv_files
-from pipelines.data.profile import CsvProfile, profile_csv
+from pipelines.data.profile import CsvProfile
+from pipelines.data.splits import ROW_BY_ROW, Splits
 from pipelines.data.staging import PATTERN_MARKS, StagedData
+from pipelines.data_plan import plan_data, read_data
 from pipelines.errors import BadInputError
 from pipelines.fingerprints import model_fingerprint
-from pipelines.model_code import ModelCode, choose_model_code
+from pipelines.model_code import ModelCode
 from pipelines.pipeline_identity import named_as_in_root
 from pipelines.progress import Display
 from pipelines.run_history import mended_runs, newest_version_ever, unfinished_run, unsettled_pushes
 from pipelines.run_record import RunRecord
-from pipelines.tabular.infer import check_label_column
+from pipelines.tabular.column_table import ColumnRow
 
 if TYPE_CHECKING:
     from components import LocalCluster
@@ -74,6 +75,9 @@ class RunPlan:
       schema: The user's own; None infers it.
       mended: The run that failed or was stopped whose training this one goes on with though the code
         has changed; behind it the one whose training that one went on with, and so on.
+      columns: What each column is taken for, and how it is used.
+      splits: How the rows are divided.
+      findings: What is worth knowing of the data, one sentence each.
     """
 
     root: Path
@@ -84,6 +88,9 @@ class RunPlan:
     unfinished: RunRecord | None
     schema: CuratedSchema | None = None
     mended: tuple[RunRecord, ...] = ()
+    columns: tuple[ColumnRow, ...] = ()
+    splits: Splits = ROW_BY_ROW
+    findings: tuple[str, ...] = ()
 
     def define(self, data: StagedData) -> "CsvToServing":
         """Returns the pipeline that does it.
@@ -118,6 +125,8 @@ class RunPlan:
             keep=self.config.pusher.keep,
             beam_args=self.config.beam.args,
             cluster=self._cluster(),
+            group_column=self.splits.column if self.splits.by == "column" else None,
+            text_columns=self.code.plan.text_columns if self.code.plan else (),
         )
 
     def _cluster(self) -> "LocalCluster | None":
@@ -148,16 +157,18 @@ def plan_run(request: RunRequest, display: Display) -> RunPlan:
     config = named_as_in_root(root, _configuration(request, unfinished))
     check_beam_args(config.beam.args)
     display.activity(f"checking {config.data.path}")
-    profile = profile_csv(find_csv_files(config.data.path))
-    check_label_column(profile, config.data.label)
+    data = read_data(config)
+    profile = data.profile
     evaluation.check_evaluator_config(config, list(profile.columns))
     if config.module is not None:
         display.activity(f"loading {config.module.path or config.module.file}")
-    code = choose_model_code(config, profile)
+    learned = plan_data(config, data)
+    code = learned.code
     schema = None
     if config.schema_.path is not None:
         used = code.plan.columns if code.plan else ()
-        schema = read_curated_schema(config.schema_.path, profile, used)
+        text_columns = code.plan.text_columns if code.plan else ()
+        schema = read_curated_schema(config.schema_.path, profile, used, text_columns)
     if code.plan is not None:
         evaluation.check_metrics_fit(config, code.plan.label.problem_type)
     mended: tuple[RunRecord, ...] = ()
@@ -170,7 +181,19 @@ def plan_run(request: RunRequest, display: Display) -> RunPlan:
             unfinished, mended = None, records
         else:
             mended = records[1:]
-    return RunPlan(root, config, profile, code, request.enable_cache, unfinished, schema, mended)
+    return RunPlan(
+        root=root,
+        config=config,
+        profile=profile,
+        code=code,
+        enable_cache=request.enable_cache,
+        unfinished=unfinished,
+        schema=schema,
+        mended=mended,
+        columns=learned.columns,
+        splits=data.splits,
+        findings=learned.findings,
+    )
 
 
 def _check_root(root: Path) -> None:

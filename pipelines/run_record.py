@@ -78,6 +78,8 @@ class RunRecord:
       intervals: Confidence intervals of the metrics of the default checks, low and high.
       baseline_version: The version that served before.
       serving_version: The version that served when the run ended.
+      columns: What each column is taken for, and how it is used: the fields of `ColumnRow`.
+      label_by_split: How the label is distributed in the splits: the fields of `LabelComparison`.
     """
 
     run_id: str
@@ -106,6 +108,8 @@ class RunRecord:
     intervals: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
     baseline_version: str | None = None
     serving_version: str | None = None
+    columns: tuple[dict[str, Any], ...] = ()
+    label_by_split: dict[str, Any] = field(default_factory=dict)
 
     def changed(self, **changes: Any) -> "RunRecord":
         """Returns a copy with some fields changed."""
@@ -179,7 +183,7 @@ class RunRecords:
     def _read(self, file: Path) -> RunRecord:
         fields = json.loads(file.read_text(encoding="utf-8"))
         fields["components"] = tuple(ComponentRecord(**item) for item in fields["components"])
-        for name in ("notes", "thresholds", "checks", "not_checked"):
+        for name in ("notes", "thresholds", "checks", "not_checked", "columns"):
             fields[name] = tuple(fields.get(name, ()))
         fields["intervals"] = {
             name: (low, high) for name, (low, high) in fields.get("intervals", {}).items()

@@ -39,6 +39,7 @@ def start_record(plan: RunPlan) -> RunRecord:
             name: definition.digest for name, definition in code_definitions(plan.code).items()
         },
         mended=plan.mended[0].run_id if plan.mended else None,
+        columns=tuple(vars(row) for row in plan.columns),
         thresholds=tuple(bound.model_dump() for bound in merge_thresholds(plan.code.thresholds)),
         baseline_version=_newest_but_of(run_id, plan.root),
     )
@@ -93,6 +94,10 @@ class RunRecorder:
             not_checked=not_checked,
             intervals=intervals or {},
         )
+
+    def add_label_comparison(self, comparison: dict[str, Any]) -> None:
+        """Records how the label is distributed in the splits."""
+        self._change(label_by_split=comparison)
 
     def end(self, outcome: RunOutcome) -> None:
         """Writes the report, and then records how the run ended: what is recorded is complete."""

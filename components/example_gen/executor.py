@@ -8,18 +8,26 @@ from typing import Any
 
 import apache_beam as beam
 import tensorflow as tf
+from google.protobuf import struct_pb2
 from tfx.components.example_gen.csv_example_gen import executor as csv_executor
 from tfx.proto import example_gen_pb2
 from tfx.types import standard_component_specs
 from tfx.utils import proto_utils
 
+from components.example_gen.reading import read_examples
+
+TEXT_COLUMNS_KEY = "text_columns"
+"""Where the columns that stay text lie in the component's `custom_config`."""
+
 
 class Executor(csv_executor.Executor):
-    """Reads as TFX's executor does, and splits by row and number of its copy.
+    """Reads CSV files, and splits by row and number of its copy, or by the value of a column.
 
     Source: TFX's CsvExampleGen. There a row's hash alone says into which split it goes, so that all
     copies of a row fall into one. A row without copies falls into the same split here as there, and
-    stays in it when others are added.
+    stays in it when others are added. So do rows that are split by a column; there the column must
+    be of integers or text and have a value in every row, while here a row without one is split by
+    itself.
     """
 
     def GenerateExamplesByBeam(  # noqa: N802 - TFX's name
@@ -30,27 +38,50 @@ class Executor(csv_executor.Executor):
         proto_utils.json_to_proto(
             exec_properties[standard_component_specs.OUTPUT_CONFIG_KEY], output
         )
-        config = output.split_config
-        if not config.splits or config.partition_feature_name:
-            return super().GenerateExamplesByBeam(pipeline, exec_properties)
         source = example_gen_pb2.Input()
         proto_utils.json_to_proto(
             exec_properties[standard_component_specs.INPUT_CONFIG_KEY], source
         )
-        read = self.GetInputSourceToExamplePTransform()
+        parts = {
+            name: examples | f"Serialize[{name}]" >> beam.Map(_serialize)
+            for name, examples in read_examples(
+                pipeline,
+                exec_properties[standard_component_specs.INPUT_BASE_KEY],
+                {split.name: split.pattern for split in source.splits},
+                _text_columns(exec_properties),
+            ).items()
+        }
+        config = output.split_config
+        if not config.splits:
+            return parts
+        if len(parts) != 1:
+            raise ValueError(
+                "output_config.split_config divides one input split. "
+                f"Received: {len(parts)} input splits ({', '.join(parts)})"
+            )
+        (rows,) = parts.values()
         bounds = list(itertools.accumulate(split.hash_buckets for split in config.splits))
-        parts = (
-            pipeline
-            | "ReadRows" >> read(exec_properties, source.splits[0].pattern)
-            | "Serialize" >> beam.Map(_serialize)
+        divided = (
+            rows
             | "CountCopies" >> beam.combiners.Count.PerElement()
             | "NumberCopies" >> beam.FlatMap(_number_copies)
-            | "Split" >> beam.Partition(_split_of, len(bounds), bounds)
+            | "Split"
+            >> beam.Partition(_split_of, len(bounds), bounds, config.partition_feature_name)
         )
         return {
             split.name: part | f"Rows[{split.name}]" >> beam.Keys()
-            for split, part in zip(config.splits, parts, strict=True)
+            for split, part in zip(config.splits, divided, strict=True)
         }
+
+
+def _text_columns(exec_properties: dict[str, Any]) -> list[str]:
+    given = exec_properties.get(standard_component_specs.CUSTOM_CONFIG_KEY)
+    if not given:
+        return []
+    config, settings = example_gen_pb2.CustomConfig(), struct_pb2.Struct()
+    proto_utils.json_to_proto(given, config)
+    config.custom_config.Unpack(settings)
+    return list(settings[TEXT_COLUMNS_KEY])
 
 
 def _serialize(example: tf.train.Example) -> bytes:
@@ -63,11 +94,42 @@ def _number_copies(counted: tuple[bytes, int]) -> Iterator[tuple[bytes, int]]:
         yield row, number
 
 
-def _split_of(copy: tuple[bytes, int], num_splits: int, bounds: list[int]) -> int:
-    """Returns the index of the split whose share of the hash buckets a copy falls into."""
+def _split_of(copy: tuple[bytes, int], num_splits: int, bounds: list[int], column: str) -> int:
+    """Returns the index of the split whose share of the hash buckets a copy falls into.
+
+    Args:
+      copy: A serialized row, and the number of the copy.
+      num_splits: Number of splits.
+      bounds: Hash buckets below each split's end.
+      column: All rows with one value in it fall into one split; empty to split row by row.
+    """
     del num_splits
     row, number = copy
-    digest = hashlib.sha256(row)
-    if number:
+    group = _group(row, column) if column else b""
+    digest = hashlib.sha256(group or row)
+    if number and not group:
         digest.update(b"copy %d" % number)
     return bisect.bisect(bounds, int.from_bytes(digest.digest(), "big") % bounds[-1])
+
+
+def _group(row: bytes, column: str) -> bytes:
+    """Returns the value of a row's column, serialized; empty when it has none.
+
+    Raises:
+      ValueError: There is no such column.
+    """
+    features = tf.train.Example.FromString(row).features.feature
+    if column not in features:
+        raise ValueError(
+            f"There is no column to split by. Received: partition_feature_name={column!r}. "
+            f"Columns: {', '.join(sorted(features))}"
+        )
+    feature = features[column]
+    kind = feature.WhichOneof("kind")
+    if kind is None or not getattr(feature, kind).value:
+        return b""
+    if kind == "bytes_list":  # white space around a value makes no other group of it
+        feature.bytes_list.value[0] = feature.bytes_list.value[0].strip()
+        if not feature.bytes_list.value[0]:
+            return b""
+    return bytes(feature.SerializeToString(deterministic=True))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TextIO
 
 from pipelines.data.cells import any_field_size, shown
+from pipelines.data.dialect import COMMAS, Dialect
 from pipelines.errors import BadInputError
 
 _BLOCK_BYTES = 8 << 20
@@ -53,7 +54,7 @@ def check_format(file: Path) -> None:
             raise BadInputError(f"{file}, line 1: the file {what}")
 
 
-def check_bytes(file: Path) -> None:
+def check_bytes(file: Path, dialect: Dialect = COMMAS) -> None:
     """Checks that there is no NUL, and no carriage return that ends no line.
 
     A file whose lines all end in a carriage return alone is taken: it has no line feed.
@@ -67,14 +68,14 @@ def check_bytes(file: Path) -> None:
             if block.endswith(b"\r"):
                 block += stream.read(1)
             if b"\0" in block:
-                _refuse_nul(file)
+                _refuse_nul(file, dialect)
             has_line_feed = has_line_feed or b"\n" in block
             has_return = has_return or bool(_STRAY_RETURN.search(block))
     if has_line_feed and has_return:
-        _check_returns(file)
+        _check_returns(file, dialect)
 
 
-def has_irregular_quotes(file: Path, header: list[str]) -> bool:
+def has_irregular_quotes(file: Path, header: list[str], dialect: Dialect = COMMAS) -> bool:
     """Returns whether quotes stand where CsvExampleGen would take them for the start of a field.
 
     Source: TFX's CsvExampleGen joins lines until the number of quotes is even.
@@ -83,24 +84,24 @@ def has_irregular_quotes(file: Path, header: list[str]) -> bool:
       BadInputError: A quoted field does not end.
     """
     with file.open("rb") as raw:
-        if not any(line.count(b'"') % 2 for line in raw):
+        if not any(line.count(dialect.quote.encode()) % 2 for line in raw):
             return False
     num_quotes, lines = 0, []
 
     def counted(stream: TextIO) -> Iterator[str]:
         nonlocal num_quotes
         for line in stream:
-            num_quotes += line.count('"')
+            num_quotes += line.count(dialect.quote)
             lines.append(line)
             yield line
 
     irregular, start = False, 1
     with file.open(encoding="utf-8-sig", newline="") as stream, any_field_size():
-        reader = csv.reader(counted(stream))
+        reader = csv.reader(counted(stream), delimiter=dialect.delimiter, quotechar=dialect.quote)
         for row in reader:
             if num_quotes % 2:
                 irregular = True
-                if _is_open(lines):
+                if _is_open(lines, dialect):
                     name = header[len(row) - 1] if 0 < len(row) <= len(header) else header[-1]
                     raise BadInputError(
                         f"{file}, line {start}, column {name!r}: the quoted field that starts with "
@@ -112,24 +113,25 @@ def has_irregular_quotes(file: Path, header: list[str]) -> bool:
     return irregular
 
 
-def _is_open(lines: list[str]) -> bool:
+def _is_open(lines: list[str], dialect: Dialect) -> bool:
     """Returns whether a row ends within quotes."""
     try:
-        list(csv.reader(lines, strict=True))
+        list(csv.reader(lines, delimiter=dialect.delimiter, quotechar=dialect.quote, strict=True))
     except csv.Error as error:
         return "unexpected end of data" in str(error)
     return False
 
 
-def _refuse_nul(file: Path) -> None:
+def _refuse_nul(file: Path, dialect: Dialect) -> None:
     with file.open("rb") as stream:
         for number, line in enumerate(stream, start=1):
             if b"\0" in line:
                 before = line[: line.index(b"\0")]
                 is_wide = 3 * line.count(b"\0") > len(line)
                 advice = f"It seems to be UTF-16. {_SAVE_AS_UTF8}" if is_wide else "Remove it."
-                where = before.count(b",") + 1
-                cell = line.split(b",")[where - 1].strip()
+                between = dialect.delimiter.encode()
+                where = before.count(between) + 1
+                cell = line.split(between)[where - 1].strip()
                 raise BadInputError(
                     f"{file}, line {number}, column {where}: "
                     f"{shown(cell.decode('utf-8', 'replace'))!r} holds a NUL character, which no "
@@ -137,21 +139,22 @@ def _refuse_nul(file: Path) -> None:
                 )
 
 
-def _check_returns(file: Path) -> None:
+def _check_returns(file: Path, dialect: Dialect) -> None:
     number, within_quotes = 1, False
+    quote, between = dialect.quote.encode(), dialect.delimiter.encode()
     with file.open("rb") as stream:
         for line in stream:
             position = 0
             for match in _STRAY_RETURN.finditer(line):
-                within_quotes ^= line.count(b'"', position, match.start()) % 2 == 1
+                within_quotes ^= line.count(quote, position, match.start()) % 2 == 1
                 position = match.start()
                 if not within_quotes:
-                    column = line.count(b",", 0, position) + 1
+                    column = line.count(between, 0, position) + 1
                     text = shown(line.strip(b"\r\n").decode("utf-8", "replace"))
                     raise BadInputError(
                         f"{file}, line {number}, column {column}: {text!r} holds a carriage return "
                         "outside of quotes where lines end in a line feed. Remove it, or write a "
                         "line feed (`tr '\\r' '\\n'`) if a line ends there."
                     )
-            within_quotes ^= line.count(b'"', position) % 2 == 1
+            within_quotes ^= line.count(quote, position) % 2 == 1
             number += 1

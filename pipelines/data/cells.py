@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipelines.data.dialect import COMMAS, Dialect
+
 MAX_FIELD_CHARS = 131_072
 """CsvExampleGen reads with Python's csv module, whose limit this is."""
 
@@ -30,28 +32,34 @@ class Cell:
         return f"{self.file}, line {self.line}: {shown(self.value)!r}"
 
 
-def find_cell(files: Iterable[Path], position: int, wanted: Callable[[str], bool]) -> Cell:
+def find_cell(
+    files: Iterable[Path],
+    position: int,
+    wanted: Callable[[str], bool],
+    dialect: Dialect = COMMAS,
+) -> Cell:
     """Returns the first cell of a column that is wanted.
 
     Args:
       files: They have the column.
       position: Of the column, from 0.
       wanted: Takes the text without white space around it.
+      dialect: Of the files.
 
     Raises:
       LookupError: There is none.
     """
     for file in files:
-        for line, row in list_rows(file):
+        for line, row in list_rows(file, dialect):
             if position < len(row) and wanted(row[position].strip()):
                 return Cell(file, line, row[position].strip())
     raise LookupError(f"There is no such cell in column {position} of the files.")
 
 
-def list_rows(file: Path) -> Iterator[tuple[int, list[str]]]:
+def list_rows(file: Path, dialect: Dialect = COMMAS) -> Iterator[tuple[int, list[str]]]:
     """Yields the rows below the header with the lines on which they start."""
     with file.open(encoding="utf-8-sig", newline="") as stream, any_field_size():
-        reader = csv.reader(stream)
+        reader = csv.reader(stream, delimiter=dialect.delimiter, quotechar=dialect.quote)
         start, is_header = 1, True
         for row in reader:
             if row and not is_header:

@@ -4,9 +4,11 @@ import codecs
 import csv
 from collections import Counter
 from pathlib import Path
+from typing import Any, TextIO
 
 from pipelines.data.byte_checks import check_format
 from pipelines.data.cells import MAX_FIELD_CHARS, any_field_size
+from pipelines.data.dialect import COMMAS, Dialect
 from pipelines.errors import BadInputError
 
 _MARK = codecs.BOM_UTF8
@@ -18,16 +20,16 @@ def has_byte_order_mark(file: Path) -> bool:
         return stream.read(len(_MARK)) == _MARK
 
 
-def has_plain_header(file: Path, names: list[str]) -> bool:
+def has_plain_header(file: Path, names: list[str], dialect: Dialect = COMMAS) -> bool:
     """Returns whether the first line is `names` with commas between them, and nothing else.
 
     Source: TFX's CsvExampleGen splits the first line at commas; it knows no quotes there.
     """
     with file.open(encoding="utf-8-sig", newline="\n") as stream:
-        return stream.readline().strip().split(",") == names
+        return dialect.is_plain and stream.readline().strip().split(",") == names
 
 
-def read_header(file: Path) -> list[str]:
+def read_header(file: Path, dialect: Dialect = COMMAS) -> list[str]:
     """Returns the column names of `file`, without white space around them.
 
     Raises:
@@ -39,11 +41,13 @@ def read_header(file: Path) -> list[str]:
     check_format(file)
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:
-            header = next((row for row in csv.reader(stream, strict=True) if row), [])
+            header: list[str] = next(
+                (row for row in _reader(stream, dialect, strict=True) if row), []
+            )
     except UnicodeDecodeError as error:
         with file.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
-            readable = next((row for row in csv.reader(stream) if row), [])
-        raise BadInputError(describe_fault(file, readable, str(error))) from error
+            readable: list[str] = next((row for row in _reader(stream, dialect) if row), [])
+        raise BadInputError(describe_fault(file, readable, str(error), dialect)) from error
     except csv.Error as error:
         raise BadInputError(f"{file}, line 1: the header cannot be read: {error}.") from error
     header = [name.strip() for name in header]
@@ -103,13 +107,16 @@ def describe_header_difference(
     )
 
 
-def describe_fault(file: Path, header: list[str], parser_message: str) -> str:
+def describe_fault(
+    file: Path, header: list[str], parser_message: str, dialect: Dialect = COMMAS
+) -> str:
     """Returns the message for a file that could not be parsed, with line and column.
 
     Args:
       file: The file.
       header: Its column names.
       parser_message: What the parser said; shown when no fault is found here.
+      dialect: Of the file.
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     with file.open("rb") as stream:
@@ -117,14 +124,14 @@ def describe_fault(file: Path, header: list[str], parser_message: str) -> str:
             try:
                 decoder.decode(line, final=True)
             except UnicodeDecodeError as error:
-                field = line[: error.start].count(b",")
+                field = line[: error.start].count(dialect.delimiter.encode())
                 column = f", column {header[field]!r}" if field < len(header) else ""
                 return (
                     f"{file}, line {number}{column}: byte 0x{line[error.start]:02x} is not UTF-8 text. "
                     "Save the file as UTF-8 (for example `iconv -f latin1 -t utf-8`)."
                 )
     with file.open(encoding="utf-8-sig", newline="") as stream, any_field_size():
-        reader = csv.reader(stream)
+        reader = _reader(stream, dialect)
         start = 1
         for row_number, row in enumerate(row for row in reader if row):
             long = next((index for index, cell in enumerate(row) if len(cell) > MAX_FIELD_CHARS), 0)
@@ -136,6 +143,10 @@ def describe_fault(file: Path, header: list[str], parser_message: str) -> str:
                 return _describe_ragged_row(file, header, row, start, row_number)
             start = reader.line_num + 1
     return f"{file}: {parser_message}"
+
+
+def _reader(stream: TextIO, dialect: Dialect, **settings: Any) -> Any:
+    return csv.reader(stream, delimiter=dialect.delimiter, quotechar=dialect.quote, **settings)
 
 
 def describe_long_field(file: Path, line: int, column: str, value: str) -> str:

@@ -3,13 +3,14 @@
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from pipelines.data import byte_checks, faults
 from pipelines.data.cells import MAX_FIELD_CHARS, Cell, find_cell
+from pipelines.data.dialect import COMMAS, Dialect
 from pipelines.errors import BadInputError
 
 MISSING_TOKENS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?", "-")
@@ -98,6 +99,7 @@ class CsvProfile:
       has_unnamed_column: Whether a header leaves a name empty; it is called `unnamed` here.
       has_plain_header: Whether every first line is the names with commas between, without quotes.
       has_irregular_quotes: Whether quotes stand within fields that do not start with one.
+      dialect: How fields are written.
     """
 
     files: list[Path]
@@ -108,10 +110,11 @@ class CsvProfile:
     has_unnamed_column: bool = False
     has_plain_header: bool = True
     has_irregular_quotes: bool = False
+    dialect: Dialect = COMMAS
 
     def find_cell(self, column: str, wanted: Callable[[str], bool]) -> Cell:
         """Returns the first cell of a column whose text is wanted, which must exist."""
-        return find_cell(self.files, list(self.columns).index(column), wanted)
+        return find_cell(self.files, list(self.columns).index(column), wanted, self.dialect)
 
     def find_non_number(self, column: str) -> Cell:
         """Returns the first cell of a column of text that is no number."""
@@ -154,7 +157,7 @@ def _fits_float32(text: str) -> bool:
     return abs(float(text)) < _FLOAT32_LIMIT
 
 
-def profile_csv(files: list[Path]) -> CsvProfile:
+def profile_csv(files: list[Path], dialect: Dialect = COMMAS) -> CsvProfile:
     """Returns the profile of `files`, which share one header.
 
     Raises:
@@ -164,11 +167,11 @@ def profile_csv(files: list[Path]) -> CsvProfile:
         differ, or a column name that appears twice; the message names file, line and column.
     """
     with byte_checks.readable(files[0]):
-        return _profile(files)
+        return _profile(files, dialect)
 
 
-def _profile(files: list[Path]) -> CsvProfile:
-    headers = {file: faults.read_header(file) for file in files}
+def _profile(files: list[Path], dialect: Dialect) -> CsvProfile:
+    headers = {file: faults.read_header(file, dialect) for file in files}
     first = files[0]
     for file, header in headers.items():
         if header != headers[first]:
@@ -178,14 +181,16 @@ def _profile(files: list[Path]) -> CsvProfile:
     columns = {name or UNNAMED: _ColumnScan(name or UNNAMED) for name in headers[first]}
     irregular_quotes = False
     for file in files:
-        byte_checks.check_bytes(file)
-        irregular_quotes |= byte_checks.has_irregular_quotes(file, headers[first])
+        byte_checks.check_bytes(file, dialect)
+        irregular_quotes |= byte_checks.has_irregular_quotes(file, headers[first], dialect)
         rows_before = next(iter(columns.values())).num_rows
-        for batch in _read_batches(file, headers[first]):
+        for batch in read_batches(file, headers[first], dialect):
             for scan, cells in zip(columns.values(), batch.columns, strict=True):
                 scan.update(cells)
                 if scan.longest > MAX_FIELD_CHARS:
-                    raise BadInputError(faults.describe_fault(file, headers[first], "a long field"))
+                    raise BadInputError(
+                        faults.describe_fault(file, headers[first], "a long field", dialect)
+                    )
         if next(iter(columns.values())).num_rows == rows_before:
             raise BadInputError(f"{file}: there is a header (line 1) but no row below it.")
     digest = hashlib.sha256()
@@ -200,13 +205,28 @@ def _profile(files: list[Path]) -> CsvProfile:
         fingerprint=digest.hexdigest(),
         has_byte_order_mark=any(faults.has_byte_order_mark(file) for file in files),
         has_unnamed_column="" in headers[first],
-        has_plain_header=all(faults.has_plain_header(file, headers[file]) for file in files),
+        has_plain_header=all(
+            faults.has_plain_header(file, headers[file], dialect) for file in files
+        ),
         has_irregular_quotes=irregular_quotes,
+        dialect=dialect,
     )
 
 
-def _read_batches(file: Path, header: list[str]) -> Iterator[Any]:
-    """Yields pyarrow record batches whose columns are strings."""
+def read_batches(
+    file: Path, header: list[str], dialect: Dialect = COMMAS, positions: Sequence[int] | None = None
+) -> Iterator[Any]:
+    """Yields pyarrow record batches of the rows below the header, whose columns are strings.
+
+    Args:
+      file: UTF-8 text.
+      header: Its column names.
+      dialect: How its fields are written.
+      positions: Of the columns, from 0, in the order in which they are wanted; None means all.
+
+    Raises:
+      BadInputError: The file is no CSV; the message names line and column.
+    """
     import pyarrow
     from pyarrow import csv
 
@@ -217,9 +237,13 @@ def _read_batches(file: Path, header: list[str]) -> Iterator[Any]:
             read_options=csv.ReadOptions(
                 block_size=_BLOCK_BYTES, column_names=names, skip_rows=0, use_threads=False
             ),
-            parse_options=csv.ParseOptions(newlines_in_values=True),
+            parse_options=csv.ParseOptions(
+                delimiter=dialect.delimiter, quote_char=dialect.quote, newlines_in_values=True
+            ),
             convert_options=csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pyarrow.string()), strings_can_be_null=False
+                column_types=dict.fromkeys(names, pyarrow.string()),
+                strings_can_be_null=False,
+                include_columns=None if positions is None else [names[item] for item in positions],
             ),
         )
         is_header = True
@@ -227,7 +251,7 @@ def _read_batches(file: Path, header: list[str]) -> Iterator[Any]:
             yield batch.slice(1) if is_header else batch
             is_header = False
     except (pyarrow.ArrowInvalid, pyarrow.ArrowKeyError) as error:
-        raise BadInputError(faults.describe_fault(file, header, str(error))) from error
+        raise BadInputError(faults.describe_fault(file, header, str(error), dialect)) from error
 
 
 class _ColumnScan:

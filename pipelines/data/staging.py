@@ -2,17 +2,25 @@
 
 import csv
 import hashlib
+import itertools
 import os
 import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
+from pipelines.data.cells import any_field_size
 from pipelines.data.profile import MISSING_TOKENS, UNNAMED, CsvProfile
+from pipelines.data.splits import ROW_BY_ROW, Splits
 
 PATTERN_MARKS = "*?["
 """In a path, TFX takes them for a pattern."""
 
 _DATE_MARKS = ("{YYYY}", "{MM}", "{DD}", "{SPAN", "{VERSION")
+_ROWS_AT_A_TIME = 10_000
+
+Row = list[str]
 
 
 @dataclass(frozen=True)
@@ -23,40 +31,50 @@ class StagedData:
       folder: Absolute path.
       pattern: Of the files in it.
       reasons: Why it is a copy; empty when these are the user's own files.
+      splits: Patterns by split, where the files are divided already; then `pattern` has no meaning.
     """
 
     folder: Path
     pattern: str
     reasons: tuple[str, ...]
+    splits: tuple[tuple[str, str], ...] = ()
 
 
-def stage(profile: CsvProfile, required_label: str | None, folder: Path) -> StagedData:
+def stage(
+    profile: CsvProfile,
+    required_label: str | None,
+    folder: Path,
+    splits: Splits = ROW_BY_ROW,
+) -> StagedData:
     """Returns what ExampleGen can read, writing a copy to `folder` only where it must.
 
     Args:
       profile: Of the user's files.
       required_label: Rows without a value in this column are left out; None keeps all.
       folder: Where a copy goes; it holds the copies of one root, by fingerprint.
+      splits: How the rows are divided. Default: by ExampleGen, row by row.
     """
-    reasons = _reasons(profile, required_label)
+    reasons = _reasons(profile, required_label, splits)
     if not reasons:
         first = profile.files[0]
         pattern = first.name if len(profile.files) == 1 else "*.csv"
         return StagedData(first.parent, pattern, ())
-    identity = f"{profile.fingerprint} {required_label}"  # what a copy holds depends on both
+    # What a copy holds depends on all of these.
+    identity = " ".join(filter(None, (profile.fingerprint, str(required_label), splits.identity)))
     target = folder / hashlib.sha256(identity.encode()).hexdigest()[:16]
+    names = ("train", "eval") if splits.needs_copies else ()
     if not target.exists():
         partial = folder / f".{target.name}.{os.getpid()}"
         shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
+        for place in names or (".",):
+            (partial / place).mkdir(parents=True)
         for index, file in enumerate(profile.files):
-            target_file = partial / f"data-{index:05d}.csv"
-            _copy(file, target_file, list(profile.columns), required_label)
+            _copy(profile, file, partial, f"data-{index:05d}.csv", required_label, splits)
         partial.rename(target)
-    return StagedData(target, "*.csv", reasons)
+    return StagedData(target, "*.csv", reasons, tuple((name, f"{name}/*.csv") for name in names))
 
 
-def _reasons(profile: CsvProfile, required_label: str | None) -> tuple[str, ...]:
+def _reasons(profile: CsvProfile, required_label: str | None, splits: Splits) -> tuple[str, ...]:
     reasons = []
     if required_label is not None and profile.columns[required_label].num_missing:
         count = profile.columns[required_label].num_missing
@@ -65,7 +83,9 @@ def _reasons(profile: CsvProfile, required_label: str | None) -> tuple[str, ...]
         reasons.append("the byte order mark is removed")
     if profile.has_unnamed_column:
         reasons.append(f"the column without a name is called {UNNAMED!r}")
-    if not profile.has_plain_header:
+    if not profile.dialect.is_plain:
+        reasons.append("fields are separated by commas and quoted by double quotes")
+    elif not profile.has_plain_header:
         reasons.append("the header is written without quotes and white space")
     is_single = len(profile.files) == 1
     path = str(profile.files[0] if is_single else profile.files[0].parent)
@@ -73,23 +93,80 @@ def _reasons(profile: CsvProfile, required_label: str | None) -> tuple[str, ...]
         reasons.append("fields with quotes in them are put in quotes")
     if any(mark in path for mark in (*PATTERN_MARKS, *_DATE_MARKS)):
         reasons.append(f"the name {path!r} would be read as a pattern")
-    if not is_single:
+    if splits.by == "time":
+        reasons.append(f"the rows are divided by time ({splits.column!r})")
+    elif splits.by == "files":
+        reasons.append("the files of each split are gathered in one folder")
+    elif not is_single:
         folders = {file.parent for file in profile.files}
         if len(folders) > 1 or set(profile.files) != set(profile.files[0].parent.glob("*.csv")):
             reasons.append("the files are gathered in one folder")
     return tuple(reasons)
 
 
-def _copy(source: Path, target: Path, names: list[str], required_label: str | None) -> None:
-    with (
-        source.open(encoding="utf-8-sig", newline="") as reader,
-        target.open("w", encoding="utf-8", newline="") as writer,
-    ):
-        rows = (row for row in csv.reader(reader) if row)
-        out = csv.writer(writer, lineterminator="\n")
+def _copy(
+    profile: CsvProfile,
+    source: Path,
+    folder: Path,
+    name: str,
+    required_label: str | None,
+    splits: Splits,
+) -> None:
+    """Writes a file, or the parts of it that each split has."""
+    header = list(profile.columns)
+    position = None if required_label is None else header.index(required_label)
+    with source.open(encoding="utf-8-sig", newline="") as reader, any_field_size():
+        dialect = profile.dialect
+        rows: Iterator[Row] = (
+            row
+            for row in csv.reader(reader, delimiter=dialect.delimiter, quotechar=dialect.quote)
+            if row
+        )
         next(rows)
-        writer.write(",".join(names) + "\n")
-        position = None if required_label is None else names.index(required_label)
-        out.writerows(
+        kept = (
             row for row in rows if position is None or row[position].strip() not in MISSING_TOKENS
         )
+        if splits.by == "time":
+            _write_parts(kept, header, folder, name, _lateness(header, splits))
+        else:
+            place = ""
+            if splits.by == "files":
+                place = "eval" if source in splits.eval_files else "train"
+            with _started(folder / place / name, header) as stream:
+                csv.writer(stream, lineterminator="\n").writerows(kept)
+
+
+def _write_parts(
+    rows: Iterator[Row],
+    header: list[str],
+    folder: Path,
+    name: str,
+    are_late: Callable[[list[Row]], list[bool]],
+) -> None:
+    with (
+        _started(folder / "train" / name, header) as early_stream,
+        _started(folder / "eval" / name, header) as late_stream,
+    ):
+        early = csv.writer(early_stream, lineterminator="\n")
+        late = csv.writer(late_stream, lineterminator="\n")
+        while part := list(itertools.islice(rows, _ROWS_AT_A_TIME)):
+            for row, is_late in zip(part, are_late(part), strict=True):
+                (late if is_late else early).writerow(row)
+
+
+def _lateness(header: list[str], splits: Splits) -> Callable[[list[Row]], list[bool]]:
+    import pyarrow
+
+    position = header.index(splits.column or "")
+
+    def are_late(rows: list[Row]) -> list[bool]:
+        cells = pyarrow.array([row[position].strip() for row in rows], pyarrow.string())
+        return list(splits.is_late(cells))
+
+    return are_late
+
+
+def _started(file: Path, header: list[str]) -> TextIO:
+    stream = file.open("w", encoding="utf-8", newline="")
+    stream.write(",".join(header) + "\n")
+    return stream

@@ -61,6 +61,8 @@ def csv_to_serving(
     curated_schema: Path | None = None,
     infer_feature_shape: bool = False,
     cluster: components.LocalCluster | None = None,
+    group_column: str | None = None,
+    text_columns: tuple[str, ...] = (),
 ) -> CsvToServing:
     """Returns the pipeline.
 
@@ -80,12 +82,19 @@ def csv_to_serving(
       infer_feature_shape: Whether an inferred schema fixes the shape of columns without gaps. By
         default it does not: a feature that a client leaves out is a missing value.
       cluster: Processes that train together; None trains in one.
+      group_column: Rows with one value in it fall into one split; None draws rows.
+      text_columns: Columns that stay text though they look like numbers.
     """
     example_gen = components.CsvExampleGen(
         input_base=str(data.folder),
         input_config=components.Input(
-            splits=[components.Input.Split(name="single_split", pattern=data.pattern)]
+            splits=[
+                components.Input.Split(name=split, pattern=pattern)
+                for split, pattern in data.splits or (("single_split", data.pattern),)
+            ]
         ),
+        output_config=_divided_by(group_column),
+        text_columns=text_columns,
     )
     statistics_gen = components.StatisticsGen(examples=example_gen.outputs["examples"])
     schema_gen: components.SchemaGen | components.ImportSchemaGen
@@ -175,3 +184,14 @@ def csv_to_serving(
         beam_pipeline_args=[IN_PROCESS_RUNNER, *beam_args, BEAM_PLUGIN_ARG],
     )
     return CsvToServing(pipeline=pipeline, **roles)
+
+
+def _divided_by(column: str | None) -> Any:
+    """Returns how CsvExampleGen draws a third of a column's values; None lets it draw rows."""
+    if column is None:
+        return None
+    config = components.Output()
+    for name, buckets in (("train", 2), ("eval", 1)):
+        config.split_config.splits.add(name=name, hash_buckets=buckets)
+    config.split_config.partition_feature_name = column
+    return config

@@ -1,12 +1,14 @@
 """Writes the record of a run as one self-contained HTML file."""
 
-import html
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from pipelines.checks import CheckRecord, against_text, interval_text
+from pipelines.report.data_sections import data_sections
+from pipelines.report.html_table import number as _number
+from pipelines.report.html_table import table as _table
+from pipelines.report.html_table import text as _text
 from pipelines.run_record import RunRecord
 
 _STYLE = """
@@ -86,6 +88,7 @@ def render_report(record: RunRecord) -> str:
             for key, values in record.slices.items()
         )
         sections += ["<h2>Slices</h2>", _table(("slice", *names), rows)]
+    sections += data_sections(record)
     if record.components:
         longest = max(component.elapsed_secs for component in record.components) or 1.0
         rows = (
@@ -115,17 +118,6 @@ def render_report(record: RunRecord) -> str:
     )
 
 
-def _table(header: Iterable[str], rows: Iterable[list[str]]) -> str:
-    head = "".join(f"<th>{_text(name).replace('_', '_<wbr>')}</th>" for name in header)
-    body = "".join(
-        "<tr>"
-        + "".join(cell if cell.startswith("<td") else f"<td>{cell}</td>" for cell in row)
-        + "</tr>"
-        for row in rows
-    )
-    return f'<div class="wide"><table><tr>{head}</tr>{body}</table></div>'
-
-
 def _interval(check: CheckRecord) -> str:
     confidence = check["confidence"]
     return interval_text(check) + (f" ({100 * confidence:g} %)" if confidence else "")
@@ -136,11 +128,3 @@ def _given(config: Any) -> Any:
     if isinstance(config, dict):
         return {key: _given(value) for key, value in config.items() if value is not None}
     return [_given(item) for item in config] if isinstance(config, list | tuple) else config
-
-
-def _number(value: float | None, form: str = "{:.5g}") -> str:
-    return f'<td class="number">{"" if value is None else form.format(value)}</td>'
-
-
-def _text(text: str) -> str:
-    return html.escape(text)

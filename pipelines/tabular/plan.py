@@ -8,6 +8,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from pipelines.config import ProblemType
+from pipelines.data.formats.date_format import DateName
+from pipelines.data.formats.number_format import DecimalMark
 
 PLAN_KEY = "tabular_plan"
 """Where a plan lies in `custom_config`."""
@@ -31,6 +33,7 @@ class LabelPlan(_Part):
       majority_share: Share of the rows that have the most frequent class.
       mean: Of a regression label.
       stddev: Of a regression label.
+      decimal: Its decimal mark, where the label is written otherwise than `float` reads it.
     """
 
     column: str
@@ -40,6 +43,7 @@ class LabelPlan(_Part):
     majority_share: float = 0.0
     mean: float = 0.0
     stddev: float = 1.0
+    decimal: DecimalMark | None = None
 
 
 class NumericFeature(_Part):
@@ -49,11 +53,15 @@ class NumericFeature(_Part):
       column: Raw column.
       center: A number near the mean; sums of squares are taken around it, to be accurate.
       has_missing: Whether a feature of the DNN says which values are missing.
+      decimal: Its decimal mark, where the cells are text that `float` does not read.
+      date: How dates are written, whose days since 1970 are the numbers. None for numbers.
     """
 
     column: str
     center: float
     has_missing: bool
+    decimal: DecimalMark | None = None
+    date: DateName | None = None
 
 
 class CategoricalFeature(_Part):
@@ -63,11 +71,31 @@ class CategoricalFeature(_Part):
       column: Raw column.
       num_values: Number of different values.
       hash_buckets: Number of hash buckets, or None for a vocabulary.
+      words: Of a boolean in words, in lower case: the true one and the false one.
+      date: How dates are written, of which a part is the category. None for others.
+      part: That part.
     """
 
     column: str
     num_values: int
     hash_buckets: int | None = None
+    words: tuple[str, str] | None = None
+    date: DateName | None = None
+    part: Literal["month", "weekday", "hour"] | None = None
+
+
+class TextFeature(_Part):
+    """A column of free text: its words, and pairs of words, hashed.
+
+    Attributes:
+      column: Raw column.
+      hash_buckets: Number of hash buckets.
+      has_pairs: Whether pairs of words are features, too.
+    """
+
+    column: str
+    hash_buckets: int
+    has_pairs: bool = False
 
 
 class TrainingPlan(_Part):
@@ -102,12 +130,14 @@ class FeaturePlan(_Part):
       numeric: Columns used as numbers.
       categorical: Columns used as categories; a column may be in both.
       num_buckets: Number of quantile buckets of a numeric column.
+      text: Columns used as free text.
     """
 
     label: LabelPlan
     numeric: tuple[NumericFeature, ...]
     categorical: tuple[CategoricalFeature, ...]
     num_buckets: int
+    text: tuple[TextFeature, ...] = ()
 
     @staticmethod
     def from_custom_config(custom_config: dict[str, Any]) -> "FeaturePlan":
@@ -126,11 +156,13 @@ class TabularPlan(FeaturePlan):
       ignored: Reason by column that the model does not see.
       slices: Columns with few values, for the evaluation.
       training: How it is trained.
+      text_columns: Columns that CsvExampleGen leaves as text though they look like numbers.
     """
 
     ignored: dict[str, str]
     slices: tuple[str, ...]
     training: TrainingPlan
+    text_columns: tuple[str, ...] = ()
 
     @staticmethod
     def from_custom_config(custom_config: dict[str, Any]) -> "TabularPlan":
@@ -142,14 +174,16 @@ class TabularPlan(FeaturePlan):
         """The raw columns that the model reads, the label being the first."""
         numeric = (part.column for part in self.numeric)
         categorical = (part.column for part in self.categorical)
-        return tuple(dict.fromkeys((self.label.column, *numeric, *categorical)))
+        text = (part.column for part in self.text)
+        return tuple(dict.fromkeys((self.label.column, *numeric, *categorical, *text)))
 
     def notes(self) -> list[str]:
         """Returns what a reader should know of the plan, one sentence each."""
         classes = f" with {len(self.label.classes)} classes" if self.label.classes else ""
+        text = f" and {len(self.text)} columns of text" if self.text else ""
         return [
             f"{self.label.problem_type} problem: {self.label.column!r}{classes} from "
-            f"{len(self.numeric)} numeric and {len(self.categorical)} categorical features, "
+            f"{len(self.numeric)} numeric and {len(self.categorical)} categorical features{text}, "
             f"{self.training.train_steps} steps of {self.training.batch_size}",
             *(
                 f"column {column!r} is not used: {reason}"

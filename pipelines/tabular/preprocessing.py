@@ -5,7 +5,22 @@ from typing import Any
 import tensorflow as tf
 import tensorflow_transform as tft
 
-from pipelines.tabular.plan import LABEL_KEY, FeaturePlan, LabelPlan
+from pipelines.data.formats.date_format import (
+    SECS_PER_DAY,
+    DateFormat,
+    month_of,
+    weekday_of,
+)
+from pipelines.data.formats.number_format import NumberFormat
+from pipelines.tabular.cell_reading import read_numbers, read_times, trim
+from pipelines.tabular.plan import (
+    LABEL_KEY,
+    CategoricalFeature,
+    FeaturePlan,
+    LabelPlan,
+    NumericFeature,
+    TextFeature,
+)
 
 NUMERIC_KEY = "numeric"
 BUCKET_KEY = "numeric_bucket"
@@ -14,8 +29,7 @@ VOCABULARY = "categories"
 
 MISSING_CATEGORY = "[missing]"
 MAX_ABS_Z_SCORE = 10.0  # outliers beyond say nothing more to the DNN
-_OUTER_WHITE_SPACE = r"^[\pZ\s\v]+|[\pZ\s\v]+$"  # Unicode's too, as where columns are profiled
-_NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
+_BETWEEN_WORDS = r"[^\pL\pN]+"
 
 
 def preprocessing_fn(inputs: dict[str, Any], custom_config: dict[str, Any]) -> dict[str, Any]:
@@ -32,8 +46,9 @@ def preprocessing_fn(inputs: dict[str, Any], custom_config: dict[str, Any]) -> d
     Returns:
       `numeric` (z-scores, float32, [batch_size, num_numeric]), `numeric_bucket` (ids that no two
       columns share, int64, same shape), `numeric_is_missing` (float32, [batch_size, columns that
-      have missing values]), `category_<position>` (ids, int64, [batch_size]) and `label` (class
-      names as string or numbers as float32, [batch_size]).
+      have missing values]), `category_<position>` (ids, int64, [batch_size]), `text_<position>`
+      (ids of words and pairs of words, sparse int64, [batch_size, None]) and `label` (class names
+      as string or numbers as float32, [batch_size]).
     """
     plan = FeaturePlan.from_custom_config(custom_config)
     inputs = {name: _sparse(values) for name, values in inputs.items()}
@@ -42,6 +57,8 @@ def preprocessing_fn(inputs: dict[str, Any], custom_config: dict[str, Any]) -> d
         outputs.update(_numeric_outputs(plan, inputs))
     if plan.categorical:
         outputs.update(_categorical_outputs(plan, inputs))
+    for index, text in enumerate(plan.text):
+        outputs[text_key(index)] = _ngram_ids(text, inputs[text.column])
     return outputs
 
 
@@ -56,7 +73,7 @@ def _sparse(values: Any) -> Any:
 
 
 def _numeric_outputs(plan: FeaturePlan, inputs: dict[str, Any]) -> dict[str, Any]:
-    columns = [_dense(_as_numbers(inputs[part.column]), float("nan")) for part in plan.numeric]
+    columns = [_dense(_number(part, inputs), float("nan")) for part in plan.numeric]
     centered = tf.stack(columns, axis=1) - [part.center for part in plan.numeric]
     is_known = tf.math.is_finite(centered)
     filled = tf.where(is_known, centered, tf.zeros_like(centered))
@@ -97,7 +114,7 @@ def _categorical_outputs(plan: FeaturePlan, inputs: dict[str, Any]) -> dict[str,
     outputs: dict[str, Any] = {}
     words: dict[str, Any] = {}
     for index, part in enumerate(plan.categorical):
-        text = _dense(_as_text(inputs[part.column]), MISSING_CATEGORY)
+        text = _dense(_category(part, inputs[part.column]), MISSING_CATEGORY)
         if part.hash_buckets is not None:
             outputs[category_key(index)] = tft.hash_strings(text, part.hash_buckets)
         else:  # prefixed, so that columns can share one vocabulary
@@ -114,7 +131,7 @@ def _categorical_outputs(plan: FeaturePlan, inputs: dict[str, Any]) -> dict[str,
 def _label(label: LabelPlan, raw: Any) -> Any:
     """Returns the class name (string) or the number (float32) of each example."""
     if label.problem_type == "regression":
-        return tf.cast(_dense(_as_numbers(raw), float("nan")), tf.float32)
+        return tf.cast(_dense(_as_numbers(raw, label.decimal), float("nan")), tf.float32)
     if label.values == "number":
         numbers = _as_numbers(raw)
         return _dense(
@@ -123,26 +140,55 @@ def _label(label: LabelPlan, raw: Any) -> Any:
     return _dense(_as_text(raw), "")
 
 
-def _as_numbers(raw: Any) -> Any:
+def _number(part: NumericFeature, inputs: dict[str, Any]) -> Any:
+    """Returns the numbers of a column, or the days since 1970 of its dates, as sparse float64."""
+    raw = inputs[part.column]
+    if part.date is None:
+        return _as_numbers(raw, part.decimal)
+    is_valid, _, secs = read_times(raw.values, DateFormat(part.date))
+    days = tf.cast(secs, tf.float64) / SECS_PER_DAY
+    return tf.sparse.retain(_with_values(raw, days), is_valid)
+
+
+def _category(part: CategoricalFeature, raw: Any) -> Any:
+    """Returns the categories of a sparse tensor as text."""
+    if part.date is not None:
+        is_valid, local_secs, _ = read_times(raw.values, DateFormat(part.date))
+        days = local_secs // SECS_PER_DAY
+        value = {
+            "month": lambda: month_of(days),
+            "weekday": lambda: weekday_of(days),
+            "hour": lambda: local_secs % SECS_PER_DAY // 3_600,
+        }[part.part or "month"]()
+        return tf.sparse.retain(_with_values(raw, tf.strings.as_string(value)), is_valid)
+    text = _as_text(raw)
+    if part.words is None:
+        return text
+    folded = tf.strings.lower(text.values, encoding="utf-8")
+    for word, name in zip(part.words, ("true", "false"), strict=True):
+        folded = tf.where(tf.equal(folded, word), name, folded)
+    return _with_values(text, folded)
+
+
+def _ngram_ids(part: TextFeature, raw: Any) -> Any:
+    """Returns hashed words, and pairs of words, sparse int64 of shape [batch_size, None]."""
+    text = tf.strings.lower(_dense(_as_text(raw), ""), encoding="utf-8")
+    words = tf.strings.split(tf.strings.regex_replace(text, _BETWEEN_WORDS, " ")).to_sparse()
+    sizes = (1, 2) if part.has_pairs else (1, 1)
+    return tft.hash_strings(tft.ngrams(words, sizes, separator=" "), part.hash_buckets)
+
+
+def _as_numbers(raw: Any, decimal: Any = None) -> Any:
     """Returns the finite numbers of a sparse tensor as float64; everything else is missing."""
-    values = raw.values
-    if values.dtype == tf.string:
-        text = _trim(values)
-        is_number = tf.strings.regex_full_match(text, _NUMBER)
-        values = tf.strings.to_number(tf.where(is_number, text, "nan"), tf.float64)
-    values = tf.cast(values, tf.float64)
+    values = read_numbers(raw.values, None if decimal is None else NumberFormat(decimal))
     return tf.sparse.retain(_with_values(raw, values), tf.math.is_finite(values))
 
 
 def _as_text(raw: Any) -> Any:
     """Returns the values of a sparse tensor as trimmed text."""
     values = raw.values
-    text = _trim(values) if values.dtype == tf.string else tf.strings.as_string(values)
+    text = trim(values) if values.dtype == tf.string else tf.strings.as_string(values)
     return tf.sparse.retain(_with_values(raw, text), tf.not_equal(text, ""))
-
-
-def _trim(text: Any) -> Any:
-    return tf.strings.regex_replace(text, _OUTER_WHITE_SPACE, "")
 
 
 def _with_values(sparse: Any, values: Any) -> Any:
@@ -159,3 +205,8 @@ def _dense(sparse: Any, default: Any) -> Any:
 def category_key(index: int) -> str:
     """Returns the name of the transformed feature of the plan's categorical column `index`."""
     return f"category_{index}"
+
+
+def text_key(index: int) -> str:
+    """Returns the name of the transformed feature of the plan's text column `index`."""
+    return f"text_{index}"

@@ -20,10 +20,12 @@ from pipelines.tabular.preprocessing import (
     NUMERIC_KEY,
     VOCABULARY,
     category_key,
+    text_key,
 )
 from pipelines.tabular.rescaled_regressor import rescaled_regressor
 
 EXPORTER_NAME = "tabular"
+_TEXT_DIMENSION = 16
 _SHUFFLE_BUFFER = 20_000
 _CACHED_EXAMPLES_BYTES = 256 << 20  # compressed; smaller training data stay in memory
 
@@ -108,6 +110,10 @@ def _feature_columns(
         ids = columns.categorical_column_with_identity(category_key(index), num_ids)
         linear.append(ids)
         dnn.append(columns.embedding_column(ids, dimension=_embedding_dimension(part.num_values)))
+    for index, text in enumerate(plan.text):
+        ids = columns.categorical_column_with_identity(text_key(index), text.hash_buckets)
+        linear.append(ids)
+        dnn.append(columns.embedding_column(ids, dimension=_TEXT_DIMENSION, combiner="sqrtn"))
     return linear, dnn
 
 

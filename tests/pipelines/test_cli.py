@@ -91,3 +91,17 @@ def test_resume_without_an_unfinished_run_or_configuration(warm_command, tmp_pat
     result = warm_command("run", "--resume", "--root", tmp_path / "root")
     assert result.returncode == 2
     assert "data.path is missing" in json.loads(result.stdout)["reason"]
+
+
+def test_plan_prints_the_columns_and_writes_a_configuration(warm_command, tmp_path):
+    data, target = tmp_path / "trips.csv", tmp_path / "plan.toml"
+    data.write_text("a,b,y\n" + ROWS)
+    result = warm_command("plan", "--data", data, "--label", "y", "-o", target)
+    assert result.returncode == 0
+    assert "column  taken for" in result.stdout
+    assert "not used: numbers the rows" in result.stdout
+    assert '"b" = "number"  # number' in target.read_text()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.toml", "trips.csv"]
+    again = warm_command("plan", "--config", target, "--set", "columns.b=date")
+    assert again.returncode == 2
+    assert '[columns] b = "date": no format fits all 40 cells' in again.stderr

@@ -3,9 +3,11 @@ import components  # noqa: I001  Before TFX: makes TFDV importable.
 from dataclasses import replace
 
 import pytest
+import tensorflow as tf
 from tensorflow_metadata.proto.v0 import anomalies_pb2, statistics_pb2
 from tfx.types.standard_artifacts import (
     ExampleAnomalies,
+    Examples,
     ExampleStatistics,
     ModelBlessing,
     ModelEvaluation,
@@ -63,7 +65,7 @@ class AllAtOnce:
 def leave(tmp_path, monkeypatch):
     """Returns a function that says what the components leave behind."""
 
-    def make(verdict, version, anomalies=0, num_eval_examples=5):
+    def make(verdict, version, anomalies=0, num_eval_examples=5, labels=None):
         evaluation, pushed, found = ModelEvaluation(), PushedModel(), ExampleAnomalies()
         evaluation.uri, found.uri = str(tmp_path), str(tmp_path)
         verdict.write(evaluation.uri)
@@ -85,7 +87,19 @@ def leave(tmp_path, monkeypatch):
             folder = tmp_path / "statistics" / f"Split-{split}"
             folder.mkdir(parents=True)
             (folder / "FeatureStats.pb").write_bytes(sizes.SerializeToString())
+        examples = Examples()
+        examples.uri = str(tmp_path / "examples")
+        examples.split_names = '["train", "eval"]'
+        for split, values in (labels or {"train": [0, 1], "eval": [1, 0]}).items():
+            folder = tmp_path / "examples" / f"Split-{split}"
+            folder.mkdir(parents=True)
+            with tf.io.TFRecordWriter(str(folder / "rows.gz"), "GZIP") as writer:
+                for value in values:
+                    feature = tf.train.Feature(int64_list=tf.train.Int64List(value=[value]))
+                    features = tf.train.Features(feature={"y": feature})
+                    writer.write(tf.train.Example(features=features).SerializeToString())
         leaves = {
+            Examples: examples,
             ExampleStatistics: statistics,
             ModelEvaluation: evaluation,
             ModelBlessing: ModelBlessing(),
@@ -356,3 +370,42 @@ def test_a_cell_that_makes_a_column_text_is_noted(leave, run, data):
     start()
     assert recorder.record.notes[0].startswith("column 'x' is taken for text: 1 of 41 values")
     assert f"{data}, line 42: 'oops'" in recorder.record.notes[0]
+
+
+APART = {"train": [0] * 300 + [1] * 100, "eval": [0] * 50 + [1] * 150}
+
+
+def test_labels_that_differ_in_the_splits_end_the_run_before_others_run(leave, run):
+    leave(PASSED, version="1", labels=APART)
+    start, recorder, _ = run()
+    with pytest.raises(
+        RunFailedError, match=r"75\.0% of the labels 'y' in train and 25\.0% in"
+    ) as error:
+        start()
+    assert (error.value.component, error.value.is_bad_input) == ("CsvExampleGen", True)
+    assert 'split.on_label_difference = "warn"' in str(error.value)
+    assert [part.name for part in recorder.record.components] == ["CsvExampleGen"]
+    assert recorder.record.label_by_split["shares"]["eval"] == {"0": 0.25, "1": 0.75}
+
+
+def test_labels_that_differ_are_noted_where_groups_or_times_may_honestly_do(leave, run):
+    leave(PASSED, version="1", labels=APART)
+    start, recorder, _ = run("split.by=column", "split.column=x", "columns.x=number")
+    assert start().status == "pushed"
+    assert any(note.startswith("the splits differ in the label") for note in recorder.record.notes)
+
+
+def test_labels_that_are_alike_are_recorded(leave, run):
+    leave(PASSED, version="1")
+    start, recorder, _ = run()
+    assert start().status == "pushed"
+    assert recorder.record.label_by_split["sizes"] == {"train": 2, "eval": 2}
+    assert not any("differ in the label" in note for note in recorder.record.notes)
+
+
+def test_every_column_is_listed(leave, run, shown):
+    leave(PASSED, version="1")
+    start, recorder, _ = run()
+    start()
+    assert [row["name"] for row in recorder.record.columns] == ["x", "y"]
+    assert "  x       number     number" in shown.getvalue()

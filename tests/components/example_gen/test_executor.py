@@ -78,3 +78,45 @@ def test_a_split_by_a_column_is_stock_tfxs(tmp_path: Path) -> None:
         split(kind, tmp_path, rows, output) for kind in (executor.Executor, stock.Executor)
     )
     assert ours == stocks
+
+
+def read(column: str, part: Counter) -> list:
+    """Returns the values of a column, None where there is none."""
+    found = []
+    for row, count in part.items():
+        feature = tf.train.Example.FromString(row).features.feature[column]
+        values = getattr(feature, feature.WhichOneof("kind")).value
+        found += [values[0] if values else None] * count
+    return found
+
+
+def test_a_group_is_never_divided_and_rows_without_one_are_split_by_themselves(
+    tmp_path: Path,
+) -> None:
+    output = example_gen_pb2.Output()
+    output.CopyFrom(OUTPUT)
+    output.split_config.partition_feature_name = "y"
+    # Stock TFX refuses a column of fractions, and one with an empty cell.
+    groups = [f"{number % 40}.5" for number in range(400)]
+    rows = [f"{number},{group}" for number, group in enumerate(groups)] + ["1,"] * 300
+    parts = split(executor.Executor, tmp_path, rows, output)
+    groups_in = {name: Counter(read("y", part)) for name, part in parts.items()}
+    alone = {name: found.pop(None) for name, found in groups_in.items()}
+    assert not set(groups_in["train"]) & set(groups_in["eval"])
+    assert len(groups_in["train"]) + len(groups_in["eval"]) == 40
+    assert min(len(found) for found in groups_in.values()) > 3
+    # Copies: a third of 300, within 4 standard deviations of sqrt(300 * 1/3 * 2/3) = 8.2.
+    assert abs(alone["eval"] - 100) < 33
+
+
+def test_white_space_makes_no_other_group(tmp_path: Path) -> None:
+    output = example_gen_pb2.Output()
+    output.CopyFrom(OUTPUT)
+    output.split_config.partition_feature_name = "y"
+    rows = [
+        f"{number},{' ' * (number % 3)}p{number // 3}{' ' * (number % 2)}" for number in range(90)
+    ]
+    parts = split(executor.Executor, tmp_path, rows, output)
+    patients = [{value.strip() for value in read("y", part)} for part in parts.values()]
+    assert not patients[0] & patients[1]
+    assert len(patients[0] | patients[1]) == 30

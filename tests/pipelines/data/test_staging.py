@@ -1,5 +1,9 @@
+from pipelines.data.dialect import Dialect
+from pipelines.data.kinds import recognise_columns
 from pipelines.data.profile import profile_csv
+from pipelines.data.splits import Splits, plan_splits
 from pipelines.data.staging import stage
+from pipelines.data_config import SplitConfig
 
 
 def test_good_files_are_read_where_they_are(tmp_path):
@@ -74,3 +78,49 @@ def test_names_that_tfx_would_read_a_date_or_a_span_from(tmp_path):
         staged = stage(profile_csv([file]), "y", tmp_path / "copies")
         assert staged.reasons == (f"the name {str(file)!r} would be read as a pattern",)
         assert [copy.name for copy in staged.folder.iterdir()] == ["data-00000.csv"]
+
+
+def test_other_dialects_are_written_plainly(tmp_path):
+    file = tmp_path / "data.csv"
+    file.write_text("a;y\n'1;5';2\n0,5;say \"x\"\n")
+    dialect = Dialect(";", "'")
+    staged = stage(profile_csv([file], dialect), "y", tmp_path / "copies")
+    assert staged.reasons == ("fields are separated by commas and quoted by double quotes",)
+    assert (staged.folder / "data-00000.csv").read_text() == ('a,y\n1;5,2\n"0,5","say ""x"""\n')
+
+
+def test_rows_are_divided_by_time(tmp_path):
+    file = tmp_path / "data.csv"
+    rows = [f"2014-01-{day:02d},{day}" for day in (9, 1, 8, 2, 3, 4, 5, 6, 7)]
+    file.write_text("t,y\n" + "\n".join(rows) + "\n,5\n2014-01-31,\n")
+    profile = profile_csv([file])
+    kinds = recognise_columns(profile, {})
+    splits = plan_splits(SplitConfig(by="time", column="t"), profile, kinds)
+    staged = stage(profile, "y", tmp_path / "copies", splits)
+    assert staged.splits == (("train", "train/*.csv"), ("eval", "eval/*.csv"))
+    late = (staged.folder / "eval" / "data-00000.csv").read_text().splitlines()
+    # Two thirds of the ten rows with a time are older than the 7th; that of the 31st has no label.
+    assert late == ["t,y", rows[0], rows[2], rows[8]]
+    early = (staged.folder / "train" / "data-00000.csv").read_text().splitlines()
+    assert sorted(early[1:] + late[1:]) == sorted([*rows, ",5"])
+    assert ",5" in early
+    assert max(early[1:]) < min(late[1:])
+    # Another split of the same files is another copy.
+    assert stage(profile, "y", tmp_path / "copies").folder != staged.folder
+
+
+def test_files_of_each_split_stay_apart(tmp_path):
+    files = [tmp_path / name for name in ("a.csv", "b.csv", "c.csv")]
+    for number, file in enumerate(files):
+        file.write_text(f"x,y\n{number},2\n")
+    splits = Splits("files", eval_files=frozenset([files[1]]))
+    staged = stage(profile_csv(files), "y", tmp_path / "copies", splits)
+    found = {
+        str(file.relative_to(staged.folder)): file.read_text().splitlines()[1]
+        for file in staged.folder.rglob("*.csv")
+    }
+    assert found == {
+        "train/data-00000.csv": "0,2",
+        "eval/data-00001.csv": "1,2",
+        "train/data-00002.csv": "2,2",
+    }

@@ -1,6 +1,7 @@
 import components  # noqa: I001  Before TFX: makes TFDV importable.
 
 import dataclasses
+import io
 import json
 
 import pytest
@@ -8,6 +9,7 @@ from tfx.dsl.compiler import compiler
 from tfx.dsl.components.common.resolver import RESOLVER_CONFIG
 
 from pipelines.data.staging import StagedData
+from pipelines.progress import PlainDisplay
 from pipelines.run_plan import RunRequest, plan_run
 
 
@@ -126,3 +128,28 @@ def test_a_cluster_is_part_of_what_the_trainer_is_cached_by(define):
     assert two == alone
     evaluated = parameters("trainer.workers=2", "trainer.ps=1", "trainer.evaluator=true")
     assert json.loads(evaluated["cluster"]) == {"workers": 2, "ps": 1, "evaluator": True}
+
+
+def test_splits_and_columns_reach_example_gen(define, data, tmp_path):
+    # The column that divides is no feature but where it is said to be one.
+    groups = ("split.by=column", "split.column=x", "columns.x=number")
+    properties = define().example_gen.exec_properties
+    assert "single_split" in properties["input_config"]
+    assert "partition_feature_name" not in properties["output_config"]
+    grouped = define(*groups).example_gen.exec_properties
+    output = json.loads(grouped["output_config"])["split_config"]
+    assert output["partition_feature_name"] == "x"
+    assert [(part["name"], part["hash_buckets"]) for part in output["splits"]] == [
+        ("train", 2),
+        ("eval", 1),
+    ]
+    data.write_text("zip,y\n" + "".join(f"{row % 9:05d},{row % 2}\n" for row in range(60)))
+    made = plan_run(
+        RunRequest(root=tmp_path / "root", data=str(data), label="y", settings=()),
+        PlainDisplay(io.StringIO()),
+    )
+    parts = (("train", "train/*.csv"), ("eval", "eval/*.csv"))
+    properties = made.define(StagedData(tmp_path, "*.csv", (), parts)).example_gen.exec_properties
+    assert "train/*.csv" in properties["input_config"]
+    assert "eval/*.csv" in properties["input_config"]
+    assert "zip" in properties["custom_config"]

@@ -3,7 +3,8 @@ import pytest
 from pipelines.config import load_config
 from pipelines.data.profile import profile_csv
 from pipelines.errors import BadInputError
-from pipelines.tabular.infer import check_label_column, infer_plan
+from pipelines.tabular.infer import infer_plan
+from pipelines.tabular.label import check_label_column
 from pipelines.tabular.plan import FeaturePlan, TabularPlan
 
 
@@ -182,7 +183,9 @@ def test_a_number_beyond_float32_counts_as_missing(tmp_path):
 
 def test_text_in_a_column_that_is_set_to_numeric_is_named(tmp_path):
     columns = {"x": X, "b": [*X[:-1], "oops"], "y": [0, 1] * 30}
-    with pytest.raises(BadInputError, match=r"'b' .*data\.csv, line 61: 'oops'\. Mend it"):
+    with pytest.raises(
+        BadInputError, match=r"b = .*data\.csv, line 61: 'oops' is no number\. Mend it"
+    ):
         plan_for(tmp_path, columns, "y", 'data.numeric=["b"]')
 
 

@@ -13,6 +13,7 @@ from pipelines.tabular.plan import (
     FeaturePlan,
     LabelPlan,
     NumericFeature,
+    TextFeature,
 )
 from pipelines.tabular.preprocessing import preprocessing_fn
 
@@ -33,7 +34,11 @@ def transform(tmp_path, plan, dtypes, rows):
         _ = transform_fn | tft_beam.WriteTransformFn(str(tmp_path / "transform"))
     raw = tf.io.parse_example([serialize(row, dtypes) for row in rows], spec)
     layer = tft.TFTransformOutput(str(tmp_path / "transform")).transform_features_layer()
-    return {name: tensor.numpy() for name, tensor in layer(raw).items()}
+    return {
+        name: tensor.numpy()
+        for name, tensor in layer(raw).items()
+        if not isinstance(tensor, tf.SparseTensor)
+    }
 
 
 def serialize(row, dtypes):
@@ -120,13 +125,6 @@ def test_labels_of_all_types(tmp_path, problem_type, dtype, values, expected):
     assert transform(tmp_path, make_plan(label), {"y": dtype}, rows)["label"].tolist() == expected
 
 
-def test_white_space_around_text_is_that_of_unicode():
-    # U+00A0 and U+3000 are no white space to tf.strings.strip.
-    texts = ["yes\u00a0", "\u3000 yes", "\tyes\n", "y e\u00a0s", "\u00a0", "é"]
-    trimmed = [text.decode() for text in preprocessing._trim(tf.constant(texts)).numpy()]
-    assert trimmed == [text.strip() for text in texts]
-
-
 @pytest.mark.parametrize("shape", [[3], [3, 1]])
 def test_dense_columns_are_read_like_sparse_ones(shape):
     dense = tf.reshape(tf.constant([4, 0, 5], tf.int64), shape)
@@ -135,3 +133,68 @@ def test_dense_columns_are_read_like_sparse_ones(shape):
     assert sparse.indices.numpy().tolist() == [[0, 0], [1, 0], [2, 0]]
     assert sparse.values.numpy().tolist() == [4, 0, 5]  # a zero is a value
     assert preprocessing._sparse(sparse) is sparse
+
+
+def test_cells_as_they_stand_in_the_csv_become_what_they_mean(tmp_path):
+    label = LabelPlan(column="y", problem_type="regression", values="number", decimal=".")
+    date = {"column": "at", "date": "iso"}
+    plan = FeaturePlan(
+        label=label,
+        num_buckets=2,
+        numeric=(
+            NumericFeature(column="money", center=1_000, has_missing=True, decimal="."),
+            NumericFeature(column="share", center=0, has_missing=False, decimal=","),
+            NumericFeature(center=16_000, has_missing=False, **date),
+        ),
+        categorical=(
+            CategoricalFeature(num_values=12, part="month", **date),
+            CategoricalFeature(num_values=7, part="weekday", **date),
+            CategoricalFeature(num_values=24, part="hour", **date),
+            CategoricalFeature(column="vip", num_values=2, words=("yes", "no")),
+            CategoricalFeature(column="zip", num_values=2),
+        ),
+        text=(
+            TextFeature(column="note", hash_buckets=1_000_003, has_pairs=True),
+            TextFeature(column="note", hash_buckets=1_000_003),
+        ),
+    )
+    rows = [
+        {"money": "$1,001.00", "share": "0,5", "at": "2014-03-01 12:30", "vip": "Yes",
+         "zip": "02134", "note": "Very late, VERY sad", "y": "$5.00"},
+        {"money": " $1,003.00", "share": "25 %", "at": "2014-03-03T12:30:00Z", "vip": "no",
+         "zip": "2134", "note": "sad", "y": "(1.50)"},
+        {"money": "free", "share": "1,0", "at": "2015-03-01 14:30+02:00", "vip": " YES",
+         "zip": "02134", "note": "", "y": "7"},
+    ]  # fmt: skip
+    dtypes = dict.fromkeys(rows[0], tf.string)
+    out = transform(tmp_path, plan, dtypes, rows)
+    # 1001 and 1003 have mean 1002 and standard deviation 1; what is no number is missing.
+    assert out["numeric"][:, 0] == pytest.approx([-1, 1, 0], abs=1e-5)
+    assert out["numeric_is_missing"].tolist() == [[0], [0], [1]]
+    for column, values in ((1, [0.5, 0.25, 1.0]), (2, [0, 2, 365])):  # 12:30 in UTC all three
+        scores = (np.array(values) - np.mean(values)) / np.std(values)
+        assert out["numeric"][:, column] == pytest.approx(scores, abs=1e-5)
+    # Of March, March and March; Saturday, Monday and Sunday; 12, 12 and 14 on their clocks; in words
+    # true, false and true; and of two codes.
+    ids = np.stack([out[f"category_{index}"] for index in range(5)])
+    same = [[len(set(row[list(pair)])) == 1 for pair in ((0, 1), (0, 2), (1, 2))] for row in ids]
+    assert same == [[True] * 3, [False] * 3, [True, False, False], [False, True, False],
+                    [False, True, False]]  # fmt: skip
+    words = {
+        word: tf.strings.to_hash_bucket_fast(word, 1_000_003).numpy()
+        for word in ("very", "late", "sad", "very late", "late very", "very sad")
+    }
+    texts = [
+        sorted(part[part > 0])
+        for part in tf.sparse.to_dense(out_sparse(tmp_path, rows, dtypes)).numpy()
+    ]
+    assert texts == [sorted([words["very"], *words.values()]), [words["sad"]], []]
+    assert out["label"].tolist() == [5.0, -1.5, 7.0]
+
+
+def out_sparse(tmp_path, rows, dtypes):
+    """Returns the ids of the first column of text, as the graph of a served model gives them."""
+    spec = {name: tf.io.VarLenFeature(dtype) for name, dtype in dtypes.items()}
+    layer = tft.TFTransformOutput(str(tmp_path / "transform")).transform_features_layer()
+    raw = tf.io.parse_example([serialize(row, dtypes) for row in rows], spec)
+    return layer(raw)["text_0"]

@@ -1,0 +1,98 @@
+"""Reads CSV files into tf.Examples, with one type for each column whatever split a file is of."""
+
+import csv
+import io
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import apache_beam as beam
+import tensorflow as tf
+from tfx.dsl.io import fileio
+from tfx.utils import io_utils
+from tfx_bsl.coders import csv_decoder
+
+Row = list[bytes]
+ColumnInfos = list[csv_decoder.ColumnInfo]
+
+
+def read_examples(
+    pipeline: beam.Pipeline,
+    folder: str,
+    patterns: dict[str, str],
+    text_columns: Sequence[str] = (),
+) -> dict[str, beam.PCollection]:
+    """Returns the tf.Examples of each input split.
+
+    Source: TFX's CsvExampleGen, whose tf.Examples these are. There each split has types of its own,
+    so that a column may be int64 in one and float32 in another, which nothing can read.
+
+    Args:
+      pipeline: The Beam pipeline.
+      folder: Where the files are.
+      patterns: Of the files below it, by split.
+      text_columns: Columns that stay text.
+
+    Raises:
+      RuntimeError: A pattern matches no file, or two files have different headers.
+    """
+    names: list[str] | None = None
+    rows = {}
+    for split, pattern in patterns.items():
+        files = sorted(fileio.glob(os.path.join(folder, pattern)))
+        if not files:
+            raise RuntimeError(f"No file in {folder} matches {pattern!r} of the split {split!r}.")
+        for file in files:
+            found = io_utils.load_csv_column_names(file)
+            if names not in (None, found):
+                raise RuntimeError(f"{file} has another header than {files[0]}: {found}.")
+            names = found
+        rows[split] = (
+            pipeline
+            | f"Files[{split}]" >> beam.Create(files)
+            | f"Read[{split}]" >> beam.FlatMap(_read_rows)
+        )
+    types = beam.pvalue.AsSingleton(
+        tuple(rows.values())
+        | "AllRows" >> beam.Flatten()
+        | "InferTypes"
+        >> beam.CombineGlobally(csv_decoder.ColumnTypeInferrer(names, skip_blank_lines=True))
+    )
+    return {
+        split: part
+        | f"Encode[{split}]"
+        >> beam.Map(_to_example, types, frozenset(text_columns)).with_output_types(tf.train.Example)
+        for split, part in rows.items()
+    }
+
+
+def _read_rows(file: str) -> Iterator[Row]:
+    with beam.io.filesystems.FileSystems.open(file) as stream:
+        reader = csv.reader(io.TextIOWrapper(stream, encoding="utf-8", newline=""))
+        next(reader)
+        for row in reader:
+            if row:
+                yield [cell.encode() for cell in row]
+
+
+def _to_example(row: Row, types: ColumnInfos, text_columns: frozenset[str]) -> tf.train.Example:
+    features = {
+        info.name: _feature(
+            cell, csv_decoder.ColumnType.STRING if info.name in text_columns else info.type
+        )
+        for cell, info in zip(row, types, strict=True)
+    }
+    return tf.train.Example(features=tf.train.Features(feature=features))
+
+
+def _feature(cell: bytes, column_type: Any) -> tf.train.Feature:
+    """Returns the feature of a cell; an empty cell is a list without a value."""
+    if column_type == csv_decoder.ColumnType.INT:
+        integers = tf.train.Int64List(value=[int(cell)] if cell else [])
+        return tf.train.Feature(int64_list=integers)
+    if column_type == csv_decoder.ColumnType.FLOAT:
+        floats = tf.train.FloatList(value=[float(cell)] if cell else [])
+        return tf.train.Feature(float_list=floats)
+    if column_type == csv_decoder.ColumnType.STRING:
+        return tf.train.Feature(bytes_list=tf.train.BytesList(value=[cell] if cell else []))
+    return tf.train.Feature()  # a column without a value in any row

@@ -1,0 +1,69 @@
+"""The cells of one column with a value, as often as they are needed."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pipelines.data.profile import MISSING_TOKENS, CsvProfile, read_batches
+
+
+@dataclass(frozen=True)
+class ColumnCells:
+    """The cells of one column that have a value, without white space around them.
+
+    They come from the counts of the profile, or from the files where there are too many to count.
+
+    Attributes:
+      profile: Of the files.
+      column: Name.
+    """
+
+    profile: CsvProfile
+    column: str
+
+    def chunks(self) -> Iterator[tuple[Any, Any]]:
+        """Yields pyarrow string arrays, and how often each of their elements occurs (int64)."""
+        import pyarrow
+        import pyarrow.compute as pc
+
+        counted = self.profile.columns[self.column].distinct_values
+        if counted is not None:
+            if counted:
+                yield (
+                    pyarrow.array(list(counted), pyarrow.string()),
+                    np.fromiter(counted.values(), np.int64, len(counted)),
+                )
+            return
+        header = list(self.profile.columns)
+        position = header.index(self.column)
+        missing = pyarrow.array(MISSING_TOKENS)
+        for file in self.profile.files:
+            for batch in read_batches(file, header, self.profile.dialect, [position]):
+                trimmed = pc.utf8_trim_whitespace(batch.column(0))
+                values = trimmed.filter(pc.invert(pc.is_in(trimmed, value_set=missing)))
+                if len(values):
+                    yield values, np.ones(len(values), np.int64)
+
+    def count(self, pattern: str) -> int:
+        """Returns how many cells match a regular expression of RE2's."""
+        import pyarrow.compute as pc
+
+        return sum(
+            int(
+                (
+                    pc.match_substring_regex(values, pattern).to_numpy(zero_copy_only=False)
+                    * counts
+                ).sum()
+            )
+            for values, counts in self.chunks()
+        )
+
+    def all_match(self, pattern: str) -> bool:
+        """Returns whether every cell matches; there must be one."""
+        import pyarrow.compute as pc
+
+        return all(
+            pc.all(pc.match_substring_regex(values, pattern)).as_py() for values, _ in self.chunks()
+        )

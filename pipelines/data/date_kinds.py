@@ -1,0 +1,132 @@
+"""Which columns are dates and times, and how they are written."""
+
+import re
+from dataclasses import dataclass
+
+from pipelines.data.column_cells import ColumnCells
+from pipelines.data.formats.arrow_reading import read_times
+from pipelines.data.formats.date_format import (
+    COMPACT,
+    DAY_FIRST,
+    EPOCH_MILLISECONDS,
+    EPOCH_SECONDS,
+    MONTH_FIRST,
+    SECS_PER_DAY,
+    TEXT_FORMATS,
+    DateFormat,
+)
+from pipelines.data.number_kinds import Moments, moments_of
+from pipelines.data.profile import ColumnProfile
+
+_TIME_NAME = re.compile(
+    r"(^|[^a-z])(date|time|timestamp|datetime|epoch|ts|at|on|created|updated|modified)($|[^a-z])"
+    r"|(timestamp|datetime|date)$"
+)
+_FIRST_EPOCH_SECS, _LAST_EPOCH_SECS = 631_152_000, 4_102_444_800  # 1990 to 2100
+_FIRST_COMPACT, _LAST_COMPACT = 19_000_101, 22_001_231
+_MAX_INVALID_SHARE = 0.01  # 30 February
+
+
+@dataclass(frozen=True)
+class DateColumn:
+    """A column of dates.
+
+    Attributes:
+      date_format: How they are written.
+      days: What the days since 1970 (UTC, with fractions) are like.
+      has_time: Whether the times of day differ.
+    """
+
+    date_format: DateFormat
+    days: Moments
+    has_time: bool
+
+
+class AmbiguousDatesError(Exception):
+    """Nothing tells day and month apart."""
+
+
+def formats_of(
+    column: ColumnProfile, cells: ColumnCells, order: str | None, is_given: bool = False
+) -> tuple[DateFormat, ...]:
+    """Returns the formats in which every cell is a date; several where nothing tells them apart.
+
+    Args:
+      column: Its profile.
+      cells: Its cells.
+      order: `day-first` or `month-first` where the configuration says it.
+      is_given: Whether the configuration says that these are dates: a number needs no name then
+        that says so.
+    """
+    if not column.is_numeric:
+        fitting = tuple(item for item in TEXT_FORMATS if cells.all_match(item.pattern))
+        if {DAY_FIRST, MONTH_FIRST} <= set(fitting):
+            if order is not None:
+                return tuple(item for item in fitting if item.name == order)
+            if cells.all_match("^[0-9]+[.]"):  # with points, the day is first everywhere
+                return (DAY_FIRST,)
+        return fitting
+    low, high = column.minimum, column.maximum
+    is_called_so = is_given or bool(_TIME_NAME.search(_words(column.name)))
+    if low is None or high is None or not is_called_so:
+        return ()
+    is_compact = low >= _FIRST_COMPACT and high <= _LAST_COMPACT
+    if column.type == "integer" and is_compact and cells.all_match(COMPACT.pattern):
+        return (COMPACT,)
+    for date_format, unit in ((EPOCH_SECONDS, 1), (EPOCH_MILLISECONDS, 1_000)):
+        if low >= _FIRST_EPOCH_SECS * unit and high <= _LAST_EPOCH_SECS * unit:
+            return (date_format,)
+    return ()
+
+
+def measure(cells: ColumnCells, date_format: DateFormat) -> DateColumn | None:
+    """Returns what the dates are like; None when too many of them are not in the calendar."""
+    has_time = False
+    first: int | None = None
+
+    def days() -> object:
+        nonlocal has_time, first
+        for values, counts in cells.chunks():
+            times = read_times(values, date_format)
+            clock = times.local_secs[times.is_valid] % SECS_PER_DAY
+            if clock.size:
+                first = int(clock[0]) if first is None else first
+                has_time = has_time or bool((clock != first).any())
+            known = times.utc_secs / SECS_PER_DAY
+            known[~times.is_valid] = float("nan")
+            yield known, counts
+
+    moments = moments_of(days())
+    num_values = cells.profile.columns[cells.column].num_values
+    if moments is None or moments.num_unreadable > _MAX_INVALID_SHARE * num_values:
+        return None
+    return DateColumn(date_format, moments, has_time)
+
+
+def recognise_dates(
+    column: ColumnProfile, cells: ColumnCells, order: str | None, is_given: bool = False
+) -> DateColumn | None:
+    """Returns the dates that a column holds; None when it holds none.
+
+    Args:
+      column: Its profile.
+      cells: Its cells.
+      order: `day-first` or `month-first` where the configuration says it.
+      is_given: Whether the configuration says that these are dates.
+
+    Raises:
+      AmbiguousDatesError: Day and month cannot be told apart.
+    """
+    formats = formats_of(column, cells, order, is_given)
+    if {DAY_FIRST, MONTH_FIRST} <= set(formats):
+        raise AmbiguousDatesError
+    for date_format in formats:
+        found = measure(cells, date_format)
+        if found is not None:
+            return found
+    return None
+
+
+def _words(name: str) -> str:
+    """Returns a name in lower case, with a blank before each word in capitals: `startDate`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower()

@@ -1,0 +1,80 @@
+"""How the fields of a CSV file are written: what stands between and around them, found by trying."""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+_DELIMITERS = (",", ";", "\t", "|")
+_MAX_ROWS = 1_000
+_MIN_FITTING_SHARE = 0.9
+_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How fields are written.
+
+    Attributes:
+      delimiter: Between two fields; one character.
+      quote: Around a field that holds a delimiter, a line break or a quote, which is doubled there.
+    """
+
+    delimiter: str = ","
+    quote: str = '"'
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether CsvExampleGen reads it."""
+        return self == Dialect()
+
+    def __str__(self) -> str:
+        quotes = "double" if self.quote == '"' else "single"
+        between = _NAMES.get(self.delimiter, repr(self.delimiter))
+        return f"fields are separated by {between} and quoted by {quotes} quotes"
+
+
+COMMAS = Dialect()
+
+
+def detect_dialect(
+    files: Sequence[Path], delimiter: str | None = None, quote: str | None = None
+) -> Dialect:
+    """Returns the dialect in which the most rows have as many fields as the header.
+
+    Commas and double quotes go first where others do no better.
+
+    Args:
+      files: UTF-8 text; the first one is looked at.
+      delimiter: When it is given.
+      quote: Likewise.
+    """
+    with files[0].open(encoding="utf-8-sig", errors="replace", newline="") as stream:
+        sample = "".join(islice(stream, _MAX_ROWS))
+    best, best_score = Dialect(delimiter or ",", quote or '"'), (0.0, 0)
+    for mark in [quote] if quote else ['"', "'"]:
+        for between in [delimiter] if delimiter else _DELIMITERS:
+            score = _score(sample, between, mark)
+            if score[1] > 1 and score[0] >= _MIN_FITTING_SHARE and score > best_score:
+                if between != "," and delimiter is None and best_score[0] >= score[0]:
+                    continue  # it finds more fields, but commas fit as well
+                best, best_score = Dialect(between, mark), score
+    return best
+
+
+def _score(sample: str, delimiter: str, quote: str) -> tuple[float, int]:
+    """Returns the share of the rows that have as many fields as the header, and their number."""
+    rows = []
+    try:
+        for row in csv.reader(io.StringIO(sample), delimiter=delimiter, quotechar=quote):
+            if row:
+                rows.append(len(row))
+    except csv.Error:  # what no CSV is shows later, with its line
+        return 0.0, 0
+    if not rows:
+        return 0.0, 0
+    header, *below = rows
+    fitting = sum(size == header for size in below) / len(below) if below else 1.0
+    return fitting, header

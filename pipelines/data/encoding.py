@@ -1,0 +1,111 @@
+"""The character encoding of CSV files, and UTF-8 copies of those in another one."""
+
+import atexit
+import codecs
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipelines.data.byte_checks import readable
+from pipelines.errors import BadInputError
+
+_BLOCK_BYTES = 8 << 20
+_UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_UTF_8_NAMES = ("utf-8", "utf-8-sig", "ascii")
+
+
+@dataclass(frozen=True)
+class Utf8Files:
+    """Files as UTF-8.
+
+    Attributes:
+      files: The user's own, or copies.
+      originals: The user's own, in the same order.
+      encoding: Of the latter.
+    """
+
+    files: list[Path]
+    originals: list[Path]
+    encoding: str
+
+    @property
+    def are_copies(self) -> bool:
+        """Whether the files had to be copied."""
+        return self.files != self.originals
+
+    def in_words_of_user(self, message: str) -> str:
+        """Returns a message with the user's files in place of the copies."""
+        for copy, original in zip(self.files, self.originals, strict=True):
+            message = message.replace(str(copy), str(original))
+        return message
+
+
+def as_utf8(files: Sequence[Path], encoding: str | None = None) -> Utf8Files:
+    """Returns files whose text is UTF-8; copies, which are gone when the process ends, where it is not.
+
+    Args:
+      files: The user's files.
+      encoding: Of all of them. Default: UTF-16 where a byte order mark says it; Windows-1252 where
+        the bytes are no UTF-8 and nothing in them is; else UTF-8.
+
+    Raises:
+      BadInputError: A file cannot be read, or is not in the encoding that is given.
+    """
+    originals = list(files)
+    with readable(originals[0]):
+        found = encoding or next(
+            (name for name in map(detect_encoding, originals) if name != "utf-8"), "utf-8"
+        )
+        if found in _UTF_8_NAMES:
+            return Utf8Files(originals, originals, "utf-8")
+        folder = Path(tempfile.mkdtemp(prefix="pipelines-utf8-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        copies = []
+        for index, file in enumerate(originals):
+            place = folder / f"{index:05d}"
+            place.mkdir()
+            copies.append(place / file.name)
+            own = found if encoding else detect_encoding(file)
+            _recode(file, copies[-1], own)
+    return Utf8Files(copies, originals, found)
+
+
+def detect_encoding(file: Path) -> str:
+    """Returns `utf-8`, `utf-16` or `cp1252`.
+
+    A file of UTF-8 with a few broken bytes counts as UTF-8, so that the bytes are named later.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    num_broken = num_other = 0
+    with file.open("rb") as stream:
+        start = stream.read(4)
+        if start.startswith(_UTF_16_MARKS):
+            return "utf-16"
+        if start.startswith((b"\x1f\x8b", b"PK\x03\x04")):
+            return "utf-8"  # no text at all, which is said later
+        stream.seek(0)
+        while block := stream.read(_BLOCK_BYTES):
+            if b"\0" in block:
+                return "utf-8"
+            text = decoder.decode(block)
+            if not text.isascii():
+                broken = text.count("\ufffd")
+                num_broken += broken
+                num_other += sum(not char.isascii() for char in text) - broken
+    return "cp1252" if num_broken and not num_other else "utf-8"
+
+
+def _recode(source: Path, target: Path, encoding: str) -> None:
+    try:
+        with (
+            source.open(encoding=encoding, newline="") as reader,
+            target.open("w", encoding="utf-8", newline="") as writer,
+        ):
+            while block := reader.read(_BLOCK_BYTES):
+                writer.write(block)
+    except UnicodeError as error:
+        raise BadInputError(
+            f"{source} is not {encoding} text: {error}. Set data.encoding to the encoding of the file."
+        ) from error

@@ -1,0 +1,82 @@
+"""Reads cells in their formats with pyarrow, as `pipelines.tabular.cell_reading` does in a graph."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pipelines.data.formats.date_format import DateFormat, month_of, seconds_of
+from pipelines.data.formats.number_format import PERCENT, NumberFormat
+
+
+@dataclass(frozen=True)
+class Times:
+    """Points in time, an element a cell.
+
+    Attributes:
+      is_valid: Whether the cell is one; the others are meaningless where not.
+      local_secs: Seconds since 1970 by the clock of the place.
+      utc_secs: Seconds since 1970.
+    """
+
+    is_valid: Any
+    local_secs: Any
+    utc_secs: Any
+
+
+def matches(cells: Any, pattern: str) -> Any:
+    """Returns which cells (pyarrow string array) match, as an array of NumPy's."""
+    import pyarrow.compute as pc
+
+    return pc.match_substring_regex(cells, pattern).to_numpy(zero_copy_only=False)
+
+
+def read_numbers(cells: Any, number_format: NumberFormat | None) -> Any:
+    """Returns the numbers of cells as float64; NaN where a cell is none.
+
+    Args:
+      cells: A pyarrow string array without white space around the cells.
+      number_format: None for numbers as `float` reads them.
+    """
+    import pyarrow
+    import pyarrow.compute as pc
+
+    text = cells
+    if number_format is not None:
+        is_number = pc.match_substring_regex(cells, number_format.pattern)
+        for pattern, replacement in number_format.steps:
+            text = pc.replace_substring_regex(text, pattern, replacement)
+    else:
+        is_number = pc.match_substring_regex(cells, NumberFormat(".").plain)
+    text = pc.if_else(is_number, text, "nan")
+    numbers = text.cast(pyarrow.float64()).to_numpy(zero_copy_only=False)
+    if number_format is not None:
+        numbers = np.where(matches(cells, PERCENT), numbers / 100, numbers)
+    return numbers
+
+
+def read_times(cells: Any, date_format: DateFormat) -> Times:
+    """Returns the points in time of cells.
+
+    Args:
+      cells: A pyarrow string array without white space around the cells.
+      date_format: How they are written.
+    """
+    import pyarrow
+    import pyarrow.compute as pc
+
+    if date_format.unit_secs is not None:
+        numbers = read_numbers(cells, None)
+        is_valid = np.isfinite(numbers)
+        secs = np.floor(np.where(is_valid, numbers, 0) * date_format.unit_secs).astype(np.int64)
+        return Times(is_valid, secs, secs)
+    is_valid = matches(cells, date_format.pattern)
+    known = pc.if_else(pyarrow.array(is_valid), cells, "")
+    parts: dict[Any, Any] = {}
+    for part, steps in date_format.parts.items():
+        text = known
+        for pattern, replacement in steps:
+            text = pc.replace_substring_regex(text, pattern, replacement)
+        parts[part] = text.cast(pyarrow.int64()).to_numpy(zero_copy_only=False)
+    local, utc, days = seconds_of(parts)
+    return Times(is_valid & (month_of(days) == parts["month"]), local, utc)

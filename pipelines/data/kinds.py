@@ -1,0 +1,265 @@
+"""What each column is taken for, with the evidence."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from pipelines.data import date_kinds, number_kinds, word_kinds
+from pipelines.data.column_cells import ColumnCells
+from pipelines.data.formats.date_format import DateFormat, DateName
+from pipelines.data.formats.number_format import COMMA, POINT, DecimalMark, NumberFormat
+from pipelines.data.number_kinds import Moments
+from pipelines.data.profile import CsvProfile, is_missing
+from pipelines.data_config import ColumnUse
+from pipelines.errors import BadInputError
+
+KindName = Literal["number", "category", "boolean", "date", "text", "id", "constant", "empty"]
+
+_MAX_VOCABULARY = 2_000
+_MIN_ROWS_OF_RANGE = 20
+
+
+@dataclass(frozen=True)
+class ColumnKind:
+    """What a column is taken for.
+
+    Attributes:
+      name: The kind.
+      note: The evidence, or what is peculiar; may be empty.
+      decimal: Of numbers that are written otherwise than `float` reads them; None for others.
+      date_format: Of dates.
+      moments: Of numbers, or of the days of dates.
+      has_time: Of dates: whether times of day differ.
+      keeps_text: Whether it has to stay text though its cells look like numbers.
+      words: Of a boolean: its words, the true one first.
+      is_given: Whether the configuration says it.
+      doubt: What the user should decide; None when nothing is in doubt.
+    """
+
+    name: KindName
+    note: str = ""
+    decimal: DecimalMark | None = None
+    date_format: DateName | None = None
+    moments: Moments | None = None
+    has_time: bool = False
+    keeps_text: bool = False
+    words: tuple[str, str] | None = None
+    is_given: bool = False
+    doubt: str | None = None
+
+
+def recognise_columns(
+    profile: CsvProfile,
+    given: Mapping[str, ColumnUse],
+    decimal: DecimalMark | None = None,
+    dates: str | None = None,
+) -> dict[str, ColumnKind]:
+    """Returns what each column is taken for.
+
+    Args:
+      profile: Of the files.
+      given: What the configuration says of columns.
+      decimal: The decimal mark that the configuration gives.
+      dates: `day-first` or `month-first` where the configuration says it.
+
+    Raises:
+      BadInputError: The configuration names no column, or its cells do not fit what it says.
+    """
+    for name in given:
+        if name not in profile.columns:
+            raise BadInputError(
+                f"[columns] {name} = {given[name]!r}: there is no such column. "
+                f"Columns: {', '.join(profile.columns)}."
+            )
+    of_file = decimal or number_kinds.mark_of_file(profile)
+    recogniser = _Recogniser(profile, decimal, of_file, dates)
+    return {
+        name: recogniser.as_given(name, given[name])
+        if name in given
+        else recogniser.recognise(name)
+        for name in profile.columns
+    }
+
+
+class _Recogniser:
+    def __init__(
+        self,
+        profile: CsvProfile,
+        decimal: DecimalMark | None,
+        of_file: DecimalMark | None,
+        dates: str | None,
+    ):
+        self._profile, self._dates = profile, dates
+        self._decimal, self._of_file = decimal, of_file
+
+    def recognise(self, name: str) -> ColumnKind:
+        column, cells = self._profile.columns[name], ColumnCells(self._profile, name)
+        if not column.num_values:
+            return ColumnKind("empty", "has no values")
+        if column.num_distinct == 1 and not column.num_missing:
+            return ColumnKind("constant", "has the same value in every row")
+        if column.type == "boolean":
+            return ColumnKind("boolean", words=("true", "false"))
+        try:
+            dates = self._dates_of(name)
+        except date_kinds.AmbiguousDatesError:
+            first = self._profile.find_cell(name, lambda text: not is_missing(text))
+            return ColumnKind(
+                "date",
+                doubt=f"the dates of column {name!r} may begin with the day or with the month (such "
+                f"as {first}), and no row tells; the column is not used. Set data.dates = "
+                '"day-first" or "month-first"',
+            )
+        if dates is not None:
+            return dates
+        if column.is_numeric:
+            return self._digits(name)
+        number = self._number(name)
+        if number is not None:
+            return number
+        if words := word_kinds.boolean_words(column):
+            return ColumnKind("boolean", f"{words[0]} and {words[1]}", words=words)
+        if word_kinds.is_free_text(column, cells):
+            return ColumnKind("text")
+        if word_kinds.is_text_id(column, 100 * _MAX_VOCABULARY):
+            return ColumnKind("id", "nearly every row has its own text (an id or free text)")
+        return ColumnKind("category")
+
+    def as_given(self, name: str, use: ColumnUse) -> ColumnKind:
+        """Returns the kind of a column that the configuration names.
+
+        Raises:
+          BadInputError: Its cells do not fit.
+        """
+        column = self._profile.columns[name]
+        if use in ("ignore", "id"):
+            return ColumnKind("id", f"[columns] says {use}", is_given=True)
+        if not column.num_values:
+            return ColumnKind("empty", "has no values", is_given=True)
+        kind: ColumnKind | None
+        if use == "number":
+            kind = ColumnKind("number") if column.is_numeric else None
+            kind = self._number(name) or kind
+            if kind is None:
+                raise BadInputError(
+                    f'[columns] {name} = "number": {self._first_no_number(name)} is no number. Mend '
+                    "it, or leave the cell empty."
+                )
+        elif use == "date":
+            kind = self._date_as_given(name)
+        elif use == "text":
+            kind = ColumnKind("text")
+        else:
+            code = word_kinds.why_code(column, ColumnCells(self._profile, name))
+            words = word_kinds.boolean_words(column)
+            kind = ColumnKind(
+                "boolean" if words else "category",
+                code or "",
+                words=words,
+                keeps_text="zero" in (code or ""),
+            )
+        return ColumnKind(**{**vars(kind), "is_given": True})
+
+    def _date_as_given(self, name: str) -> ColumnKind:
+        column = self._profile.columns[name]
+        try:
+            kind = self._dates_of(name, is_given=True)
+        except date_kinds.AmbiguousDatesError as error:
+            raise BadInputError(
+                f'[columns] {name} = "date": no row tells whether the day or the month is first. Set '
+                'data.dates = "day-first" or "month-first".'
+            ) from error
+        if kind is None:
+            example = self._profile.find_cell(name, lambda text: not is_missing(text))
+            raise BadInputError(
+                f'[columns] {name} = "date": no format fits all {column.num_values} cells, such as '
+                f"{example}. Known are year-month-day (20140301, 2014-03-01), day or month first "
+                "(01.03.2014, 3/1/2014), each with a time of day behind it, and seconds or "
+                "milliseconds since 1970."
+            )
+        return kind
+
+    def _dates_of(self, name: str, is_given: bool = False) -> ColumnKind | None:
+        column, cells = self._profile.columns[name], ColumnCells(self._profile, name)
+        found = date_kinds.recognise_dates(column, cells, self._dates, is_given)
+        if found is None:
+            return None
+        invalid = found.days.num_unreadable
+        note = found.date_format.name.replace("-", " ")
+        if invalid:
+            note += f"; {invalid} are not in the calendar and count as missing"
+        return ColumnKind(
+            "date",
+            note,
+            date_format=found.date_format.name,
+            moments=found.days,
+            has_time=found.has_time,
+            keeps_text=column.type == "float",  # float32 would round seconds to minutes
+        )
+
+    def _digits(self, name: str) -> ColumnKind:
+        """Returns the kind of a column of plain numbers."""
+        column, cells = self._profile.columns[name], ColumnCells(self._profile, name)
+        if column.type == "integer":
+            if word_kinds.is_row_number(column, _MIN_ROWS_OF_RANGE):
+                return ColumnKind("id", "numbers the rows")
+            if code := word_kinds.why_code(column, cells):
+                return ColumnKind("category", code, keeps_text="zero" in code)
+        elif self._of_file == "," and cells.all_match(COMMA.pattern):
+            number = self._in_format(name, COMMA)
+            if number is not None:
+                return number
+        return ColumnKind("number")
+
+    def _number(self, name: str) -> ColumnKind | None:
+        """Returns the kind of a column of text that is numbers; None when it is not."""
+        column, cells = self._profile.columns[name], ColumnCells(self._profile, name)
+        if column.is_numeric and not (self._of_file == "," and column.type == "float"):
+            return None
+        formats = number_kinds.formats_of(cells)
+        if not formats:
+            return None
+        if len(formats) == 1:
+            return self._in_format(name, formats[0])
+        chosen = POINT if self._of_file is None else NumberFormat(self._of_file)
+        kind = self._in_format(name, chosen)
+        if kind is None or self._of_file is not None or not cells.count("[0-9][.,][0-9]"):
+            return kind
+        first = self._profile.find_cell(name, lambda text: "," in text or "." in text)
+        note = f"{kind.note}; {first} may also have a decimal mark: set data.decimal if it has"
+        return ColumnKind(**{**vars(kind), "note": note, "doubt": f"column {name!r}: {note}"})
+
+    def _in_format(self, name: str, number_format: NumberFormat) -> ColumnKind | None:
+        cells = ColumnCells(self._profile, name)
+        moments = number_kinds.measure(cells, number_format)
+        if moments is None:
+            return None
+        return ColumnKind(
+            "number",
+            number_kinds.describe_format(cells, number_format),
+            decimal=number_format.decimal,
+            moments=moments,
+            keeps_text=self._profile.columns[name].is_numeric,
+        )
+
+    def _first_no_number(self, name: str) -> object:
+        """Returns the first cell that fits neither format, or else the first that is no plain number."""
+        import re
+
+        cells = ColumnCells(self._profile, name)
+        best = max((POINT, COMMA), key=lambda item: cells.count(item.pattern))
+        if self._decimal is not None:
+            best = NumberFormat(self._decimal)
+        return self._profile.find_cell(
+            name, lambda text: not is_missing(text) and not re.match(best.pattern, text)
+        )
+
+
+def text_columns(kinds: Mapping[str, ColumnKind]) -> tuple[str, ...]:
+    """Returns the columns that CsvExampleGen has to leave as text."""
+    return tuple(name for name, kind in kinds.items() if kind.keeps_text)
+
+
+def date_format_of(kind: ColumnKind) -> DateFormat | None:
+    """Returns how the dates of a column are written; None if it holds none."""
+    return None if kind.date_format is None else DateFormat(kind.date_format)

@@ -1,0 +1,201 @@
+"""Finds columns that are the label in other words: each column alone is asked to predict it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pipelines.data.formats.arrow_reading import read_numbers, read_times
+from pipelines.data.formats.number_format import NumberFormat
+from pipelines.data.kinds import ColumnKind, date_format_of
+from pipelines.data.profile import MISSING_TOKENS, CsvProfile, read_batches
+
+MAX_ERROR_RATIO = 0.02
+"""A column that leaves less of the error that the most frequent class makes is a near-copy."""
+
+MIN_CORRELATION = 0.9995
+"""Of numbers or of their ranks, with the label of a regression."""
+
+_MAX_ROWS = 50_000
+_MAX_CELLS = 20_000_000  # of a wide table: about 1 GB
+_MAX_CLASSES = 50
+_MIN_OTHER_ROWS = 20  # rows of other classes than the most frequent one
+_NUM_BINS = 200
+
+
+@dataclass(frozen=True)
+class Leak:
+    """A column that predicts the label by itself.
+
+    Attributes:
+      column: Name.
+      evidence: How well, in words.
+      is_copy: Whether it is the label itself, each value under another name.
+    """
+
+    column: str
+    evidence: str
+    is_copy: bool
+
+
+def find_leaks(
+    profile: CsvProfile,
+    kinds: Mapping[str, ColumnKind],
+    label: str,
+    is_regression: bool,
+    candidates: tuple[str, ...],
+) -> list[Leak]:
+    """Returns the columns that are near-copies of the label.
+
+    At most 50,000 rows are looked at, fewer of a table with many columns, spread over the files. A
+    rule is judged on rows that it has not seen: each row is left out when the rule for it is made.
+
+    Args:
+      profile: Of the files.
+      kinds: What each column is taken for.
+      label: Column.
+      is_regression: Whether the label is a number to predict, and no class.
+      candidates: Columns to look at.
+    """
+    table = _sample(profile, (label, *candidates))
+    has_label = ~table[label][1]
+    names, is_missing = table[label]
+    if is_regression:
+        target = _numbers(names, is_missing, kinds[label])
+        has_label &= np.isfinite(target)
+        find = _correlation
+    else:
+        target = _codes(names, is_missing)
+        find = _rule
+    if has_label.sum() < _MIN_OTHER_ROWS:
+        return []
+    leaks = []
+    for name in candidates:
+        cells, missing = table[name]
+        leak = find(name, cells, missing, kinds[name], target, has_label, label)
+        if leak is not None:
+            leaks.append(leak)
+    return leaks
+
+
+def _sample(profile: CsvProfile, names: tuple[str, ...]) -> dict[str, tuple[Any, Any]]:
+    """Returns the cells (pyarrow) of each column, and which of them are missing (NumPy)."""
+    import pyarrow
+    import pyarrow.compute as pc
+
+    stride = -(-profile.num_rows // min(_MAX_ROWS, max(1, _MAX_CELLS // len(names))))
+    header = list(profile.columns)
+    positions = [header.index(name) for name in names]
+    parts = []
+    for file in profile.files:
+        offset = 0
+        for batch in read_batches(file, header, profile.dialect, positions):
+            rows = np.arange(-offset % stride, batch.num_rows, stride)
+            parts.append(batch.take(pyarrow.array(rows)))
+            offset += batch.num_rows
+    rows = pyarrow.Table.from_batches(parts)
+    sample = {}
+    for position, name in enumerate(names):
+        cells = pc.utf8_trim_whitespace(rows.column(position).combine_chunks())
+        missing = pc.is_in(cells, value_set=pyarrow.array(MISSING_TOKENS))
+        sample[name] = (cells, missing.to_numpy(zero_copy_only=False))
+    return sample
+
+
+def _codes(cells: Any, missing: Any) -> Any:
+    """Returns a number for each distinct text; all missing cells have one number."""
+    import pyarrow
+    import pyarrow.compute as pc
+
+    known = pc.if_else(pyarrow.array(missing), "", cells)
+    return known.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _numbers(cells: Any, missing: Any, kind: ColumnKind) -> Any:
+    """Returns the numbers or times of cells as float64, NaN where there is none."""
+    date_format = date_format_of(kind)
+    if date_format is not None:
+        times = read_times(cells, date_format)
+        return np.where(times.is_valid & ~missing, times.utc_secs.astype(np.float64), np.nan)
+    number_format = None if kind.decimal is None else NumberFormat(kind.decimal)
+    return np.where(missing, np.nan, read_numbers(cells, number_format))
+
+
+def _rule(
+    name: str, cells: Any, missing: Any, kind: ColumnKind, target: Any, has_label: Any, label: str
+) -> Leak | None:
+    """Returns the leak of a column whose value alone says the class."""
+    classes = np.unique(target[has_label], return_inverse=True)[1]
+    num_classes = int(classes.max()) + 1
+    sizes = np.bincount(classes)
+    base_error = 1 - sizes.max() / classes.size
+    if num_classes > _MAX_CLASSES or classes.size - sizes.max() < _MIN_OTHER_ROWS:
+        return None
+    values = _codes(cells, missing)
+    if kind.name in ("number", "date"):
+        numbers = _numbers(cells, missing, kind)
+        if np.unique(numbers[np.isfinite(numbers)]).size > _NUM_BINS:
+            values = _bins(numbers)
+    values = np.unique(values[has_label], return_inverse=True)[1]
+    counts = np.bincount(values * num_classes + classes, minlength=(values.max() + 1) * num_classes)
+    counts = counts.reshape(-1, num_classes)
+    own = counts[values, classes]
+    rivals = counts.copy()
+    best = counts.argmax(axis=1)
+    rivals[np.arange(len(counts)), best] = 0
+    others = np.where(
+        best[values] == classes, rivals.max(axis=1)[values], counts.max(axis=1)[values]
+    )
+    error = 1 - np.mean(own - 1 > others)
+    if error > MAX_ERROR_RATIO * base_error:
+        return None
+    is_copy = len(counts) == num_classes and np.count_nonzero(counts) == num_classes
+    shown = f"{1 - error:.2%}" if error else "100 %"
+    evidence = (
+        f"column {name!r} alone predicts {label!r} right in {shown} of {classes.size} rows "
+        f"(the most frequent class alone: {1 - base_error:.1%})"
+    )
+    return Leak(name, evidence, bool(is_copy))
+
+
+def _bins(numbers: Any) -> Any:
+    """Returns the bin of each number among bins of as many rows; missing ones have a bin."""
+    known = np.isfinite(numbers)
+    bounds = np.unique(np.quantile(numbers[known], np.linspace(0, 1, _NUM_BINS + 1)[1:-1]))
+    return np.where(known, np.searchsorted(bounds, numbers, side="right"), _NUM_BINS + 1)
+
+
+def _correlation(
+    name: str, cells: Any, missing: Any, kind: ColumnKind, target: Any, has_label: Any, label: str
+) -> Leak | None:
+    """Returns the leak of a column of numbers that goes with the label."""
+    if kind.name not in ("number", "date"):
+        return None
+    numbers = _numbers(cells, missing, kind)
+    known = has_label & np.isfinite(numbers)
+    if known.sum() < max(_MIN_OTHER_ROWS, has_label.sum() / 2):
+        return None
+    first, second = numbers[known], target[known]
+    is_copy = bool((first == second).all()) and bool(known[has_label].all())
+    linear = _pearson(first, second)
+    ranks = _pearson(_ranks(first), _ranks(second))
+    if is_copy:
+        evidence = f"column {name!r} equals {label!r} in all {first.size} rows"
+    elif linear >= MIN_CORRELATION:
+        evidence = f"column {name!r} is a linear function of {label!r} (correlation {linear:.5f})"
+    elif ranks >= MIN_CORRELATION and np.unique(second).size > _MIN_OTHER_ROWS:
+        evidence = f"column {name!r} puts the rows in the order of {label!r} (rank correlation {ranks:.5f})"
+    else:
+        return None
+    return Leak(name, evidence, is_copy)
+
+
+def _pearson(first: Any, second: Any) -> float:
+    first, second = first - first.mean(), second - second.mean()
+    norm = np.sqrt((first**2).sum() * (second**2).sum())
+    return float(abs((first * second).sum()) / norm) if norm else 0.0
+
+
+def _ranks(numbers: Any) -> Any:
+    return np.unique(numbers, return_inverse=True)[1].astype(np.float64)

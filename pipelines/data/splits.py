@@ -1,0 +1,179 @@
+"""Which rows train and which evaluate, as `[split]` says it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pipelines.data.column_cells import ColumnCells
+from pipelines.data.files import find_csv_files
+from pipelines.data.formats.arrow_reading import read_numbers, read_times
+from pipelines.data.formats.number_format import NumberFormat
+from pipelines.data.kinds import ColumnKind, date_format_of
+from pipelines.data.profile import CsvProfile
+from pipelines.data_config import DataConfig, SplitConfig
+from pipelines.errors import BadInputError
+
+TRAIN_SHARE = 2 / 3
+"""Of the rows."""
+
+
+@dataclass(frozen=True)
+class Splits:
+    """How the rows are divided.
+
+    Attributes:
+      by: As in `[split]`.
+      column: Of `column` and `time`.
+      eval_files: Of `files`: those to evaluate on; the others train.
+      cutoff: Of `time`: rows from here on evaluate; seconds since 1970, or the column's number.
+      kind: Of `time`: what the column is taken for.
+      note: What is worth knowing, or empty.
+    """
+
+    by: str = "row"
+    column: str | None = None
+    eval_files: frozenset[Path] = frozenset()
+    cutoff: float | None = None
+    kind: ColumnKind | None = None
+    note: str = ""
+
+    @property
+    def needs_copies(self) -> bool:
+        """Whether each split needs files of its own."""
+        return self.by in ("time", "files")
+
+    @property
+    def identity(self) -> str:
+        """What distinguishes it from other splits of the same files; empty when rows are drawn."""
+        if self.by == "files":
+            return f"files {sorted(file.name for file in self.eval_files)}"
+        return f"time {self.column} {self.cutoff}" if self.by == "time" else ""
+
+    def is_late(self, cells: Any) -> Any:
+        """Returns which rows evaluate, by their cells in the column of time.
+
+        Args:
+          cells: pyarrow string array without white space around the cells. What is no time trains.
+        """
+        if self.kind is None or self.cutoff is None:
+            raise ValueError(f"Rows are divided by time only with a cutoff. Received: by={self.by}")
+        return _in_order(cells, self.kind) >= self.cutoff
+
+
+ROW_BY_ROW = Splits()
+"""CsvExampleGen draws rows."""
+
+
+def find_split_files(data: DataConfig, split: SplitConfig) -> dict[str, list[Path]]:
+    """Returns the files of each split of `by = "files"`.
+
+    Raises:
+      BadInputError: `data.path` is no folder, a pattern matches nothing, or a file is in both.
+    """
+    folder = Path(data.path)
+    if not folder.is_dir():
+        raise BadInputError(
+            f'split.by = "files" needs a folder as data.path, in which split.train and split.eval '
+            f"are looked for. Received: data.path = {data.path!r}."
+        )
+    found = {
+        name: find_csv_files(str(folder / pattern))
+        for name, pattern in (("train", split.train or ""), ("eval", split.eval or ""))
+    }
+    shared = sorted(set(found["train"]) & set(found["eval"]))
+    if shared:
+        raise BadInputError(
+            f"split.train = {split.train!r} and split.eval = {split.eval!r} both match {shared[0]}. A "
+            "file either trains or evaluates."
+        )
+    return found
+
+
+def plan_splits(
+    split: SplitConfig,
+    profile: CsvProfile,
+    kinds: Mapping[str, ColumnKind],
+    eval_files: frozenset[Path] = frozenset(),
+) -> Splits:
+    """Returns how the rows are divided.
+
+    Args:
+      split: What the configuration says.
+      profile: Of all files.
+      kinds: What each column is taken for.
+      eval_files: Of `by = "files"`.
+
+    Raises:
+      BadInputError: There is no such column, or rows cannot be put in order or divided by it.
+    """
+    column = split.column
+    if column is not None and column not in profile.columns:
+        raise BadInputError(
+            f"split.column = {column!r}: there is no such column. "
+            f"Columns: {', '.join(profile.columns)}."
+        )
+    if split.by == "files":
+        return Splits("files", eval_files=eval_files)
+    if column is None:
+        return Splits()
+    found = profile.columns[column]
+    if split.by == "column":
+        if found.num_distinct is not None and found.num_distinct < 2:
+            raise BadInputError(
+                f"split.column = {column!r}: the column has {found.num_distinct} different values; "
+                "groups to train and to evaluate on need at least two, better a hundred."
+            )
+        note = f"{found.num_missing} rows without a {column!r} are divided row by row"
+        return Splits("column", column, note=note if found.num_missing else "")
+    return _by_time(profile, column, kinds[column])
+
+
+def _by_time(profile: CsvProfile, column: str, kind: ColumnKind) -> Splits:
+    is_number = profile.columns[column].is_numeric or kind.decimal is not None
+    if date_format_of(kind) is None and not is_number:
+        raise BadInputError(
+            f"split.column = {column!r}: the column is taken for {kind.name}, and rows cannot be put "
+            f'in order by it. If it holds dates, say so: [columns] {column} = "date"'
+            f"{'; ' + kind.doubt if kind.doubt else ''}."
+        )
+    chunks = [
+        (_in_order(values, kind), counts)
+        for values, counts in ColumnCells(profile, column).chunks()
+    ]
+    order = np.concatenate([values for values, _ in chunks])
+    counts = np.concatenate([counts for _, counts in chunks])
+    known = np.isfinite(order)
+    order, counts = order[known], counts[known]
+    if np.unique(order).size < 2:
+        raise BadInputError(
+            f"split.column = {column!r}: all rows have the same time, so that none is newer."
+        )
+    sorting = np.argsort(order, kind="stable")
+    order, before = order[sorting], np.cumsum(counts[sorting])
+    cutoff = order[np.searchsorted(before, TRAIN_SHARE * before[-1], side="right")]
+    if cutoff == order[0]:  # the first of them has more than its share
+        cutoff = order[order > cutoff][0]
+    num_eval = int(counts[sorting][order >= cutoff].sum())
+    num_untimed = profile.num_rows - int(before[-1])
+    note = f"{num_eval} rows from {_shown(cutoff, kind)} on evaluate, {profile.num_rows - num_eval} train"
+    if num_untimed:
+        note += f" ({num_untimed} of them without a time)"
+    return Splits("time", column, cutoff=float(cutoff), kind=kind, note=note)
+
+
+def _in_order(cells: Any, kind: ColumnKind) -> Any:
+    """Returns float64 that grow with time; NaN where a cell is no time."""
+    date_format = date_format_of(kind)
+    if date_format is not None:
+        times = read_times(cells, date_format)
+        return np.where(times.is_valid, times.utc_secs.astype(np.float64), np.nan)
+    return read_numbers(cells, None if kind.decimal is None else NumberFormat(kind.decimal))
+
+
+def _shown(cutoff: float, kind: ColumnKind) -> str:
+    if kind.date_format is None:
+        return f"{cutoff:g}"
+    return str(np.datetime64(int(cutoff), "s")).replace("T", " ")

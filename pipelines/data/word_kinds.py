@@ -1,0 +1,102 @@
+"""Which columns are booleans in words, codes, ids, or free text."""
+
+import re
+
+from pipelines.data.column_cells import ColumnCells
+from pipelines.data.profile import ColumnProfile
+
+BOOLEAN_WORDS = (
+    ("true", "false"),
+    ("yes", "no"),
+    ("y", "n"),
+    ("t", "f"),
+    ("on", "off"),
+    ("ja", "nein"),
+    ("oui", "non"),
+    ("si", "no"),
+    ("sí", "no"),
+    ("sim", "não"),
+    ("wahr", "falsch"),
+)
+"""Pairs of words, the one that means true being the first."""
+
+ID_SHARE = 0.9
+"""A text column with more distinct values a row than this is an id."""
+
+_CODE_NAME = re.compile(
+    r"(^|[^a-z])(zip|zips|zip_?code|postal|post_?code|postcode|plz|cep|fips|census_tract|naics|sic"
+    r"|icd|area_?code|country_?code|iban|bic|ean|upc|isbn|phone|code)($|[^a-z])"
+)
+_ID_NAME = re.compile(
+    r"^(unnamed|id|.*[ _-]id|.*Id|.*ID|uuid|guid|index|row ?(id|number)|Unnamed: \d+)$", re.ASCII
+)
+_TWO_SPACES = r"^\S+\s+\S+\s+\S"  # three words
+_MIN_PROSE_SHARE = 0.5
+_MIN_TEXT_DISTINCT = 20
+_MIN_TEXT_DISTINCT_SHARE = 0.3
+_MIN_CODE_WIDTH = 3
+_MIN_TO_COUNT = 100
+
+
+def is_called_id(name: str) -> bool:
+    """Returns whether a column is named as ids are."""
+    return _ID_NAME.match(name) is not None
+
+
+def boolean_words(column: ColumnProfile) -> tuple[str, str] | None:
+    """Returns the pair of words of which the column's cells are, in any case; None if they are not."""
+    if not column.distinct_values or len(column.distinct_values) > 10:
+        return None
+    found = {value.lower() for value in column.distinct_values}
+    return next((pair for pair in BOOLEAN_WORDS if found == set(pair)), None)
+
+
+def why_code(column: ColumnProfile, cells: ColumnCells) -> str | None:
+    """Returns why digits are a code and no quantity; None when they seem to be a quantity."""
+    if column.type != "integer":
+        return None
+    if cells.count("^0[0-9]"):
+        return "a code: leading zeros"
+    width = cells.count(f"^[0-9]{{{_MIN_CODE_WIDTH},}}$")
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", column.name).lower()
+    if width == column.num_values and _CODE_NAME.search(name):
+        return "a code by its name"
+    if is_called_id(column.name):
+        return "ids that repeat"
+    return None
+
+
+def is_free_text(column: ColumnProfile, cells: ColumnCells) -> bool:
+    """Returns whether cells are sentences or names: several words, of which few repeat."""
+    distinct = column.num_distinct
+    if distinct is not None and (
+        distinct < _MIN_TEXT_DISTINCT or distinct < _MIN_TEXT_DISTINCT_SHARE * column.num_values
+    ):
+        return False
+    return cells.count(_TWO_SPACES) >= _MIN_PROSE_SHARE * column.num_values
+
+
+def is_text_id(column: ColumnProfile, max_counted: int) -> bool:
+    """Returns whether nearly every row has a text of its own.
+
+    Args:
+      column: Its profile.
+      max_counted: Of a column whose values are too many to count, the number of cells from which on
+        they need not be ids.
+    """
+    distinct = column.num_distinct
+    if column.num_values <= _MIN_TO_COUNT:
+        return False
+    if distinct is None:
+        return column.num_values < max_counted or is_called_id(column.name)
+    return distinct > ID_SHARE * column.num_values
+
+
+def is_row_number(column: ColumnProfile, min_rows: int) -> bool:
+    """Returns whether an integer column holds each number of a range once, or unique ids."""
+    distinct, low, high = column.num_distinct, column.minimum, column.maximum
+    if low is None or high is None:
+        return False
+    unique = distinct is None or distinct == column.num_values
+    consecutive = high - low + 1 == column.num_values and column.num_values > min_rows
+    return unique and (consecutive or is_called_id(column.name))

@@ -1,0 +1,109 @@
+"""`[data]`, `[columns]` and `[split]` of a configuration: what is learned from."""
+
+import codecs
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, field_validator, model_validator
+
+ProblemType = Literal["binary", "multi-class", "regression"]
+
+ColumnUse = Literal["number", "category", "date", "text", "id", "ignore"]
+"""A value of `[columns]`."""
+
+
+class Section(BaseModel):
+    """A table of the configuration."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, serialize_by_alias=True)
+
+
+class DataConfig(Section):
+    """`[data]`: where the examples are and what their columns mean.
+
+    Attributes:
+      path: A CSV, a folder of CSVs, or a pattern; `{SPAN}` in it selects the newest span.
+      label: The raw column to predict, or with a `[module]` the one it derives its label from.
+      problem_type: `binary`, `multi-class` or `regression`. Default: inferred from the label.
+      exclude: Columns that the model does not see; as `"ignore"` in `[columns]`.
+      numeric: Columns to treat as numbers and nothing else, whatever the inference says.
+      categorical: Columns to treat as categories, whatever the inference says.
+      delimiter: Between the fields of a row. Default: detected.
+      quote: Around a field that holds a delimiter. Default: detected.
+      encoding: Of the files, by its name in Python. Default: detected.
+      decimal: Between the integer and the fraction of a number. Default: detected, column by column.
+      dates: What comes first in a date such as 03/04/2014. Default: detected, column by column.
+    """
+
+    path: str
+    label: str
+    problem_type: ProblemType | None = None
+    exclude: tuple[str, ...] = ()
+    numeric: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    delimiter: str | None = None
+    quote: Literal['"', "'"] | None = None
+    encoding: str | None = None
+    decimal: Literal[".", ","] | None = None
+    dates: Literal["day-first", "month-first"] | None = None
+
+    @field_validator("delimiter")
+    @classmethod
+    def _is_one_character(cls, delimiter: str | None) -> str | None:
+        if delimiter is not None and (
+            len(delimiter) != 1 or not delimiter.isascii() or delimiter in "\"'\r\n\0"
+        ):
+            raise ValueError(
+                'a delimiter is one character, and no quote or line break: ",", ";", "\\t" or "|"'
+            )
+        return delimiter
+
+    @field_validator("encoding")
+    @classmethod
+    def _is_known(cls, encoding: str | None) -> str | None:
+        try:
+            return None if encoding is None else codecs.lookup(encoding).name
+        except LookupError as error:
+            raise ValueError(
+                'Python knows no such encoding; usual ones are "utf-8", "cp1252" and "utf-16"'
+            ) from error
+
+
+class SplitConfig(Section):
+    """`[split]`: which rows train and which evaluate.
+
+    Attributes:
+      by: `row` draws a third of the rows for evaluation, by a hash of the row and the number of its
+        copy. `column` draws a third of the values of a column, with all their rows. `time` takes the
+        newest third by a column. `files` takes files as they are.
+      column: Of `column` and `time`.
+      train: Of `files`: a file, or a pattern of files, in the folder `data.path`.
+      eval: Likewise.
+      on_label_difference: What happens when the label is distributed otherwise in one split than in
+        the other, more than chance explains: `stop` or `warn`. Default: `stop`; with `column` and
+        `time` `warn`, since groups and times may honestly differ.
+    """
+
+    by: Literal["row", "column", "time", "files"] = "row"
+    column: str | None = None
+    train: str | None = None
+    eval: str | None = None
+    on_label_difference: Literal["stop", "warn"] | None = None
+
+    @model_validator(mode="after")
+    def _has_what_it_needs(self) -> "SplitConfig":
+        needed = {"column": ("column",), "time": ("column",), "files": ("train", "eval")}
+        for key in ("column", "train", "eval"):
+            wanted = key in needed.get(self.by, ())
+            if wanted and not getattr(self, key):
+                raise ValueError(f'by = "{self.by}" needs {key} = "..."')
+            if not wanted and getattr(self, key) is not None:
+                raise ValueError(
+                    f'{key} has no meaning with by = "{self.by}"; remove one of the two'
+                )
+        return self
+
+    @property
+    def stops_at_label_difference(self) -> bool:
+        """Whether a run ends when the label is distributed otherwise in one split."""
+        given = self.on_label_difference
+        return given == "stop" or (given is None and self.by in ("row", "files"))

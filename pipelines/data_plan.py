@@ -1,0 +1,135 @@
+"""What a run makes of its data, before anything is written: files, columns, splits, model."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipelines.config import PipelineConfig
+from pipelines.data.dialect import Dialect, detect_dialect
+from pipelines.data.encoding import as_utf8
+from pipelines.data.files import find_csv_files
+from pipelines.data.kinds import ColumnKind
+from pipelines.data.leaks import Leak, find_leaks
+from pipelines.data.profile import CsvProfile, profile_csv
+from pipelines.data.splits import Splits, find_split_files, plan_splits
+from pipelines.errors import BadInputError
+from pipelines.model_code import ModelCode, choose_model_code
+from pipelines.tabular.column_table import ColumnRow, list_columns
+from pipelines.tabular.infer import infer_kinds
+from pipelines.tabular.label import check_label_column
+
+
+@dataclass(frozen=True)
+class CsvData:
+    """The files, read.
+
+    Attributes:
+      profile: Of all files.
+      kinds: What each column is taken for.
+      splits: How the rows are divided.
+      encoding: Of the user's files.
+      findings: What is worth knowing, one sentence each.
+    """
+
+    profile: CsvProfile
+    kinds: dict[str, ColumnKind]
+    splits: Splits
+    encoding: str
+    findings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DataPlan:
+    """What is learned from the files, and how.
+
+    Attributes:
+      data: The files.
+      code: What is trained.
+      columns: The table of columns.
+      leaks: Columns that are the label in other words.
+      findings: What is worth knowing, one sentence each.
+    """
+
+    data: CsvData
+    code: ModelCode
+    columns: tuple[ColumnRow, ...]
+    leaks: tuple[Leak, ...]
+    findings: tuple[str, ...]
+
+
+def read_data(config: PipelineConfig) -> CsvData:
+    """Returns what the files of a configuration hold.
+
+    Raises:
+      BadInputError: They cannot be read, or do not fit the configuration.
+    """
+    data = config.data
+    eval_files: list[Path] = []
+    if config.split.by == "files":
+        found = find_split_files(data, config.split)
+        originals, eval_files = found["train"] + found["eval"], found["eval"]
+    else:
+        originals = find_csv_files(data.path)
+    texts = as_utf8(originals, data.encoding)
+    try:
+        dialect = detect_dialect(texts.files, data.delimiter, data.quote)
+        profile = profile_csv(texts.files, dialect)
+        check_label_column(profile, data.label)
+        kinds = infer_kinds(profile, config)
+        in_eval = frozenset(
+            copy
+            for copy, original in zip(texts.files, texts.originals, strict=True)
+            if original in set(eval_files)
+        )
+        splits = plan_splits(config.split, profile, kinds, in_eval)
+    except BadInputError as error:
+        raise BadInputError(texts.in_words_of_user(str(error))) from error
+    findings = []
+    if texts.encoding != "utf-8":
+        origin = "as data.encoding says" if data.encoding else "set data.encoding if it is not"
+        findings.append(f"the files are read as {texts.encoding}; {origin}")
+    if dialect != Dialect(data.delimiter or ",", data.quote or '"'):
+        findings.append(f"{dialect}; set data.delimiter or data.quote if they are not")
+    findings += [
+        texts.in_words_of_user(kind.doubt)
+        for name, kind in kinds.items()
+        if kind.doubt and name not in data.exclude
+    ]
+    if splits.note:
+        findings.append(f"split: {splits.note}")
+    return CsvData(profile, kinds, splits, texts.encoding, tuple(findings))
+
+
+def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = True) -> DataPlan:
+    """Returns what is learned from the files, and how.
+
+    Args:
+      config: The configuration.
+      data: The files.
+      stops_at_copies: Whether a column that is the label itself is an error. It is none in any case
+        where `[columns]` names the column.
+
+    Raises:
+      BadInputError: The data cannot be learned from.
+    """
+    code = choose_model_code(config, data.profile, data.kinds)
+    leaks: list[Leak] = []
+    if code.plan is not None:
+        candidates = tuple(name for name in code.plan.columns if name != config.data.label)
+        is_regression = code.plan.label.problem_type == "regression"
+        leaks = find_leaks(data.profile, data.kinds, config.data.label, is_regression, candidates)
+    copies = [leak for leak in leaks if leak.is_copy and not data.kinds[leak.column].is_given]
+    if copies and stops_at_copies:
+        leak = copies[0]
+        raise BadInputError(
+            f"{leak.evidence}: it is the label in other words, and a model that reads it learns "
+            f'nothing else. Leave it out with [columns] {leak.column} = "ignore"; if it is known when '
+            f'a prediction is made, keep it with [columns] {leak.column} = "category" (or "number").'
+        )
+    warnings = {leak.column: "may be the label in other words" for leak in leaks}
+    columns = list_columns(data.profile, data.kinds, config.data.label, code.plan, warnings)
+    said = tuple(
+        f"leak? {leak.evidence}. If it is not known when a prediction is made, leave it out: "
+        f'[columns] {leak.column} = "ignore"'
+        for leak in leaks
+    )
+    return DataPlan(data, code, columns, tuple(leaks), data.findings + said)

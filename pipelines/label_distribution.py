@@ -1,0 +1,199 @@
+"""Compares how the label is distributed in the splits, and says whether chance explains the difference."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+MAX_P_VALUE = 1e-6
+"""Chance makes a difference this large in one of a million splits."""
+
+MIN_DISTANCE = 0.01
+"""Smaller differences change no metric much, however sure they are."""
+
+MAX_INTEGER_CLASSES = 20
+_MIN_EXPECTED = 5  # counts below make the chi-square distribution a poor approximation
+_QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+@dataclass(frozen=True)
+class LabelComparison:
+    """The label in train and eval.
+
+    Attributes:
+      test: `chi-square` over classes or `Kolmogorov-Smirnov` over numbers.
+      p_value: How often chance makes a difference at least as large.
+      distance: Total variation distance of classes, or the largest distance of the distribution
+        functions of numbers; 0 to 1.
+      shares: By split, the share of each class; or quantiles of the numbers.
+      sizes: Rows by split.
+    """
+
+    test: str
+    p_value: float
+    distance: float
+    shares: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether chance does not explain the difference, and it is large enough to matter."""
+        return self.p_value < MAX_P_VALUE and self.distance >= MIN_DISTANCE
+
+    def as_record(self, label: str) -> dict[str, Any]:
+        """Returns it as the record of a run keeps it."""
+        return {
+            "column": label,
+            "test": self.test,
+            "p_value": self.p_value,
+            "distance": self.distance,
+            "sizes": {name: int(size) for name, size in self.sizes.items()},
+            "shares": {name: dict(shares) for name, shares in self.shares.items()},
+        }
+
+    def describe(self, label: str) -> str:
+        """Returns the largest difference in words."""
+        train, evaluation = (self.shares[name] for name in ("train", "eval"))
+        how = f"({self.test} test: p = {self.p_value:.2g}, distance {self.distance:.3f})"
+        if self.test == "chi-square":
+            name = max(train, key=lambda key: abs(train[key] - evaluation[key]))
+            return (
+                f"{name!r} is {train[name]:.1%} of the labels {label!r} in train and "
+                f"{evaluation[name]:.1%} in eval {how}"
+            )
+        return (
+            f"the median of {label!r} is {train['50 %']:.6g} in train and "
+            f"{evaluation['50 %']:.6g} in eval {how}"
+        )
+
+
+def compare_labels(labels: Mapping[str, Any]) -> LabelComparison | None:
+    """Returns how the labels of `train` and `eval` differ; None when a split has none.
+
+    Numbers with more than 20 different values are compared as numbers, and everything else as
+    classes.
+
+    Args:
+      labels: An array of NumPy's by split: numbers, or text.
+    """
+    train, evaluation = np.asarray(labels["train"]), np.asarray(labels["eval"])
+    if not train.size or not evaluation.size:
+        return None
+    sizes = {"train": train.size, "eval": evaluation.size}
+    is_number = train.dtype.kind in "if"
+    if is_number and np.unique(np.concatenate([train, evaluation])).size > MAX_INTEGER_CLASSES:
+        distance, p_value = kolmogorov_smirnov(train, evaluation)
+        shares = {
+            name: {
+                f"{100 * level:.0f} %": float(value)
+                for level, value in zip(_QUANTILES, np.quantile(part, _QUANTILES), strict=True)
+            }
+            for name, part in (("train", train), ("eval", evaluation))
+        }
+        return LabelComparison("Kolmogorov-Smirnov", p_value, distance, shares, sizes)
+    counts = {
+        name: Counter(_names(part)) for name, part in (("train", train), ("eval", evaluation))
+    }
+    classes = sorted(set(counts["train"]) | set(counts["eval"]))
+    table = np.array([[counts[name][item] for item in classes] for name in sizes], np.float64)
+    ratios = table / table.sum(axis=1, keepdims=True)
+    return LabelComparison(
+        "chi-square",
+        chi_square(table)[1],
+        float(np.abs(ratios[0] - ratios[1]).sum() / 2),
+        {
+            name: dict(zip(classes, map(float, row), strict=True))
+            for name, row in zip(sizes, ratios, strict=True)
+        },
+        sizes,
+    )
+
+
+def chi_square(table: Any) -> tuple[float, float]:
+    """Returns the statistic of homogeneity, and how often chance makes it as large.
+
+    Args:
+      table: Counts, [2, num_classes]. Classes that are too rare count as one.
+    """
+    from tensorflow import math as tf_math
+
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    is_rare = expected.min(axis=0) < _MIN_EXPECTED
+    if is_rare.any():
+        table = np.column_stack([table[:, ~is_rare], table[:, is_rare].sum(axis=1)])
+        table = table[:, table.sum(axis=0) > 0]
+        expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    if table.shape[1] < 2:
+        return 0.0, 1.0
+    statistic = float(((table - expected) ** 2 / expected).sum())
+    return statistic, float(tf_math.igammac(np.float64((table.shape[1] - 1) / 2), statistic / 2))
+
+
+def kolmogorov_smirnov(first: Any, second: Any) -> tuple[float, float]:
+    """Returns the largest distance of two distribution functions, and its p-value for large samples."""
+    first, second = np.sort(first), np.sort(second)
+    both = np.concatenate([first, second])
+    below_first = np.searchsorted(first, both, side="right") / first.size
+    below_second = np.searchsorted(second, both, side="right") / second.size
+    distance = float(np.abs(below_first - below_second).max())
+    scaled = distance * math.sqrt(first.size * second.size / (first.size + second.size))
+    if scaled < 0.2:  # the series needs many terms here, and its sum is 1
+        return distance, 1.0
+    terms = (
+        (-1) ** (number - 1) * math.exp(-2 * (number * scaled) ** 2) for number in range(1, 101)
+    )
+    return distance, min(1.0, max(0.0, 2 * sum(terms)))
+
+
+def read_labels(examples: Any, column: str, decimal: str | None = None) -> dict[str, Any]:
+    """Returns the values of a column by split, without rows that have none.
+
+    Args:
+      examples: An artifact that CsvExampleGen has put out.
+      column: Its name.
+      decimal: The decimal mark of numbers that are written as text.
+    """
+    import tensorflow as tf
+    from tfx.types import artifact_utils
+
+    found = {}
+    for split in artifact_utils.decode_split_names(examples.split_names):
+        uri = artifact_utils.get_split_uris([examples], split)[0]
+        records = tf.data.TFRecordDataset(sorted(tf.io.gfile.glob(f"{uri}/*")), "GZIP")
+        kinds = (
+            tf.train.Example.FromString(record).features.feature[column].WhichOneof("kind")
+            for record in records.as_numpy_iterator()
+        )
+        kind = next(filter(None, kinds), "bytes_list")
+        dtype = {"int64_list": tf.int64, "float_list": tf.float32}.get(kind, tf.string)
+        spec = {column: tf.io.VarLenFeature(dtype)}
+        parts = [
+            tf.io.parse_example(batch, spec)[column].values.numpy()
+            for batch in records.batch(4_096)
+        ]
+        values = np.concatenate(parts) if parts else np.empty(0)
+        found[split] = _as_numbers(values, decimal) if values.dtype.kind == "O" else values
+    return found
+
+
+def _as_numbers(values: Any, decimal: str | None) -> Any:
+    import pyarrow
+
+    from pipelines.data.formats.arrow_reading import read_numbers
+    from pipelines.data.formats.number_format import COMMA, POINT
+
+    text = np.array([value.decode("utf-8", "replace").strip() for value in values], object)
+    if decimal is None:
+        return text[text != ""]
+    cells = pyarrow.array(list(text), pyarrow.string())
+    numbers = read_numbers(cells, COMMA if decimal == "," else POINT)
+    return numbers[np.isfinite(numbers)]
+
+
+def _names(values: Any) -> list[str]:
+    if values.dtype.kind in "if":
+        return [f"{value:g}" for value in values.tolist()]
+    return [str(value) for value in values.tolist()]

@@ -1,0 +1,71 @@
+"""Reads cells in their formats in a graph, as `pipelines.data.formats.arrow_reading` did in the profile.
+
+It is part of the Transform graph, so that a served model takes `$33.50` or `2014-03-01 12:00` as they
+stand in the CSV.
+"""
+
+from typing import Any
+
+import tensorflow as tf
+
+from pipelines.data.formats.date_format import DateFormat, month_of, seconds_of
+from pipelines.data.formats.number_format import PERCENT, NumberFormat
+
+_OUTER_WHITE_SPACE = r"^[\pZ\s\v]+|[\pZ\s\v]+$"  # Unicode's too, as where columns are profiled
+
+
+def trim(text: Any) -> Any:
+    """Returns text without white space around it."""
+    return tf.strings.regex_replace(text, _OUTER_WHITE_SPACE, "")
+
+
+def read_numbers(values: Any, number_format: NumberFormat | None) -> Any:
+    """Returns the numbers of cells as float64, of the same shape; NaN where a cell is none.
+
+    Args:
+      values: Text, or numbers as CsvExampleGen has read them.
+      number_format: None for numbers as `float` reads them.
+    """
+    if values.dtype != tf.string:
+        return tf.cast(values, tf.float64)
+    cells = trim(values)
+    text = cells
+    if number_format is None:
+        is_number = tf.strings.regex_full_match(cells, NumberFormat(".").plain)
+    else:
+        is_number = tf.strings.regex_full_match(cells, number_format.pattern)
+        for pattern, replacement in number_format.steps:
+            text = tf.strings.regex_replace(text, pattern, replacement)
+    numbers = tf.strings.to_number(tf.where(is_number, text, "nan"), tf.float64)
+    if number_format is not None:
+        is_percent = tf.strings.regex_full_match(cells, f"(?s).*{PERCENT}")
+        numbers = tf.where(is_percent, numbers / 100, numbers)
+    return numbers
+
+
+def read_times(values: Any, date_format: DateFormat) -> tuple[Any, Any, Any]:
+    """Returns which cells are points in time, and their seconds since 1970, local and in UTC.
+
+    All have the shape of `values`; the seconds are int64, and meaningless where a cell is none.
+
+    Args:
+      values: Text, or numbers as CsvExampleGen has read them.
+      date_format: How they are written.
+    """
+    if date_format.unit_secs is not None:
+        numbers = read_numbers(values, None)
+        is_valid = tf.math.is_finite(numbers)
+        known = tf.where(is_valid, numbers, tf.zeros_like(numbers))
+        secs = tf.cast(tf.floor(known * date_format.unit_secs), tf.int64)
+        return is_valid, secs, secs
+    text = trim(values) if values.dtype == tf.string else tf.strings.as_string(values)
+    is_valid = tf.strings.regex_full_match(text, date_format.pattern)
+    known = tf.where(is_valid, text, "")
+    parts: dict[Any, Any] = {}
+    for part, steps in date_format.parts.items():
+        digits = known
+        for pattern, replacement in steps:
+            digits = tf.strings.regex_replace(digits, pattern, replacement)
+        parts[part] = tf.strings.to_number(digits, tf.int64)
+    local, utc, days = seconds_of(parts)
+    return tf.logical_and(is_valid, tf.equal(month_of(days), parts["month"])), local, utc

@@ -1,0 +1,215 @@
+"""What the label column is taken for."""
+
+import math
+
+from components.nearest import nearest_first
+from pipelines.config import DataConfig, ProblemType
+from pipelines.data.cells import shown
+from pipelines.data.faults import describe_separator
+from pipelines.data.kinds import ColumnKind
+from pipelines.data.profile import MISSING_TOKENS, ColumnProfile, CsvProfile, is_number
+from pipelines.errors import BadInputError
+from pipelines.tabular.plan import LabelPlan
+
+MIN_LABELLED_ROWS = 20
+MAX_INTEGER_CLASSES = 20  # integer labels with more distinct values are quantities
+MAX_CLASSES = 1_000  # a text label with more is an id or free text
+MAX_LABEL_ROUNDING = 0.01  # of the standard deviation of a regression label
+
+
+def check_label_column(profile: CsvProfile, label: str) -> ColumnProfile:
+    """Returns the profile of the label column.
+
+    Raises:
+      BadInputError: There is no such column, or it holds no value at all.
+    """
+    column = profile.columns.get(label)
+    file = profile.files[0]
+    if column is None:
+        names = list(profile.columns)
+        near = nearest_first(label, names, min_similarity=0.6)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        separator = describe_separator(names)
+        hint = f" {separator}" if separator else hint
+        raise BadInputError(
+            f"{file}, line 1: there is no label column {label!r}.{hint} "
+            f"Columns: {', '.join(map(repr, names[:30]))}{', ...' if len(names) > 30 else ''}."
+        )
+    if column.num_values == 0:
+        raise BadInputError(
+            f"{file}: the label column {label!r} is empty in all {profile.num_rows} rows "
+            f"(lines 2 to {profile.num_rows + 1})."
+        )
+    return column
+
+
+def plan_label(
+    profile: CsvProfile,
+    column: ColumnProfile,
+    data: DataConfig,
+    kind: ColumnKind | None = None,
+) -> LabelPlan:
+    """Returns what the label column is taken for.
+
+    Args:
+      profile: Of the files.
+      column: The label's.
+      data: What the configuration says of it.
+      kind: What the column is taken for; None looks at its type alone.
+
+    Raises:
+      BadInputError: It cannot be learned: too few labels, one class, too many classes.
+    """
+    where = f"{profile.files[0]}, column {column.name!r} (lines 2 to {profile.num_rows + 1})"
+    if column.num_values < MIN_LABELLED_ROWS:
+        raise BadInputError(
+            f"{where}: {column.num_values} rows have a label; at least {MIN_LABELLED_ROWS} are "
+            f"needed to train and to evaluate.{_say_missing(column)}"
+        )
+    moments = None if kind is None or kind.decimal is None else kind.moments
+    if kind is not None and moments is not None and data.problem_type in (None, "regression"):
+        return LabelPlan(
+            column=column.name,
+            problem_type="regression",
+            values="number",
+            mean=moments.mean,
+            stddev=math.sqrt(moments.variance) or 1.0,
+            decimal=kind.decimal,
+        )
+    _check_label_cells(profile, column, data)
+    counts = _count_labels(column)
+    distinct = None if counts is None else len(counts)
+    if counts is not None and distinct == 1:
+        raise BadInputError(
+            f"{where}: every label is {next(iter(counts))!r}; at least two different values are "
+            f"needed.{_say_missing(column)}"
+        )
+    integral = column.is_numeric and all(
+        float(value).is_integer() for value in column.distinct_values or ["nan"]
+    )
+    problem_type = data.problem_type or _problem_type(column, integral, distinct)
+    if problem_type == "regression":
+        if not column.is_numeric:
+            raise BadInputError(
+                f"{where}: regression needs numbers; received "
+                f"{profile.find_non_number(column.name)}."
+            )
+        _check_label_precision(where, column)
+        return LabelPlan(
+            column=column.name,
+            problem_type="regression",
+            values="number",
+            mean=column.mean,
+            stddev=math.sqrt(column.variance) or 1.0,
+        )
+    if counts is None or len(counts) > MAX_CLASSES:
+        raise BadInputError(
+            f"{where}: more than {MAX_CLASSES} different labels look like ids or free text, "
+            "not like classes."
+        )
+    if column.is_numeric and not integral:
+        raise BadInputError(
+            f"{where}: {problem_type} classification needs integer or text labels; the column "
+            'holds fractions. Set data.problem_type = "regression".'
+        )
+    _check_classes_differ(profile, column, counts)
+    if problem_type == "binary" and len(counts) != 2:
+        raise BadInputError(
+            f"{where}: binary classification needs 2 classes; received {len(counts)}."
+        )
+    return LabelPlan(
+        column=column.name,
+        problem_type=problem_type,
+        values="number" if column.is_numeric else "text",
+        classes=tuple(sorted(counts, key=int) if column.is_numeric else sorted(counts)),
+        majority_share=max(counts.values()) / sum(counts.values()),
+    )
+
+
+def _check_label_cells(profile: CsvProfile, column: ColumnProfile, data: DataConfig) -> None:
+    """Checks that no label is lost or changed on its way into the model."""
+    if column.is_numeric and column.num_beyond_float32:
+        cell = profile.find_beyond_float32(column.name)
+        raise BadInputError(
+            f"{cell.file}, line {cell.line}, column {column.name!r}: the label {shown(cell.value)!r} "
+            "is beyond what float32 can hold, which TFX reads numbers as. Mend it, leave the cell "
+            "empty, or scale the column."
+        )
+    if column.is_text_by_few_cells and data.problem_type not in ("binary", "multi-class"):
+        cell = profile.find_non_number(column.name)
+        raise BadInputError(
+            f"{cell.file}, line {cell.line}, column {column.name!r}: the label {shown(cell.value)!r} "
+            f"is no number, while {column.num_values - (column.num_non_numbers or 0)} others are. "
+            "Mend it or leave the cell empty; if it is a class, set data.problem_type to "
+            '"binary" or "multi-class".'
+        )
+
+
+def _count_labels(column: ColumnProfile) -> dict[str, int] | None:
+    """Returns how often each label occurs, `1` and `1.0` being one; None when there are too many."""
+    if column.distinct_values is None:
+        return None
+    counts: dict[str, int] = {}
+    for value, count in column.distinct_values.items():
+        name = _class_name(value) if column.is_numeric else value
+        counts[name] = counts.get(name, 0) + count
+    return counts
+
+
+def _class_name(number: str) -> str:
+    """Returns the name of a class that is a number, without a fraction of zero."""
+    try:
+        return str(int(number))
+    except ValueError:
+        value = float(number)
+        return str(int(value)) if value.is_integer() else str(value)
+
+
+def _check_classes_differ(
+    profile: CsvProfile, column: ColumnProfile, counts: dict[str, int]
+) -> None:
+    """Checks that classes which are numbers stay different ones where they are stored."""
+    if not column.is_numeric:
+        return
+    # An integer column is int64 in a tf.Example, and float64 where labels are read; others float32.
+    bits = 53 if column.type == "integer" else 24
+    inexact = sorted((name for name in counts if abs(int(name)) > 2**bits), key=int)
+    if inexact:
+        cell = profile.find_cell(
+            column.name, lambda text: is_number(text) and _class_name(text) == inexact[0]
+        )
+        raise BadInputError(
+            f"{cell.file}, line {cell.line}, column {column.name!r}: "
+            f"the class {inexact[0]} is beyond {2**bits}, from where on "
+            f"{'float64' if bits == 53 else 'float32'} cannot tell integers apart. Number the classes "
+            "from 0, or name them with a letter in front."
+        )
+
+
+def _check_label_precision(where: str, column: ColumnProfile) -> None:
+    """Checks that labels of a regression differ by more than float32 rounds them by."""
+    low, high = column.minimum or 0.0, column.maximum or 0.0
+    rounding = max(abs(low), abs(high)) * 2.0**-24
+    if rounding > MAX_LABEL_ROUNDING * math.sqrt(column.variance):
+        raise BadInputError(
+            f"{where}: float32, which holds the labels, can hardly tell them apart: they lie between "
+            f"{low!r} and {high!r}, where it rounds by up to {rounding:.2g}. Subtract a constant "
+            f"such as {round(column.mean)} from the column."
+        )
+
+
+def _say_missing(column: ColumnProfile) -> str:
+    """Returns a sentence on the cells that were taken for missing, where they say something."""
+    if not column.holds_missing_tokens:
+        return ""
+    tokens = ", ".join(repr(token) for token in MISSING_TOKENS if token)
+    return (
+        f" {column.num_missing} rows count as unlabelled: they are empty or one of {tokens}. If one "
+        "of these is a class, write another word for it."
+    )
+
+
+def _problem_type(column: ColumnProfile, integral: bool, distinct: int | None) -> ProblemType:
+    if column.is_numeric and (not integral or distinct is None or distinct > MAX_INTEGER_CLASSES):
+        return "regression"
+    return "binary" if distinct == 2 else "multi-class"

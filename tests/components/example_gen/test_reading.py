@@ -1,0 +1,63 @@
+import components  # noqa: I001  Before TFX: makes TFDV importable.
+
+from pathlib import Path
+
+import apache_beam as beam
+import pytest
+import tensorflow as tf
+from apache_beam.testing.util import assert_that, equal_to
+from google.protobuf import text_format
+
+from components.example_gen.reading import read_examples
+
+assert components
+
+RUNNER = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
+
+
+def example(text: str) -> tf.train.Example:
+    return text_format.Parse(text, tf.train.Example())
+
+
+def test_a_column_has_one_type_in_all_splits_and_text_stays_text(tmp_path: Path) -> None:
+    (tmp_path / "train.csv").write_text('zip,size,word,gone\n02134,1,"a,\n""b""",\n')
+    (tmp_path / "eval.csv").write_text("zip,size,word,gone\n10001,,,\n\n99999,2.5,é,\n")
+    patterns = {"train": "train.csv", "eval": "e*.csv"}
+    with beam.Pipeline(RUNNER) as pipeline:
+        parts = read_examples(pipeline, str(tmp_path), patterns, ["zip"])
+        expected = {
+            "train": [
+                """features {
+                  feature { key: "zip" value { bytes_list { value: "02134" } } }
+                  feature { key: "size" value { float_list { value: 1 } } }
+                  feature { key: "word" value { bytes_list { value: "a,\\n\\"b\\"" } } }
+                  feature { key: "gone" value { } }
+                }"""
+            ],
+            "eval": [
+                """features {
+                  feature { key: "zip" value { bytes_list { value: "10001" } } }
+                  feature { key: "size" value { float_list { } } }
+                  feature { key: "word" value { bytes_list { } } }
+                  feature { key: "gone" value { } }
+                }""",
+                """features {
+                  feature { key: "zip" value { bytes_list { value: "99999" } } }
+                  feature { key: "size" value { float_list { value: 2.5 } } }
+                  feature { key: "word" value { bytes_list { value: "\\303\\251" } } }
+                  feature { key: "gone" value { } }
+                }""",
+            ],
+        }
+        for name, texts in expected.items():
+            assert_that(parts[name], equal_to([example(text) for text in texts]), label=name)
+
+
+def test_files_that_cannot_be_read_together(tmp_path: Path) -> None:
+    (tmp_path / "train.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "eval.csv").write_text("b,a\n1,2\n")
+    pipeline = beam.Pipeline(RUNNER)
+    with pytest.raises(RuntimeError, match="another header"):
+        read_examples(pipeline, str(tmp_path), {"train": "train.csv", "eval": "eval.csv"})
+    with pytest.raises(RuntimeError, match=r"matches 'x\*' of the split 'eval'"):
+        read_examples(pipeline, str(tmp_path), {"eval": "x*"})

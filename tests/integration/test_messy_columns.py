@@ -1,0 +1,160 @@
+"""Columns as people write them, from the CSV to the answers of the served model."""
+
+import components  # noqa: I001  Before TFX: makes TFDV importable.
+
+import json
+import random
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_transform as tft
+from tensorflow_transform.tf_metadata import schema_utils
+from google.protobuf import text_format
+from tensorflow_metadata.proto.v0 import schema_pb2
+
+assert components
+
+NUM_ROWS = 900
+WORDS = [
+    "red",
+    "blue",
+    "green",
+    "fast",
+    "slow",
+    "broken",
+    "new",
+    "old",
+    "window",
+    "door",
+    "engine",
+    "wheel",
+]
+TEXT = ("price", "share", "ordered at", "vip", "zip", "review", "city")
+
+
+def rows():
+    draw = random.Random(11)
+    for number in range(NUM_ROWS):
+        price, is_bad = draw.uniform(5, 3_000), draw.random() < 0.4
+        words = [*draw.sample(WORDS, 5), "terrible" if is_bad else "lovely"]
+        score = (price > 1_500) + 1.5 * is_bad + draw.gauss(0, 0.3)
+        yield {
+            "price": f"${price:,.2f}" if number % 17 else "",
+            "share": f"0,{draw.randrange(10, 99)}",
+            "ordered at": f"{number % 28 + 1}.{number % 12 + 1}.2020 {number % 24}:30",
+            "vip": draw.choice(("Yes", "no", "YES")),
+            "zip": draw.choice(("02134", "10001", "00601")),
+            "review": " ".join(words),
+            "city": draw.choice(("Oslo", "Rome")),
+            "size": str(draw.randrange(1_000)),
+            "y": "late" if score > 1.2 else "fine",
+        }
+
+
+@pytest.fixture(scope="module")
+def run(warm_command, tmp_path_factory):
+    """The last line, the error output and the root of a run on a file with semicolons, in Windows-1252."""
+    folder = tmp_path_factory.mktemp("messy")
+    file = folder / "orders.csv"
+    table = list(rows())
+    lines = [
+        ";".join(row) for row in ([*table[0], "größe"], *([*row.values(), "é"] for row in table))
+    ]
+    file.write_text("\r\n".join(lines) + "\r\n", encoding="cp1252", newline="")
+    root = folder / "root"
+    settings = ("--set", "trainer.train_steps=400")
+    result = warm_command("run", "--data", file, "--label", "y", "--root", root, *settings)
+    assert result.returncode == 0, result.stderr[-2_000:]
+    return json.loads(result.stdout.splitlines()[-1]), result.stderr, root
+
+
+def example(**values):
+    features = {}
+    for name, value in values.items():
+        if isinstance(value, int):
+            features[name] = tf.train.Feature(int64_list=tf.train.Int64List(value=[value]))
+        else:
+            features[name] = tf.train.Feature(bytes_list=tf.train.BytesList(value=[value.encode()]))
+    return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
+
+
+def test_terminal_record_and_report_list_every_column(run):
+    line, stderr, root = run
+    record = json.loads((root / "runs" / f"{line['run_id']}.json").read_text())
+    taken_for = {row["name"]: row["kind"] for row in record["columns"]}
+    assert taken_for == {
+        "price": "number", "share": "number", "ordered at": "date", "vip": "boolean",
+        "zip": "category", "review": "text", "city": "category", "size": "number", "y": "category",
+        "größe": "constant",
+    }  # fmt: skip
+    report = (root / "runs" / f"{line['run_id']}.html").read_text()
+    for name, kind in taken_for.items():
+        assert f"<td>{name}</td><td>{kind}</td>" in report
+        assert f"  {name:<10}  {kind}" in stderr
+    assert "The label in the splits" in report
+    assert "! the files are read as cp1252" in stderr
+    assert "! fields are separated by semicolons" in stderr
+    assert record["label_by_split"]["p_value"] > 1e-6
+
+
+def test_the_served_model_reads_cells_as_they_stand_in_the_csv(run):
+    line, _, root = run
+    # Price and review decide; a model that sees neither has an AUC of 0.5.
+    assert line["metrics"]["auc"] > 0.9
+    model = tf.saved_model.load(str(root / "serving" / line["version"]))
+    common = {"share": "0,50", "vip": "no", "zip": "02134", "city": "Oslo", "size": 7}
+    common["ordered at"] = "3.4.2020 12:30"
+    scores = model.signatures["predict"](
+        examples=tf.constant(
+            [
+                example(price="$2,900.00", review="red blue terrible fast old door", **common),
+                example(price="$20.00", review="red blue lovely fast old door", **common),
+                example(price="2900", review="Red, blue: TERRIBLE fast old door", **common),
+                example(),
+            ]
+        )
+    )["logistic"].numpy()[:, 0]
+    assert scores[0] > 0.9
+    assert scores[1] < 0.1
+    assert scores[2] == pytest.approx(scores[0], abs=1e-6)  # one price and one review
+    assert np.isfinite(scores[3])
+
+
+def test_the_graph_that_is_served_gives_what_the_training_saw(run):
+    root = run[2] / "artifacts"
+    (schema_file,) = root.glob("SchemaGen/schema/*/schema.pbtxt")
+    schema = text_format.Parse(schema_file.read_text(), schema_pb2.Schema())
+    spec = dict(schema_utils.schema_as_feature_spec(schema).feature_spec)
+    assert {name for name, part in spec.items() if part.dtype == tf.string} >= set(TEXT)
+    (graph,) = root.glob("Transform/transform_graph/*")
+    output = tft.TFTransformOutput(str(graph))
+    layer = output.transform_features_layer()
+    for split in ("train", "eval"):
+        raw = parse(root.glob(f"CsvExampleGen/examples/*/Split-{split}/*"), spec)
+        (folder,) = root.glob(f"Transform/transformed_examples/*/Split-{split}")
+        saw = parse(folder.iterdir(), output.transformed_feature_spec())
+        assert saw["numeric"].shape[1] == 4  # price, share, days, size
+        assert fingerprints(layer(raw)) == fingerprints(saw)
+
+
+def parse(files, spec):
+    dataset = tf.data.TFRecordDataset([str(file) for file in files], "GZIP")
+    return tf.io.parse_example(list(dataset.as_numpy_iterator()), spec)
+
+
+def fingerprints(features):
+    """Returns the examples of a batch, each as one text, in an order of their own."""
+    dense = {
+        name: (tf.sparse.to_dense(part) if isinstance(part, tf.SparseTensor) else part).numpy()
+        for name, part in sorted(features.items())
+    }
+
+    def shown(name, row):
+        values = np.ravel(dense[name][row])
+        if name.startswith("text"):  # padded to the longest text of the batch
+            values = np.trim_zeros(values, "b")
+        return f"{name}={values.tolist()}"
+
+    size = len(dense["label"])
+    return sorted(" ".join(shown(name, row) for name in dense) for row in range(size))

@@ -1,0 +1,62 @@
+import pytest
+
+from pipelines.data.column_cells import ColumnCells
+from pipelines.data.date_kinds import AmbiguousDatesError, formats_of, measure, recognise_dates
+from pipelines.data.formats.date_format import DAY_FIRST, ISO, MONTH_FIRST
+from pipelines.data.profile import profile_csv
+
+
+def column_of(folder, name, cells):
+    file = folder / "data.csv"
+    file.write_text("".join(f'"{cell}"\n' for cell in (name, *cells)))
+    profile = profile_csv([file])
+    return profile.columns[name], ColumnCells(profile, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "expected"),
+    [
+        ("a", ["2014-03-01", "2015-12-31 10:00"], "iso"),
+        ("a", ["13/01/2014", "01/02/2014"], "day-first"),
+        ("a", ["01/13/2014", "01/02/2014"], "month-first"),
+        ("a", ["01.02.2014", "03.04.2014"], "day-first"),
+        ("a", ["13/01/2014", "01/13/2014"], None),  # no format fits both
+        ("a", ["2014-03-01", "soon"], None),
+        ("ordered", ["20140301", "20141231"], None),
+        ("orderDate", ["20140301", "20141231"], "compact"),
+        ("order_date", ["20140301", "20141331"], None),  # no month 13
+        ("created_at", ["1400000000", "1500000000"], "epoch-seconds"),
+        ("timestamp", ["1400000000123", "1500000000456"], "epoch-milliseconds"),
+        ("population", ["1400000000", "1500000000"], None),
+        ("time", ["14", "15"], None),
+    ],
+)
+def test_all_cells_decide_on_the_format(tmp_path, name, cells, expected):
+    found = recognise_dates(*column_of(tmp_path, name, cells), None)
+    assert (found and found.date_format.name) == expected
+
+
+def test_a_date_that_may_be_either_is_asked_for(tmp_path):
+    column, cells = column_of(tmp_path, "a", ["01/02/2014", "03/04/2014"])
+    with pytest.raises(AmbiguousDatesError):
+        recognise_dates(column, cells, None)
+    assert recognise_dates(column, cells, "day-first").date_format == DAY_FIRST
+    assert recognise_dates(column, cells, "month-first").date_format == MONTH_FIRST
+
+
+def test_numbers_need_no_name_where_the_user_says_that_they_are_dates(tmp_path):
+    column, cells = column_of(tmp_path, "a", ["1400000000", "1500000000"])
+    assert formats_of(column, cells, None) == ()
+    assert formats_of(column, cells, None, is_given=True)[0].name == "epoch-seconds"
+
+
+def test_what_the_dates_are_like(tmp_path):
+    dates = measure(column_of(tmp_path, "a", ["1970-01-02", "1970-01-04", "NA"])[1], ISO)
+    assert (dates.days.mean, dates.days.minimum, dates.days.maximum) == (2, 1, 3)
+    assert not dates.has_time
+    dates = measure(column_of(tmp_path, "a", ["1970-01-02 06:00", "1970-01-02"])[1], ISO)
+    assert (dates.days.mean, dates.has_time) == (1.125, True)
+    # Half of them are not in the calendar.
+    assert measure(column_of(tmp_path, "a", ["2015-02-30", "2015-02-28"])[1], ISO) is None
+    one = [*["2015-02-28"] * 150, "2015-02-30"]
+    assert measure(column_of(tmp_path, "a", one)[1], ISO).days.num_unreadable == 1

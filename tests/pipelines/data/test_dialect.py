@@ -1,0 +1,38 @@
+import pytest
+
+from pipelines.data.dialect import COMMAS, Dialect, detect_dialect
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a,b\n1,2\n", Dialect()),
+        ("a;b\n1;2\n", Dialect(";")),
+        ("a\tb\n1\t2\n", Dialect("\t")),
+        ("a|b\n1|2\n", Dialect("|")),
+        ("a;b\n1,5;0,3\n2,5;1,3\n", Dialect(";")),  # decimal commas
+        ("a,b\n1;2,3;4\n", Dialect()),
+        ('a;b\n"1;2";3\n', Dialect(";")),
+        ("a,b\n'1,5',2\n'x,y',3\n", Dialect(",", "'")),
+        ("a,b\nit's,2\nO'Neill,3\n", Dialect()),
+        ("a\n1\n", Dialect()),
+        ("a,b\n1,2\n3\n", Dialect()),  # a broken row is said later
+    ],
+)
+def test_the_dialect_is_the_one_that_fits_the_rows(tmp_path, text, expected):
+    file = tmp_path / "data.csv"
+    file.write_text(text)
+    assert detect_dialect([file]) == expected
+
+
+def test_what_is_given_is_not_detected(tmp_path):
+    file = tmp_path / "data.csv"
+    file.write_text("a;b,c\n1;2,3\n")
+    assert detect_dialect([file], delimiter=";") == Dialect(";")
+    assert detect_dialect([file], quote="'") == Dialect(",", "'")
+
+
+def test_dialects_say_what_they_are():
+    assert COMMAS.is_plain
+    assert not Dialect(",", "'").is_plain
+    assert str(Dialect(";")) == "fields are separated by semicolons and quoted by double quotes"

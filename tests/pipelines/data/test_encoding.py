@@ -1,0 +1,45 @@
+import pytest
+
+from pipelines.data.encoding import as_utf8, detect_encoding
+from pipelines.errors import BadInputError
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("größe,y\n1,2\n".encode(), "utf-8"),
+        (b"\xef\xbb\xbfa,y\n", "utf-8"),
+        ("größe,y\n1,€\n".encode("cp1252"), "cp1252"),
+        ("größe,y\n1,2\n".encode("utf-16"), "utf-16"),
+        ("größe,é\n".encode() + b"\xe9,1\n", "utf-8"),  # UTF-8 with a broken byte: said later
+        (b"\x1f\x8b\x08\xff", "utf-8"),  # gzip: said later
+        (b"a,y\n\0,\xff\n", "utf-8"),
+    ],
+)
+def test_the_encoding_is_that_of_the_bytes(tmp_path, content, expected):
+    file = tmp_path / "data.csv"
+    file.write_bytes(content)
+    assert detect_encoding(file) == expected
+
+
+def test_other_files_are_copied_as_utf8_and_messages_name_the_originals(tmp_path):
+    plain, other = tmp_path / "plain.csv", tmp_path / "other.csv"
+    plain.write_text("größe\r\n1\n", encoding="utf-8", newline="")
+    other.write_bytes("größe\r\n2\n".encode("cp1252"))
+    texts = as_utf8([plain, other])
+    assert (texts.encoding, texts.are_copies) == ("cp1252", True)
+    assert [file.read_bytes().decode() for file in texts.files] == ["größe\r\n1\n", "größe\r\n2\n"]
+    assert texts.in_words_of_user(f"{texts.files[1]}, line 2") == f"{other}, line 2"
+    own = as_utf8([plain])
+    assert (own.files, own.are_copies, own.encoding) == ([plain], False, "utf-8")
+
+
+def test_a_given_encoding_goes_first_and_has_to_fit(tmp_path):
+    file = tmp_path / "data.csv"
+    file.write_bytes("Łódź\n".encode("cp1250"))
+    assert as_utf8([file], "cp1250").files[0].read_text(encoding="utf-8") == "Łódź\n"
+    file.write_bytes(b"a\n\x81\n")
+    with pytest.raises(BadInputError, match=r"data\.csv is not cp1252 text.*Set data\.encoding"):
+        as_utf8([file], "cp1252")
+    with pytest.raises(BadInputError, match="cannot be read"):
+        as_utf8([tmp_path / "none.csv"])

@@ -1,0 +1,112 @@
+import pytest
+
+from pipelines.data.dialect import Dialect
+from pipelines.data.kinds import date_format_of, recognise_columns, text_columns
+from pipelines.data.profile import profile_csv
+from pipelines.errors import BadInputError
+
+
+def kinds_of(folder, columns, given=None, **settings):
+    file = folder / "data.csv"
+    rows = zip(*columns.values(), strict=True)
+    file.write_text("".join(";".join(map(str, row)) + "\n" for row in [list(columns), *rows]))
+    return recognise_columns(profile_csv([file], Dialect(";")), given or {}, **settings)
+
+
+NUM = 150
+COLUMNS = {
+    "money": [f"${number},{number % 10}00.50" for number in range(1, NUM + 1)],
+    "share": [f"0,{number % 97 + 10}" for number in range(NUM)],
+    "percent": [f"{number % 90}%" for number in range(NUM)],
+    "ordered_at": [f"2014-03-{number % 28 + 1:02d} 12:{number % 60:02d}" for number in range(NUM)],
+    "when": [1_400_000_000 + 7 * number for number in range(NUM)],
+    "created": [1_400_000_000 + 7_001 * number for number in range(NUM)],
+    "vip": ["Yes", "no"] * (NUM // 2),
+    "flag": ["true", "false"] * (NUM // 2),
+    "zip": [f"{number % 9:05d}" for number in range(NUM)],
+    "note": [f"it came {number} days late" for number in range(NUM)],
+    "uuid": [f"u{number}" for number in range(NUM)],
+    "row": range(NUM),
+    "same": ["x"] * NUM,
+    "gone": [""] * NUM,
+    "city": ["Oslo", "Rome", "Bonn"] * (NUM // 3),
+    "size": [number * 0.37 for number in range(NUM)],
+}
+
+
+def test_what_each_column_is_taken_for(tmp_path):
+    kinds = kinds_of(tmp_path, COLUMNS)
+    assert {name: kind.name for name, kind in kinds.items()} == {
+        "money": "number", "share": "number", "percent": "number", "ordered_at": "date",
+        "when": "number", "created": "date", "vip": "boolean", "flag": "boolean",
+        "zip": "category", "note": "text", "uuid": "id", "row": "id", "same": "constant",
+        "gone": "empty", "city": "category", "size": "number",
+    }  # fmt: skip
+    assert (kinds["money"].decimal, kinds["share"].decimal, kinds["size"].decimal) == (
+        ".",
+        ",",
+        None,
+    )
+    assert date_format_of(kinds["created"]).name == "epoch-seconds"
+    assert date_format_of(kinds["size"]) is None
+    assert kinds["vip"].words == ("yes", "no")
+    assert text_columns(kinds) == ("zip",)
+    assert not any(kind.doubt for kind in kinds.values())
+
+
+def test_the_configuration_goes_first(tmp_path):
+    given = {"zip": "number", "when": "date", "city": "text", "size": "category", "uuid": "category",
+             "note": "ignore", "vip": "category"}  # fmt: skip
+    kinds = kinds_of(tmp_path, COLUMNS, given)
+    assert {name: kinds[name].name for name in given} == {
+        "zip": "number", "when": "date", "city": "text", "size": "category", "uuid": "category",
+        "note": "id", "vip": "boolean",
+    }  # fmt: skip
+    assert all(kinds[name].is_given for name in given)
+    assert not kinds["row"].is_given
+    assert text_columns(kinds) == ()
+    for use, message in (
+        ({"city": "number"}, r"city = \"number\": .*data\.csv, line 2: 'Oslo' is no number"),
+        ({"city": "date"}, r"no format fits all 150 cells, such as .*line 2: 'Oslo'"),
+        ({"none": "text"}, r"none = 'text': there is no such column\. Columns: money, "),
+    ):
+        with pytest.raises(BadInputError, match=message):
+            kinds_of(tmp_path, COLUMNS, use)
+
+
+def test_one_comma_before_three_digits_is_decided_by_the_other_columns(tmp_path):
+    column = {"a": ["1,234", "5,678"] * 10}
+    alone = kinds_of(tmp_path, column)["a"]
+    assert (alone.decimal, alone.moments.mean) == (".", 3456)
+    assert "line 2: '1,234' may also have a decimal mark: set data.decimal" in alone.doubt
+    beside = kinds_of(tmp_path, {**column, "b": ["1,5", "2,5"] * 10})["a"]
+    assert (beside.decimal, beside.doubt) == (",", None)
+    assert beside.moments.mean == pytest.approx(3.456)
+    told = kinds_of(tmp_path, column, decimal=",")["a"]
+    assert (told.decimal, told.doubt) == (",", None)
+
+
+def test_thousands_that_look_like_fractions_stay_text(tmp_path):
+    columns = {"a": ["1.234", "5.678"] * 10, "b": ["1,5", "2,5"] * 10}
+    kinds = kinds_of(tmp_path, columns)
+    assert (kinds["a"].decimal, kinds["a"].moments.mean) == (",", 3456)
+    assert text_columns(kinds) == ("a",)
+    plain = kinds_of(tmp_path, {"a": columns["a"]})["a"]
+    assert (plain.name, plain.decimal, plain.keeps_text) == ("number", None, False)
+
+
+def test_dates_that_may_be_either_are_not_used_until_it_is_said(tmp_path):
+    columns = {"a": ["01/02/2014", "03/04/2014"] * 10}
+    kind = kinds_of(tmp_path, columns)["a"]
+    assert (kind.name, kind.moments) == ("date", None)
+    assert "line 2: '01/02/2014'" in kind.doubt
+    assert "Set data.dates" in kind.doubt
+    assert kinds_of(tmp_path, columns, dates="month-first")["a"].date_format == "month-first"
+    with pytest.raises(BadInputError, match="no row tells whether the day or the month is first"):
+        kinds_of(tmp_path, columns, {"a": "date"})
+
+
+def test_epoch_seconds_with_fractions_stay_text(tmp_path):
+    # float32 holds 24 bits: it would round 1,400,000,001.5 to 128 seconds.
+    kinds = kinds_of(tmp_path, {"time": [f"{1_400_000_000 + number}.5" for number in range(30)]})
+    assert (kinds["time"].name, kinds["time"].keeps_text) == ("date", True)

@@ -1,0 +1,90 @@
+import random
+
+import pytest
+
+from pipelines.data import leaks as leaks_module
+from pipelines.data.kinds import recognise_columns
+from pipelines.data.leaks import find_leaks
+from pipelines.data.profile import profile_csv
+
+NUM = 1_200
+
+
+def leaks_of(folder, columns, label="y", is_regression=False):
+    file = folder / "data.csv"
+    rows = zip(*columns.values(), strict=True)
+    lines = [",".join(map(str, row)) for row in ([*columns], *rows)]
+    file.write_text("\n".join(lines) + "\n")
+    profile = profile_csv([file])
+    names = tuple(name for name in columns if name != label)
+    found = find_leaks(profile, recognise_columns(profile, {}), label, is_regression, names)
+    return {leak.column: leak for leak in found}
+
+
+@pytest.fixture
+def classes():
+    draw = random.Random(1)
+    label = [draw.choice(("no", "no", "yes")) for _ in range(NUM)]
+    wrong = set(range(0, NUM, 400))  # 3 of 1,200 rows
+    return {
+        "copy": ["declined" if value == "no" else "approved" for value in label],
+        "near": [value.upper() if row not in wrong else "?" for row, value in enumerate(label)],
+        "only if yes": [
+            f"2014-01-{row % 28 + 1:02d}" if value == "yes" else "" for row, value in enumerate(label)
+        ],
+        "split number": [draw.uniform(0, 1) + (value == "yes") * 1.001 for value in label],
+        "good": [draw.gauss(0, 1) + 3 * (value == "yes") for value in label],
+        "id": [f"u{row}" for row in range(NUM)],
+        "noise": [draw.choice("abc") for _ in range(NUM)],
+        "y": label,
+    }  # fmt: skip
+
+
+def test_a_column_that_says_the_class_by_itself_is_found(tmp_path, classes):
+    found = leaks_of(tmp_path, classes)
+    assert set(found) == {"copy", "near", "only if yes", "split number"}
+    assert [name for name, leak in found.items() if leak.is_copy] == ["copy"]
+    share = classes["y"].count("no") / NUM
+    assert found["copy"].evidence == (
+        "column 'copy' alone predicts 'y' right in 100 % of 1200 rows "
+        f"(the most frequent class alone: {share:.1%})"
+    )
+    # "?" counts as missing: the rows with it are predicted as the more frequent of their classes.
+    assert "right in 99." in found["near"].evidence
+
+
+def test_a_sample_of_many_rows_is_enough(tmp_path, classes, monkeypatch):
+    monkeypatch.setattr(leaks_module, "_MAX_ROWS", 500)
+    found = leaks_of(tmp_path, classes)
+    assert "of 400 rows" in found["copy"].evidence  # every third row
+    assert {"copy", "only if yes"} <= set(found)
+    assert not {"good", "id", "noise"} & set(found)
+
+
+def test_a_number_that_goes_with_the_label_is_found(tmp_path):
+    draw = random.Random(2)
+    label = [draw.gauss(10, 3) for _ in range(NUM)]
+    found = leaks_of(
+        tmp_path,
+        {
+            "same": [f"${value:.12f}" if value >= 0 else f"-${-value:.12f}" for value in label],
+            "cents": [100 * value + 3 for value in label],
+            "cube": [value**5 for value in label],
+            "near": [value + draw.gauss(0, 0.3) for value in label],
+            "word": [f"w{value:.0f}" for value in label],
+            "y": [f"{value:.12f}" for value in label],
+        },
+        is_regression=True,
+    )
+    assert set(found) == {"same", "cents", "cube"}
+    assert [name for name, leak in found.items() if leak.is_copy] == ["same"]
+    assert "equals 'y' in all 1200 rows" in found["same"].evidence
+    assert "linear function of 'y' (correlation 1.00000)" in found["cents"].evidence
+    assert "in the order of 'y' (rank correlation 1.00000)" in found["cube"].evidence
+
+
+def test_too_few_rows_prove_nothing(tmp_path):
+    rows = {"a": ["p"] * 100 + ["q"] * 19, "y": [0] * 100 + [1] * 19}
+    assert leaks_of(tmp_path, rows) == {}
+    rows = {"a": ["p"] * 100 + ["q"] * 20, "y": [0] * 100 + [1] * 20}
+    assert set(leaks_of(tmp_path, rows)) == {"a"}
