@@ -1,11 +1,25 @@
 """What the ExampleValidator found."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 
-def read_anomalies(anomalies: Any) -> list[str]:
-    """Returns one sentence for each feature that does not fit the schema.
+@dataclass(frozen=True)
+class Anomaly:
+    """What is wrong with a column.
+
+    Attributes:
+      text: What it is.
+      is_breaking: Whether it makes training meaningless.
+    """
+
+    text: str
+    is_breaking: bool
+
+
+def read_anomalies(anomalies: Any) -> list[Anomaly]:
+    """Returns one anomaly for each column of each split that has any.
 
     Args:
       anomalies: The ExampleAnomalies artifact.
@@ -19,5 +33,6 @@ def read_anomalies(anomalies: Any) -> list[str]:
         proto = anomalies_pb2.Anomalies.FromString((folder / "SchemaDiff.pb").read_bytes())
         for feature, info in sorted(proto.anomaly_info.items()):
             text = (info.description or info.short_description).rstrip(".")
-            found.append(f"{split} split, column {feature!r}: {text}.")
+            is_breaking = info.severity == anomalies_pb2.AnomalyInfo.ERROR
+            found.append(Anomaly(f"{split} split, column {feature!r}: {text}.", is_breaking))
     return found

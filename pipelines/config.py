@@ -193,13 +193,25 @@ class EvaluatorConfig(Section):
 
 
 class ExampleValidatorConfig(Section):
-    """`[example_validator]`: what happens when the data do not fit the schema.
+    """`[example_validator]`: what happens when the data do not fit the schema, or have drifted.
+
+    They are compared with the data of the model that serves, column by column.
 
     Attributes:
-      on_anomalies: `warn` shows them and goes on, `fail` ends the run.
+      on_anomalies: `warn` shows them and goes on, `fail` ends the run. Default: only what makes training
+        meaningless ends it, such as a column that is gone, emptied or in another unit.
+      l_infinity: From where on a difference is drift: of the share of a value, or of missing ones.
+      jensen_shannon: The same for numbers: the Jensen-Shannon divergence of their distributions, in bits.
+      breaking: From where on either of them makes training meaningless.
+      moving: Columns that are meant to be others each time, such as times and counters. Those that are
+        taken for dates and ids are, anyway.
     """
 
-    on_anomalies: Literal["warn", "fail"] = "warn"
+    on_anomalies: Literal["warn", "fail", "fail_if_broken"] = "fail_if_broken"
+    l_infinity: float = Field(default=0.1, ge=0, le=1)
+    jensen_shannon: float = Field(default=0.02, ge=0, le=1)
+    breaking: float = Field(default=0.3, ge=0, le=1)
+    moving: tuple[str, ...] = ()
 
 
 class PusherConfig(Section):

@@ -198,13 +198,17 @@ class _AnomalyCheck:
 
     def __call__(self, outputs: Mapping[str, list[Any]]) -> None:
         found = read_anomalies(outputs["anomalies"][0])
-        for text in found:
-            self._recorder.note(f"anomaly: {text}")
-        if found and self._on_anomalies == "fail":
+        for anomaly in found:
+            self._recorder.note(f"anomaly: {anomaly.text}")
+        breaking = [anomaly for anomaly in found if anomaly.is_breaking]
+        failing = {"warn": [], "fail": found, "fail_if_broken": breaking}[self._on_anomalies]
+        if failing:
             raise RunFailedError(
                 self._validator.id,
-                f"the data do not fit the schema ({len(found)} anomalies; the first: {found[0]}) "
-                'and example_validator.on_anomalies = "fail"',
+                f"the data are not what the model needs ({len(failing)} anomalies; the first: "
+                f"{failing[0].text}) and example_validator.on_anomalies = {self._on_anomalies!r}. Mend "
+                "the data; if they are right, say so with --set example_validator.on_anomalies=warn, or "
+                "name a column that is meant to change in example_validator.moving",
                 is_bad_input=True,
             )
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from components.nearest import nearest_first
 from pipelines import evaluation
 from pipelines.beam_options import check_beam_args
 from pipelines.changed_code import touches_training
@@ -27,6 +28,10 @@ from pipelines.tabular.column_table import ColumnRow
 if TYPE_CHECKING:
     from components import LocalCluster
     from pipelines.definitions.csv_to_serving import CsvToServing
+
+
+_MOVING_KINDS = ("date", "id")
+"""Kinds of columns whose values are others in new data."""
 
 
 @dataclass(frozen=True)
@@ -98,9 +103,10 @@ class RunPlan:
         Args:
           data: What CsvExampleGen reads.
         """
-        import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
+        import components
         from pipelines.definitions.csv_to_serving import PipelinePlaces, csv_to_serving
 
+        validator = self.config.example_validator
         return csv_to_serving(
             name=self.config.name,
             data=data,
@@ -127,6 +133,14 @@ class RunPlan:
             cluster=self._cluster(),
             group_column=self.splits.column if self.splits.by == "column" else None,
             text_columns=self.code.plan.text_columns if self.code.plan else (),
+            label_column=self.config.data.label,
+            drift_limits=components.DriftLimits(
+                validator.l_infinity, validator.jensen_shannon, validator.breaking
+            ),
+            moving_columns=(
+                *validator.moving,
+                *(column.name for column in self.columns if column.kind in _MOVING_KINDS),
+            ),
         )
 
     def _cluster(self) -> "LocalCluster | None":
@@ -160,6 +174,12 @@ def plan_run(request: RunRequest, display: Display) -> RunPlan:
     data = read_data(config)
     profile = data.profile
     evaluation.check_evaluator_config(config, list(profile.columns))
+    for name in config.example_validator.moving:
+        if name not in profile.columns:
+            raise BadInputError(
+                f"example_validator.moving: there is no column {name!r}. Columns: "
+                f"{', '.join(nearest_first(name, profile.columns))}."
+            )
     if config.module is not None:
         display.activity(f"loading {config.module.path or config.module.file}")
     learned = plan_data(config, data)

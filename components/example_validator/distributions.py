@@ -13,6 +13,7 @@ Measure = Literal["l_infinity", "jensen_shannon"]
 _Feature: TypeAlias = statistics_pb2.FeatureNameStatistics
 _NUMERIC = (_Feature.INT, _Feature.FLOAT)
 _NUM_BINS = 20
+_MOST_CATEGORIES = 100
 _Z = 4.5
 """Standard errors that chance explains: 1 of 150,000 comparisons of equal distributions exceeds them."""
 
@@ -58,6 +59,25 @@ def compare_values(before: _Feature, now: _Feature) -> Shift | None:
     return None
 
 
+def new_values(before: _Feature, now: _Feature) -> dict[str, float]:
+    """Returns the values of a column of text that it did not have, with their shares of all values.
+
+    None are new where there were more than 100 values, or more than the statistics list: one that was
+    not seen is to be expected there.
+    """
+    if not (before.type == now.type == _Feature.STRING):
+        return {}
+    known = {bucket.label for bucket in before.string_stats.rank_histogram.buckets}
+    total = now.string_stats.common_stats.num_non_missing
+    if not known or len(known) > _MOST_CATEGORIES or before.string_stats.unique > len(known):
+        return {}
+    return {
+        bucket.label: bucket.sample_count / total
+        for bucket in now.string_stats.rank_histogram.buckets
+        if bucket.label not in known
+    }
+
+
 def compare_missing(before: float, now: float, num_before: int, num_now: int) -> Shift:
     """Returns how far the share of missing values has moved.
 
@@ -68,7 +88,7 @@ def compare_missing(before: float, now: float, num_before: int, num_now: int) ->
       num_now: Examples in the new data, at least 1.
     """
     noise = _noise_of_share(before, now, num_before, num_now)
-    text = f"{_percent(before)} of the values were missing, now {_percent(now)}"
+    text = f"{percent(before)} of the values were missing, now {percent(now)}"
     return Shift("l_infinity", abs(now - before), noise, text)
 
 
@@ -90,7 +110,7 @@ def _compare_categories(
     ]
     moved = int(np.argmax(np.abs(shares[0] - shares[1])))
     was, is_now = (float(share[moved]) for share in shares)
-    text = f"{names[moved]!r} was {_percent(was)} of the values, now {_percent(is_now)}"
+    text = f"{names[moved]!r} was {percent(was)} of the values, now {percent(is_now)}"
     noise = _noise_of_share(was, is_now, *totals)
     return Shift("l_infinity", abs(was - is_now), noise, text)
 
@@ -183,5 +203,6 @@ def _noise_of_share(first: float, second: float, num_first: int, num_second: int
     return _Z * math.sqrt(share * (1 - share) * (1 / num_first + 1 / num_second))
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
+    """Returns a share as a reader sees it."""
     return f"{100 * share:.3g} %"

@@ -7,10 +7,18 @@ from typing import TypeAlias
 import tensorflow_data_validation as tfdv
 from tensorflow_metadata.proto.v0 import anomalies_pb2, schema_pb2, statistics_pb2
 
-from components.example_validator.distributions import Shift, compare_missing, compare_values
+from components.example_validator.distributions import (
+    Shift,
+    compare_missing,
+    compare_values,
+    new_values,
+    percent,
+)
 
 _Info: TypeAlias = anomalies_pb2.AnomalyInfo
 _Statistics: TypeAlias = statistics_pb2.DatasetFeatureStatistics
+
+_Feature: TypeAlias = statistics_pb2.FeatureNameStatistics
 
 _COMPARATORS = {
     "l_infinity": _Info.COMPARATOR_L_INFTY_HIGH,
@@ -65,8 +73,8 @@ def validate(
     """Returns what is wrong with data.
 
     An anomaly has the severity ERROR if it makes training meaningless: a column that is gone, emptied or
-    of another type, values that have drifted beyond `limits.breaking`, and whatever does not fit the
-    schema in the label. Any other has the severity WARNING.
+    of another type, values that have drifted beyond `limits.breaking`, and in the label whatever does
+    not fit the schema, and new values. Any other has the severity WARNING.
 
     Args:
       statistics: Of one split of the data.
@@ -84,32 +92,66 @@ def validate(
         breaks = name == label or any(reason.type in _BREAKING for reason in info.reason)
         info.severity = _Info.ERROR if breaks else _Info.WARNING
     if baseline is not None:
-        now, before = _only(statistics), _only(baseline)
-        for name, shift in _shifts(before, now, moving):
-            limit = _limit(schema, name, shift, limits)
-            if shift.exceeds(limit):
-                _add(anomalies, name, shift, limit, shift.exceeds(limits.breaking))
+        _compare(anomalies, _only(baseline), _only(statistics), schema, label, limits, moving)
     return anomalies
 
 
-def _shifts(
-    before: _Statistics, now: _Statistics, moving: Collection[str]
-) -> Iterator[tuple[str, Shift]]:
+def _compare(
+    anomalies: anomalies_pb2.Anomalies,
+    before: _Statistics,
+    now: _Statistics,
+    schema: schema_pb2.Schema,
+    label: str | None,
+    limits: DriftLimits,
+    moving: Collection[str],
+) -> None:
+    """Adds what differs from the data to compare with."""
     if not before.num_examples or not now.num_examples:
         return
+    features = {_name(feature): feature for feature in now.features}
     known = {_name(feature): feature for feature in before.features}
-    for feature in now.features:
-        name = _name(feature)
-        if name not in known or name in moving:
+    for name in known.keys() - features.keys():
+        if name not in anomalies.anomaly_info:
+            text = "The column is gone."
+            _add(anomalies, name, _Info.SCHEMA_MISSING_COLUMN, "Gone", text, breaks=True)
+    for name in features.keys() - known.keys():
+        if name not in anomalies.anomaly_info:
+            text = "The column is new."
+            _add(anomalies, name, _Info.SCHEMA_NEW_COLUMN, "New", text, breaks=False)
+    for name in sorted(known.keys() & features.keys() - set(moving)):
+        feature, former = features[name], known[name]
+        if _kind(feature) != _kind(former) and _common(feature).num_non_missing:
+            text = f"The values were {_kind(former)}, and are {_kind(feature)} now."
+            _add(anomalies, name, _Info.UNEXPECTED_DATA_TYPE, "Another type", text, breaks=True)
             continue
-        was, is_now = (
-            1 - _common(stats).num_non_missing / sizes.num_examples
-            for stats, sizes in ((known[name], before), (feature, now))
-        )
-        yield name, compare_missing(was, is_now, before.num_examples, now.num_examples)
-        shift = compare_values(known[name], feature)
-        if shift is not None:
-            yield name, shift
+        unknown = new_values(former, feature)
+        if unknown:
+            most = sorted(unknown, key=lambda value: -unknown[value])[:3]
+            listed = ", ".join(f"{value!r} ({percent(unknown[value])})" for value in most)
+            more = f" and {len(unknown) - len(most)} more" if len(unknown) > len(most) else ""
+            text = f"There are new values: {listed}{more}."
+            kind = _Info.ENUM_TYPE_UNEXPECTED_STRING_VALUES
+            _add(anomalies, name, kind, "New values", text, breaks=name == label)
+        for shift in _shifts(former, feature, before.num_examples, now.num_examples):
+            limit = _limit(schema, name, shift, limits)
+            if shift.exceeds(limit):
+                text = (
+                    f"The values have drifted: {shift.text} ({_NAMES[shift.measure]} "
+                    f"{shift.value:.3g}, limit {limit:g})."
+                )
+                kind = _COMPARATORS[shift.measure]
+                _add(anomalies, name, kind, "Drift", text, shift.exceeds(limits.breaking))
+
+
+def _shifts(before: _Feature, now: _Feature, num_before: int, num_now: int) -> Iterator[Shift]:
+    was, is_now = (
+        1 - _common(feature).num_non_missing / size
+        for feature, size in ((before, num_before), (now, num_now))
+    )
+    yield compare_missing(was, is_now, num_before, num_now)
+    shift = compare_values(before, now)
+    if shift is not None:
+        yield shift
 
 
 def _limit(schema: schema_pb2.Schema, name: str, shift: Shift, limits: DriftLimits) -> float:
@@ -126,17 +168,16 @@ def _limit(schema: schema_pb2.Schema, name: str, shift: Shift, limits: DriftLimi
 
 
 def _add(
-    anomalies: anomalies_pb2.Anomalies, name: str, shift: Shift, limit: float, breaks: bool
+    anomalies: anomalies_pb2.Anomalies,
+    name: str,
+    kind: int,
+    short: str,
+    description: str,
+    breaks: bool,
 ) -> None:
     """Adds an anomaly to those of the same column, of which the worst severity counts."""
-    description = (
-        f"The values have drifted: {shift.text} ({_NAMES[shift.measure]} {shift.value:.3g}, limit "
-        f"{limit:g})."
-    )
     info = anomalies.anomaly_info[name]
-    info.reason.add(
-        type=_COMPARATORS[shift.measure], short_description="Drift", description=description
-    )
+    info.reason.add(type=kind, short_description=short, description=description)
     info.description = " ".join(reason.description for reason in info.reason)
     info.short_description = "; ".join(
         dict.fromkeys(reason.short_description for reason in info.reason)
@@ -149,10 +190,15 @@ def _only(statistics: statistics_pb2.DatasetFeatureStatisticsList) -> _Statistic
     return statistics.datasets[0] if statistics.datasets else _Statistics()
 
 
-def _name(feature: statistics_pb2.FeatureNameStatistics) -> str:
+def _name(feature: _Feature) -> str:
     return feature.name or ".".join(feature.path.step)
 
 
-def _common(feature: statistics_pb2.FeatureNameStatistics) -> statistics_pb2.CommonStatistics:
+def _kind(feature: _Feature) -> str:
+    """Returns what the values of a column are; integers and other numbers are one kind."""
+    return "numbers" if feature.WhichOneof("stats") == "num_stats" else "text"
+
+
+def _common(feature: _Feature) -> statistics_pb2.CommonStatistics:
     kind = feature.WhichOneof("stats")
     return getattr(feature, kind).common_stats if kind else statistics_pb2.CommonStatistics()

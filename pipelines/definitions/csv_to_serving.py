@@ -38,6 +38,7 @@ class CsvToServing:
     example_gen: components.CsvExampleGen
     statistics_gen: components.StatisticsGen
     schema_gen: components.SchemaGen | components.ImportSchemaGen
+    served_statistics: components.Resolver
     example_validator: components.ExampleValidator
     transform: components.Transform
     served_model: components.Resolver
@@ -63,6 +64,9 @@ def csv_to_serving(
     cluster: components.LocalCluster | None = None,
     group_column: str | None = None,
     text_columns: tuple[str, ...] = (),
+    label_column: str | None = None,
+    drift_limits: components.DriftLimits | None = None,
+    moving_columns: tuple[str, ...] = (),
 ) -> CsvToServing:
     """Returns the pipeline.
 
@@ -84,6 +88,9 @@ def csv_to_serving(
       cluster: Processes that train together; None trains in one.
       group_column: Rows with one value in it fall into one split; None draws rows.
       text_columns: Columns that stay text though they look like numbers.
+      label_column: Raw column of the label, in which every anomaly is severe.
+      drift_limits: From where on a column has drifted.
+      moving_columns: Columns that are meant to be others each time.
     """
     example_gen = components.CsvExampleGen(
         input_base=str(data.folder),
@@ -96,7 +103,9 @@ def csv_to_serving(
         output_config=_divided_by(group_column),
         text_columns=text_columns,
     )
-    statistics_gen = components.StatisticsGen(examples=example_gen.outputs["examples"])
+    statistics_gen = components.StatisticsGen(
+        examples=example_gen.outputs["examples"], stats_options=_stats_options()
+    )
     schema_gen: components.SchemaGen | components.ImportSchemaGen
     if curated_schema is None:
         schema_gen = components.SchemaGen(
@@ -105,8 +114,18 @@ def csv_to_serving(
     else:
         importer = components.ImportSchemaGen(schema_file=str(curated_schema))
         schema_gen = importer.with_id("SchemaGen")
+    served_statistics = components.Resolver(
+        strategy_class=components.ServedStatisticsStrategy,
+        config={"base_directory": str(places.serving)},
+        statistics=components.Channel(type=components.ExampleStatistics),
+    ).with_id("ServedStatistics")
     example_validator = components.ExampleValidator(
-        statistics=statistics_gen.outputs["statistics"], schema=schema_gen.outputs["schema"]
+        statistics=statistics_gen.outputs["statistics"],
+        schema=schema_gen.outputs["schema"],
+        baseline_statistics=served_statistics.outputs["statistics"],
+        label=label_column,
+        limits=drift_limits,
+        moving=moving_columns,
     )
     transform = components.Transform(
         examples=example_gen.outputs["examples"],
@@ -162,6 +181,7 @@ def csv_to_serving(
         "example_gen": example_gen,
         "statistics_gen": statistics_gen,
         "schema_gen": schema_gen,
+        "served_statistics": served_statistics,
         "example_validator": example_validator,
         "transform": transform,
         "served_model": served_model,
@@ -184,6 +204,13 @@ def csv_to_serving(
         beam_pipeline_args=[IN_PROCESS_RUNNER, *beam_args, BEAM_PLUGIN_ARG],
     )
     return CsvToServing(pipeline=pipeline, **roles)
+
+
+def _stats_options() -> Any:
+    """Returns the options of the statistics: drift is found in quantiles, of which ten are too few."""
+    import tensorflow_data_validation as tfdv
+
+    return tfdv.StatsOptions(num_quantiles_histogram_buckets=100)
 
 
 def _divided_by(column: str | None) -> Any:

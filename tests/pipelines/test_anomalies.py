@@ -4,14 +4,16 @@ import pytest
 from tensorflow_metadata.proto.v0 import anomalies_pb2
 from tfx.types.standard_artifacts import ExampleAnomalies
 
-from pipelines.anomalies import read_anomalies
+from pipelines.anomalies import Anomaly, read_anomalies
 
 assert components
+
+ERROR, WARNING = anomalies_pb2.AnomalyInfo.ERROR, anomalies_pb2.AnomalyInfo.WARNING
 
 
 @pytest.fixture
 def artifact(tmp_path):
-    """Returns a function that writes an artifact: {split: {feature: (short, long)}}."""
+    """Returns a function that writes an artifact: {split: {feature: (short, long, severity)}}."""
 
     def write(**splits):
         result = ExampleAnomalies()
@@ -19,7 +21,8 @@ def artifact(tmp_path):
         result.splits = list(splits)
         for split, features in splits.items():
             proto = anomalies_pb2.Anomalies()
-            for name, (short, long) in features.items():
+            for name, (short, long, severity) in features.items():
+                proto.anomaly_info[name].severity = severity
                 proto.anomaly_info[name].short_description = short
                 proto.anomaly_info[name].description = long
             folder = tmp_path / f"Split-{split}"
@@ -33,14 +36,17 @@ def artifact(tmp_path):
 def test_each_feature_of_each_split_is_one_sentence(artifact):
     found = read_anomalies(
         artifact(
-            train={"fare": ("Out of range", "Values above 100."), "age": ("Missing", "")},
-            eval={"fare": ("Out of range", "Values above 99.")},
+            train={
+                "fare": ("Out of range", "Values above 100.", ERROR),
+                "age": ("Missing", "", WARNING),
+            },
+            eval={"fare": ("Out of range", "Values above 99.", WARNING)},
         )
     )
     assert found == [
-        "eval split, column 'fare': Values above 99.",
-        "train split, column 'age': Missing.",
-        "train split, column 'fare': Values above 100.",
+        Anomaly("eval split, column 'fare': Values above 99.", False),
+        Anomaly("train split, column 'age': Missing.", False),
+        Anomaly("train split, column 'fare': Values above 100.", True),
     ]
 
 

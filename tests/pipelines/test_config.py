@@ -67,7 +67,10 @@ def test_set_takes_toml_values_and_plain_text(tmp_path):
         (MINIMAL + '[[evaluator.thresholds]]\nmetric = "auc"\n', ["at least one of lower"]),
         (MINIMAL + "[module]\n", ["exactly one of path"]),
         (MINIMAL + '[beam]\nargs = ["workers=2"]\n', ["'workers=2' is no Beam option"]),
-        (MINIMAL + '[example_validator]\non_anomalies = "stop"\n', ["'stop'", "'warn' or 'fail'"]),
+        (
+            MINIMAL + '[example_validator]\non_anomalies = "stop"\n',
+            ["'stop'", "'warn', 'fail' or 'fail_if_broken'"],
+        ),
         ("[data]\nlabel = 'y'\n", ["data.path is missing", "--data"]),
         ("[data]\npath = 'y'\n", ["data.label is missing", "--label"]),
         ("[data\n", ["not valid TOML", "line 1"]),

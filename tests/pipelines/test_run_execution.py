@@ -65,7 +65,7 @@ class AllAtOnce:
 def leave(tmp_path, monkeypatch):
     """Returns a function that says what the components leave behind."""
 
-    def make(verdict, version, anomalies=0, num_eval_examples=5, labels=None):
+    def make(verdict, version, anomalies=0, breaking=0, num_eval_examples=5, labels=None):
         evaluation, pushed, found = ModelEvaluation(), PushedModel(), ExampleAnomalies()
         evaluation.uri, found.uri = str(tmp_path), str(tmp_path)
         verdict.write(evaluation.uri)
@@ -75,7 +75,10 @@ def leave(tmp_path, monkeypatch):
         found.splits = ["train"]
         proto = anomalies_pb2.Anomalies()
         for number in range(anomalies):
-            proto.anomaly_info[f"column {number}"].description = "Odd."
+            info = proto.anomaly_info[f"column {number}"]
+            info.description = "Odd."
+            is_breaking = number >= anomalies - breaking
+            info.severity = info.ERROR if is_breaking else info.WARNING
         (tmp_path / "Split-train").mkdir()
         (tmp_path / "Split-train" / "SchemaDiff.pb").write_bytes(proto.SerializeToString())
         statistics = ExampleStatistics()
@@ -216,6 +219,20 @@ def test_anomalies_are_noted(leave, run):
     assert start().status == "pushed"
     assert recorder.record.notes[-1] == "anomaly: train split, column 'column 1': Odd."
     assert sum(note.startswith("anomaly") for note in recorder.record.notes) == 2
+
+
+def test_what_breaks_the_data_ends_the_run_unless_it_is_allowed(leave, run):
+    leave(PASSED, version="1", anomalies=3, breaking=1)
+    start, recorder, _ = run()
+    with pytest.raises(
+        RunFailedError, match=r"\(1 anomalies; the first: train split, column 'column 2'"
+    ) as error:
+        start()
+    assert error.value.is_bad_input
+    assert sum(note.startswith("anomaly") for note in recorder.record.notes) == 3
+    assert "Transform" not in [part.name for part in recorder.record.components]
+    start, _, _ = run("example_validator.on_anomalies=warn")
+    assert start().status == "pushed"
 
 
 @pytest.mark.parametrize(("anomalies", "ends"), [(2, True), (0, False)])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tensorflow_metadata.proto.v0 import statistics_pb2
 
-from components.example_validator.distributions import compare_missing, compare_values
+from components.example_validator.distributions import compare_missing, compare_values, new_values
 
 assert components
 
@@ -134,3 +134,17 @@ def test_what_can_not_be_compared():
         compare_values(numbers([1.0, 2.0]), statistics_pb2.FeatureNameStatistics(type=FLOAT))
         is None
     )
+
+
+def test_values_that_were_not_there():
+    assert new_values(words(a=3, b=1), words(b=6, c=3, d=1)) == {"c": 0.3, "d": 0.1}
+    assert new_values(words(a=3), words(a=1)) == {}
+    assert new_values(numbers([1.0, 2.0]), words(a=1)) == {}
+
+
+def test_new_values_of_many_or_unlisted_ones_are_none():
+    many = words(**{f"v{number}": 1 for number in range(101)})
+    assert new_values(many, words(other=3)) == {}
+    unlisted = words(a=3, b=1)
+    unlisted.string_stats.unique = 7
+    assert new_values(unlisted, words(other=3)) == {}

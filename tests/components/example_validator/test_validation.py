@@ -117,6 +117,33 @@ def test_an_unknown_label(schema, baseline):
     assert "perhaps" in text
 
 
+def test_a_schema_of_the_new_data_hides_nothing(baseline):
+    """As where the schema is inferred anew: what is gone, and what is new, is seen by comparing."""
+    frame = table(2).drop(columns="fare").assign(extra=1.0)
+    frame.loc[:30, "company"] = "violet"
+    frame.loc[:5, "tips"] = "perhaps"
+    schema = tfdv.infer_schema(statistics(frame), infer_feature_shape=False)
+    assert found(frame, schema, baseline) == {
+        "fare": (ERROR, "The column is gone."),
+        "extra": (WARNING, "The column is new."),
+        "company": (WARNING, "There are new values: 'violet' (1.55 %)."),
+        "tips": (ERROR, "There are new values: 'perhaps' (0.3 %)."),
+    }
+
+
+def test_text_where_numbers_were(baseline):
+    frame = table(2).assign(fare=lambda frame: frame.fare.astype(str))
+    schema = tfdv.infer_schema(statistics(frame), infer_feature_shape=False)
+    expected = {"fare": (ERROR, "The values were numbers, and are text now.")}
+    assert found(frame, schema, baseline) == expected
+
+
+def test_whole_numbers_where_others_were_are_no_other_type(baseline):
+    frame = table(2).assign(fare=lambda frame: frame.fare.round().astype(int))
+    schema = tfdv.infer_schema(statistics(frame), infer_feature_shape=False)
+    assert found(frame, schema, baseline, limits=DriftLimits(jensen_shannon=0.2)) == {}
+
+
 def test_limits_of_the_schema_go_before(schema, baseline):
     frame = table(2).assign(fare=lambda frame: frame.fare * 1.7)
     (feature,) = (feature for feature in schema.feature if feature.name == "fare")

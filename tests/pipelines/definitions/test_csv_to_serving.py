@@ -37,7 +37,7 @@ def roles(pipeline):
 def test_each_component_of_the_pipeline_has_one_role(define):
     pipeline = define()
     assert set(roles(pipeline).values()) == set(pipeline.pipeline.components)
-    assert len(pipeline.pipeline.components) == len(roles(pipeline)) == 9
+    assert len(pipeline.pipeline.components) == len(roles(pipeline)) == 10
     for role, kind in (
         ("trainer", components.Trainer),
         ("evaluator", components.Evaluator),
@@ -58,7 +58,8 @@ def test_what_each_component_waits_for(define):
         "example_gen": set(),
         "statistics_gen": {"example_gen"},
         "schema_gen": {"statistics_gen"},
-        "example_validator": {"statistics_gen", "schema_gen"},
+        "served_statistics": set(),
+        "example_validator": {"statistics_gen", "schema_gen", "served_statistics"},
         "transform": {"example_gen", "schema_gen"},
         "served_model": set(),
         "trainer": {"transform", "schema_gen"},
