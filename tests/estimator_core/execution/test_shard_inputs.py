@@ -6,6 +6,7 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core import tpu
+from estimator_core.execution.shard_inputs import ShardInput, padded_inputs
 
 tf1 = tf.compat.v1
 
@@ -239,3 +240,22 @@ def test_a_host_call_every_few_steps(tmp_path):
     )
     estimator.train(Input(), steps=8)
     assert [batch[0] for batch in seen.batches] == [[0.0], [6.0], [12.0]]
+
+
+def test_sparse_features_of_a_prediction_are_filled_up_in_their_first_dimension_alone():
+    """The three examples of an input whose batches have two: the last one is filled up."""
+    with tf.Graph().as_default(), tf1.Session() as session:
+        words = tf.sparse.from_dense([[1, 0, 0, 0, 0], [0, 2, 0, 0, 0], [0, 0, 0, 0, 3]])
+        dataset = tf.data.Dataset.from_tensor_slices({"words": words}).batch(2)
+        inputs = padded_inputs(dataset, ShardInput.SPLIT, 2, 1, takes_sparse=True)
+        ((features, mask),) = inputs.next_batches(1)
+        for hook in inputs.hooks:
+            hook.begin()
+            hook.after_create_session(session, None)
+        seen = [session.run((features["words"], mask)) for _ in range(2)]
+    (first, first_mask), (last, last_mask) = seen
+    assert first.dense_shape.tolist() == last.dense_shape.tolist() == [2, 5]
+    assert first_mask.tolist() == [0, 0]
+    assert last_mask.tolist() == [0, 1]
+    assert last.indices.tolist() == [[0, 4]]
+    assert last.values.tolist() == [3]

@@ -36,6 +36,20 @@ def test_variables_that_start_from_others_are_initialized_after_them(tmp_path):
     assert called == [29.0, 29.0]
 
 
+def test_an_init_op_of_the_user_stays():
+    with tf.Graph().as_default():
+        first = tf1.get_variable("first", initializer=1.0)
+        tf.Variable(first.read_value() + 1.0, name="second")
+        scaffold = tf1.train.Scaffold(init_op=first.assign(5.0))
+        assert in_order(scaffold) is scaffold
+    with tf.Graph().as_default():
+        first = tf1.get_variable("first", initializer=1.0)
+        tf.Variable(first.read_value() + 1.0, name="second")
+        tf1.add_to_collection(tf1.GraphKeys.INIT_OP, tf1.global_variables_initializer())
+        scaffold = tf1.train.Scaffold()
+        assert in_order(scaffold) is scaffold
+
+
 def test_the_rest_of_the_scaffold_stays():
     with tf.Graph().as_default():
         first = tf1.get_variable("first", initializer=1.0)
