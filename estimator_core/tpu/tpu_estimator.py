@@ -348,8 +348,13 @@ class TPUEstimator(Estimator):
             batch_size = self._sharded.input_batch_size(mode, self._tpu_config)
             num_shards = self._sharded.num_shards(self._tpu_config)
         if self._is_converted:
-            size = batch_size if self._runs_on_shards(mode) else None
-            input_fn = rebatched_input_fn(input_fn, size, mode != ModeKeys.PREDICT)
+            sharding = self._sharded.sharding(mode, self._tpu_config)
+            input_fn = rebatched_input_fn(
+                input_fn,
+                None if sharding is None else batch_size,
+                mode != ModeKeys.PREDICT,
+                None if sharding is None else sharding.batch_axis,
+            )
         input_fn = input_fn_with_batch_size(input_fn, batch_size, num_shards, cores)
         dims = self._tpu_config.input_partition_dims
         if dims is not None and self._runs_on_shards(mode):
