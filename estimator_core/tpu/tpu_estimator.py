@@ -107,7 +107,12 @@ class TPUEstimator(Estimator):
     ):
         if not isinstance(config, RunConfig):
             raise ValueError(f"config must be given, a tpu.RunConfig. Received: config={config!r}")
-        if params is not None and any(key in params for key in RESERVED_PARAMS):
+        is_converted = isinstance(model_fn, ConvertedModelFn)  # its params may be what they are
+        if (
+            not is_converted
+            and params is not None
+            and any(key in params for key in RESERVED_PARAMS)
+        ):
             raise ValueError(
                 f"{RESERVED_PARAMS} are reserved keys: TPUEstimator sets them. Received: "
                 f"params={params}"
@@ -137,7 +142,7 @@ class TPUEstimator(Estimator):
         self._user_model_fn = model_fn
         self._tpu_config = config.tpu_config
         self._eval_on_tpu = eval_on_tpu
-        self._is_converted = isinstance(model_fn, ConvertedModelFn)
+        self._is_converted = is_converted
         modes = {ModeKeys.TRAIN, ModeKeys.PREDICT, *([ModeKeys.EVAL] if eval_on_tpu else [])}
         self._sharded = ShardedModes(
             frozenset(modes if use_tpu else ()),

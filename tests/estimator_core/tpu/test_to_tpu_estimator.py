@@ -143,6 +143,31 @@ def test_batches_that_do_not_lie_on_the_first_dimension(tmp_path):
         weight_after_a_step(plain, batches(8), 2, batch_axis=(1, 0))
 
 
+@pytest.mark.parametrize("use_tpu", [True, False])
+def test_an_input_fn_finds_the_params_of_the_estimator(tmp_path, use_tpu):
+    seen = []
+
+    def tpu_input_fn(params):
+        seen.append(params["batch_size"])
+        dataset = tf.data.Dataset.from_tensor_slices(({"x": X}, params["factor"] * X))
+        return dataset.batch(params["batch_size"], drop_remainder=True)
+
+    def own_model_fn(features, labels, mode, params):
+        seen.append(params["batch_size"])
+        return model_fn(features, labels, mode, {"rate": params["rate"]})
+
+    params = {"rate": 0.125, "factor": 4.0, "batch_size": 3, "context": "its own"}
+    plain = est.Estimator(own_model_fn, str(tmp_path), params=params)
+    estimator = converted(plain, use_tpu=use_tpu, eval_batch_size=None, eval_on_tpu=False)
+    estimator.train(tpu_input_fn, steps=1)
+    # Twice the gradient of labels that are 2 * x.
+    assert estimator.get_variable_value("weight") == 2 * 0.125 * 30
+    assert seen == [4, 3]  # model_fn finds its own
+    estimator.evaluate(tpu_input_fn, steps=1)
+    assert seen == [4, 3, 3, 3]  # no other size was given
+    assert plain.params == params
+
+
 def test_a_directory_of_its_own(plain, tmp_path):
     other = str(tmp_path / "other")
     assert converted(plain, model_dir=other).model_dir == other
