@@ -187,6 +187,14 @@ class Execution(abc.ABC):
         return False
 
     @property
+    def copies_operations(self) -> bool:
+        """Whether one model is built, and the others are copies of its operations.
+
+        It may be traced apart from the graph, if its operations are then put into it.
+        """
+        return False
+
+    @property
     def is_in_replica(self) -> bool:
         """Whether the code that runs now builds one of the copies."""
         return False

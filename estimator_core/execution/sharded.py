@@ -220,7 +220,12 @@ class Sharded(Execution):
 
     @property
     def is_replicated(self) -> bool:
-        """Whether the model is copied: nothing of it may be traced apart from the graph."""
+        """Whether the model is copied, so that its copies meet in the graph."""
+        return True
+
+    @property
+    def copies_operations(self) -> bool:
+        """Whether the copies are made of the operations of one model."""
         return True
 
     def share_of_mean(self, loss: tf.Tensor) -> tf.Tensor:

@@ -70,13 +70,14 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
         self._name = name
         self._every_n_iter = every_n_iter
         self._iterations = 0
-        self._evaluated_at: int | None = None
+        self._evaluated_at: tuple[int, int] | None = None
 
     def begin(self) -> None:
         """Builds the graph of evaluation, next to that of training."""
         self._iterations = 0
         self._evaluated_at = None
         graph = tf1.get_default_graph()
+        self._global_step = tf1.train.get_global_step()
         # What reads a variable: for one with a copy on each device, that is new operations.
         self._sources = {
             variable.op.name: graph.as_graph_element(variable)
@@ -134,7 +135,8 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
 
     def end(self, session: Any) -> None:
         """Evaluates the model that training ends with."""
-        if self._evaluated_at != self._iterations:
+        # A loop of several steps that the end of the input cut short has made steps that were not counted.
+        if self._evaluated_at != (self._iterations, int(session.run(self._global_step))):
             self._evaluate(session)
 
     def _check_sources(self, names: Any) -> None:
@@ -152,4 +154,4 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
         results = loops.evaluate(self._program, None, self._steps, self._hooks)
         step = int(results[tf1.GraphKeys.GLOBAL_STEP])
         summaries.write_evaluation(self._estimator.eval_dir(self._name), results, step)
-        self._evaluated_at = self._iterations
+        self._evaluated_at = (self._iterations, step)

@@ -158,9 +158,9 @@ def apply_gradients(
         return tf.constant(0)
 
     gradients = [gradient for gradient, _ in grads_and_vars]
-    if current_execution().is_replicated:
+    if eager_tracing.replicas_meet_in_graph():
         return tf.function(update, autograph=False)(gradients).op
-    return eager_tracing.call_as_function(update, gradients).op
+    return eager_tracing.call_in_one_piece(update, gradients).op
 
 
 def has_updates_of_its_own(optimizer: Any) -> bool:

@@ -224,6 +224,6 @@ def _in_graph(value: Any, name: str) -> Any:
     if value_graph is not graph:
         raise ValueError(
             f"{name} was made in another graph than the one that the Estimator is building: make it "
-            f"inside model_fn. Received: {value!r}"
+            f"inside model_fn, also what is only passed on (tf.identity). Received: {value!r}"
         )
     return value

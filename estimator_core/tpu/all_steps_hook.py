@@ -13,30 +13,39 @@ class AllStepsHook(tf1.train.SessionRunHook):
     Args:
         steps: How many there are.
 
-    Source: the input_fn of an evaluation on a TPU must not come to an end.
+    Source: the input_fn of an evaluation on a TPU must not come to an end. There hooks are called around all
+    steps at once, so that none can end an evaluation.
     """
 
     def __init__(self, steps: int):
         self._steps = steps
         self._done = 0
+        self._is_in_step = False
 
     def begin(self) -> None:
         """Starts to count."""
         self._done = 0
+        self._is_in_step = False
+
+    def before_run(self, run_context: Any) -> None:
+        """Notes that a step begins, which may find no batch."""
+        del run_context
+        self._is_in_step = True
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Counts a step."""
         del run_context, run_values
         self._done += 1
+        self._is_in_step = False
 
     def end(self, session: Any) -> None:
-        """Checks the number of steps.
+        """Checks that each step has found a batch; a hook may end an evaluation before all are made.
 
         Raises:
             ValueError: The input has ended.
         """
         del session
-        if self._done < self._steps:
+        if self._is_in_step and self._done < self._steps:
             raise ValueError(
                 "With use_tpu=True, the input of an evaluation must not end before its steps are done: let "
                 f"the dataset repeat(), or ask for fewer. Received: steps={self._steps}, of which "

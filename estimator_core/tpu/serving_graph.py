@@ -23,6 +23,11 @@ from estimator_core.tpu.user_functions import call_with_use_tpu, with_arguments
 TAGS = ("serve", "tpu")
 V1, V2 = 1, 2
 
+_ADVICE = (
+    "This came about in the graph for TPUs. To export the one for CPUs alone, make the TPUEstimator with "
+    "export_to_tpu=False."
+)
+
 
 def model_fn_for_serving(
     model_fn: Callable[..., TPUEstimatorSpec | EstimatorSpec], api_version: int
@@ -52,13 +57,18 @@ def model_fn_for_serving(
             spec = make()
             return spec.with_metric_fn() if isinstance(spec, TPUEstimatorSpec) else spec
         except Exception as error:
-            error.add_note(
-                "This came about in the graph for TPUs. To export the one for CPUs alone, make the "
-                "TPUEstimator with export_to_tpu=False."
-            )
+            _advise(error)
             raise
 
     return with_arguments(call, {*names, "mode"})
+
+
+def _advise(error: Exception) -> None:
+    """Adds to an error's message what is done about it."""
+    if error.args and str(error) == error.args[0]:
+        error.args = (f"{str(error).rstrip('.')}. {_ADVICE}", *error.args[1:])
+    elif hasattr(error, "add_note"):  # Python 3.11
+        error.add_note(_ADVICE)
 
 
 def _on_tpu(make: Callable[[], TPUEstimatorSpec | EstimatorSpec]) -> EstimatorSpec:

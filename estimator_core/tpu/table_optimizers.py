@@ -38,8 +38,8 @@ def row_optimizer(parameters: Any) -> RowOptimizer:
     """
     for kind, make in _OPTIMIZERS.items():
         if isinstance(parameters, kind):
-            for setting in _NOT_SUPPORTED:
-                if getattr(parameters, setting, None):
+            for setting, supported in _SUPPORTED.items():
+                if getattr(parameters, setting, None) not in (None, supported):
                     raise RuntimeError(
                         f"Virtual shards have no {setting} for embedding tables: leave it out of "
                         f"optimization_parameters. Received: {setting}={getattr(parameters, setting)!r}"
@@ -159,8 +159,10 @@ _OPTIMIZERS: dict[type, Callable[[Any], RowOptimizer]] = {
     tf.tpu.experimental.embedding.Adam: _adam,
     tf.tpu.experimental.embedding.FTRL: _ftrl,
 }
-_NOT_SUPPORTED = (
-    "weight_decay_factor",
-    "multiply_linear_by_learning_rate",
-    "allow_zero_accumulator",
-)
+_SUPPORTED = {
+    "weight_decay_factor": 0,
+    "multiply_linear_by_learning_rate": False,
+    "allow_zero_accumulator": False,
+    "use_gradient_accumulation": True,  # what several lookups of a row have is added up
+    "slot_variable_creation_fn": None,
+}

@@ -32,9 +32,9 @@ def to_tpu_estimator(
     up the losses of a batch they are summed. Batches are those of one device, divided: training takes the
     same steps.
 
-    Its input_fn may take `params`, and else gives batches of any size: they are made into batches of the
-    sizes that are given here when their size is not known before. In training and evaluation, examples
-    that do not fill a batch are left out then.
+    Its input_fn may take `params`, with those of `estimator` and "batch_size". Else it gives batches of any
+    size: a dataset of other batches than those of the sizes that are given here is batched anew. In
+    training and evaluation, examples that do not fill a batch are left out then.
 
     Example:
         >>> classifier = DNNClassifier([10], [numeric_column("x")])  # doctest: +SKIP
@@ -72,6 +72,7 @@ def to_tpu_estimator(
         ConvertedModelFn(estimator),
         model_dir,
         config,
+        params=estimator.params,
         use_tpu=use_tpu,
         train_batch_size=train_batch_size,
         eval_batch_size=eval_batch_size,

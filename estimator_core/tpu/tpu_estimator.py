@@ -107,7 +107,12 @@ class TPUEstimator(Estimator):
     ):
         if not isinstance(config, RunConfig):
             raise ValueError(f"config must be given, a tpu.RunConfig. Received: config={config!r}")
-        if params is not None and any(key in params for key in RESERVED_PARAMS):
+        is_converted = isinstance(model_fn, ConvertedModelFn)  # its params may be what they are
+        if (
+            not is_converted
+            and params is not None
+            and any(key in params for key in RESERVED_PARAMS)
+        ):
             raise ValueError(
                 f"{RESERVED_PARAMS} are reserved keys: TPUEstimator sets them. Received: "
                 f"params={params}"
@@ -137,7 +142,7 @@ class TPUEstimator(Estimator):
         self._user_model_fn = model_fn
         self._tpu_config = config.tpu_config
         self._eval_on_tpu = eval_on_tpu
-        self._is_converted = isinstance(model_fn, ConvertedModelFn)
+        self._is_converted = is_converted
         modes = {ModeKeys.TRAIN, ModeKeys.PREDICT, *([ModeKeys.EVAL] if eval_on_tpu else [])}
         self._sharded = ShardedModes(
             frozenset(modes if use_tpu else ()),
@@ -348,8 +353,13 @@ class TPUEstimator(Estimator):
             batch_size = self._sharded.input_batch_size(mode, self._tpu_config)
             num_shards = self._sharded.num_shards(self._tpu_config)
         if self._is_converted:
-            size = batch_size if self._runs_on_shards(mode) else None
-            input_fn = rebatched_input_fn(input_fn, size, mode != ModeKeys.PREDICT)
+            sharding = self._sharded.sharding(mode, self._tpu_config)
+            input_fn = rebatched_input_fn(
+                input_fn,
+                None if sharding is None else batch_size,
+                mode != ModeKeys.PREDICT,
+                None if sharding is None else sharding.batch_axis,
+            )
         input_fn = input_fn_with_batch_size(input_fn, batch_size, num_shards, cores)
         dims = self._tpu_config.input_partition_dims
         if dims is not None and self._runs_on_shards(mode):

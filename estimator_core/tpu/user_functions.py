@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -75,17 +75,23 @@ def input_fn_with_batch_size(
 
 
 def rebatched_input_fn(
-    input_fn: InputFn, batch_size: int | None, drop_remainder: bool
+    input_fn: InputFn,
+    batch_size: int | None,
+    drop_remainder: bool,
+    batch_axis: Sequence[int] | None = None,
 ) -> Callable[..., Any]:
-    """Returns an input_fn whose dataset gives batches of a size that is known before.
+    """Returns an input_fn whose batches have a size that is known before.
 
     Args:
         input_fn: The user's; it need not take `params`.
-        batch_size: Examples of a batch, where its own batches have no known size; None leaves them.
+        batch_size: Examples of a batch. A dataset with batches of another size, or of none that is known,
+            is batched anew; None leaves all as it is.
         drop_remainder: Whether examples that do not fill a batch are left out.
+        batch_axis: The dimensions of features and labels along which examples lie; None is the first.
 
     Raises:
         TypeError: It is not callable.
+        ValueError: When it is called: its batches have another size, and can't be made anew.
     """
     if not callable(input_fn):
         raise TypeError(f"input_fn must be callable. Received: input_fn={input_fn!r}")
@@ -93,14 +99,42 @@ def rebatched_input_fn(
 
     def call(**arguments: Any) -> Any:
         result = input_fn(**{name: arguments[name] for name in names if name in arguments})
-        if batch_size is None or not isinstance(result, tf.data.Dataset):
+        if batch_size is None:
             return result
-        shapes = [spec.shape for spec in tf.nest.flatten(result.element_spec) if spec is not None]
-        if all(shape.rank and shape[0] is not None for shape in shapes):
+        is_dataset = isinstance(result, tf.data.Dataset)
+        is_first = not any(batch_axis or ())
+        sizes = _static_batch_sizes(result.element_spec if is_dataset else result, batch_axis)
+        if sizes and batch_size in sizes:
             return result
-        return result.rebatch(batch_size, drop_remainder)
+        if is_dataset and is_first and (sizes is None or len(sizes) == 1):
+            return result.rebatch(batch_size, drop_remainder)
+        if sizes:
+            raise ValueError(
+                f"The batches that input_fn returns must have {batch_size} examples, which are divided among "
+                "the shards: let it batch by params['batch_size'], or return a Dataset with features and "
+                f"labels of one size on the first dimension. Received: batches of {sorted(sizes)}, "
+                f"batch_axis={batch_axis}"
+            )
+        return result
 
     return with_arguments(call, {*names, "params"})
+
+
+def _static_batch_sizes(batch: Any, batch_axis: Sequence[int] | None) -> set[int] | None:
+    """Returns the sizes of features and labels where examples lie; None if one is not known before.
+
+    Args:
+        batch: Nested structure of tensors, or of their specs, and None.
+        batch_axis: For each of them the dimension along which examples lie; None is the first.
+    """
+    parts = [part for part in tf.nest.flatten(batch) if part is not None]
+    sizes: set[int] = set()
+    for part, axis in zip(parts, batch_axis or [0] * len(parts), strict=False):
+        shape = tf.TensorShape(getattr(part, "shape", None))
+        if not shape.rank or axis >= shape.rank or shape[axis] is None:
+            return None
+        sizes.add(shape[axis])
+    return sizes
 
 
 def model_fn_on_host(

@@ -51,6 +51,19 @@ def test_a_hook_serves_a_second_training(make_estimator, input_fn, eval_input_fn
     assert seen[3] == expected(3)
 
 
+def test_evaluates_at_the_end_of_an_input_that_ends_within_a_loop(make_sharded):
+    def batches(params):
+        dataset = tf.data.Dataset.from_tensors(({"x": [2.0] * 4}, [4.0] * 4))
+        return dataset.repeat(7)
+
+    estimator = make_sharded(config={"iterations_per_loop": 5}, params={"rate": 0.0625})
+    hook = est.experimental.InMemoryEvaluatorHook(estimator, batches, steps=2, every_n_iter=1)
+    estimator.train(batches, hooks=[hook], max_steps=20)
+    # Each step halves what is missing to a weight of 2: the error is |2 * 2 - 2 * weight|.
+    seen = read_evaluations(estimator.eval_dir())
+    assert {step: values["mae"] for step, values in seen.items()} == {0: 4.0, 5: 0.125, 7: 0.03125}
+
+
 def test_needs_no_checkpoints_and_writes_none(make_estimator, input_fn, eval_input_fn):
     estimator = make_estimator(save_checkpoints_secs=None)
     hook = est.experimental.InMemoryEvaluatorHook(estimator, eval_input_fn)

@@ -2,11 +2,13 @@
 
 import json
 import pathlib
+import sys
 
 import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from estimator_core import tpu
 from estimator_core.tpu import serving_graph
 from tests.estimator_core.tpu import serving_graph_program as program
 
@@ -90,9 +92,37 @@ def test_what_the_graph_can_not_have_names_the_setting_that_leaves_it_out(export
         outputs = {"serving_default": output}
         return est.EstimatorSpec(mode, predictions=output.x, export_outputs=outputs)
 
-    with pytest.raises(TypeError, match="Received: export_outputs") as raised:
+    with pytest.raises(TypeError, match=r"Received: export_outputs.* export_to_tpu=False"):
         export(model_fn)
-    assert "export_to_tpu=False" in raised.value.__notes__[0]
+
+
+def test_a_feature_that_is_passed_on(export):
+    """As programs do with ids; 2.15 refuses it as well."""
+
+    def model_fn(features, mode, params):
+        predictions = {"y": features["x"] * 2.0, "id": pass_on(features["x"])}
+        return tpu.TPUEstimatorSpec(mode, predictions=predictions)
+
+    pass_on = tf.convert_to_tensor  # leaves a tensor as it is
+
+    message = r"predictions\['id'\] .*\(tf\.identity\).* export_to_tpu=False"
+    with pytest.raises(ValueError, match=message):
+        export(model_fn)
+
+    pass_on = tf.identity
+    export(model_fn)
+
+
+def test_an_error_whose_message_is_no_text_has_a_note(export):
+    def model_fn(features, mode, params):
+        is_for_tpus = isinstance(tf.compat.v1.get_default_graph(), tf.__internal__.FuncGraph)
+        return tpu.TPUEstimatorSpec(mode, predictions=features["y" if is_for_tpus else "x"])
+
+    with pytest.raises(KeyError) as raised:
+        export(model_fn)
+    assert raised.value.args == ("y",)
+    if sys.version_info >= (3, 11):
+        assert "export_to_tpu=False" in raised.value.__notes__[0]
 
 
 def test_a_mode_that_is_for_cpus_alone(export, tmp_path, caplog):

@@ -142,6 +142,11 @@ def test_weights_are_clipped_where_they_are_updated():
             "multiply_linear_by_learning_rate=True",
         ),
         (embedding.FTRL(allow_zero_accumulator=True), "allow_zero_accumulator=True"),
+        (embedding.Adagrad(use_gradient_accumulation=False), "use_gradient_accumulation=False"),
+        (
+            embedding.Adam(slot_variable_creation_fn=lambda table, names, initializers: {}),
+            "slot_variable_creation_fn=<function",
+        ),
     ],
 )
 def test_what_shards_do_not_have(parameters, message):

@@ -94,6 +94,80 @@ def test_an_input_fn_with_params(plain):
     assert estimator.get_variable_value("global_step") == 2
 
 
+def weight_after_a_step(plain, input_fn, num_shards, kind=True, **arguments):
+    config = tpu.TPUConfig(num_shards=num_shards, per_host_input_for_training=kind)
+    estimator = converted(plain, config=config, **arguments)
+    return estimator.train(input_fn, steps=1).get_variable_value("weight")
+
+
+@pytest.mark.parametrize("kind", ["PER_HOST_V1", "PER_SHARD_V1", "PER_HOST_V2"])
+@pytest.mark.parametrize("size", [2, 4, 5])
+def test_batches_of_another_static_size_are_made_anew(plain, kind, size):
+    """A step has 4 examples on the 2 shards together, however many input_fn batches."""
+
+    def batches():
+        dataset = tf.data.Dataset.from_tensor_slices(({"x": X}, 2 * X))
+        return dataset.batch(size, drop_remainder=True)
+
+    kind = getattr(tpu.InputPipelineConfig, kind)
+    weight = weight_after_a_step(plain, batches, 2, kind=kind)
+    if kind is tpu.InputPipelineConfig.PER_SHARD_V1:
+        # Each shard has the first 2 examples: -4 * mean(1, 4) = -10.
+        assert weight == 0.125 * 10
+    else:
+        assert weight == 0.125 * 30
+
+
+def test_tensors_of_another_size_are_refused(plain):
+    def batch(size):
+        return lambda: ({"x": tf.constant(X[:size])}, tf.constant(2 * X[:size]))
+
+    with pytest.raises(ValueError, match=r"must have 4 examples.* Received: batches of \[8\]"):
+        weight_after_a_step(plain, batch(8), 2)
+    assert weight_after_a_step(plain, batch(4), 2) == 0.125 * 30
+
+
+def test_batches_that_do_not_lie_on_the_first_dimension(tmp_path):
+    """Features are [3, examples]."""
+
+    def with_columns(features, labels):
+        return model_fn({"x": features["x"][0]}, labels, "train", {"rate": 0.125})
+
+    def batches(size):
+        batch = {"x": np.stack([X[:size]] * 3)}, 2 * X[:size]
+        return lambda: tf.data.Dataset.from_tensors(batch).repeat()
+
+    plain = est.Estimator(with_columns, str(tmp_path))
+    assert weight_after_a_step(plain, batches(4), 2, batch_axis=(1, 0)) == 0.125 * 30
+    with pytest.raises(ValueError, match=r"batches of \[8\], batch_axis=\(1, 0\)"):
+        weight_after_a_step(plain, batches(8), 2, batch_axis=(1, 0))
+
+
+@pytest.mark.parametrize("use_tpu", [True, False])
+def test_an_input_fn_finds_the_params_of_the_estimator(tmp_path, use_tpu):
+    seen = []
+
+    def tpu_input_fn(params):
+        seen.append(params["batch_size"])
+        dataset = tf.data.Dataset.from_tensor_slices(({"x": X}, params["factor"] * X))
+        return dataset.batch(params["batch_size"], drop_remainder=True)
+
+    def own_model_fn(features, labels, mode, params):
+        seen.append(params["batch_size"])
+        return model_fn(features, labels, mode, {"rate": params["rate"]})
+
+    params = {"rate": 0.125, "factor": 4.0, "batch_size": 3, "context": "its own"}
+    plain = est.Estimator(own_model_fn, str(tmp_path), params=params)
+    estimator = converted(plain, use_tpu=use_tpu, eval_batch_size=None, eval_on_tpu=False)
+    estimator.train(tpu_input_fn, steps=1)
+    # Twice the gradient of labels that are 2 * x.
+    assert estimator.get_variable_value("weight") == 2 * 0.125 * 30
+    assert seen == [4, 3]  # model_fn finds its own
+    estimator.evaluate(tpu_input_fn, steps=1)
+    assert seen == [4, 3, 3, 3]  # no other size was given
+    assert plain.params == params
+
+
 def test_a_directory_of_its_own(plain, tmp_path):
     other = str(tmp_path / "other")
     assert converted(plain, model_dir=other).model_dir == other
