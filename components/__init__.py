@@ -46,8 +46,9 @@ if TYPE_CHECKING:
     from tfx.types.channel import Channel
     from tfx.types.standard_artifacts import ExampleStatistics, Model, ModelBlessing
 
+    from components.evaluator.check import Check
     from components.evaluator.component import Evaluator
-    from components.evaluator.default_checks import Check, DefaultChecks
+    from components.evaluator.default_checks import DefaultChecks
     from components.evaluator.verdict import Verdict, load_verdict
     from components.example_gen.component import CsvExampleGen
     from components.example_validator.component import ExampleValidator
@@ -106,7 +107,7 @@ _TFMA_CONFIG = "tensorflow_model_analysis.proto.config_pb2"
 
 _MODULES = {
     "Channel": "tfx.types.channel",
-    "Check": "components.evaluator.default_checks",
+    "Check": "components.evaluator.check",
     "ConnectionConfig": "ml_metadata.proto.metadata_store_pb2",
     "CsvExampleGen": "components.example_gen.component",
     "DefaultChecks": "components.evaluator.default_checks",

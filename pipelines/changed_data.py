@@ -5,8 +5,25 @@ tells it is the model that serves: it has not changed, and yet its metrics have.
 """
 
 from collections.abc import Mapping
+from pathlib import Path
+
+from pipelines.pipeline_identity import serving_run
 
 Interval = tuple[float | None, float | None]
+
+
+def baseline_when_pushed(root: Path) -> tuple[str, float, float] | None:
+    """Returns metric and value of the version that serves, and the trivial model's, of its own run.
+
+    None if they are not known. A run that goes on after its push finds its own: they are the same
+    data then.
+    """
+    record = serving_run(root)
+    for check in record.checks if record else ():
+        value, reference = check["value"], check["reference"]
+        if check["against"] == "trivial" and value is not None and reference is not None:
+            return check["metric"], value, reference
+    return None
 
 
 def changed_data_note(

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from components.evaluator.default_checks import Check
+from components.evaluator.check import Check
 from pipelines.config import ThresholdConfig
 from pipelines.evaluation import METRICS
 

@@ -181,6 +181,9 @@ class EvaluatorConfig(Section):
       confidence: Of the intervals of the default checks.
       tolerance: Share of what the served model is better than the trivial one by, that a new model
         may be worse than the served one, beyond the interval.
+      min_skill_kept: Share of its skill that the served model must have kept since it was pushed, or
+        nothing is pushed: labels may be damaged. The skill is the share of the way from the trivial
+        model to a perfect one, in the metric. 0 asks nothing.
     """
 
     label: str | None = None
@@ -190,6 +193,7 @@ class EvaluatorConfig(Section):
     default_checks: bool = True
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
     tolerance: float = Field(default=0.05, ge=0, lt=1)
+    min_skill_kept: float = Field(default=0.5, ge=0, lt=1)
 
 
 class ExampleValidatorConfig(Section):

@@ -107,7 +107,13 @@ def default_checks(
     """
     if not settings.default_checks:
         return None
-    return DefaultChecks(problem_type, fallback, settings.confidence, settings.tolerance)
+    return DefaultChecks(
+        problem_type,
+        fallback,
+        settings.confidence,
+        settings.tolerance,
+        min_skill_kept=settings.min_skill_kept,
+    )
 
 
 def merge_thresholds(thresholds: tuple[ThresholdConfig, ...]) -> tuple[ThresholdConfig, ...]:

@@ -9,6 +9,7 @@ from components.nearest import nearest_first
 from pipelines import evaluation
 from pipelines.beam_options import check_beam_args
 from pipelines.changed_code import touches_training
+from pipelines.changed_data import baseline_when_pushed
 from pipelines.config import PipelineConfig, load_config
 from pipelines.curated_schema import CuratedSchema, read_curated_schema
 from pipelines.data.byte_checks import readable
@@ -129,6 +130,7 @@ class RunPlan:
             else model_fingerprint(self.config, self.code, self.profile.files, self.schema),
             enable_cache=self.enable_cache,
             keep=self.config.pusher.keep,
+            baseline_then=baseline_when_pushed(self.root),
             beam_args=self.config.beam.args,
             cluster=self._cluster(),
             group_column=self.splits.column if self.splits.by == "column" else None,

@@ -9,11 +9,12 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from components.evaluator import intervals
+from components.evaluator.check import Check, describe, number
 from components.evaluator.intervals import Difference
 from components.evaluator.outcomes import (
     LabelTally,
@@ -50,12 +51,19 @@ class DefaultChecks:
             may be worse than the baseline, beyond the interval. Two trainings on the same data
             differ by chance, which the interval does not cover: without a tolerance half of all
             honest models would be refused when there are very many examples.
+        baseline_then: What the baseline reached when it was pushed: metric, its value and that of
+            the trivial model. Then it must have kept a share of its skill on the new examples:
+            damaged labels make both models look bad alike. None does not ask.
+        min_skill_kept: That share. The skill is the share of the way from the trivial model to a
+            perfect one.
     """
 
     problem_type: ProblemType | None = None
     fallback: ProblemType | None = None
     confidence: float = 0.95
     tolerance: float = 0.05
+    baseline_then: tuple[str, float, float] | None = None
+    min_skill_kept: float = 0.5
 
     def __post_init__(self) -> None:
         for name in ("problem_type", "fallback"):
@@ -69,10 +77,11 @@ class DefaultChecks:
                 "confidence must be above 0.5 and below 1, such as 0.95. "
                 f"Received: confidence={self.confidence!r}"
             )
-        if not 0 <= self.tolerance < 1:
-            raise ValueError(
-                f"tolerance must be at least 0 and below 1. Received: tolerance={self.tolerance!r}"
-            )
+        for name in ("tolerance", "min_skill_kept"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(
+                    f"{name} must be at least 0 and below 1. Received: {name}={getattr(self, name)!r}"
+                )
 
     def to_json(self) -> str:
         """Returns the settings as JSON."""
@@ -82,42 +91,10 @@ class DefaultChecks:
     def from_json(cls, text: str | None) -> "DefaultChecks | None":
         """Returns the settings; None if there are none."""
         fields = json.loads(text or "null")
-        return cls(**fields) if fields else None
-
-
-@dataclass(frozen=True)
-class Check:
-    """One check of a model.
-
-    Attributes:
-        metric: Name of the metric.
-        against: What it is held against.
-        value: Of the candidate; None where it is not a number.
-        reference: Of the trivial model or the baseline, on the same examples.
-        bound: What the value has to pass: the reference, for a baseline with the tolerance.
-        higher_is_better: Of the metric.
-        difference: Value minus reference.
-        low: Lower end of the confidence interval of the difference; None if it has no end.
-        high: Upper end of it.
-        confidence: Of the interval.
-        num_examples: It is made of.
-        passed: Whether the model passed.
-        message: The outcome in words.
-    """
-
-    metric: str
-    against: Literal["trivial", "baseline"]
-    value: float | None
-    reference: float | None
-    bound: float | None
-    higher_is_better: bool
-    difference: float | None
-    low: float | None
-    high: float | None
-    confidence: float
-    num_examples: int
-    passed: bool
-    message: str
+        if not fields:
+            return None
+        then = fields.pop("baseline_then", None)
+        return cls(**fields, baseline_then=tuple(then) if then else None)
 
 
 @dataclass(frozen=True)
@@ -177,6 +154,7 @@ def run_checks(
         )
     elif baseline is not None:
         checks += maker.against_baseline(baseline)
+        checks += maker.against_itself(baseline)
     own = maker.intervals(given.answers[candidate])
     other: Intervals = {}
     if baseline is not None and baseline in given.answers:
@@ -234,6 +212,48 @@ class _Maker:
             gain = sign * (reference - self._value(metric, self._trivial))
             allowed = self._settings.tolerance * gain if gain > 0 else 0.0
             yield self._check(metric, "baseline", reference, reference - sign * allowed, answers)
+
+    def against_itself(self, name: str) -> Iterator[Check]:
+        """Yields whether the baseline has kept its skill; nothing if it is not known or had none."""
+        metric, settings = self._metrics[0], self._settings
+        if settings.baseline_then is None or settings.baseline_then[0] != metric:
+            return
+        _, then, trivial_then = settings.baseline_then
+        asked = settings.min_skill_kept * _skill(metric, then, trivial_then)
+        answers = self._given.answers[name]
+        now, trivial = self._value(metric, answers), self._value(metric, self._trivial)
+        if not (asked > 0 and math.isfinite(now)):
+            return
+        low, high = self.intervals(answers)[metric]
+        bound = trivial + asked * (_perfect(metric) - trivial)
+        best = high if metric in _HIGHER_IS_BETTER else low
+        passed = best is None or _sign(metric) * (best - bound) >= 0
+        kept = "has kept enough of" if passed else "has lost too much of"
+        message = (
+            f"the model that serves {kept} its {metric}: {then:.5g} when it was pushed, {now:.5g} on "
+            f"these data ({100 * settings.confidence:g} % interval {number(low)} to {number(high)}; "
+            f"the bound is {bound:.5g}; {len(self._given.labels)} examples)"
+        )
+        if not passed:
+            message += (
+                ". The labels may be damaged; if the world has changed, evaluator.min_skill_kept = 0 "
+                "lets a new model pass"
+            )
+        yield Check(
+            metric,
+            "baseline when pushed",
+            now,
+            then,
+            _finite(bound),
+            _sign(metric) > 0,
+            None,
+            low,
+            high,
+            settings.confidence,
+            len(self._given.labels),
+            passed,
+            message,
+        )
 
     def _check(
         self,
@@ -302,48 +322,14 @@ class _Maker:
         return between(losses(given, mine), losses(given, answers), given.weights, confidence)
 
 
-def describe(check: Check, fewest: int) -> str:
-    """Returns the outcome of a check in words.
-
-    Args:
-        check: All but its message.
-        fewest: Number of examples, of a binary problem those of the rarer class.
-    """
-    if check.value is None:
-        return (
-            f"{check.metric} is no number: the model predicts what is none, or a class is missing"
-        )
-    whom = "the trivial model's" if check.against == "trivial" else "the baseline's"
-    sign = 1 if check.higher_is_better else -1
-    is_better = check.difference is not None and sign * check.difference > 0
-    if check.against == "trivial":
-        relation = "is better than" if check.passed else "is not better than"
-        if not check.passed and is_better:
-            relation = "is better by less than the interval than"
-    else:
-        relation = "is not worse than" if check.passed else "is worse than"
-    text = f"{check.metric} {check.value:.5g} {relation} {whom} {_number(check.reference)}"
-    text += f" (difference {interval_text(check)}"
-    if check.against == "baseline" and check.bound != check.reference:
-        text += f"; the bound is {_number(check.bound)}"
-    text += f"; {check.num_examples} examples)"
-    if check.against == "trivial" and not check.passed and is_better:
-        rarer = "" if fewest == check.num_examples else f", {fewest} of the rarer class,"
-        text += (
-            f": too few examples ({check.num_examples}{rarer.rstrip(',')}) to tell the model from "
-            "a constant"
-        )
-    return text
+def _perfect(metric: str) -> float:
+    return 1.0 if metric in _HIGHER_IS_BETTER else 0.0
 
 
-def interval_text(check: Check) -> str:
-    """Returns difference and interval, such as `+0.12, 95 % interval +0.1 to +0.14`."""
-    ends = ["no bound" if end is None else f"{end:+.4g}" for end in (check.low, check.high)]
-    return f"{_number(check.difference, '+.4g')}, {100 * check.confidence:g} % interval {' to '.join(ends)}"
-
-
-def _number(value: float | None, form: str = ".5g") -> str:
-    return "no number" if value is None else format(value, form)
+def _skill(metric: str, value: float, trivial: float) -> float:
+    """Returns the share of the way from the trivial model's value to a perfect one."""
+    way = _perfect(metric) - trivial
+    return (value - trivial) / way if way else 0.0
 
 
 def _sign(metric: str) -> int:
@@ -352,8 +338,3 @@ def _sign(metric: str) -> int:
 
 def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
-
-
-def checks_from(items: Any) -> tuple[Check, ...]:
-    """Returns checks that were read from JSON."""
-    return tuple(Check(**item) for item in items)

@@ -11,10 +11,10 @@ import numpy as np
 from tfx.dsl.io import fileio
 from tfx.utils import io_utils
 
+from components.evaluator.check import checks_from
 from components.evaluator.default_checks import (
     Checked,
     DefaultChecks,
-    checks_from,
     run_checks,
 )
 from components.evaluator.extraction import Batch

@@ -17,7 +17,8 @@ from tensorflow_model_analysis.slicer import slicer_lib
 from tfx.dsl.io import fileio
 from tfx.utils import io_utils
 
-from components.evaluator.default_checks import Check, Checked, Intervals, checks_from
+from components.evaluator.check import Check, checks_from
+from components.evaluator.default_checks import Checked, Intervals
 
 VERDICT_FILE = "verdict.json"
 OVERALL = "Overall"

@@ -1,6 +1,6 @@
 """CSV -> gated, versioned model: the DAG."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,7 @@ def csv_to_serving(
     newer_than: int = 0,
     taken_over: tuple[str, ...] = (),
     model_fingerprint: str = "",
+    baseline_then: tuple[str, float, float] | None = None,
     beam_args: tuple[str, ...] = (),
     curated_schema: Path | None = None,
     infer_feature_shape: bool = False,
@@ -81,6 +82,7 @@ def csv_to_serving(
       newer_than: The highest version so far, which may be out of service.
       taken_over: Runs that were killed after their push: the same model is not pushed again.
       model_fingerprint: Of all that the model is made of: one that is served is not pushed again.
+      baseline_then: What the model that serves reached when it was pushed, see `DefaultChecks`.
       beam_args: Further Beam options; they go before the in-process runner.
       curated_schema: File of the schema; None infers it.
       infer_feature_shape: Whether an inferred schema fixes the shape of columns without gaps. By
@@ -160,7 +162,8 @@ def csv_to_serving(
         baseline_model=served_model.outputs["model"],
         eval_config=eval_config,
         schema=schema_gen.outputs["schema"],
-        default_checks=code.default_checks,
+        default_checks=code.default_checks
+        and replace(code.default_checks, baseline_then=baseline_then),
     )
     pusher = components.Pusher(
         model=trainer.outputs["model"],

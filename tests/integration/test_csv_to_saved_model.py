@@ -153,6 +153,9 @@ def test_an_unreachable_threshold_pushes_nothing_and_reuses_the_training(run, pu
 def test_a_killed_run_is_resumed_from_its_last_checkpoint(run, data, root, pushed):
     arguments = ("run", "--data", data, "--label", "tipped", "--root", root)
     settings = ("--set", "trainer.train_steps=3000")
+    # So many steps learn 800 rows by heart; what matters here is that it is pushed.
+    settings += ("--set", "evaluator.default_checks=false")
+    settings += ("--set", 'evaluator.thresholds=[{metric = "auc", lower = 0.6}]')
     with subprocess.Popen(
         command(*arguments, *settings), stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:

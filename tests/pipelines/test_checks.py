@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from components.evaluator.default_checks import Check
+from components.evaluator.check import Check
 from pipelines.checks import against_text, check_line, check_records, interval_text, shown
 from pipelines.config import ThresholdConfig
 

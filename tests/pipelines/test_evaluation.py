@@ -24,8 +24,10 @@ def test_the_default_checks_are_on_and_can_be_set_and_switched_off():
         return default_checks(config(*settings).evaluator, "binary", "regression")
 
     assert checks() == DefaultChecks("binary", "regression", 0.95, 0.05)
-    given = checks("evaluator.confidence=0.9", "evaluator.tolerance=0")
-    assert given == DefaultChecks("binary", "regression", 0.9, 0.0)
+    given = checks(
+        "evaluator.confidence=0.9", "evaluator.tolerance=0", "evaluator.min_skill_kept=0.25"
+    )
+    assert given == DefaultChecks("binary", "regression", 0.9, 0.0, None, 0.25)
     off = "evaluator.default_checks=false"
     assert checks(off) is None
     with pytest.raises(BadInputError, match=r"nothing says then whether a model is good enough"):

@@ -10,13 +10,8 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from components.evaluator.default_checks import (
-    Check,
-    Checked,
-    DefaultChecks,
-    checks_from,
-    run_checks,
-)
+from components.evaluator.check import Check, checks_from
+from components.evaluator.default_checks import Checked, DefaultChecks, run_checks
 from components.evaluator.outcomes import LabelTally, outcomes
 
 NO_TALLY = LabelTally()
@@ -142,6 +137,46 @@ def test_a_model_of_shuffled_labels_is_worse_than_the_baseline() -> None:
     )
 
 
+def test_labels_that_are_damaged_for_both_models_are_seen_by_what_the_baseline_was() -> None:
+    labels, truth = binary(20, 4000, signal=3.0)
+    draw = np.random.default_rng(21)
+    moved = draw.uniform(size=4000) < 0.6
+    damaged = labels.copy()
+    damaged[moved] = draw.permutation(labels[moved])
+    learned = 0.4 * truth + 0.6 * labels.mean()  # what a model makes of such labels
+    assert not failed(check("binary", damaged, learned, truth))
+    then = metrics.roc_auc_score(labels, truth)
+    checked = check("binary", damaged, learned, truth, baseline_then=("auc", then, 0.5))
+    assert failed(checked) == {("auc", "baseline when pushed")}
+    *_, last = checked.checks
+    # The skill was (AUC - 0.5) / 0.5, of which half is asked: the bound is half way to 0.5.
+    assert last.bound == pytest.approx(0.5 + 0.5 * (then - 0.5))
+    assert (last.value, last.reference) == (pytest.approx(0.66, abs=0.03), then)
+    assert last.low < last.value < last.high < last.bound
+    assert "has lost too much of its auc" in last.message
+    settings = {"baseline_then": ("auc", then, 0.5), "min_skill_kept": 0.0}
+    assert not failed(check("binary", damaged, learned, truth, **settings))
+    # On a few examples the same fall may be chance.
+    few = check("binary", damaged[:40], learned[:40], truth[:40], baseline_then=("auc", then, 0.5))
+    assert ("auc", "baseline when pushed") not in failed(few)
+
+
+def test_the_skill_of_a_regression_is_relative_to_the_spread_of_its_labels() -> None:
+    draw = np.random.default_rng(22)
+    signal = draw.normal(size=2000)
+    # Ten times the spread, and ten times the error: the same skill. An error of the mean is 0.
+    labels, said = 50 * signal, 50 * signal + 20 * draw.normal(size=2000)
+    then = ("root_mean_squared_error", 2.0, 5.0)
+    assert not failed(check("regression", labels, said, said, baseline_then=then))
+    worse = 50 * signal + 45 * draw.normal(size=2000)
+    found = check("regression", labels, said, worse, baseline_then=then)
+    # The skill was 1 - 2 / 5; half of it is an error of 0.7 times that of the mean.
+    assert failed(found) == {("root_mean_squared_error", "baseline when pushed")}
+    assert found.checks[-1].bound == pytest.approx(0.7 * np.std(labels))
+    other = check("regression", labels, said, worse, baseline_then=("auc", 0.9, 0.5))
+    assert len(other.checks) == 4  # it was a model of another kind
+
+
 def test_a_worse_loss_alone_is_stopped_by_the_baseline() -> None:
     labels, truth = binary(9, 3000)
     shifted = logistic(np.log(truth / (1 - truth)) + 0.6)  # the same order
@@ -238,6 +273,7 @@ def test_what_cannot_be_checked_is_said() -> None:
         ({"confidence": 1}, "confidence=1"),
         ({"tolerance": -0.1}, r"tolerance=-0\.1"),
         ({"tolerance": 1}, "tolerance=1"),
+        ({"min_skill_kept": 1}, "min_skill_kept=1"),
         ({"problem_type": "ranking"}, "problem_type='ranking'"),
         ({"fallback": "ranking"}, "fallback='ranking'"),
     ],
@@ -248,7 +284,7 @@ def test_settings_that_make_no_sense_are_refused(settings: dict, message: str) -
 
 
 def test_settings_and_checks_travel_as_json() -> None:
-    settings = DefaultChecks("binary", "regression", 0.9, 0.1)
+    settings = DefaultChecks("binary", "regression", 0.9, 0.1, ("auc", 0.9, 0.5), 0.4)
     assert DefaultChecks.from_json(settings.to_json()) == settings
     assert DefaultChecks.from_json(None) is None
     (made, *_) = check("binary", *binary(1, 40)).checks

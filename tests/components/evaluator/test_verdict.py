@@ -4,7 +4,7 @@ import pytest
 from tensorflow_model_analysis.proto import validation_result_pb2
 
 from components.evaluator import verdict
-from components.evaluator.default_checks import Check
+from components.evaluator.check import Check
 from components.evaluator.verdict import Verdict, load_verdict
 
 

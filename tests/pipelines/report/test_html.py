@@ -1,6 +1,6 @@
 from html.parser import HTMLParser
 
-from components.evaluator.default_checks import Check
+from components.evaluator.check import Check
 from pipelines.checks import check_records
 from pipelines.config import ThresholdConfig
 from pipelines.report.html import render_report, write_report

@@ -1,0 +1,92 @@
+"""One check of a model, and how it is said in words."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Against = Literal["trivial", "baseline", "baseline when pushed"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check of a model.
+
+    Attributes:
+        metric: Name of the metric.
+        against: What it is held against.
+        value: Of the candidate; None where it is not a number. Of the baseline where it is held
+            against itself, as it was when it was pushed.
+        reference: Of the trivial model or the baseline, on the same examples; or what it was then.
+        bound: What the value has to pass: the reference, for a baseline with the tolerance.
+        higher_is_better: Of the metric.
+        difference: Value minus reference.
+        low: Lower end of the confidence interval of the difference; None if it has no end.
+        high: Upper end of it.
+        confidence: Of the interval.
+        num_examples: It is made of.
+        passed: Whether the model passed.
+        message: The outcome in words.
+    """
+
+    metric: str
+    against: Against
+    value: float | None
+    reference: float | None
+    bound: float | None
+    higher_is_better: bool
+    difference: float | None
+    low: float | None
+    high: float | None
+    confidence: float
+    num_examples: int
+    passed: bool
+    message: str
+
+
+def checks_from(items: Any) -> tuple[Check, ...]:
+    """Returns checks that were read from JSON."""
+    return tuple(Check(**item) for item in items)
+
+
+def describe(check: Check, fewest: int) -> str:
+    """Returns the outcome of a check in words.
+
+    Args:
+        check: All but its message.
+        fewest: Number of examples, of a binary problem those of the rarer class.
+    """
+    if check.value is None:
+        return (
+            f"{check.metric} is no number: the model predicts what is none, or a class is missing"
+        )
+    whom = "the trivial model's" if check.against == "trivial" else "the baseline's"
+    sign = 1 if check.higher_is_better else -1
+    is_better = check.difference is not None and sign * check.difference > 0
+    if check.against == "trivial":
+        relation = "is better than" if check.passed else "is not better than"
+        if not check.passed and is_better:
+            relation = "is better by less than the interval than"
+    else:
+        relation = "is not worse than" if check.passed else "is worse than"
+    text = f"{check.metric} {check.value:.5g} {relation} {whom} {number(check.reference)}"
+    text += f" (difference {interval_text(check)}"
+    if check.against == "baseline" and check.bound != check.reference:
+        text += f"; the bound is {number(check.bound)}"
+    text += f"; {check.num_examples} examples)"
+    if check.against == "trivial" and not check.passed and is_better:
+        rarer = "" if fewest == check.num_examples else f", {fewest} of the rarer class,"
+        text += (
+            f": too few examples ({check.num_examples}{rarer.rstrip(',')}) to tell the model from "
+            "a constant"
+        )
+    return text
+
+
+def interval_text(check: Check) -> str:
+    """Returns difference and interval, such as `+0.12, 95 % interval +0.1 to +0.14`."""
+    ends = ["no bound" if end is None else f"{end:+.4g}" for end in (check.low, check.high)]
+    return f"{number(check.difference, '+.4g')}, {100 * check.confidence:g} % interval {' to '.join(ends)}"
+
+
+def number(value: float | None, form: str = ".5g") -> str:
+    """Returns a number as text."""
+    return "no number" if value is None else format(value, form)
