@@ -16,6 +16,8 @@ RECORD = RunRecord(
     components=(ComponentRecord("Trainer", "finished", 1.5),),
     notes=("a note",),
     thresholds=({"metric": "auc", "lower": 0.6, "upper": None, "max_regression": None},),
+    columns=({"name": "x", "kind": "date", "use": "days", "missing_share": 0.5, "note": ""},),
+    label_by_split={"test": "chi-square", "p_value": 0.25, "sizes": {"train": 2, "eval": 1}},
 )
 
 
