@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pipelines.config import PipelineConfig
 from pipelines.data.dialect import Dialect, detect_dialect
-from pipelines.data.encoding import as_utf8
+from pipelines.data.encoding import Utf8Files, as_utf8
 from pipelines.data.files import find_csv_files
 from pipelines.data.kinds import ColumnKind
 from pipelines.data.leaks import Leak, find_leaks
@@ -26,14 +26,14 @@ class CsvData:
       profile: Of all files.
       kinds: What each column is taken for.
       splits: How the rows are divided.
-      encoding: Of the user's files.
+      texts: The user's files, and copies of them in UTF-8 where they are in another encoding.
       findings: What is worth knowing, one sentence each.
     """
 
     profile: CsvProfile
     kinds: dict[str, ColumnKind]
     splits: Splits
-    encoding: str
+    texts: Utf8Files
     findings: tuple[str, ...]
 
 
@@ -73,6 +73,8 @@ def read_data(config: PipelineConfig) -> CsvData:
     try:
         dialect = detect_dialect(texts.files, data.delimiter, data.quote)
         profile = profile_csv(texts.files, dialect)
+        if texts.are_copies:
+            profile.originals = dict(zip(texts.files, texts.originals, strict=True))
         check_label_column(profile, data.label)
         kinds = infer_kinds(profile, config)
         in_eval = frozenset(
@@ -90,13 +92,11 @@ def read_data(config: PipelineConfig) -> CsvData:
     if dialect != Dialect(data.delimiter or ",", data.quote or '"'):
         findings.append(f"{dialect}; set data.delimiter or data.quote if they are not")
     findings += [
-        texts.in_words_of_user(kind.doubt)
-        for name, kind in kinds.items()
-        if kind.doubt and name not in data.exclude
+        kind.doubt for name, kind in kinds.items() if kind.doubt and name not in data.exclude
     ]
     if splits.note:
         findings.append(f"split: {splits.note}")
-    return CsvData(profile, kinds, splits, texts.encoding, tuple(findings))
+    return CsvData(profile, kinds, splits, texts, tuple(findings))
 
 
 def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = True) -> DataPlan:
@@ -111,7 +111,10 @@ def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = Tru
     Raises:
       BadInputError: The data cannot be learned from.
     """
-    code = choose_model_code(config, data.profile, data.kinds)
+    try:
+        code = choose_model_code(config, data.profile, data.kinds)
+    except BadInputError as error:
+        raise BadInputError(data.texts.in_words_of_user(str(error))) from error
     leaks: list[Leak] = []
     if code.plan is not None:
         candidates = tuple(name for name in code.plan.columns if name != config.data.label)

@@ -23,7 +23,7 @@ def describe_plan(config: PipelineConfig) -> tuple[DataPlan, list[str]]:
     number = data.profile.num_rows
     lines = [
         f"{number} rows in {len(data.profile.files)} file{'s' if len(data.profile.files) > 1 else ''}; "
-        f"{data.profile.dialect}; {data.encoding}",
+        f"{data.profile.dialect}; {data.texts.encoding}",
         "",
         *table_lines(plan.columns),
         "",

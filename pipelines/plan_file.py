@@ -68,7 +68,7 @@ def _inferred(plan: DataPlan) -> dict[str, dict[str, Any]]:
         "data": {
             "delimiter": dialect.delimiter,
             "quote": dialect.quote,
-            "encoding": plan.data.encoding,
+            "encoding": plan.data.texts.encoding,
         },
         "trainer": {"train_steps": code.train_steps, "eval_steps": code.eval_steps},
         "evaluator": {

@@ -1,12 +1,13 @@
 """What each column is taken for, with the evidence."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from pipelines.data import date_kinds, number_kinds, word_kinds
 from pipelines.data.column_cells import ColumnCells
-from pipelines.data.formats.date_format import DateFormat, DateName
+from pipelines.data.formats.date_format import TEXT_FORMATS, DateFormat, DateName
 from pipelines.data.formats.number_format import COMMA, POINT, DecimalMark, NumberFormat
 from pipelines.data.number_kinds import Moments
 from pipelines.data.profile import CsvProfile, is_missing
@@ -17,6 +18,8 @@ KindName = Literal["number", "category", "boolean", "date", "text", "id", "const
 
 _MAX_VOCABULARY = 2_000
 _MIN_ROWS_OF_RANGE = 20
+_MIN_TO_MISS = 20
+_MAX_MISS_SHARE = 0.02  # of the cells: more are no mistakes
 
 
 @dataclass(frozen=True)
@@ -119,11 +122,34 @@ class _Recogniser:
             return number
         if words := word_kinds.boolean_words(column):
             return ColumnKind("boolean", f"{words[0]} and {words[1]}", words=words)
+        doubt = self._near_miss(name)
         if word_kinds.is_free_text(column, cells):
-            return ColumnKind("text")
+            return ColumnKind("text", doubt=doubt)
         if word_kinds.is_text_id(column, 100 * _MAX_VOCABULARY):
-            return ColumnKind("id", "nearly every row has its own text (an id or free text)")
-        return ColumnKind("category")
+            note = "nearly every row has its own text (an id or free text)"
+            return ColumnKind("id", note, doubt=doubt)
+        return ColumnKind("category", doubt=doubt)
+
+    def _near_miss(self, name: str) -> str | None:
+        """Returns what keeps a column of text from being numbers or dates, where it is a few cells."""
+        column, cells = self._profile.columns[name], ColumnCells(self._profile, name)
+        if column.is_text_by_few_cells or column.num_values < _MIN_TO_MISS:
+            return None  # the profile says it, or nothing is sure
+        candidates = [(item.pattern, "numbers") for item in (POINT, COMMA)]
+        candidates += [(item.pattern, "dates") for item in TEXT_FORMATS]
+        misses, pattern, what = min(
+            (column.num_values - cells.count(pattern), pattern, what)
+            for pattern, what in candidates
+        )
+        if not 0 < misses <= max(1, _MAX_MISS_SHARE * column.num_values):
+            return None
+        first = self._profile.find_cell(
+            name, lambda text: not is_missing(text) and not re.match(pattern, text)
+        )
+        return (
+            f"column {name!r} is taken for text: {misses} of {column.num_values} values are no "
+            f"{what} as the others are, the first: {first}. Mend it, or leave the cell empty"
+        )
 
     def as_given(self, name: str, use: ColumnUse) -> ColumnKind:
         """Returns the kind of a column that the configuration names.
@@ -244,8 +270,6 @@ class _Recogniser:
 
     def _first_no_number(self, name: str) -> object:
         """Returns the first cell that fits neither format, or else the first that is no plain number."""
-        import re
-
         cells = ColumnCells(self._profile, name)
         best = max((POINT, COMMA), key=lambda item: cells.count(item.pattern))
         if self._decimal is not None:

@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -100,6 +100,7 @@ class CsvProfile:
       has_plain_header: Whether every first line is the names with commas between, without quotes.
       has_irregular_quotes: Whether quotes stand within fields that do not start with one.
       dialect: How fields are written.
+      originals: The user's files by their copies in UTF-8, where they are in another encoding.
     """
 
     files: list[Path]
@@ -111,10 +112,12 @@ class CsvProfile:
     has_plain_header: bool = True
     has_irregular_quotes: bool = False
     dialect: Dialect = COMMAS
+    originals: dict[Path, Path] = field(default_factory=dict)
 
     def find_cell(self, column: str, wanted: Callable[[str], bool]) -> Cell:
         """Returns the first cell of a column whose text is wanted, which must exist."""
-        return find_cell(self.files, list(self.columns).index(column), wanted, self.dialect)
+        cell = find_cell(self.files, list(self.columns).index(column), wanted, self.dialect)
+        return replace(cell, file=self.originals.get(cell.file, cell.file))
 
     def find_non_number(self, column: str) -> Cell:
         """Returns the first cell of a column of text that is no number."""

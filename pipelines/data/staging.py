@@ -81,6 +81,8 @@ def _reasons(profile: CsvProfile, required_label: str | None, splits: Splits) ->
         reasons.append(f"{count} rows without a value in {required_label!r} are left out")
     if profile.has_byte_order_mark:
         reasons.append("the byte order mark is removed")
+    if profile.originals:
+        reasons.append("the text is written in UTF-8")
     if profile.has_unnamed_column:
         reasons.append(f"the column without a name is called {UNNAMED!r}")
     if not profile.dialect.is_plain:

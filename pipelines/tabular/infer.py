@@ -189,7 +189,7 @@ def _why_ignored(
         return "excluded by data.exclude"
     if kind.name in ("empty", "constant", "id"):
         return kind.note
-    if kind.doubt is not None and kind.moments is None:
+    if kind.name == "date" and kind.moments is None:
         return "day and month cannot be told apart (set data.dates)"
     if kind.is_given:
         return None

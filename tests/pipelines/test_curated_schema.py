@@ -11,10 +11,10 @@ SCHEMA = 'feature { name: "x" type: FLOAT }\nfeature { name: "y" type: INT }\n'
 def read(data, tmp_path):
     """Returns a function that reads a schema for the columns x (float) and y (integer)."""
 
-    def make(text, used=("x", "y")):
+    def make(text, used=("x", "y"), text_columns=()):
         file = tmp_path / "schema.pbtxt"
         file.write_text(text)
-        return read_curated_schema(str(file), profile_csv([data]), used)
+        return read_curated_schema(str(file), profile_csv([data]), used, text_columns)
 
     return make
 
@@ -43,3 +43,12 @@ def test_a_schema_that_does_not(read, text, message):
 def test_a_file_that_is_not_there(data):
     with pytest.raises(BadInputError, match=r"none\.pbtxt cannot be read: No such .*schema\.path"):
         read_curated_schema("none.pbtxt", profile_csv([data]))
+
+
+def test_a_column_that_stays_text_is_text_in_the_schema(read):
+    as_text = SCHEMA.replace("INT", "BYTES")
+    read(as_text, text_columns=("y",))
+    with pytest.raises(BadInputError, match=r"says that 'y' is BYTES; in the data it is INT"):
+        read(as_text)
+    with pytest.raises(BadInputError, match=r"says that 'y' is INT; in the data it is BYTES"):
+        read(SCHEMA, text_columns=("y",))

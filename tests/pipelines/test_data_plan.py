@@ -1,6 +1,7 @@
 import pytest
 
 from pipelines.config import load_config
+from pipelines.data.staging import stage
 from pipelines.data_plan import plan_data, read_data
 from pipelines.errors import BadInputError
 
@@ -62,7 +63,7 @@ def test_dialect_and_encoding_are_detected_and_said(plan):
     text = "größe;y\n" + "".join(f"{number},5;{'pq'[number % 2]}\n" for number in range(NUM))
     made = plan(text, encoding="cp1252")
     assert made.columns[0].name == "größe"
-    assert (made.code.plan.numeric[0].decimal, made.data.encoding) == (",", "cp1252")
+    assert (made.code.plan.numeric[0].decimal, made.data.texts.encoding) == (",", "cp1252")
     assert made.findings == (
         "the files are read as cp1252; set data.encoding if it is not",
         "fields are separated by semicolons and quoted by double quotes; set data.delimiter or "
@@ -79,6 +80,20 @@ def test_dialect_and_encoding_are_detected_and_said(plan):
 def test_faults_of_other_encodings_name_the_users_file(plan, tmp_path):
     with pytest.raises(BadInputError, match=f"^{tmp_path}/data.csv, line 3 .*1 field where"):
         plan("größe,y\n1,2\n3\n", encoding="utf-16")
+
+
+def test_a_file_in_another_encoding_is_copied_for_example_gen(plan, tmp_path):
+    text = "größe,z,y\n" + "".join(f"{row % 9}.5,{row},{'pq'[row % 2]}\n" for row in range(60))
+    made = plan(text.replace("59,q", "x,q"), encoding="cp1252")
+    staged = stage(made.data.profile, "y", tmp_path / "copies")
+    assert staged.reasons == ("the text is written in UTF-8",)
+    assert (staged.folder / "data-00000.csv").read_text(encoding="utf-8").startswith("größe,z,y\n")
+    (note,) = made.data.profile.notes()
+    assert f"the first: {tmp_path}/data.csv, line 61: 'x'" in note
+    with pytest.raises(
+        BadInputError, match=f"^{tmp_path}/data.csv, column 'y'.*every label is 'p'"
+    ):
+        plan(text.replace("q", "p"), encoding="cp1252")
 
 
 def test_the_column_that_divides_the_splits_is_not_learned(plan):

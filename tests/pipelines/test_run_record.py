@@ -19,6 +19,8 @@ RECORD = RunRecord(
     checks=({"metric": "auc", "passed": True},),
     not_checked=("the loss",),
     intervals={"auc": (None, 0.75)},
+    columns=({"name": "x", "kind": "date", "use": "days", "missing_share": 0.5, "note": ""},),
+    label_by_split={"test": "chi-square", "p_value": 0.25, "sizes": {"train": 2, "eval": 1}},
 )
 
 

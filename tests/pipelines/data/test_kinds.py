@@ -110,3 +110,20 @@ def test_epoch_seconds_with_fractions_stay_text(tmp_path):
     # float32 holds 24 bits: it would round 1,400,000,001.5 to 128 seconds.
     kinds = kinds_of(tmp_path, {"time": [f"{1_400_000_000 + number}.5" for number in range(30)]})
     assert (kinds["time"].name, kinds["time"].keeps_text) == ("date", True)
+
+
+@pytest.mark.parametrize(
+    ("cells", "odd", "what"),
+    [
+        ([f"${number},000.50" for number in range(1, 100)], "free", "numbers"),
+        ([f"0,{number:02d}" for number in range(1, 100)], "0.5.1", "numbers"),
+        ([f"2014-03-{number % 28 + 1:02d}" for number in range(1, 100)], "soon", "dates"),
+    ],
+)
+def test_a_cell_that_keeps_a_column_from_being_read_is_named(tmp_path, cells, odd, what):
+    kind = kinds_of(tmp_path, {"a": [*cells, odd]})["a"]
+    assert kind.name == "category"
+    assert f"1 of 100 values are no {what} as the others are, the first: " in kind.doubt
+    assert kind.doubt.endswith(f"line 101: {odd!r}. Mend it, or leave the cell empty")
+    many = kinds_of(tmp_path, {"a": [*cells, *[odd] * 5]})["a"]
+    assert many.doubt is None

@@ -1,6 +1,7 @@
 import pytest
 
 from pipelines.config import load_config
+from pipelines.data.dialect import Dialect
 from pipelines.data.profile import profile_csv
 from pipelines.errors import BadInputError
 from pipelines.tabular.infer import infer_plan
@@ -200,3 +201,49 @@ def test_semicolons_get_advice_on_separators(tmp_path):
     file.write_text("a,y\n1,5;0,3\n")  # separated by commas: the usual advice
     with pytest.raises(BadInputError, match="Put a field that contains a comma in double quotes"):
         profile_csv([file])
+
+
+def test_what_is_written_otherwise_than_float_reads_it_becomes_features(tmp_path):
+    columns = {
+        "price": [f"${number},000.50" if number % 4 else "" for number in range(1, 121)],
+        "at": [f"2014-01-{number % 28 + 1:02d} {number % 24:02d}:00" for number in range(120)],
+        "born": [f"19{number % 60 + 20}-{number % 12 + 1:02d}-01" for number in range(120)],
+        "vip": ["Yes", "no", "NO"] * 40,
+        "zip": [f"{number % 7:05d}" for number in range(120)],
+        "note": [f"it came {number} days late" for number in range(120)],
+        "y": ["p", "q"] * 60,
+    }
+    file = tmp_path / "data.csv"
+    rows = zip(*columns.values(), strict=True)
+    lines = [";".join(row) for row in ([*columns], *rows)]
+    file.write_text("\n".join(lines) + "\n")
+    config = load_config(data=str(file), label="y")
+    plan = infer_plan(profile_csv([file], Dialect(";")), config)
+    price, at, born = plan.numeric
+    assert (price.column, price.decimal, price.has_missing) == ("price", ".", True)
+    # 1 to 120 without the multiples of 4, whose mean is 62: (7260 - 1860) / 90 = 60.
+    assert price.center == pytest.approx(60_000.5)
+    assert (at.column, at.date, born.date) == ("at", "iso", "iso")
+    parts = [(part.column, part.part) for part in plan.categorical if part.date]
+    # Four weeks tell nothing of months, and there is no time of day in the other column.
+    assert parts == [("at", "weekday"), ("at", "hour"), ("born", "month"), ("born", "weekday")]
+    words = {
+        part.column: (part.num_values, part.words) for part in plan.categorical if not part.date
+    }
+    assert words == {"vip": (2, ("yes", "no")), "zip": (7, None)}
+    assert [(part.column, part.has_pairs) for part in plan.text] == [("note", False)]
+    assert plan.text_columns == ("zip",)
+    assert set(plan.columns) == set(columns)
+
+
+def test_a_column_is_named_once_in_the_configuration(tmp_path):
+    columns = {"x": X, "z": X, "y": [0, 1] * 30}
+    with pytest.raises(BadInputError, match=r"\[columns\] z = 'text': data\.exclude names this"):
+        plan_for(tmp_path, columns, "y", "columns.z=text", 'data.exclude=["z"]')
+
+
+def test_dates_that_cannot_be_read_are_not_used(tmp_path):
+    columns = {"x": X, "d": ["01/02/2014", "03/04/2014"] * 30, "y": [0, 1] * 30}
+    plan = plan_for(tmp_path, columns, "y")
+    assert plan.ignored == {"d": "day and month cannot be told apart (set data.dates)"}
+    assert plan_for(tmp_path, columns, "y", "data.dates=day-first").numeric[1].column == "d"

@@ -16,6 +16,7 @@ from pipelines.tabular.plan import (
     LabelPlan,
     NumericFeature,
     TabularPlan,
+    TextFeature,
     TrainingPlan,
 )
 from pipelines.tabular.preprocessing import BUCKET_KEY, NUMERIC_KEY, VOCABULARY
@@ -175,3 +176,13 @@ def test_the_estimator_has_the_plans_settings(tmp_path):
     assert estimator.config.save_checkpoints_steps == 500  # a fifth of the steps
     short = training.build_estimator(make_plan(BINARY), FakeTransform(tf.string), str(tmp_path))
     assert short.config.save_checkpoints_steps == 100
+
+
+def test_words_are_columns_of_both_parts(tmp_path):
+    plan = make_plan(BINARY).model_copy(
+        update={"text": (TextFeature(column="note", hash_buckets=50),)}
+    )
+    linear, dnn = training._feature_columns(plan, FakeTransform(tf.string))
+    assert (linear[-1].key, linear[-1].num_buckets) == ("text_0", 50)
+    assert dnn[-1].categorical_column == linear[-1]
+    assert dnn[-1].combiner == "sqrtn"  # long texts weigh no more than short ones
