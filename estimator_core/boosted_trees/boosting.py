@@ -80,8 +80,8 @@ class Boosting:
         self._in_parts = state.finished
         self._scores = self._starting_scores(self._parts[0])
         self._booster = self._new_booster()
-        self._grown = 0  # iterations of the booster
-        self._is_exhausted = False
+        self._grown = 0  # iterations since then
+        self._split = 0  # those of them that the booster has: later ones found no split
 
     @property
     def steps_left(self) -> int:
@@ -134,21 +134,19 @@ class Boosting:
 
     def _grow_to(self, iterations: int) -> None:
         while self._first + self._grown < iterations:
-            self._grown += 1
-            if not self._is_exhausted:
+            if self._split == self._grown:
                 self._grow()
+            self._grown += 1
 
     def _grow(self) -> None:
-        before = self._booster.num_trees()
         by_gradients = self._objective.parameters["objective"] == "none"
-        self._is_exhausted = self._booster.update(fobj=self._by_gradients if by_gradients else None)
-        if self._is_exhausted:
-            logger.info(
-                "No split lowers the loss any more after %d trees: those that follow are single leaves.",
-                self._first + self._grown - 1,
-            )
-            while self._booster.num_trees() > before:
-                self._booster.rollback_one_iter()
+        if not self._booster.update(fobj=self._by_gradients if by_gradients else None):
+            self._split += 1
+            return
+        logger.info(
+            "No split lowers the loss any more after %d iterations: trees that follow are single leaves.",
+            self._first + self._grown,
+        )
 
     def _by_gradients(self, scores: Any, _: Any) -> tuple[Any, Any]:
         logits = np.asarray(scores).reshape(self._data.num_rows, self._dimension, order="F")
@@ -167,13 +165,12 @@ class Boosting:
     def _trees(self, first: int, last: int) -> Forest:
         """Returns the trees of iterations that the booster has, and constant ones beyond."""
         begin, end = first - self._first, last - self._first
-        has = self._booster.num_trees() // self._dimension
         parts = []
-        if begin < has:
-            count = min(end, has) - begin
+        if begin < self._split:
+            count = min(end, self._split) - begin
             text = self._booster.model_to_string(start_iteration=begin, num_iteration=count)
             parts.append(forest_from_text(text))
-        missing = end - max(begin, has)
+        missing = end - max(begin, self._split)
         if missing > 0:
             parts.append(constant_trees(missing * self._dimension))
         return concatenated(parts)

@@ -72,11 +72,14 @@ class HeadLoss:
     def gradients(self, session: Any, data: Any, logits: Any) -> tuple[Any, Any]:
         """Returns (gradients, Hessians), `[rows, logits_dimension]`, of the sum over the examples.
 
-        A loss without a second derivative has Hessians of 1; one whose is negative, almost 0.
+        A loss of straight lines, without a second derivative, has Hessians of 1; where a loss curves
+        downwards, they are almost 0.
         """
         gradients, hessians = session.run(self._gradients, self._feed(data, logits))
         scale = np.float32(len(logits) if self._is_mean else 1)
-        return gradients * scale, np.maximum(hessians * scale, _LEAST_HESSIAN)
+        is_straight = ~hessians.any(axis=0)
+        hessians = np.where(is_straight, np.float32(1), hessians * scale)
+        return gradients * scale, np.maximum(hessians, _LEAST_HESSIAN)
 
     def _feed(self, data: Any, logits: Any) -> dict[Any, Any]:
         labels, features = data
@@ -138,7 +141,8 @@ def _gradients(loss: tf.Tensor, logits: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor
     (gradients,) = tf.gradients(loss, logits)
     hessians = []
     for index in range(logits.shape[1]):
-        (second,) = tf.gradients(gradients[:, index], logits)
-        is_linear = second is None
-        hessians.append(tf.ones_like(logits)[:, index] if is_linear else second[:, index])
+        (second,) = tf.gradients(
+            gradients[:, index], logits, unconnected_gradients=tf.UnconnectedGradients.ZERO
+        )
+        hessians.append(second[:, index])
     return gradients, tf.stack(hessians, axis=1)
