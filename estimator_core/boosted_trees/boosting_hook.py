@@ -92,7 +92,7 @@ class BoostingHook(InitializationHook):
         if self._boosting.steps_left == 0:
             logger.info("All trees are finished already: %d.", self._boosting.finished)
             coord.request_stop()
-        self._publish(session)
+        self._assignment.run(session, self._boosting.state())
 
     def steps_until_due(self, global_step: int) -> int | None:
         """Returns the steps to the last one, which ends training."""
@@ -106,8 +106,9 @@ class BoostingHook(InitializationHook):
     def before_run(self, run_context: Any) -> None:
         """Brings the forest to where it is after this step."""
         if self._boosting:
+            self._update_loss(run_context.session, self._boosting)
             self._boosting.advance(1)
-            self._publish(run_context.session)
+            self._assignment.run(run_context.session, self._boosting.state())
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Ends training after the last tree."""
@@ -121,16 +122,13 @@ class BoostingHook(InitializationHook):
             self._boosting.advance(steps)
         session.run(self._count, {self._steps: steps})
 
-    def _publish(self, session: Any) -> None:
-        boosting = self._boosting
-        if boosting is None or self._data is None:
+    def _update_loss(self, session: Any, boosting: Boosting) -> None:
+        if self._data is None or self._loss_of == boosting.finished:
             return
-        if self._loss_of != boosting.finished:
-            logits = boosting.logits().astype(np.float32)
-            loss = self._head_loss.value(session, self._data.loss_data, logits)
-            session.run(self._assign_loss, {self._loss_value: loss})
-            self._loss_of = boosting.finished
-        self._assignment.run(session, boosting.state())
+        logits = boosting.logits().astype(np.float32)
+        loss = self._head_loss.value(session, self._data.loss_data, logits)
+        session.run(self._assign_loss, {self._loss_value: loss})
+        self._loss_of = boosting.finished
 
     def _gradients(self, session: Any, logits: Any) -> tuple[Any, Any]:
         if self._data is None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,8 @@ class HeadLoss:
             self._labels = tf.nest.map_structure(_whole, batch_labels)
             whole_features = {name: _whole(value) for name, value in dense.items()}
             self._logits = tf1.placeholder(tf.float32, [None, dimension])
-            self._loss = _loss(head, self._labels, self._logits, whole_features)
+            with _without_summaries():
+                self._loss = _loss(head, self._labels, self._logits, whole_features)
             used = _ancestors(self._loss)
             self._features = {
                 name: tensor for name, tensor in whole_features.items() if tensor.op in used
@@ -110,6 +112,15 @@ def _loss(head: Head, labels: Any, logits: tf.Tensor, features: Any) -> tf.Tenso
     if isinstance(head, WeightedHead) and type(head).loss is WeightedHead.loss:
         return head.loss_of_processed(labels, logits, features)
     return head.loss(labels, logits, features=features, mode=ModeKeys.TRAIN)
+
+
+@contextlib.contextmanager
+def _without_summaries() -> Iterator[None]:
+    """Opens a context whose summaries are not written: a step does not feed what they are of."""
+    summaries = tf1.get_collection_ref(tf1.GraphKeys.SUMMARIES)
+    before = [*summaries]
+    yield
+    summaries[:] = before
 
 
 def _whole(tensor: tf.Tensor) -> tf.Tensor:

@@ -74,9 +74,7 @@ def test_importances_are_the_gains_of_the_library():
     forest = forest_from_text(model.model_to_string())
     gains = model.feature_importance("gain")
     found = feature_importances(forest, COLUMNS)
-    assert found == pytest.approx(
-        {"a": gains[0], "b": gains[1], "word": gains[2:].sum()}, rel=1e-5
-    )
+    assert found == pytest.approx({"a": gains[0], "b": gains[1], "word": gains[2:].sum()}, rel=1e-5)
     assert list(found.values()) == sorted(found.values(), reverse=True)
     shares = feature_importances(forest, COLUMNS, normalize=True)
     assert sum(shares.values()) == pytest.approx(1)

@@ -32,4 +32,3 @@ def test_a_cluster_is_refused(monkeypatch):
     monkeypatch.setenv("TF_CONFIG", f'{{"cluster": {cluster}, {task}}}')
     with pytest.raises(ValueError, match="unset TF_CONFIG"):
         select_for_trees(est.RunConfig(), est.ModeKeys.TRAIN, 60)
-

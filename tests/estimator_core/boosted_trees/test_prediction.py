@@ -53,9 +53,7 @@ def test_a_value_goes_to_the_left_of_its_own_threshold_only():
 
 def test_several_logits_and_a_bias():
     table = Table()
-    model = library_model(
-        table.matrix, table.three_classes, 4, objective="multiclass", num_class=3
-    )
+    model = library_model(table.matrix, table.three_classes, 4, objective="multiclass", num_class=3)
     bias = np.array([0.5, -1.0, 2.0])
     found = logits_of(forest_from_text(model.model_to_string()), bias, table.matrix)
     expected = model.predict(table.matrix, raw_score=True) + bias
