@@ -65,7 +65,11 @@ def _table(nodes: dict[str, tf.Tensor], num_columns: int) -> tf.Tensor:
     float32.
     """
     column = 2 * nodes["feature"] + tf.cast(tf.logical_not(nodes["nan_is_left"]), tf.int32)
-    bits = tf.bitcast(_rounded_down(nodes["threshold"]), tf.int32)
+    # Between missing and not missing the threshold is infinite, and only a leaf has all to the left.
+    is_leaf = tf.equal(nodes["left"], tf.range(tf.size(nodes["left"])))
+    threshold = _rounded_down(nodes["threshold"])
+    threshold = tf.where(is_leaf, threshold, tf.minimum(threshold, tf.float32.max))
+    bits = tf.bitcast(threshold, tf.int32)
     return tf.stack([column, nodes["left"], bits], axis=1)
 
 
@@ -79,8 +83,9 @@ def _rounded_down(threshold: tf.Tensor) -> tf.Tensor:
 def _without_nan(matrix: tf.Tensor) -> tf.Tensor:
     """Returns each value twice, `[batch_size, 2 * columns]`; NaN first goes to the left, then right."""
     is_missing = tf.math.is_nan(matrix)
+    finite = tf.clip_by_value(matrix, tf.float32.min, tf.float32.max)
     sides = [
-        tf.where(is_missing, tf.constant(side), matrix) for side in (-float("inf"), float("inf"))
+        tf.where(is_missing, tf.constant(side), finite) for side in (-float("inf"), float("inf"))
     ]
     return tf.reshape(tf.stack(sides, axis=2), [tf.shape(matrix)[0], 2 * matrix.shape[1]])
 

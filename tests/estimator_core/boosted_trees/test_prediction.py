@@ -36,6 +36,23 @@ def test_logits_are_those_of_the_library(has_missing):
     np.testing.assert_allclose(found[:, 0], model.predict(unseen, raw_score=True), atol=1e-6)
 
 
+def test_a_split_between_missing_and_not_missing():
+    matrix = np.zeros((40, 2), np.float32)
+    matrix[:, 0] = np.arange(40)
+    matrix[::2, 1] = np.nan
+    labels = np.arange(40) % 2
+    model = library_model(matrix, labels, 2)
+    forest = forest_from_text(model.model_to_string())
+    matrix[0, 1] = -np.inf
+    matrix[2, 1] = np.inf
+    found = logits_of(forest, np.zeros(1), matrix)
+    np.testing.assert_allclose(found[:, 0], model.predict(matrix, raw_score=True), atol=1e-6)
+    # A number, whichever, is not missing.
+    is_missing = np.isnan(matrix[:, 1])
+    assert (found[is_missing] < 0).all()
+    assert (found[~is_missing] > 0).all()
+
+
 def test_a_value_goes_to_the_left_of_its_own_threshold_only():
     """A threshold between two float32 numbers, and one that is no float32 number."""
     table = Table()
