@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from estimator_core.boosted_trees.boosting_hook import BoostingHook
-from estimator_core.execution.base import Step, StepFn
+from estimator_core.execution.base import Execution, Step, StepFn
 from estimator_core.execution.inputs import Inputs
 from estimator_core.execution.select import select_execution
 from estimator_core.execution.single_device import SingleDevice
@@ -13,7 +13,7 @@ from estimator_core.run_config import RunConfig
 from estimator_core.spec.mode_keys import ModeKeys
 
 
-def select_for_trees(config: RunConfig, mode: str, most_steps: int) -> SingleDevice:
+def select_for_trees(config: RunConfig, mode: str, most_steps: int) -> Execution:
     """Returns how `mode` runs.
 
     Args:
@@ -25,15 +25,24 @@ def select_for_trees(config: RunConfig, mode: str, most_steps: int) -> SingleDev
         ValueError: The settings ask for several devices, or tasks of a cluster.
     """
     execution = select_execution(config, mode)
-    if type(execution) is not SingleDevice:
-        raise ValueError(
-            "Boosted trees are grown and evaluated in one process, by all of its cores: leave "
-            "train_distribute and eval_distribute out of RunConfig, and unset TF_CONFIG. A TPU can't grow "
-            f"them. Received: {type(execution).__name__} for mode {mode!r}"
-        )
+    check_one_process(execution)
     if mode != ModeKeys.TRAIN:
         return execution
     return LayerSteps(config.session_config, config.master, most_steps)
+
+
+def check_one_process(execution: Execution) -> None:
+    """Checks that the model runs on one device of this process.
+
+    Raises:
+        ValueError: It runs in another way.
+    """
+    if not isinstance(execution, SingleDevice):
+        raise ValueError(
+            "Boosted trees are grown and evaluated in one process, by all of its cores: leave "
+            "train_distribute and eval_distribute out of RunConfig, and unset TF_CONFIG. A TPU can't grow "
+            f"them. Received: {type(execution).__name__}"
+        )
 
 
 class LayerSteps(SingleDevice):

@@ -15,11 +15,13 @@ from estimator_core.boosted_trees.centering import center
 from estimator_core.boosted_trees.columns import column_matrix
 from estimator_core.boosted_trees.forest_variables import ForestVariables
 from estimator_core.boosted_trees.head_loss import HeadLoss
+from estimator_core.boosted_trees.layer_steps import check_one_process
 from estimator_core.boosted_trees.library import lightgbm
 from estimator_core.boosted_trees.objectives import may_have_objective, objective_of
 from estimator_core.boosted_trees.prediction import forest_logits
 from estimator_core.boosted_trees.settings import BoostingSettings
 from estimator_core.boosted_trees.training_data import TrainingData
+from estimator_core.execution.current import current_execution
 from estimator_core.heads import Head
 from estimator_core.heads.base import write_summary
 from estimator_core.heads.weighted import WeightedHead
@@ -56,6 +58,7 @@ def boosted_trees_model_fn(
             if predicts_matrix:
                 spec = spec._replace(predictions={**spec.predictions, MATRIX: matrix})
             return spec
+        check_one_process(current_execution())
         lightgbm()  # an error now, rather than when all data are read
         loss = HeadLoss(head, features, labels)
         hook = BoostingHook(

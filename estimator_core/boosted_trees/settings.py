@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import numbers
 from typing import Any
 
 PRUNING_MODES = ("none", "pre", "post")
@@ -50,10 +51,12 @@ class BoostingSettings:
         """
         for name in ("n_batches_per_layer", "n_trees", "max_depth"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not value == int(value) or value < 1:
+            is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+            if not is_number or value % 1 or value < 1:
                 raise ValueError(
                     f"{name} must be a whole number above 0. Received: {name}={value!r}"
                 )
+            object.__setattr__(self, name, int(value))  # np.ceil, for one, returns a float
         for name in (
             "l1_regularization",
             "l2_regularization",

@@ -50,7 +50,7 @@ class BoostedTreesEstimator(Estimator):
             by the derivatives of the loss for any other.
         model_dir: Where checkpoints and summaries go; None means the config's, or a new temporary
             directory.
-        weight_column: None: the head has it. It is here for its place among the arguments.
+        weight_column: None, or what the head has: its weights are those of the trees.
         n_trees: Iterations of boosting; training ends when their trees are finished.
         max_depth: Layers of a tree.
         learning_rate: Share of the values of each tree that is added.
@@ -95,11 +95,7 @@ class BoostedTreesEstimator(Estimator):
         train_in_memory: bool = False,
         warm_start_from: Any = None,
     ):
-        if weight_column is not None:
-            raise ValueError(
-                "The head has the weights: give it the weight_column. "
-                f"Received: weight_column={weight_column!r}, head={head!r}"
-            )
+        _check_weight_column(weight_column, head)
         if train_in_memory and n_batches_per_layer != 1:
             raise ValueError(
                 "With train_in_memory, input_fn gives the whole data set as one batch, and "
@@ -217,6 +213,16 @@ class BoostedTreesEstimator(Estimator):
                 f"Couldn't find trained model at {self.model_dir}: call train first. Received: no checkpoint"
             )
         return checkpoint_path
+
+
+def _check_weight_column(weight_column: Any, head: Head) -> None:
+    of_head = getattr(head, "weight_column", None)
+    names = [getattr(column, "key", column) for column in (weight_column, of_head)]
+    if weight_column is not None and names[0] != names[1]:
+        raise ValueError(
+            "The weights of the trees are those of the head's loss: give the head the weight_column. "
+            f"Received: weight_column={weight_column!r}, that of the head={of_head!r}"
+        )
 
 
 class BoostedTreesClassifier(BoostedTreesEstimator):

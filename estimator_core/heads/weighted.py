@@ -64,6 +64,11 @@ class WeightedHead(Head):
         """One of `LossReduction`."""
         return self._loss_reduction
 
+    @property
+    def weight_column(self) -> Any:
+        """Feature name or numeric column of example weights, or None."""
+        return self._weight_column
+
     @abc.abstractmethod
     def processed_labels(self, labels: Any, logits: tf.Tensor) -> tf.Tensor:
         """Returns labels as numbers, `[batch_size, any]`, once they are checked.

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from estimator_core.boosted_trees.settings import BoostingSettings
@@ -30,6 +31,10 @@ def test_the_parameters_of_the_library():
     assert settings.steps_per_tree == 12
 
 
+def test_a_whole_number_may_be_a_float():
+    assert repr(BoostingSettings(np.ceil(1.5)).steps_per_tree) == "12"
+
+
 def test_without_pruning_no_gain_is_asked_for():
     settings = BoostingSettings(1, tree_complexity=0.5)
     assert settings.parameters(1000, 7, 1.0)["min_gain_to_split"] == 0
@@ -51,6 +56,7 @@ def test_little_data_has_one_thread():
     [
         ({"n_batches_per_layer": 0}, "n_batches_per_layer must be a whole number above 0"),
         ({"max_depth": 2.5}, "Received: max_depth=2.5"),
+        ({"n_batches_per_layer": None}, "Received: n_batches_per_layer=None"),
         ({"n_trees": True}, "Received: n_trees=True"),
         ({"l2_regularization": -1.0}, "Received: l2_regularization=-1.0"),
         ({"min_node_weight": float("nan")}, "Received: min_node_weight=nan"),

@@ -60,8 +60,28 @@ def test_training_in_memory_wants_one_batch(tmp_path):
 
 
 def test_weights_of_an_estimator_are_its_heads():
-    with pytest.raises(ValueError, match="The head has the weights"):
-        est.BoostedTreesEstimator(columns(), 1, est.RegressionHead(), weight_column="w")
+    for head in (est.RegressionHead(), est.RegressionHead(weight_column="v")):
+        with pytest.raises(ValueError, match="give the head the weight_column"):
+            est.BoostedTreesEstimator(columns(), 1, head, weight_column="w")
+    head = est.RegressionHead(weight_column=tf.feature_column.numeric_column("w"))
+    assert est.BoostedTreesEstimator(columns(), 1, head, weight_column="w")
+
+
+def test_a_tpu_does_not_grow_trees(tmp_path):
+    model = est.tpu.to_tpu_estimator(classifier(tmp_path), train_batch_size=400, use_tpu=True)
+    with pytest.raises(ValueError, match="A TPU can't grow"):
+        model.train(TABLE.input_fn(repeat=True), steps=1)
+
+
+def test_metrics_can_be_added(tmp_path):
+    def bias(predictions):
+        return {"mean": tf.compat.v1.metrics.mean(predictions["logistic"])}
+
+    model = est.add_metrics(classifier(tmp_path), bias)
+    model.train(TABLE.input_fn())
+    assert model.get_variable_value("global_step") == 18
+    found = model.evaluate(TABLE.input_fn())
+    assert found["mean"] == pytest.approx(found["prediction/mean"])
 
 
 def test_a_strategy_is_refused(tmp_path):
