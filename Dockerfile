@@ -33,6 +33,10 @@ RUN uv sync --frozen --no-dev --extra pipelines --no-editable
 
 FROM ${PYTHON_IMAGE}
 
+# LightGBM's wheel needs the system's OpenMP library.
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends libgomp1 \
+    && rm -rf /var/lib/apt/lists/*
 RUN useradd --uid 1000 --create-home pipelines
 COPY --from=build /opt/venv /opt/venv
 

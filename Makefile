@@ -63,6 +63,7 @@ bench: $(STAMP)  ## ratios against the peers, measured in the same run
 	@$(BIN)/python benchmarks/predict_latency.py
 	@$(BIN)/python benchmarks/evaluate_calls.py
 	@$(BIN)/python benchmarks/canned_against_sklearn.py
+	@$(BIN)/python benchmarks/boosted_trees.py
 	@$(BIN)/python benchmarks/taxi_pipeline.py
 
 clean:  ## remove what the targets above made, but not the environment
@@ -74,7 +75,7 @@ $(STAMP): uv.lock pyproject.toml .python-version | $(filter .uv/bin/uv,$(UV))
 	@if [ -d .uv/compiler ]; then \
 	  export CC="$(CURDIR)/.uv/compiler/cc" CXX="$(CURDIR)/.uv/compiler/c++"; \
 	fi; \
-	$(UV) sync --quiet --frozen --extra pipelines --extra tpu-check || { \
+	$(UV) sync --quiet --frozen --extra boosted-trees --extra pipelines --extra tpu-check || { \
 	  echo "setup: uv could not build .venv; its reason stands above. It needs a package index" >&2; \
 	  echo "and Python $$(cat .python-version), which it finds on this machine or downloads." >&2; \
 	  exit 1; }

@@ -8,8 +8,9 @@ uv=$1 target=$2
 shift 2
 
 # What only tests use: pandas for pandas_input_fn, scikit-learn as a second opinion on numbers,
-# tf_keras for the optimizers and models of Keras 2, tensorboard for tf.summary.
-packages="pandas pytest==8.4.2 pytest-timeout==2.4.0 pytest-xdist==3.8.0 scikit-learn tensorboard"
+# tf_keras for the optimizers and models of Keras 2, tensorboard for tf.summary; and LightGBM, an
+# optional dependency of the core.
+packages="lightgbm pandas pytest==8.4.2 pytest-timeout==2.4.0 pytest-xdist==3.8.0 scikit-learn tensorboard"
 
 # environment PYTHON TENSORFLOW: makes it once, and checks that what must be absent is.
 environment() {

@@ -5,6 +5,11 @@ from estimator_core.canned.baseline import (
     BaselineEstimator,
     BaselineRegressor,
 )
+from estimator_core.canned.boosted_trees import (
+    BoostedTreesClassifier,
+    BoostedTreesEstimator,
+    BoostedTreesRegressor,
+)
 from estimator_core.canned.compose import ModelPart, compose
 from estimator_core.canned.dnn import DNNClassifier, DNNEstimator, DNNRegressor
 from estimator_core.canned.dnn_linear_combined import (
@@ -20,6 +25,9 @@ __all__ = [
     "BaselineClassifier",
     "BaselineEstimator",
     "BaselineRegressor",
+    "BoostedTreesClassifier",
+    "BoostedTreesEstimator",
+    "BoostedTreesRegressor",
     "DNNClassifier",
     "DNNEstimator",
     "DNNLinearCombinedClassifier",

@@ -202,7 +202,7 @@ def _variable_start(
     if source_shape is None:
         start, note = "missing", ""
     elif vocabulary is None:
-        if shape != source_shape:
+        if not tf.TensorShape(shape).is_compatible_with(source_shape):
             start = "shape mismatch"
     else:
         axis = vocabulary.axis % len(shape)

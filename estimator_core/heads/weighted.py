@@ -64,6 +64,11 @@ class WeightedHead(Head):
         """One of `LossReduction`."""
         return self._loss_reduction
 
+    @property
+    def weight_column(self) -> Any:
+        """Feature name or numeric column of example weights, or None."""
+        return self._weight_column
+
     @abc.abstractmethod
     def processed_labels(self, labels: Any, logits: tf.Tensor) -> tf.Tensor:
         """Returns labels as numbers, `[batch_size, any]`, once they are checked.
@@ -107,9 +112,24 @@ class WeightedHead(Head):
         with tf.name_scope("losses"):
             logits = checked_logits(logits, self.logits_dimension)
             labels = self.processed_labels(labels, logits)
-            losses = self._losses(labels, logits, features)
-            weights = self.example_weights(features, losses)
-            return reduce_loss(losses, weights, self._loss_reduction, regularization_losses)
+            return self.loss_of_processed(labels, logits, features, regularization_losses)
+
+    def loss_of_processed(
+        self,
+        labels: tf.Tensor,
+        logits: tf.Tensor,
+        features: Any,
+        regularization_losses: Sequence[Any] | None = None,
+    ) -> tf.Tensor:
+        """Returns the scalar training loss of labels that `processed_labels` returned."""
+        losses = self._losses(labels, logits, features)
+        weights = self.example_weights(features, losses)
+        return reduce_loss(losses, weights, self._loss_reduction, regularization_losses)
+
+    @property
+    def has_own_loss(self) -> bool:
+        """Whether the loss is the head's own, and not a `loss_fn` that it was given."""
+        return self._loss_fn is None
 
     def _losses(self, labels: tf.Tensor, logits: tf.Tensor, features: Any) -> tf.Tensor:
         if self._loss_fn is None:

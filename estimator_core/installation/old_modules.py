@@ -101,6 +101,9 @@ _ESTIMATOR = {
 _RUN_CONFIG = _all_of(_CORE, "RunConfig") | _all_of(_HELPERS, "TaskType")
 _KERAS = {"model_to_estimator": f"{_V1}:model_to_estimator"}
 _BASELINE = _canned("BaselineClassifier", "BaselineEstimator", "BaselineRegressor")
+_BOOSTED_TREES = _all_of(
+    _CORE, "BoostedTreesClassifier", "BoostedTreesEstimator", "BoostedTreesRegressor"
+)
 _DNN = _canned("DNNClassifier", "DNNEstimator", "DNNRegressor")
 _COMBINED = _canned(
     "DNNLinearCombinedClassifier", "DNNLinearCombinedEstimator", "DNNLinearCombinedRegressor"
@@ -123,6 +126,7 @@ _MODULES: Mapping[str, Mapping[str, str]] = {
     "api._v2": {},
     "canned": {},
     "canned.baseline": _BASELINE,
+    "canned.boosted_trees": _BOOSTED_TREES,
     "canned.dnn": _DNN | _all_of(f"{_CORE}.experimental", "dnn_logit_fn_builder"),
     "canned.dnn_linear_combined": _COMBINED,
     "canned.head": _all_of(

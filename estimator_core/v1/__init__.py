@@ -1,8 +1,8 @@
 """`tf.compat.v1.estimator`: the names of `estimator_core` with the defaults of TensorFlow 1.
 
-What differs from `estimator_core` are the canned Estimators: they minimize the sum of the losses of a
-batch with the optimizers of `tf.compat.v1.train`, split large variables over parameter servers, and
-name variables as checkpoints of TensorFlow 1 have them.
+What differs from `estimator_core` are the canned Estimators, but for boosted trees: they minimize the
+sum of the losses of a batch with the optimizers of `tf.compat.v1.train`, split large variables over
+parameter servers, and name variables as checkpoints of TensorFlow 1 have them.
 
 from estimator_core import v1 as estimator
 
@@ -10,6 +10,11 @@ classifier = estimator.DNNClassifier(feature_columns=columns, hidden_units=[64, 
 """
 
 from estimator_core import experimental, export, inputs, tpu
+from estimator_core.canned import (
+    BoostedTreesClassifier,
+    BoostedTreesEstimator,
+    BoostedTreesRegressor,
+)
 from estimator_core.canned.parse_example_spec import (
     classifier_parse_example_spec,
     regressor_parse_example_spec,
@@ -73,6 +78,9 @@ __all__ = [
     "BaselineRegressor",
     "BestExporter",
     "BinaryClassHead",
+    "BoostedTreesClassifier",
+    "BoostedTreesEstimator",
+    "BoostedTreesRegressor",
     "CheckpointSaverHook",
     "CheckpointSaverListener",
     "DNNClassifier",

@@ -1,0 +1,136 @@
+"""BoostingHook: has a training's steps grow trees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.boosted_trees.boosting import Boosting, BoostingState
+from estimator_core.boosted_trees.forest_variables import ForestAssignment, ForestVariables
+from estimator_core.boosted_trees.head_loss import HeadLoss
+from estimator_core.boosted_trees.training_data import TrainingData, read_training_data
+from estimator_core.hooks.initialization import InitializationHook
+from estimator_core.logs import logger
+
+
+class BoostingHook(InitializationHook):
+    """Reads the training data when a session begins, and grows trees as its steps go by.
+
+    A step of the graph only counts. Before each, this brings the variables of the forest to where they are
+    after it, so that a checkpoint has the trees of its global step. When all trees are finished, training
+    ends.
+
+    Args:
+        variables: The forest.
+        loss: The head's loss.
+        batch: Tensors (matrix, weights or None, loss data) of a batch.
+        num_batches: Batches that make the data set.
+        start: Function of (data, state, gradients) that returns the `Boosting`; `gradients` as it takes
+            them.
+
+    Attributes:
+        loss: Scalar variable: the loss over the training data of the finished trees before a step.
+    """
+
+    def __init__(
+        self,
+        variables: ForestVariables,
+        loss: HeadLoss,
+        batch: Any,
+        num_batches: int,
+        start: Callable[[TrainingData, BoostingState, Any], Boosting],
+    ):
+        self._variables = variables
+        self._assignment = ForestAssignment(variables)
+        self._head_loss = loss
+        self._batch = batch
+        self._num_batches = num_batches
+        self._start = start
+        self._global_step = tf1.train.get_global_step()
+        self._steps = tf1.placeholder(tf.int64, [])
+        self._count = self._global_step.assign_add(tf.cast(self._steps, self._global_step.dtype))
+        self.loss = tf1.get_variable(
+            "training_loss",
+            [],
+            tf.float32,
+            tf1.initializers.zeros(),
+            trainable=False,
+            collections=[tf1.GraphKeys.LOCAL_VARIABLES],  # no checkpoint has it
+            use_resource=True,
+        )
+        self._loss_value = tf1.placeholder(tf.float32, [])
+        self._assign_loss = self.loss.assign(self._loss_value)
+        self._boosting: Boosting | None = None
+        self._data: TrainingData | None = None
+        self._loss_of: int | None = None  # finished iterations that the loss is of
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Reads the data, and goes on from the forest that the session has."""
+        self._boosting, self._loss_of = None, None
+        flat = tf.nest.flatten(self._batch)  # None has no tensor
+
+        def next_batch() -> Any:
+            values = iter(session.run([tensor for tensor in flat if tensor is not None]))
+            found = [None if tensor is None else next(values) for tensor in flat]
+            return tf.nest.pack_sequence_as(self._batch, found)
+
+        self._data = read_training_data(next_batch, self._num_batches)
+        if self._data is None:
+            coord.request_stop()
+            return
+        state = self._variables.read(session)
+        is_new = int(session.run(self._global_step)) == 0
+        if is_new and state.finished:
+            state = state._replace(warm_started=state.finished)
+        self._boosting = self._start(
+            self._data, state, lambda logits: self._gradients(session, logits)
+        )
+        if self._boosting.steps_left == 0:
+            logger.info("All trees are finished already: %d.", self._boosting.finished)
+            coord.request_stop()
+        self._assignment.run(session, self._boosting.state())
+
+    def steps_until_due(self, global_step: int) -> int | None:
+        """Returns the steps to the last one, which ends training."""
+        del global_step
+        return max(1, self._boosting.steps_left) if self._boosting else None
+
+    def skip_steps(self, steps: int) -> None:
+        """Counts nothing: `advance` does."""
+        del steps
+
+    def before_run(self, run_context: Any) -> None:
+        """Brings the forest to where it is after this step."""
+        if self._boosting:
+            self._update_loss(run_context.session, self._boosting)
+            self._boosting.advance(1)
+            self._assignment.run(run_context.session, self._boosting.state())
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Ends training after the last tree."""
+        del run_values
+        if self._boosting and self._boosting.steps_left == 0:
+            run_context.request_stop()
+
+    def advance(self, session: Any, steps: int) -> None:
+        """Makes steps around which no hook is called: `Step.advance`."""
+        if self._boosting:
+            self._boosting.advance(steps)
+        session.run(self._count, {self._steps: steps})
+
+    def _update_loss(self, session: Any, boosting: Boosting) -> None:
+        if self._data is None or self._loss_of == boosting.finished:
+            return
+        logits = boosting.logits().astype(np.float32)
+        loss = self._head_loss.value(session, self._data.loss_data, logits)
+        session.run(self._assign_loss, {self._loss_value: loss})
+        self._loss_of = boosting.finished
+
+    def _gradients(self, session: Any, logits: Any) -> tuple[Any, Any]:
+        if self._data is None:
+            raise RuntimeError("Gradients need training data: no session has read any.")
+        return self._head_loss.gradients(session, self._data.loss_data, logits)

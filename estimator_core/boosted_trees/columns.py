@@ -1,0 +1,116 @@
+"""Feature columns as the matrix that trees look at, and the names of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from estimator_core.feature_columns.column_kinds import (
+    is_categorical,
+    is_dense,
+    is_numeric,
+    sorted_columns,
+)
+from estimator_core.feature_columns.state_manager import StateManager, create_state
+from estimator_core.feature_columns.transformation_cache import FeatureTransformationCache
+
+
+class ColumnRange(NamedTuple):
+    """The columns of the matrix that one feature column has.
+
+    Attributes:
+        name: What importances and contributions call it: the name of the feature column; that of the
+            categorical one in an indicator column.
+        size: How many.
+    """
+
+    name: str
+    size: int
+
+
+def checked_columns(feature_columns: Any) -> list[Any]:
+    """Returns the feature columns by name.
+
+    Raises:
+        ValueError: There is none, one is no feature column, or of a kind that trees can't use.
+    """
+    columns = sorted_columns(feature_columns)
+    for column in columns:
+        if _has_weights_to_train(column):
+            raise ValueError(
+                "Trees train no embedding: use the categorical column itself, or "
+                "tf.feature_column.indicator_column. "
+                f"Received: {column!r}"
+            )
+        if not (is_categorical(column) or is_dense(column)):
+            raise ValueError(
+                "Boosted trees take numeric, bucketized, indicator and categorical columns. "
+                f"Received: {column!r}"
+            )
+    return columns
+
+
+def _has_weights_to_train(column: Any) -> bool:
+    return hasattr(column, "dimension") and hasattr(column, "combiner")
+
+
+def column_ranges(columns: list[Any]) -> list[ColumnRange]:
+    """Returns what each feature column has in the matrix, in order."""
+    return [ColumnRange(_name(column), _size(column)) for column in columns]
+
+
+def _is_bucketized(column: Any) -> bool:
+    return hasattr(column, "boundaries") and hasattr(column, "source_column")
+
+
+def _is_indicator(column: Any) -> bool:
+    return is_dense(column) and hasattr(column, "categorical_column")
+
+
+def _name(column: Any) -> str:
+    return str(column.categorical_column.name if _is_indicator(column) else column.name)
+
+
+def _size(column: Any) -> int:
+    if _is_bucketized(column):
+        return int(tf.TensorShape(column.source_column.shape).num_elements())
+    if is_categorical(column):
+        return int(column.num_buckets)
+    return int(column.variable_shape.num_elements())
+
+
+def column_matrix(features: Mapping[str, Any], columns: list[Any]) -> tf.Tensor:
+    """Returns the values of all columns side by side, float32 `[batch_size, sum of sizes]`.
+
+    A numeric column gives its numbers, and NaN where they are missing; a bucketized column the number of
+    the bucket, and NaN for NaN; a categorical or an indicator column how often each category is there.
+
+    Args:
+        features: Dict of feature name to `Tensor` or `SparseTensor`, `[batch_size, ...]`.
+        columns: What `checked_columns` returned.
+
+    Raises:
+        ValueError: A feature is missing, or does not fit its column.
+    """
+    with tf.name_scope("column_matrix"):
+        cache = FeatureTransformationCache(features)
+        state = StateManager()
+        create_state([column for column in columns if not is_categorical(column)], state)
+        parts = []
+        for column in columns:
+            with tf.name_scope(column.name):
+                values = tf.cast(_values(column, cache, state), tf.float32)
+                parts.append(tf.reshape(values, [-1, _size(column)]))
+        return tf.concat(parts, axis=1) if len(parts) > 1 else parts[0]
+
+
+def _values(column: Any, cache: FeatureTransformationCache, state: StateManager) -> tf.Tensor:
+    if _is_bucketized(column):
+        source = cache.get(column.source_column, state)
+        buckets = tf.cast(cache.get(column, state), tf.float32)
+        return tf.where(tf.math.is_nan(tf.cast(source, tf.float32)), float("nan"), buckets)
+    if is_categorical(column) and not is_numeric(column):
+        return tf.feature_column.indicator_column(column).get_dense_tensor(cache, state)
+    return column.get_dense_tensor(cache, state)

@@ -1,0 +1,146 @@
+"""What a forest has learned of each feature column, and what each added to a prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from estimator_core.boosted_trees.boosting import BoostingState
+from estimator_core.boosted_trees.columns import ColumnRange
+from estimator_core.boosted_trees.forest import Forest
+from estimator_core.boosted_trees.library import lightgbm
+from estimator_core.boosted_trees.model_text import text_from_forest
+
+METHODS = ("paths", "tree_shap")
+
+
+def feature_importances(
+    forest: Forest, columns: Sequence[ColumnRange], normalize: bool = False
+) -> dict[str, float]:
+    """Returns what the splits by each feature column gain in all, the largest first.
+
+    Args:
+        forest: The trees.
+        columns: The columns of the matrix.
+        normalize: Whether they are divided by their sum.
+    """
+    groups = _Groups(columns)
+    is_inner = ~forest.is_leaf
+    sums = np.bincount(
+        groups.of_columns[forest.feature[is_inner]],
+        weights=forest.gain[is_inner],
+        minlength=len(groups.names),
+    )
+    total = sums.sum()
+    if normalize and total > 0:
+        sums = sums / total
+    return _largest_first(groups.names, sums)
+
+
+def sigmoid(logits: Any) -> Any:
+    """Returns the probabilities of logits, float64."""
+    return 0.5 * (1.0 + np.tanh(0.5 * logits))
+
+
+class Explainer:
+    """Says what each feature column adds to a prediction.
+
+    "paths" follows an example through the trees, one after the other, and gives what a step down
+    changes in the prediction to the column that the step looked at. "tree_shap" is TreeSHAP, of logits.
+
+    Args:
+        state: The model, of one logit.
+        columns: The columns of the matrix.
+        method: One of `METHODS`.
+        link: From logits to the predictions that "paths" explains.
+
+    Raises:
+        ValueError: An unknown method, or a model of several logits.
+
+    Source: "paths": A. Saabas, "Interpreting random forests", and arXiv:1312.1121, as tf.estimator's
+    boosted trees have it: an example begins at the bias, in each tree. "tree_shap": arXiv:1802.03888.
+    """
+
+    def __init__(
+        self,
+        state: BoostingState,
+        columns: Sequence[ColumnRange],
+        method: str,
+        link: Callable[[Any], Any],
+    ):
+        if method not in METHODS:
+            raise ValueError(f"method must be one of {METHODS}. Received: method={method!r}")
+        if len(state.bias) != 1:
+            raise ValueError(
+                "Predictions are explained for models of one logit: two classes, or one number. "
+                f"Received: {len(state.bias)} logits"
+            )
+        self._forest = state.forest
+        self._bias = float(state.bias[0])
+        self._groups = _Groups(columns)
+        self._method = method
+        self._link = link
+
+    def explain(self, matrix: Any) -> list[tuple[float, dict[str, float]]]:
+        """Returns (bias, contribution by column, the largest first) of each row; they add up.
+
+        Args:
+            matrix: float32 `[rows, columns]`.
+        """
+        by_shap = self._method == "tree_shap"
+        bias, contributions = self._shap(matrix) if by_shap else self._paths(matrix)
+        names = self._groups.names
+        return [(bias, _largest_first(names, np.asarray(row))) for row in contributions]
+
+    def _shap(self, matrix: Any) -> tuple[float, Any]:
+        text = text_from_forest(self._forest, matrix.shape[1], 1)
+        found = lightgbm().Booster(model_str=text).predict(matrix, pred_contrib=True)
+        bias = self._bias + (float(found[0, -1]) if len(found) else 0.0)
+        return bias, found[:, :-1] @ self._groups.membership()
+
+    def _paths(self, matrix: Any) -> tuple[float, Any]:
+        forest, rows = self._forest, np.arange(len(matrix))
+        logits = np.full(len(matrix), self._bias)
+        before = self._link(logits)
+        contributions = np.zeros((len(matrix), len(self._groups.names)))
+        is_leaf = forest.is_leaf
+        for root in forest.root:
+            at = np.full(len(matrix), root)
+            so_far = np.zeros(len(matrix))  # what the tree has added
+            while not is_leaf[at].all():
+                moves = ~is_leaf[at]
+                feature = forest.feature[at]
+                at = _children(forest, matrix[rows, feature], at)
+                value = np.where(moves, forest.value[at], so_far)
+                logits, so_far = logits + (value - so_far), value
+                after = self._link(logits)
+                contributions[rows, self._groups.of_columns[feature]] += after - before
+                before = after
+        return float(self._link(np.float64(self._bias))), contributions
+
+
+def _children(forest: Forest, values: Any, at: Any) -> Any:
+    """Returns the nodes after one step down; a leaf stays."""
+    is_missing = np.isnan(values)
+    is_left = np.where(is_missing, forest.nan_is_left[at], values <= forest.threshold[at])
+    return forest.left[at] + ~is_left
+
+
+class _Groups:
+    """Which columns of the matrix belong together by their name."""
+
+    def __init__(self, columns: Sequence[ColumnRange]):
+        self.names = list(dict.fromkeys(column.name for column in columns))
+        index = [self.names.index(column.name) for column in columns]
+        self.of_columns: Any = np.repeat(index, [column.size for column in columns])
+
+    def membership(self) -> Any:
+        """Returns `[columns of the matrix, names]`: 1 where a column belongs to a name."""
+        return (self.of_columns[:, np.newaxis] == np.arange(len(self.names))).astype(np.float64)
+
+
+def _largest_first(names: Sequence[str], values: Any) -> dict[str, float]:
+    order = np.argsort(-np.abs(values), kind="stable")
+    return {names[index]: float(values[index]) for index in order}

@@ -1,0 +1,126 @@
+"""Forest: decision trees as NumPy arrays of nodes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+DTYPES = {
+    "feature": np.int32,
+    "threshold": np.float64,
+    "left": np.int32,
+    "nan_is_left": np.bool_,
+    "nan_is_zero": np.bool_,
+    "value": np.float64,
+    "gain": np.float64,
+    "count": np.int64,
+    "depth": np.int32,
+    "root": np.int32,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Forest:
+    """Trees, one after the other; the nodes of a tree by depth, siblings side by side.
+
+    An example goes to the left child of a node when its value is at most the threshold, and to the right
+    one, which is the node after it, when it is above. A leaf is its own left child, with a threshold of
+    infinity.
+
+    Attributes:
+        feature: `[nodes]`, the column of the input matrix that a node looks at; 0 in a leaf.
+        threshold: `[nodes]`, float64.
+        left: `[nodes]`, index of the left child among all nodes.
+        nan_is_left: `[nodes]`, whether a missing value goes to the left.
+        nan_is_zero: `[nodes]`, whether that is because it counts as 0: training saw none.
+        value: `[nodes]`, float64: what a tree that ended here would add to the logit.
+        gain: `[nodes]`, how much the split lowers the loss that is minimized, in the library's unit;
+            0 in a leaf.
+        count: `[nodes]`, examples of the training data.
+        depth: `[nodes]`, 0 in a root.
+        root: `[trees]`, index of each root. The trees of one iteration, one for each logit, follow each
+            other.
+    """
+
+    feature: Any
+    threshold: Any
+    left: Any
+    nan_is_left: Any
+    nan_is_zero: Any
+    value: Any
+    gain: Any
+    count: Any
+    depth: Any
+    root: Any
+
+    @property
+    def num_trees(self) -> int:
+        """How many trees there are."""
+        return len(self.root)
+
+    @property
+    def num_nodes(self) -> int:
+        """How many nodes all trees have."""
+        return len(self.feature)
+
+    @property
+    def is_leaf(self) -> Any:
+        """`[nodes]`, whether a node is a leaf."""
+        return self.left == np.arange(self.num_nodes)
+
+    def trees(self, first: int, last: int) -> Forest:
+        """Returns the trees from `first` to before `last`."""
+        ends: Any = np.append(self.root, self.num_nodes)
+        begin, end = int(ends[first]), int(ends[last])
+        nodes = {name: getattr(self, name)[begin:end] for name in _OF_NODES}
+        nodes["left"] = nodes["left"] - np.int32(begin)
+        return Forest(**nodes, root=self.root[first:last] - np.int32(begin))
+
+    def cut_to(self, depth: int) -> Forest:
+        """Returns the trees with no node below `depth`: those at it become leaves."""
+        kept = self.depth <= depth
+        index = np.cumsum(kept, dtype=np.int32) - 1
+        is_end = self.depth[kept] == depth
+        nodes = {name: getattr(self, name)[kept] for name in _OF_NODES}
+        here: Any = np.arange(len(is_end), dtype=np.int32)
+        ended = {"left": here, **{name: np.asarray(end) for name, end in _IN_LEAVES.items()}}
+        nodes["left"] = index[nodes["left"]]
+        for name, value in ended.items():
+            nodes[name] = np.where(is_end, value, nodes[name]).astype(DTYPES[name])
+        return Forest(**nodes, root=index[self.root])
+
+
+_OF_NODES = tuple(name for name in DTYPES if name != "root")
+_IN_LEAVES = {
+    "feature": 0,
+    "threshold": np.inf,
+    "nan_is_left": True,
+    "nan_is_zero": False,
+    "gain": 0.0,
+}
+
+
+def constant_trees(count: int) -> Forest:
+    """Returns trees of one leaf each, which add nothing."""
+    here: Any = np.arange(count, dtype=np.int32)
+    zeros: dict[str, Any] = {name: np.zeros(count, dtype) for name, dtype in DTYPES.items()}
+    nodes: dict[str, Any] = {
+        name: np.full(count, end, DTYPES[name]) for name, end in _IN_LEAVES.items()
+    }
+    return Forest(**{**zeros, **nodes, "left": here, "root": here})
+
+
+def concatenated(forests: Sequence[Forest]) -> Forest:
+    """Returns the trees of all forests, in order."""
+    parts: dict[str, list[Any]] = {name: [] for name in DTYPES}
+    begin = 0
+    for forest in forests:
+        for name, values in parts.items():
+            value = getattr(forest, name)
+            values.append(value + np.int32(begin) if name in ("left", "root") else value)
+        begin += forest.num_nodes
+    empty: dict[str, Any] = {name: np.zeros(0, dtype) for name, dtype in DTYPES.items()}
+    return Forest(**{name: np.concatenate([empty[name], *parts[name]]) for name in parts})

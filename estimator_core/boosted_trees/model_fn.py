@@ -1,0 +1,108 @@
+"""The model_fn of boosted trees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.boosted_trees.boosting import Boosting, BoostingState
+from estimator_core.boosted_trees.boosting_hook import BoostingHook
+from estimator_core.boosted_trees.centering import center
+from estimator_core.boosted_trees.columns import column_matrix
+from estimator_core.boosted_trees.forest_variables import ForestVariables
+from estimator_core.boosted_trees.head_loss import HeadLoss
+from estimator_core.boosted_trees.layer_steps import check_one_process
+from estimator_core.boosted_trees.library import lightgbm
+from estimator_core.boosted_trees.objectives import may_have_objective, objective_of
+from estimator_core.boosted_trees.prediction import forest_logits
+from estimator_core.boosted_trees.settings import BoostingSettings
+from estimator_core.boosted_trees.training_data import TrainingData
+from estimator_core.execution.current import current_execution
+from estimator_core.heads import Head
+from estimator_core.heads.base import write_summary
+from estimator_core.heads.weighted import WeightedHead
+from estimator_core.run_config import RunConfig
+from estimator_core.spec.arguments import checked_features
+from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.spec.keys import MetricKeys
+from estimator_core.spec.mode_keys import ModeKeys
+from estimator_core.spec.types import ModelFn
+
+MATRIX = "column_matrix"
+
+
+def boosted_trees_model_fn(
+    head: Head, columns: list[Any], settings: BoostingSettings, predicts_matrix: bool = False
+) -> ModelFn:
+    """Returns the `model_fn` of a forest over feature columns that ends in a head.
+
+    Args:
+        head: What turns logits into predictions, loss and metrics.
+        columns: What `checked_columns` returned.
+        settings: How trees are grown.
+        predicts_matrix: Whether the predictions have the matrix that the trees look at, too, as
+            "column_matrix".
+    """
+
+    def model_fn(features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
+        features = checked_features(features)
+        matrix = column_matrix(features, columns)
+        variables = ForestVariables(head.logits_dimension)
+        if mode != ModeKeys.TRAIN:
+            logits = forest_logits(matrix, variables, head.logits_dimension)
+            spec = head.create_estimator_spec(features, mode, logits=logits, labels=labels)
+            if predicts_matrix:
+                spec = spec._replace(predictions={**spec.predictions, MATRIX: matrix})
+            return spec
+        check_one_process(current_execution())
+        lightgbm()  # an error now, rather than when all data are read
+        loss = HeadLoss(head, features, labels)
+        hook = BoostingHook(
+            variables,
+            loss,
+            (matrix, _weights(head, features), loss.batch),
+            settings.n_batches_per_layer,
+            _start(head, settings, _num_threads(config)),
+        )
+        loss_value = tf.identity(hook.loss, name="loss")
+        suffix = f"/{head.summary_name}" if head.summary_name else ""
+        write_summary(f"{MetricKeys.LOSS}{suffix}", loss_value)
+        count = tf1.train.get_global_step().assign_add(1)
+        return EstimatorSpec(mode, loss=loss_value, train_op=count.op, training_hooks=[hook])
+
+    return model_fn
+
+
+def _weights(head: Head, features: Any) -> tf.Tensor | None:
+    """Returns the weights of a batch, float32 `[batch_size]`, for an objective of the library's."""
+    if not (may_have_objective(head) and isinstance(head, WeightedHead)):
+        return None
+    batch_size = tf.shape(next(iter(features.values())))[0]
+    weights = head.example_weights(features, tf.zeros([batch_size, 1]))
+    return tf.reshape(weights, [-1]) if tf.is_tensor(weights) else None
+
+
+def _num_threads(config: RunConfig) -> int | None:
+    """Returns how many threads the session's configuration allows; None is as many as there are cores."""
+    return getattr(config.session_config, "intra_op_parallelism_threads", 0) or None
+
+
+def _start(
+    head: Head, settings: BoostingSettings, num_threads: int | None
+) -> Callable[[TrainingData, BoostingState, Any], Boosting]:
+    def start(data: TrainingData, state: BoostingState, gradients: Any) -> Boosting:
+        labels, _ = data.loss_data
+        has_objective = may_have_objective(head)
+        objective = objective_of(head, labels if has_objective else None)
+        column = labels.reshape(-1) if has_objective else None
+        is_new = not (state.finished or state.steps_in_tree)
+        if settings.center_bias and is_new:
+            bias = center(objective, column, data, gradients, head.logits_dimension)
+            state = state._replace(bias=np.asarray(bias, np.float64))
+        return Boosting(settings, objective, data, column, gradients, state, num_threads)
+
+    return start

@@ -1,0 +1,107 @@
+"""The logits of a forest by TensorFlow's own operations: what is served."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core.boosted_trees.forest_variables import ForestVariables
+
+_ROWS_AT_A_TIME = 1024  # what lies between two operations stays in the processor's cache
+
+
+def forest_logits(matrix: tf.Tensor, forest: ForestVariables, logits_dimension: int) -> tf.Tensor:
+    """Returns the sums of the trees, float32 `[batch_size, logits_dimension]`, added in float64.
+
+    Args:
+        matrix: float32 `[batch_size, columns]`; NaN is a missing value.
+        forest: The trees.
+        logits_dimension: How many trees an iteration has.
+    """
+    with tf.name_scope("forest"):
+        # Identities: a batch sees one state of the variables, read once.
+        nodes = {name: tf.identity(variable) for name, variable in forest.nodes.items()}
+        num_trees = tf.size(nodes["root"])
+        sums = tf.cond(
+            num_trees > 0,
+            lambda: _sums(matrix, nodes, logits_dimension),
+            lambda: tf.zeros([tf.shape(matrix)[0], logits_dimension], tf.float64),
+        )
+        return tf.cast(sums + forest.bias, tf.float32)
+
+
+def _sums(matrix: tf.Tensor, nodes: dict[str, tf.Tensor], logits_dimension: int) -> tf.Tensor:
+    """Returns the sums over trees, float64 `[batch_size, logits_dimension]`, some rows at a time."""
+    table = _table(nodes, num_columns=matrix.shape[1])
+    depth = tf.reduce_max(nodes["depth"])
+    num_rows = tf.shape(matrix)[0]
+    num_blocks = (num_rows + _ROWS_AT_A_TIME - 1) // _ROWS_AT_A_TIME
+
+    def of_block(block: tf.Tensor) -> tf.Tensor:
+        begin = block * _ROWS_AT_A_TIME
+        rows = matrix[begin : begin + _ROWS_AT_A_TIME]
+        leaves = _leaves(rows, table, nodes["root"], depth)
+        values = tf.gather(nodes["value"], leaves)
+        return tf.reduce_sum(tf.reshape(values, [tf.shape(rows)[0], -1, logits_dimension]), axis=1)
+
+    def body(block: tf.Tensor, sums: Any) -> tuple[tf.Tensor, Any]:
+        return block + 1, sums.write(block, of_block(block))
+
+    sums = tf.TensorArray(
+        tf.float64, num_blocks, element_shape=[None, logits_dimension], infer_shape=False
+    )
+    _, sums = tf.while_loop(
+        lambda block, _: block < num_blocks, body, (tf.constant(0), sums), parallel_iterations=4
+    )
+    # Without a row there is no block to take the shape from.
+    return tf.cond(num_blocks > 0, sums.concat, lambda: tf.zeros([0, logits_dimension], tf.float64))
+
+
+def _table(nodes: dict[str, tf.Tensor], num_columns: int) -> tf.Tensor:
+    """Returns what a step down a tree reads of a node, in one row: int32 `[nodes, 3]`.
+
+    That is where its value is in a row of `_without_nan`, its left child, and the bits of its threshold in
+    float32.
+    """
+    column = 2 * nodes["feature"] + tf.cast(tf.logical_not(nodes["nan_is_left"]), tf.int32)
+    # Between missing and not missing the threshold is infinite, and only a leaf has all to the left.
+    is_leaf = tf.equal(nodes["left"], tf.range(tf.size(nodes["left"])))
+    threshold = _rounded_down(nodes["threshold"])
+    threshold = tf.where(is_leaf, threshold, tf.minimum(threshold, tf.float32.max))
+    bits = tf.bitcast(threshold, tf.int32)
+    return tf.stack([column, nodes["left"], bits], axis=1)
+
+
+def _rounded_down(threshold: tf.Tensor) -> tf.Tensor:
+    """Returns the float32 numbers at or next below: a float32 value is at most both, or neither."""
+    rounded = tf.cast(threshold, tf.float32)
+    below = tf.math.nextafter(rounded, tf.constant(float("-inf")))
+    return tf.where(tf.cast(rounded, tf.float64) > threshold, below, rounded)
+
+
+def _without_nan(matrix: tf.Tensor) -> tf.Tensor:
+    """Returns each value twice, `[batch_size, 2 * columns]`; NaN first goes to the left, then right."""
+    is_missing = tf.math.is_nan(matrix)
+    finite = tf.clip_by_value(matrix, tf.float32.min, tf.float32.max)
+    sides = [
+        tf.where(is_missing, tf.constant(side), finite) for side in (-float("inf"), float("inf"))
+    ]
+    return tf.reshape(tf.stack(sides, axis=2), [tf.shape(matrix)[0], 2 * matrix.shape[1]])
+
+
+def _leaves(matrix: tf.Tensor, table: tf.Tensor, roots: tf.Tensor, depth: tf.Tensor) -> tf.Tensor:
+    """Returns the leaves that the rows come to, int32 `[batch_size, trees]`."""
+    num_rows = tf.shape(matrix)[0]
+    values = tf.reshape(_without_nan(matrix), [-1])
+    row_begins = (tf.range(num_rows) * (2 * matrix.shape[1]))[:, tf.newaxis]
+    at_roots = tf.tile(roots[tf.newaxis], [num_rows, 1])
+
+    def step(level: tf.Tensor, at: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        column, left, bits = tf.unstack(tf.gather(table, at), axis=-1)
+        value = tf.gather(values, row_begins + column)
+        is_right = value > tf.bitcast(bits, tf.float32)
+        return level + 1, left + tf.cast(is_right, tf.int32)
+
+    _, leaves = tf.while_loop(lambda level, _: level < depth, step, (tf.constant(0), at_roots))
+    return leaves

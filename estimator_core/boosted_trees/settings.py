@@ -1,0 +1,136 @@
+"""Settings of boosted trees, from tf.estimator's arguments to the library's parameters."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import numbers
+from typing import Any
+
+PRUNING_MODES = ("none", "pre", "post")
+_MOST_LEAVES = 131072  # LightGBM takes no more
+_HISTOGRAM_MEGABYTES = 1024
+_CELLS_FOR_THREADS = 100_000
+
+
+@dataclasses.dataclass(frozen=True)
+class BoostingSettings:
+    """How trees are grown; see `BoostedTreesClassifier` for each.
+
+    Attributes:
+        n_batches_per_layer: Batches that make the data set, and steps that a layer counts for.
+        n_trees: Iterations; each has a tree for each logit.
+        max_depth: Layers of a tree.
+        learning_rate: Share of each tree's values that is added.
+        l1_regularization: For each example.
+        l2_regularization: For each example.
+        tree_complexity: For each example.
+        min_node_weight: Mean Hessian.
+        center_bias: Whether the logits start from what the labels are on average.
+        pruning_mode: One of "none", "pre".
+        quantile_sketch_epsilon: 1 / the number of buckets of a number.
+    """
+
+    n_batches_per_layer: int
+    n_trees: int = 100
+    max_depth: int = 6
+    learning_rate: float = 0.1
+    l1_regularization: float = 0.0
+    l2_regularization: float = 0.0
+    tree_complexity: float = 0.0
+    min_node_weight: float = 0.0
+    center_bias: bool = False
+    pruning_mode: str = "none"
+    quantile_sketch_epsilon: float = 0.01
+
+    def __post_init__(self) -> None:
+        """Checks the values.
+
+        Raises:
+            ValueError: One can't work.
+        """
+        for name in ("n_batches_per_layer", "n_trees", "max_depth"):
+            value = getattr(self, name)
+            is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+            if not is_number or value % 1 or value < 1:
+                raise ValueError(
+                    f"{name} must be a whole number above 0. Received: {name}={value!r}"
+                )
+            object.__setattr__(self, name, int(value))  # np.ceil, for one, returns a float
+        for name in (
+            "l1_regularization",
+            "l2_regularization",
+            "tree_complexity",
+            "min_node_weight",
+        ):
+            value = getattr(self, name)
+            if not 0 <= value < math.inf:
+                raise ValueError(
+                    f"{name} must be a number of 0 or more. Received: {name}={value!r}"
+                )
+        if not 0 < self.learning_rate < math.inf:
+            raise ValueError(
+                f"learning_rate must be above 0. Received: learning_rate={self.learning_rate!r}"
+            )
+        if not 0 < self.quantile_sketch_epsilon < 1:
+            raise ValueError(
+                "quantile_sketch_epsilon must be between 0 and 1: numbers get 1 / it buckets. "
+                f"Received: quantile_sketch_epsilon={self.quantile_sketch_epsilon!r}"
+            )
+        self._check_pruning()
+
+    def _check_pruning(self) -> None:
+        if self.pruning_mode not in PRUNING_MODES:
+            raise ValueError(
+                f"pruning_mode must be one of {PRUNING_MODES}. "
+                f"Received: pruning_mode={self.pruning_mode!r}"
+            )
+        if self.pruning_mode == "post":
+            raise ValueError(
+                "LightGBM prunes no tree once it is grown: use pruning_mode='pre', which makes no split that "
+                "gains less than tree_complexity. Received: pruning_mode='post'"
+            )
+        if self.pruning_mode == "pre" and not self.tree_complexity:
+            raise ValueError(
+                "For pruning, tree_complexity must be positive: it is what a split has to gain. "
+                f"Received: pruning_mode='pre', tree_complexity={self.tree_complexity!r}"
+            )
+
+    @property
+    def steps_per_tree(self) -> int:
+        """Training steps that a tree takes."""
+        return self.n_batches_per_layer * self.max_depth
+
+    def parameters(self, num_rows: int, num_columns: int, loss_scale: float) -> dict[str, Any]:
+        """Returns the parameters for LightGBM, but for the objective.
+
+        tf.estimator's regularization is for each example; the library's is for the sums over examples.
+
+        Args:
+            num_rows: Examples.
+            num_columns: Columns of the matrix.
+            loss_scale: How many times the loss that the library minimizes the model's loss is.
+        """
+        unit = num_rows / loss_scale
+        return {
+            "learning_rate": self.learning_rate,
+            "max_depth": self.max_depth,
+            # Not what limits a tree, unless it is very deep: each node is split that can be.
+            "num_leaves": max(2, min(2**self.max_depth, num_rows, _MOST_LEAVES)),
+            "histogram_pool_size": _HISTOGRAM_MEGABYTES,
+            "lambda_l1": self.l1_regularization * unit,
+            "lambda_l2": self.l2_regularization * unit,
+            "min_gain_to_split": self.tree_complexity * unit if self.pruning_mode == "pre" else 0.0,
+            "min_sum_hessian_in_leaf": self.min_node_weight * unit,
+            "min_data_in_leaf": 1,
+            "max_bin": max(2, round(1 / self.quantile_sketch_epsilon)),
+            "min_data_in_bin": 1,
+            "boost_from_average": False,
+            # The same data give the same trees, whatever number of threads there is.
+            "deterministic": True,
+            "force_row_wise": True,
+            # Threads that wait for each other cost more than they save on little data.
+            "num_threads": 1 if num_rows * num_columns < _CELLS_FOR_THREADS else 0,
+            "metric": "None",
+            "verbosity": -1,
+        }

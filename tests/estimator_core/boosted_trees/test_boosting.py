@@ -1,0 +1,134 @@
+import numpy as np
+import pytest
+
+import estimator_core as est
+from estimator_core.boosted_trees.boosting import Boosting, BoostingState
+from estimator_core.boosted_trees.forest import concatenated
+from estimator_core.boosted_trees.model_text import forest_from_text
+from estimator_core.boosted_trees.objectives import BY_GRADIENTS, Objective, objective_of
+from estimator_core.boosted_trees.settings import BoostingSettings
+from estimator_core.boosted_trees.training_data import TrainingData
+from tests.estimator_core.tree_programs import Table, library_model
+
+SETTINGS = BoostingSettings(n_batches_per_layer=2, n_trees=6, max_depth=3)
+BINARY = objective_of(est.BinaryClassHead(), np.array([[0.0], [1.0]]))
+
+
+def new_state(dimension=1):
+    return BoostingState(concatenated([]), np.zeros(dimension), 0, 0, 0)
+
+
+def boosting(state=None, table=None, objective=BINARY, settings=SETTINGS, gradients=None):
+    table = table or Table()
+    data = TrainingData(table.matrix, None, None)
+    labels = table.labels.astype(np.float32) if gradients is None else None
+    return Boosting(settings, objective, data, labels, gradients, state or new_state())
+
+
+def same(left, right):
+    for name, value in vars(left).items():
+        np.testing.assert_array_equal(value, getattr(right, name), err_msg=name)
+
+
+def library_forest(trees, **changes):
+    table = Table()
+    return forest_from_text(
+        library_model(table.matrix, table.labels, trees, **changes).model_to_string()
+    )
+
+
+def test_six_steps_grow_a_tree_of_the_library():
+    grown = boosting()
+    assert grown.steps_left == 36
+    grown.advance(18)
+    assert (grown.finished, grown.steps_left) == (3, 18)
+    state = grown.state()
+    assert (state.finished, state.steps_in_tree) == (3, 0)
+    same(state.forest, library_forest(3))
+
+
+@pytest.mark.parametrize(("steps", "layers"), [(7, 0), (8, 1), (9, 1), (10, 2), (11, 2)])
+def test_an_unfinished_tree_has_the_layers_that_are_due(steps, layers):
+    grown = boosting()
+    grown.advance(steps)
+    state = grown.state()
+    assert (state.finished, state.steps_in_tree) == (1, steps - 6)
+    whole = library_forest(2)
+    expected = [whole.trees(0, 1)]
+    if layers:
+        expected.append(whole.trees(1, 2).cut_to(layers))
+    same(state.forest, concatenated(expected))
+
+
+@pytest.mark.parametrize("steps", [5, 6, 13, 16, 17])
+@pytest.mark.parametrize("by_gradients", [False, True], ids=["objective", "gradients"])
+def test_a_training_that_goes_on_grows_the_same_trees(steps, by_gradients):
+    table = Table()
+
+    def gradients(logits):
+        share = 1 / (1 + np.exp(-logits))
+        return share - table.labels[:, np.newaxis], share * (1 - share)
+
+    kind = {"objective": BY_GRADIENTS, "gradients": gradients} if by_gradients else {}
+    whole = boosting(**kind)
+    whole.advance(36)
+    first = boosting(**kind)
+    first.advance(steps)
+    again = boosting(first.state(), **kind)
+    assert again.steps_left == 36 - steps
+    again.advance(36 - steps)
+    same(again.state().forest, whole.state().forest)
+    assert again.steps_left == 0
+
+
+def test_logits_are_the_sums_of_finished_trees():
+    table = Table()
+    grown = boosting()
+    np.testing.assert_array_equal(grown.logits(), np.zeros((400, 1)))
+    grown.advance(15)
+    model = library_model(table.matrix, table.labels, 2)
+    expected = model.predict(table.matrix, raw_score=True)[:, np.newaxis]
+    np.testing.assert_allclose(grown.logits(), expected, atol=1e-12)
+    np.testing.assert_allclose(boosting(grown.state()).logits(), expected, atol=1e-12)
+
+
+def test_several_logits_by_gradients():
+    """Squared errors of two numbers: two regressions side by side."""
+    table = Table()
+    targets = np.stack([table.score, -2 * table.score], axis=1)
+    objective = Objective({"objective": "none", "num_class": 2})
+    grown = boosting(
+        new_state(2),
+        objective=objective,
+        gradients=lambda logits: (logits - targets, np.ones_like(logits)),
+    )
+    grown.advance(12)
+    state = grown.state()
+    assert state.forest.num_trees == 4
+    for index in range(2):
+        model = library_model(table.matrix, targets[:, index], 2, objective="regression")
+        expected = model.predict(table.matrix)
+        np.testing.assert_allclose(grown.logits()[:, index], expected, atol=1e-6)
+
+
+def test_when_no_split_helps_trees_are_single_leaves():
+    table = Table()
+    table.labels = np.zeros_like(table.labels)
+    grown = boosting(table=table)
+    grown.advance(36)
+    forest = grown.state().forest
+    assert (grown.steps_left, forest.num_trees) == (0, 6)
+    assert not np.delete(forest.value, forest.root).any()
+    again = boosting(new_state(), table=table)
+    again.advance(13)
+    assert boosting(again.state(), table=table).steps_left == 23
+
+
+def test_trees_of_another_model_do_not_count():
+    first = boosting()
+    first.advance(12)
+    state = first.state()
+    grown = boosting(state._replace(warm_started=2))
+    assert grown.steps_left == 36
+    grown.advance(36)
+    same(grown.state().forest, library_forest(8))

@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from estimator_core.boosted_trees.columns import checked_columns, column_matrix, column_ranges
+
+fc = tf.feature_column
+tf1 = tf.compat.v1
+NAN = float("nan")
+
+
+def matrix_of(features, columns):
+    with tf.Graph().as_default(), tf1.Session() as session:
+        tensors = tf.nest.map_structure(tf.constant, features)
+        matrix = column_matrix(tensors, checked_columns(columns))
+        session.run(tf1.tables_initializer())
+        return session.run(matrix)
+
+
+def test_each_kind_of_column():
+    size = fc.numeric_column("size")
+    columns = [
+        fc.numeric_column("pair", shape=(2,)),
+        fc.bucketized_column(size, [0.0, 10.0]),
+        size,
+        fc.indicator_column(fc.categorical_column_with_vocabulary_list("tree", ["ash", "fir"])),
+        fc.categorical_column_with_identity("zone", 3, default_value=1),
+    ]
+    found = matrix_of(
+        {
+            "pair": [[1.0, 2.0], [NAN, 4.0], [5.0, 6.0]],
+            "size": [-5.0, NAN, 10.0],
+            "tree": ["fir", "", "ash"],
+            "zone": [2, 0, 7],
+        },
+        columns,
+    )
+    expected = [  # pair, size, bucket of size, is ash, is fir, zone 0 to 2
+        [1, 2, -5, 0, 0, 1, 0, 0, 1],
+        [NAN, 4, NAN, NAN, 0, 0, 1, 0, 0],
+        [5, 6, 10, 2, 1, 0, 0, 1, 0],
+    ]
+    np.testing.assert_array_equal(found, expected)
+    assert [tuple(part) for part in column_ranges(checked_columns(columns))] == [
+        ("pair", 2),
+        ("size", 1),
+        ("size_bucketized", 1),
+        ("tree", 2),  # an indicator column goes by the name of what it indicates
+        ("zone", 3),
+    ]
+
+
+def test_a_hashed_column_counts_its_words():
+    column = fc.categorical_column_with_hash_bucket("word", 7)
+    found = matrix_of({"word": [["a", "a"], ["b", "c"]]}, [column])
+    assert found.shape == (2, 7)
+    assert sorted(found[0]) == [0, 0, 0, 0, 0, 0, 2]
+    assert found[1].sum() == 2
+
+
+def test_columns_that_trees_can_not_use():
+    words = fc.categorical_column_with_hash_bucket("word", 7)
+    with pytest.raises(ValueError, match="Trees train no embedding"):
+        checked_columns([fc.embedding_column(words, 2)])
+    with pytest.raises(ValueError, match="Boosted trees take numeric"):
+        checked_columns([fc.sequence_numeric_column("series")])

@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+from estimator_core.boosted_trees.head_loss import HeadLoss
+
+tf1 = tf.compat.v1
+FEATURES = {"x": [1.0, 2.0], "weight": [1.0, 3.0], "other": [5.0, 5.0]}
+
+
+def evaluated(head, labels, logits, features=FEATURES):
+    """The loss, gradients and Hessians, and the names of the features that are kept."""
+    with tf.Graph().as_default(), tf1.Session() as session:
+        tensors = {name: tf.constant(value) for name, value in features.items()}
+        of_heads = labels if isinstance(labels, dict) else {"": labels}
+        of_heads = {name: tf.constant(value) for name, value in of_heads.items()}
+        loss = HeadLoss(head, tensors, of_heads.get("", of_heads))
+        session.run(tf1.tables_initializer())
+        data = session.run(loss.batch)
+        value = loss.value(session, data, np.array(logits, np.float32))
+        return value, *loss.gradients(session, data, np.array(logits)), sorted(data[1])
+
+
+def test_a_weighted_mean_of_squares():
+    head = est.RegressionHead(weight_column="weight")
+    loss, gradients, hessians, kept = evaluated(head, [1.0, 4.0], [[2.0], [2.0]])
+    assert kept == ["weight"]
+    assert loss == pytest.approx((1 * 1 + 3 * 4) / 2)
+    # Of the sum over the examples.
+    assert gradients.tolist() == [[2.0], [-12.0]]
+    assert hessians.tolist() == [[2.0], [6.0]]
+
+
+def test_words_as_labels():
+    head = est.BinaryClassHead(label_vocabulary=["no", "yes"])
+    loss, gradients, hessians, kept = evaluated(head, ["yes", "no"], [[0.0], [0.0]])
+    assert kept == []
+    assert loss == pytest.approx(np.log(2))
+    assert gradients.ravel() == pytest.approx([-0.5, 0.5])
+    assert hessians.ravel() == pytest.approx([0.25, 0.25])
+
+
+def test_each_logit_has_its_own_second_derivative():
+    head = est.MultiLabelHead(2)
+    logits = np.array([[0.0, 1.0], [2.0, -1.0]])
+    _, gradients, hessians, _ = evaluated(head, [[1, 0], [1, 1]], logits)
+    shares = 1 / (1 + np.exp(-logits))
+    # The mean over two classes.
+    assert gradients == pytest.approx((shares - [[1, 0], [1, 1]]) / 2, abs=1e-6)
+    assert hessians == pytest.approx(shares * (1 - shares) / 2, abs=1e-6)
+
+
+def test_a_sum_is_as_it_is():
+    head = est.RegressionHead(loss_reduction="sum")
+    loss, gradients, _, _ = evaluated(head, [1.0, 4.0], [[2.0], [2.0]])
+    assert loss == pytest.approx(5)
+    assert gradients.tolist() == [[2.0], [-4.0]]
+
+
+def test_a_loss_of_straight_lines_has_hessians_of_one():
+    head = est.RegressionHead(
+        loss_fn=lambda labels, logits: tf.abs(labels - logits), loss_reduction="sum"
+    )
+    _, gradients, hessians, _ = evaluated(head, [1.0, 4.0], [[2.0], [2.0]])
+    assert gradients.tolist() == [[1.0], [-1.0]]
+    assert hessians.tolist() == [[1.0], [1.0]]
+
+
+def test_several_heads_have_their_labels():
+    head = est.MultiHead([est.RegressionHead(name="a"), est.RegressionHead(name="b")])
+    loss, gradients, _, _ = evaluated(head, {"a": [1.0, 1.0], "b": [0.0, 4.0]}, [[1.0, 1.0]] * 2)
+    assert loss == pytest.approx((0 + 0) / 2 + (1 + 9) / 2)
+    assert gradients.tolist() == [[0.0, 2.0], [0.0, -6.0]]
+
+
+def test_no_labels():
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="input_fn gave none"):
+        HeadLoss(est.RegressionHead(), {"x": tf.zeros([2])}, None)
