@@ -65,6 +65,8 @@ bench: $(STAMP)  ## ratios against the peers, measured in the same run
 	@$(BIN)/python benchmarks/canned_against_sklearn.py
 	@$(BIN)/python benchmarks/boosted_trees.py
 	@$(BIN)/python benchmarks/taxi_pipeline.py
+	@$(BIN)/python benchmarks/cluster_steps.py
+	@$(BIN)/python benchmarks/cluster_faults.py
 
 clean:  ## remove what the targets above made, but not the environment
 	rm -rf demo_data demo_root .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
