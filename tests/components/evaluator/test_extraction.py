@@ -15,6 +15,7 @@ from components.evaluator.extraction import (
     ModelToEvaluate,
     RawFeatures,
     ReadAndEvaluate,
+    in_order_of,
     to_extracts,
 )
 from components.model_paths import eval_model_path
@@ -129,3 +130,23 @@ def test_examples_that_the_model_cannot_take_name_the_file(
     reader.setup()
     with pytest.raises(RuntimeError, match=f"cannot take the examples of {file}"):
         list(reader.process(str(file)))
+
+
+@pytest.mark.parametrize(
+    ("predictions", "classes", "wanted", "expected"),
+    [
+        ([[0.7, 0.3]], ["a", "b"], ["a", "b"], [[0.7, 0.3]]),
+        ([[0.7, 0.3]], ["b", "a"], ["a", "b", "c"], [[0.3, 0.7, 0]]),
+        ([0.3], ["a", "b"], ["b", "a"], [0.7]),  # the probability of the second class
+        ([0.3], ["a", "b"], ["a", "b", "c"], [[0.7, 0.3, 0]]),
+        ([[0.5, 0.3, 0.2]], ["a", "b", "c"], ["a", "c"], [0.2]),
+        ([4.5], None, ["a", "b"], [4.5]),
+        ([4.5], ["a", "b", "c"], ["b", "a"], [4.5]),  # of something else than classes
+    ],
+)
+def test_probabilities_in_the_order_of_other_classes(
+    predictions: list, classes: list | None, wanted: list, expected: list
+) -> None:
+    names = None if classes is None else np.array(classes)
+    found = in_order_of(np.array(predictions), names, np.array(wanted))
+    np.testing.assert_allclose(found, expected)
