@@ -107,6 +107,27 @@ def test_shuffled_labels_in_a_new_file_are_stopped(run, first, folder):
     assert served(folder) == [first]
 
 
+def test_data_that_are_not_what_the_model_needs_stop_before_training(run, first, folder):
+    with (
+        (folder / "march.csv").open() as source,
+        (folder / "april.csv").open("w", newline="") as to,
+    ):
+        rows = csv.DictReader(source)
+        writer = csv.DictWriter(to, ["miles", "city", "tipped"])
+        writer.writeheader()
+        for row in rows:
+            city = "A" if row["city"] == "a" else row["city"]
+            writer.writerow({**row, "miles": float(row["miles"]) * 60, "city": city})
+    code, line, shown = run("april")
+    assert (code, line["status"], line["serving_version"]) == (2, "failed", first)
+    assert "ExampleValidator: the data are not what the model needs (4 anomalies" in line["reason"]
+    assert "train split, column 'city': There are new values: 'A' (3" in shown
+    assert "train split, column 'miles': The values have drifted: the median was " in shown
+    record = json.loads((folder / "root" / "runs" / f"{line['run_id']}.json").read_text())
+    assert "Transform" not in [part["name"] for part in record["components"]]
+    assert served(folder) == [first]
+
+
 def test_after_a_rollback_the_baseline_is_what_serves_and_nothing_withdrawn_comes_back(
     run, first, folder, warm_command
 ):
