@@ -33,7 +33,7 @@ METRICS = {
     "precision": Metric("Precision", True, ("binary",)),
     "recall": Metric("Recall", True, ("binary",)),
     "f1_score": Metric("F1Score", True, ("binary",)),
-    "binary_crossentropy": Metric("BinaryCrossEntropy", False, ("binary",)),
+    "binary_crossentropy": Metric("BinaryCrossentropy", False, ("binary",)),
     "calibration": Metric("Calibration", None, ("binary", "regression")),
     "sparse_categorical_accuracy": Metric("SparseCategoricalAccuracy", True, ("multi-class",)),
     "sparse_categorical_crossentropy": Metric(

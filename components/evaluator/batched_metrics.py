@@ -5,7 +5,7 @@ matrices, totals), and derived computations turn the sums into metrics. The seco
 own here. The first one is done with NumPy on thousands of examples at a time, which takes a
 hundredth of the time, for the combiners on which the common metrics are built: example counts,
 everything on histograms and confusion matrices (AUC, accuracy, precision, recall, plots), means,
-Keras metrics, squared and absolute errors. `sums_for` says whether a computation is among them.
+Keras metrics, squared and absolute errors, correlation. `sums_for` says whether a computation is among them.
 
 The combiners are TFMA's internals, of the version that is locked; the tests hold every metric
 against TFMA's own path. One is meant to differ: TFMA 0.52 counts the first part of the data twice
@@ -27,6 +27,7 @@ from tensorflow_model_analysis.metrics import (
     example_count,
     mean_regression_error,
     metric_types,
+    squared_pearson_correlation,
     tf_metric_wrapper,
 )
 
@@ -39,6 +40,7 @@ _TotalsResult = calibration._WeightedLabelsPredictionsExamples  # noqa: SLF001
 _CountCombiner = example_count._ExampleCountCombiner  # noqa: SLF001
 _SquaredErrorCombiner = mean_regression_error._MeanSquaredErrorCombiner  # noqa: SLF001
 _AbsoluteErrorCombiner = mean_regression_error._MeanAbsoluteErrorCombiner  # noqa: SLF001
+_PearsonCombiner = squared_pearson_correlation._SquaredPearsonCorrelationCombiner  # noqa: SLF001
 _MatrixEntry = aggregates._ThresholdEntry  # noqa: SLF001
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -218,6 +220,27 @@ class _RegressionError(Sums):
         return {self._key: float(sums[0] / sums[1]) if sums[1] else float("nan")}
 
 
+class _SquaredPearson(Sums):
+    """Sums are the weight, and the weighted sums of x, y, xx, yy and xy."""
+
+    def __init__(self, computation: metric_types.MetricComputation) -> None:
+        self._key = computation.keys[0]
+
+    def add(self, rows: Rows) -> Array:
+        x, y, weights = rows.flat(self._key)
+        return np.array([np.ones_like(x), x, y, x * x, y * y, x * y]) @ weights
+
+    def output(self, sums: Array) -> MetricsDict:
+        weight, x, y, xx, yy, xy = sums
+        if not weight:
+            return {self._key: float("nan")}
+        spread = (xx - x * x / weight) * (yy - y * y / weight)
+        # Without spread in either there is no correlation.
+        return {
+            self._key: float((xy - x * y / weight) ** 2 / spread) if spread > 0 else float("nan")
+        }
+
+
 class _KerasMetrics(Sums):
     """Sums are the metrics' variables, which TFMA too adds up."""
 
@@ -288,6 +311,8 @@ def sums_for(computation: metric_types.MetricComputation) -> Sums | None:
         return _RegressionError(computation, power=2)
     if kind is _AbsoluteErrorCombiner:
         return _RegressionError(computation, power=1)
+    if kind is _PearsonCombiner:
+        return _SquaredPearson(computation)
     return None
 
 

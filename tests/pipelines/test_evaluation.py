@@ -1,5 +1,9 @@
-import pytest
+import components  # noqa: I001  Before TFX: makes TFDV importable.
 
+import pytest
+from tensorflow_model_analysis.metrics import metric_specs, metric_types
+
+from components.evaluator.batched_metrics import sums_for
 from components.evaluator.default_checks import DefaultChecks
 from pipelines import evaluation
 from pipelines.config import ThresholdConfig, load_config
@@ -13,6 +17,8 @@ from pipelines.evaluation import (
     merge_thresholds,
     problem_type_of_metrics,
 )
+
+assert components
 
 
 def config(*settings):
@@ -137,3 +143,16 @@ def test_eval_config():
     assert auc_bounds.change_threshold.direction != error_bounds.change_threshold.direction
     assert not recall.per_slice_thresholds
     assert not recall.HasField("threshold")
+
+
+@pytest.mark.parametrize("problem_type", ["binary", "multi-class", "regression"])
+def test_all_default_metrics_are_summed_over_arrays(problem_type):
+    """One that is not lets the whole evaluation go through TFMA, example by example."""
+    eval_config = build_eval_config("y", default_metrics(problem_type), (), ())
+    computations = metric_specs.to_computations(
+        list(eval_config.metrics_specs), eval_config=eval_config
+    )
+    kept = [one for one in computations if isinstance(one, metric_types.MetricComputation)]
+    unknown = [one for one in kept if sums_for(one) is None]
+    assert kept
+    assert [type(one.combiner).__name__ for one in unknown] == []

@@ -63,7 +63,7 @@ def test_without_slicing_specs_there_is_one_slice() -> None:
         "options { compute_confidence_intervals { value: true } }",
         'metrics_specs { metrics { class_name: "AUC" } }'
         "cross_slicing_specs { baseline_spec {} slicing_specs {} }",
-        'metrics_specs { metrics { class_name: "SquaredPearsonCorrelation" } }',
+        'metrics_specs { metrics { class_name: "BinaryCrossEntropy" } }',
     ],
 )
 def test_what_tfma_must_do_itself(text: str) -> None:
@@ -124,7 +124,7 @@ def test_metrics_and_differences_to_the_baseline_over_batches() -> None:
 
 
 def test_a_configuration_that_is_not_covered_is_refused() -> None:
-    config = eval_config('metrics_specs { metrics { class_name: "SquaredPearsonCorrelation" } }')
+    config = eval_config('metrics_specs { metrics { class_name: "BinaryCrossEntropy" } }')
     with pytest.raises(ValueError, match="cannot be computed on arrays"):
         evaluate(None, config, example_weight="")
 

@@ -117,7 +117,7 @@ def test_a_keras_metric_over_batches() -> None:
 
 @pytest.mark.parametrize(
     "metric",
-    ['class_name: "SquaredPearsonCorrelation"', 'class_name: "SetMatchPrecision"'],
+    ['class_name: "BinaryCrossEntropy"', 'class_name: "SetMatchPrecision"'],
 )
 def test_what_is_not_known_over_arrays_is_left_to_tfma(metric: str) -> None:
     assert all_sums(computations(metric)) is None
@@ -132,3 +132,20 @@ def test_one_class_of_many_is_left_to_tfma() -> None:
     summed = [c for c in found if isinstance(c, metric_types.MetricComputation)]
     assert summed
     assert all_sums(summed) is None
+
+
+def test_a_probability_of_one_has_a_finite_cross_entropy() -> None:
+    sums = sums_of('class_name: "BinaryCrossentropy"')
+    total = sums.merge(sums.add(rows([1, 0], [1.0, 0.25])), sums.add(rows([1, 0], [0.5, 0.0])))
+    # 0, -log(3/4), -log(1/2) and 0 again, over 4 examples.
+    assert only(sums.output(total)) == pytest.approx((np.log(4 / 3) + np.log(2)) / 4, abs=1e-6)
+
+
+def test_a_correlation_over_batches_and_weights() -> None:
+    sums = sums_of('class_name: "SquaredPearsonCorrelation"')
+    random = np.random.default_rng(1)
+    x, noise = random.normal(5, 2, 60), random.normal(size=60)
+    y = 3 * x + 4 * noise
+    total = sums.merge(sums.add(rows(x[:20], y[:20])), sums.add(rows(x[20:], y[20:])))
+    assert only(sums.output(total)) == pytest.approx(np.corrcoef(x, y)[0, 1] ** 2)
+    assert np.isnan(only(sums.output(sums.add(rows([1.0, 1.0], [2.0, 3.0])))))

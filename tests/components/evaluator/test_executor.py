@@ -234,6 +234,7 @@ def test_regression(make_examples: Make, make_model: Make, evaluate: Make) -> No
           metrics { class_name: "MeanSquaredError" } metrics { class_name: "MeanAbsoluteError" }
           metrics { class_name: "RootMeanSquaredError"
                     threshold { value_threshold { upper_bound { value: 1.5 } } } }
+          metrics { class_name: "SquaredPearsonCorrelation" }
           metrics { class_name: "MeanLabel" } metrics { class_name: "MeanPrediction" } }"""
     )
     verdict = evaluate(make_examples(rows), model, config).verdict
@@ -242,6 +243,9 @@ def test_regression(make_examples: Make, make_model: Make, evaluate: Make) -> No
         "mean_squared_error": pytest.approx(10.25 / 3),
         "mean_absolute_error": pytest.approx(1.5),
         "root_mean_squared_error": pytest.approx((10.25 / 3) ** 0.5, rel=1e-6),
+        "squared_pearson_correlation": pytest.approx(
+            np.corrcoef([1.0, 3.0, -1.0], [2.0, 0.0, -1.5])[0, 1] ** 2
+        ),
         "mean_label": pytest.approx(1.0),
         "mean_prediction": pytest.approx(0.5 / 3),
     }
@@ -355,11 +359,12 @@ def test_a_metric_that_is_not_known_over_arrays_is_computed_by_tfma(
     make_examples: Make, binary_model: Artifact, evaluate: Make
 ) -> None:
     rows = binary_rows(50)
-    config = eval_config('metrics_specs { metrics { class_name: "SquaredPearsonCorrelation" } }')
+    config = eval_config('metrics_specs { metrics { class_name: "BinaryCrossEntropy" } }')
     assert batched_evaluation.Computations.from_config(config) is None
-    metrics = evaluate(make_examples(rows), binary_model, config).verdict.metrics
-    correlation = np.corrcoef(tipped(rows), scores(rows))[0, 1]
-    assert metrics == {"squared_pearson_correlation": pytest.approx(correlation**2, rel=1e-4)}
+    (loss,) = evaluate(make_examples(rows), binary_model, config).verdict.metrics.values()
+    labels, positive = np.array(tipped(rows)), np.array(scores(rows))
+    expected = -np.mean(np.log(np.where(labels, positive, 1 - positive)))
+    assert loss == pytest.approx(expected, rel=1e-4)
 
 
 def test_no_examples_is_a_failure(
