@@ -28,7 +28,7 @@ def test_the_configuration_is_valid(tmp_path):
     file = tmp_path / "payments.toml"
     file.write_text(re.search(r"```toml\n(.*?)```", TUTORIAL, re.DOTALL)[1])
     config = load_config(file, settings=["trainer.train_steps=500"])
-    assert (config.name, config.data.exclude) == ("payments", ("tips",))
+    assert (config.name, config.columns) == ("payments", {"tips": "ignore"})
     assert config.trainer.hidden_units == (64, 32)
     assert config.trainer.train_steps == 500
     assert config.evaluator.thresholds[0].max_regression == 0.01
