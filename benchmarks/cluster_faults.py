@@ -12,6 +12,7 @@ is the global step at which the training that went on was ended, and what the ev
 import contextlib
 import functools
 import json
+import logging
 import os
 import pathlib
 import signal
@@ -53,7 +54,7 @@ class NoteSteps(tf1.train.SessionRunHook):
 
 def model_fn(features, labels, mode):
     """A weight that goes to 2."""
-    weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+    weight = tf1.get_variable("weight", [], initializer=tf.zeros_initializer())
     loss = tf.reduce_mean(tf.square(weight * features - labels))
     train_op = tf1.train.GradientDescentOptimizer(0.01).minimize(loss, tf1.train.get_global_step())
     return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
@@ -66,7 +67,7 @@ def input_fn():
 
 def train(root, timeout_secs, port_is_taken):
     """Does the part of a task, until there is a file "stop"."""
-    tf1.logging.set_verbosity(tf1.logging.INFO)
+    logging.getLogger("tensorflow").setLevel(logging.INFO)
     config = est.RunConfig(
         model_dir=os.path.join(root, "model"),
         experimental_max_worker_delay_secs=0,

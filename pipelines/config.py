@@ -82,6 +82,9 @@ class TrainerConfig(Section):
       hidden_units: Layer sizes of the DNN. Default: by the number of rows.
       learning_rate: Of the DNN's optimizer. Default: by the number of rows.
       seed: `tf_random_seed` of the Estimator.
+      early_stopping: Without a `[module]`: a sixth of the training rows is held out; training stops when
+        the loss on them does not fall any more, and the best checkpoint is kept. Default: yes, from
+        200 rows on.
       workers: Processes on this machine that train beside the chief, which is a process then, too.
         Default: none; one process trains, and evaluates in turns.
       ps: Parameter servers of the workers, which keep the variables; at least one.
@@ -97,6 +100,7 @@ class TrainerConfig(Section):
     hidden_units: tuple[_Count, ...] | None = None
     learning_rate: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     seed: int = Field(default=1, ge=0, le=_MAX_INT32)
+    early_stopping: bool = True
     workers: int = Field(default=0, ge=0, le=_MAX_INT32)
     ps: int = Field(default=0, ge=0, le=_MAX_INT32, validate_default=True)
     evaluator: bool = False

@@ -27,6 +27,7 @@ TEXT_BUCKETS = 5_000
 MIN_TEXTS_FOR_PAIRS = 20_000  # with fewer, pairs of words are learned by heart
 MIN_DAYS_OF_WEEKDAYS = 14  # dates over fewer days say nothing of the day of the week
 MIN_DAYS_OF_MONTHS = 90
+MIN_ROWS_TO_HOLD_OUT = 200  # below, a sixth is too few to see when to stop
 
 
 def infer_kinds(profile: CsvProfile, config: PipelineConfig) -> dict[str, ColumnKind]:
@@ -240,4 +241,5 @@ def _plan_training(num_rows: int, config: PipelineConfig) -> TrainingPlan:
         linear_learning_rate=0.02,
         dropout=0.1 if small else 0.0,
         seed=trainer.seed,
+        early_stopping=trainer.early_stopping and num_rows >= MIN_ROWS_TO_HOLD_OUT,
     )

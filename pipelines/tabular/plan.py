@@ -110,6 +110,8 @@ class TrainingPlan(_Part):
       linear_learning_rate: Of the linear part's optimizer.
       dropout: Share of the DNN's units that are dropped.
       seed: `tf_random_seed`.
+      early_stopping: Whether a part of the training rows is held out, to stop when the loss on them does
+        not fall any more and to keep the checkpoint where it was lowest.
     """
 
     batch_size: int
@@ -120,6 +122,7 @@ class TrainingPlan(_Part):
     linear_learning_rate: float
     dropout: float
     seed: int
+    early_stopping: bool = False
 
 
 class FeaturePlan(_Part):

@@ -13,7 +13,9 @@ from estimator_core.export import (
     ServingInputReceiver,
     build_parsing_serving_input_receiver_fn,
 )
-from pipelines.tabular.plan import LABEL_KEY, TabularPlan
+from pipelines.tabular.best_checkpoint import BestCheckpointExporter
+from pipelines.tabular.held_out import Part, only
+from pipelines.tabular.plan import LABEL_KEY, TabularPlan, TrainingPlan
 from pipelines.tabular.preprocessing import (
     BUCKET_KEY,
     IS_MISSING_KEY,
@@ -25,6 +27,7 @@ from pipelines.tabular.preprocessing import (
 from pipelines.tabular.rescaled_regressor import rescaled_regressor
 
 EXPORTER_NAME = "tabular"
+_PATIENCE = 3  # evaluations without a lower loss
 _TEXT_DIMENSION = 16
 _SHUFFLE_BUFFER = 20_000
 _CACHED_EXAMPLES_BYTES = 256 << 20  # compressed; smaller training data stay in memory
@@ -44,22 +47,45 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
     training = plan.training
     transform = tft.TFTransformOutput(trainer_fn_args.transform_output)
     receive_serving = _serving_input_receiver_fn(plan, transform, schema)
+    max_steps = trainer_fn_args.train_steps or training.train_steps
     estimator = build_estimator(plan, transform, trainer_fn_args.serving_model_dir)
     # In a cluster, each task that trains reads the data in an order of its own.
     seed = training.seed + (estimator.config.global_id_in_cluster or 0)
+    hooks: list[Any] = []
+    exporter: estimator_core.Exporter
+    if training.early_stopping:
+        train_part, eval_part, eval_files = Part.TRAIN, Part.VALIDATION, trainer_fn_args.train_files
+        exporter = BestCheckpointExporter(EXPORTER_NAME, receive_serving)
+        every = estimator.config.save_checkpoints_steps
+        hooks.append(
+            estimator_core.experimental.stop_if_no_decrease_hook(
+                estimator,
+                "loss",
+                max_steps_without_decrease=_PATIENCE * every,
+                eval_dir=estimator.eval_dir(EXPORTER_NAME),
+                run_every_secs=None,
+                run_every_steps=every,
+            )
+        )
+    else:
+        train_part, eval_part, eval_files = Part.ALL, Part.ALL, trainer_fn_args.eval_files
+        exporter = estimator_core.FinalExporter(EXPORTER_NAME, receive_serving)
     return {
         "estimator": estimator,
         "train_spec": estimator_core.TrainSpec(
-            input_fn=lambda: _read(transform, trainer_fn_args.train_files, plan, shuffle_seed=seed),
-            max_steps=trainer_fn_args.train_steps or training.train_steps,
+            input_fn=lambda: _read(
+                transform, trainer_fn_args.train_files, plan, train_part, shuffle_seed=seed
+            ),
+            max_steps=max_steps,
+            hooks=hooks,
         ),
         "eval_spec": estimator_core.EvalSpec(
-            input_fn=lambda: _read(transform, trainer_fn_args.eval_files, plan),
+            input_fn=lambda: _read(transform, eval_files, plan, eval_part),
             steps=training.eval_steps,
-            exporters=[estimator_core.FinalExporter(EXPORTER_NAME, receive_serving)],
+            exporters=[exporter],
             name=EXPORTER_NAME,
             start_delay_secs=0,
-            throttle_secs=60,
+            throttle_secs=0 if training.early_stopping else 60,
         ),
         "eval_input_receiver_fn": _eval_input_receiver_fn(plan, transform, schema),
     }
@@ -80,7 +106,7 @@ def build_estimator(plan: TabularPlan, transform: tft.TFTransformOutput, model_d
         "config": estimator_core.RunConfig(
             model_dir=model_dir,
             tf_random_seed=training.seed,
-            save_checkpoints_steps=max(100, min(1_000, training.train_steps // 5)),
+            save_checkpoints_steps=_save_checkpoints_steps(training),
             keep_checkpoint_max=2,
         ),
     }
@@ -89,6 +115,13 @@ def build_estimator(plan: TabularPlan, transform: tft.TFTransformOutput, model_d
     return estimator_core.DNNLinearCombinedClassifier(
         n_classes=len(plan.label.classes), label_vocabulary=list(plan.label.classes), **settings
     )
+
+
+def _save_checkpoints_steps(training: TrainingPlan) -> int:
+    """Returns the steps between checkpoints; with early stopping each of them is evaluated."""
+    if training.early_stopping:
+        return max(50, min(1_000, training.train_steps // 8))
+    return max(100, min(1_000, training.train_steps // 5))
 
 
 def _feature_columns(
@@ -125,14 +158,15 @@ def _read(
     transform: tft.TFTransformOutput,
     files: Any,
     plan: TabularPlan,
+    part: Part = Part.ALL,
     shuffle_seed: int | None = None,
 ) -> Any:
     """Returns a dataset of (features, label) batches from transformed examples.
 
     To train, they are shuffled and repeat without end; without a seed they come once, in order.
     """
-    paths = tf.io.gfile.glob(files)
-    dataset = tf.data.TFRecordDataset(paths, compression_type="GZIP")
+    paths = sorted(tf.io.gfile.glob(files))
+    dataset = only(part, tf.data.TFRecordDataset(paths, compression_type="GZIP"))
     if shuffle_seed is not None:
         if sum(tf.io.gfile.stat(path).length for path in paths) <= _CACHED_EXAMPLES_BYTES:
             dataset = dataset.cache()

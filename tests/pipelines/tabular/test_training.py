@@ -169,6 +169,40 @@ def test_training_data_repeat_and_evaluation_data_do_not(call):
     assert set(label.numpy()) == {b"no"}
 
 
+def test_rows_that_are_held_out_are_not_trained_on(call):
+    made = call(make_plan(BINARY, early_stopping=True), lambda x, city: b"no")
+    seen = {
+        float(x)
+        for features, _ in made["train_spec"].input_fn().take(30)
+        for x in features[NUMERIC_KEY].numpy().ravel()
+    }
+    held_out = [
+        float(x)
+        for features, _ in made["eval_spec"].input_fn()
+        for x in features[NUMERIC_KEY].numpy().ravel()
+    ]
+    assert 30 < len(held_out) < 70  # a sixth of 300
+    assert not seen & set(held_out)
+    assert len(seen) + len(held_out) == 300
+
+
+def test_training_stops_when_it_only_learns_by_heart(call):
+    """The labels are noise: the loss on rows that were held out is lowest near the beginning."""
+    noise = np.random.default_rng(7)
+    plan = make_plan(
+        BINARY, early_stopping=True, train_steps=1_600, hidden_units=(64, 64), learning_rate=0.02
+    )
+    made = call(plan, lambda x, city: noise.choice([b"yes", b"no"]))
+    estimator = made["estimator"]
+    assert estimator.config.save_checkpoints_steps == 200
+    metrics, _ = estimator_core.train_and_evaluate(estimator, made["train_spec"], made["eval_spec"])
+    best = int(estimator.latest_checkpoint().rpartition("-")[2])
+    assert best < metrics["global_step"] < 1_600
+    at_best = estimator.evaluate(made["eval_spec"].input_fn)
+    assert at_best["global_step"] == best
+    assert at_best["loss"] < metrics["loss"]
+
+
 def test_the_estimator_has_the_plans_settings(tmp_path):
     plan = make_plan(BINARY, train_steps=2_500, seed=9)
     estimator = training.build_estimator(plan, FakeTransform(tf.string), str(tmp_path))

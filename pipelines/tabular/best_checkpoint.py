@@ -1,0 +1,111 @@
+"""Keeps the checkpoint with the lowest loss, and makes it the one that a training ends with."""
+
+import json
+import logging
+import math
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+import estimator_core
+from estimator_core import tf1
+
+_LOGGER = logging.getLogger(__name__)
+
+_FOLDER = "best"
+_FILE = "best.json"
+
+
+class BestCheckpointExporter(estimator_core.Exporter):
+    """Exports the checkpoint of the evaluation with the lowest loss, at the end of the training.
+
+    A copy of it is kept in `best/` of the model_dir, as training deletes its older checkpoints. The final
+    export makes it the newest checkpoint of the model_dir again: whatever is exported or evaluated
+    after the training is the same model.
+
+    Args:
+      name: Of the folder of exports.
+      serving_input_receiver_fn: As for `FinalExporter`.
+    """
+
+    def __init__(self, name: str, serving_input_receiver_fn: Callable[[], Any]) -> None:
+        self._name = name
+        self._serving_input_receiver_fn = serving_input_receiver_fn
+
+    @property
+    def name(self) -> str:
+        """Name of the folder of exports."""
+        return self._name
+
+    def export(
+        self,
+        estimator: Any,
+        export_path: str,
+        checkpoint_path: str,
+        eval_result: Mapping[str, Any] | None,
+        is_the_final_export: bool,
+    ) -> bytes | None:
+        """Keeps the checkpoint if its loss is the lowest so far; exports the best one at the end."""
+        best = _Best(estimator.model_dir)
+        loss = float((eval_result or {}).get("loss", math.nan))
+        if best.checkpoint is None or loss < best.loss or math.isnan(best.loss):
+            best.keep(checkpoint_path, loss)
+        if not is_the_final_export:
+            return None
+        path = best.make_newest()
+        _LOGGER.info("The best checkpoint is %s, with a loss of %g.", path, best.loss)
+        exported: bytes = estimator.export_saved_model(
+            export_path, self._serving_input_receiver_fn, checkpoint_path=path
+        )
+        return exported
+
+
+class _Best:
+    """The copy of the best checkpoint in a model_dir."""
+
+    def __init__(self, model_dir: str) -> None:
+        self._model_dir = model_dir
+        self._folder = os.path.join(model_dir, _FOLDER)
+        self.checkpoint: str | None = None
+        self.loss = math.nan
+        note = os.path.join(self._folder, _FILE)
+        if tf.io.gfile.exists(note):
+            with tf.io.gfile.GFile(note) as stream:
+                fields = json.load(stream)
+            self.checkpoint, self.loss = fields["checkpoint"], float(fields["loss"])
+
+    def keep(self, checkpoint_path: str, loss: float) -> None:
+        """Copies a checkpoint; a process that is killed meanwhile leaves the former one."""
+        former = self.checkpoint
+        tf.io.gfile.makedirs(self._folder)
+        name = os.path.basename(checkpoint_path)
+        for file in tf.io.gfile.glob(f"{checkpoint_path}.*"):
+            target = os.path.join(self._folder, os.path.basename(file))
+            tf.io.gfile.copy(file, target, overwrite=True)
+        note = os.path.join(self._folder, _FILE)
+        with tf.io.gfile.GFile(f"{note}.partial", "w") as stream:
+            json.dump({"checkpoint": name, "loss": str(loss)}, stream)
+        tf.io.gfile.rename(f"{note}.partial", note, overwrite=True)
+        self.checkpoint, self.loss = name, loss
+        if former not in (None, name):
+            for file in tf.io.gfile.glob(os.path.join(self._folder, f"{former}.*")):
+                tf.io.gfile.remove(file)
+
+    def make_newest(self) -> str:
+        """Returns the checkpoint in the model_dir, whose newest one it is from now on."""
+        path = os.path.join(self._model_dir, str(self.checkpoint))
+        for file in tf.io.gfile.glob(os.path.join(self._folder, f"{self.checkpoint}.*")):
+            target = os.path.join(self._model_dir, os.path.basename(file))
+            if not tf.io.gfile.exists(target):
+                tf.io.gfile.copy(file, target)
+        state = tf.train.get_checkpoint_state(self._model_dir)
+        others = [] if state is None else state.all_model_checkpoint_paths
+        # Relative paths, as an Estimator writes them: the directory may be moved.
+        names = [os.path.basename(other) for other in others]
+        kept = [name for name in names if name != self.checkpoint]
+        tf1.train.update_checkpoint_state(
+            self._model_dir, str(self.checkpoint), [*kept, str(self.checkpoint)]
+        )
+        return path

@@ -1,0 +1,36 @@
+"""Divides the training rows: those that are learned from, and those held out to see when to stop."""
+
+import enum
+from typing import Any
+
+import tensorflow as tf
+
+_PARTS = 6
+
+
+class Part(enum.Enum):
+    """Rows of a file."""
+
+    ALL = "all rows"
+    TRAIN = "rows that are learned from"
+    VALIDATION = "rows that are held out, a sixth"
+
+
+def only(part: Part, dataset: Any) -> Any:
+    """Returns the rows of a part, in their order.
+
+    Which part a row is of depends on what is in it and on its number, so that copies of a row spread.
+
+    Args:
+      part: Which rows.
+      dataset: Serialized rows, string scalars, in the same order each time.
+    """
+    if part is Part.ALL:
+        return dataset
+
+    def belongs(number: Any, row: Any) -> Any:
+        text = tf.strings.join([tf.strings.as_string(number), row], separator=" ")
+        is_held_out = tf.equal(tf.strings.to_hash_bucket_fast(text, _PARTS), 0)
+        return is_held_out if part is Part.VALIDATION else tf.logical_not(is_held_out)
+
+    return dataset.enumerate().filter(belongs).map(lambda number, row: row)
