@@ -47,6 +47,19 @@ _Root = Annotated[
     Path, typer.Option("--root", metavar="DIR", help="Where everything of the pipeline is kept.")
 ]
 _DEFAULT_ROOT = Path("pipeline_root")
+_Config = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE.toml", help="Configuration file.")
+]
+_Data = Annotated[
+    str | None, typer.Option("--data", metavar="CSV_OR_DIR", help="A CSV, or a folder of CSVs.")
+]
+_Label = Annotated[
+    str | None, typer.Option("--label", metavar="COLUMN", help="The column to predict.")
+]
+_Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="section.key=value", help="Goes before the configuration file."),
+]
 
 
 class _Resume(str, Enum):
@@ -65,15 +78,9 @@ class _RunCommand(TyperCommand):
 
 @app.command(cls=_RunCommand)
 def run(
-    config: Annotated[
-        Path | None, typer.Option("--config", metavar="FILE.toml", help="Configuration file.")
-    ] = None,
-    data: Annotated[
-        str | None, typer.Option("--data", metavar="CSV_OR_DIR", help="A CSV, or a folder of CSVs.")
-    ] = None,
-    label: Annotated[
-        str | None, typer.Option("--label", metavar="COLUMN", help="The column to predict.")
-    ] = None,
+    config: _Config = None,
+    data: _Data = None,
+    label: _Label = None,
     root: _Root = _DEFAULT_ROOT,
     runner: Annotated[
         str,
@@ -83,12 +90,7 @@ def run(
             help=f"Where the components run: {', '.join(RUNNERS)}.",
         ),
     ] = "local",
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="section.key=value", help="Goes before the configuration file."
-        ),
-    ] = None,
+    settings: _Settings = None,
     no_cache: Annotated[
         bool, typer.Option("--no-cache", help="Run components whose inputs have not changed, too.")
     ] = False,
@@ -190,21 +192,10 @@ def _say_outcome(say: Any, record: "RunRecord") -> None:
 
 @app.command()
 def plan(
-    config: Annotated[
-        Path | None, typer.Option("--config", metavar="FILE.toml", help="Configuration file.")
-    ] = None,
-    data: Annotated[
-        str | None, typer.Option("--data", metavar="CSV_OR_DIR", help="A CSV, or a folder of CSVs.")
-    ] = None,
-    label: Annotated[
-        str | None, typer.Option("--label", metavar="COLUMN", help="The column to predict.")
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="section.key=value", help="Goes before the configuration file."
-        ),
-    ] = None,
+    config: _Config = None,
+    data: _Data = None,
+    label: _Label = None,
+    settings: _Settings = None,
     output: Annotated[
         Path | None,
         typer.Option("-o", metavar="FILE.toml", help="Write a configuration file to start from."),

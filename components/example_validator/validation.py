@@ -120,7 +120,7 @@ def _compare(
             _add(anomalies, name, _Info.SCHEMA_NEW_COLUMN, "New", text, breaks=False)
     for name in sorted(known.keys() & features.keys() - set(moving)):
         feature, former = features[name], known[name]
-        if _kind(feature) != _kind(former) and _common(feature).num_non_missing:
+        if _kind(feature) != _kind(former) and _has_values(feature) and _has_values(former):
             text = f"The values were {_kind(former)}, and are {_kind(feature)} now."
             _add(anomalies, name, _Info.UNEXPECTED_DATA_TYPE, "Another type", text, breaks=True)
             continue
@@ -132,7 +132,8 @@ def _compare(
             text = f"There are new values: {listed}{more}."
             kind = _Info.ENUM_TYPE_UNEXPECTED_STRING_VALUES
             _add(anomalies, name, kind, "New values", text, breaks=name == label)
-        for shift in _shifts(former, feature, before.num_examples, now.num_examples):
+        sizes = before.num_examples, now.num_examples
+        for shift, can_break in _shifts(former, feature, *sizes):
             limit = _limit(schema, name, shift, limits)
             if shift.exceeds(limit):
                 text = (
@@ -140,18 +141,22 @@ def _compare(
                     f"{shift.value:.3g}, limit {limit:g})."
                 )
                 kind = _COMPARATORS[shift.measure]
-                _add(anomalies, name, kind, "Drift", text, shift.exceeds(limits.breaking))
+                breaks = can_break and shift.exceeds(limits.breaking)
+                _add(anomalies, name, kind, "Drift", text, breaks)
 
 
-def _shifts(before: _Feature, now: _Feature, num_before: int, num_now: int) -> Iterator[Shift]:
+def _shifts(
+    before: _Feature, now: _Feature, num_before: int, num_now: int
+) -> Iterator[tuple[Shift, bool]]:
+    """Yields how far a column has moved, and whether that can make training meaningless."""
     was, is_now = (
         1 - _common(feature).num_non_missing / size
         for feature, size in ((before, num_before), (now, num_now))
     )
-    yield compare_missing(was, is_now, num_before, num_now)
+    yield compare_missing(was, is_now, num_before, num_now), is_now > was
     shift = compare_values(before, now)
     if shift is not None:
-        yield shift
+        yield shift, True
 
 
 def _limit(schema: schema_pb2.Schema, name: str, shift: Shift, limits: DriftLimits) -> float:
@@ -192,6 +197,10 @@ def _only(statistics: statistics_pb2.DatasetFeatureStatisticsList) -> _Statistic
 
 def _name(feature: _Feature) -> str:
     return feature.name or ".".join(feature.path.step)
+
+
+def _has_values(feature: _Feature) -> bool:
+    return _common(feature).num_non_missing > 0
 
 
 def _kind(feature: _Feature) -> str:

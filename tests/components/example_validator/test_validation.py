@@ -138,6 +138,19 @@ def test_text_where_numbers_were(baseline):
     assert found(frame, schema, baseline) == expected
 
 
+def test_a_column_that_was_empty_and_is_filled_now_is_a_warning():
+    before = table().assign(fare=np.nan)
+    schema = tfdv.infer_schema(statistics(before), infer_feature_shape=False)
+    for fare in (np.arange(ROWS) + 0.5, ["text"] * ROWS):
+        now = table(2).assign(fare=fare)
+        anomalies = found(now, tfdv.infer_schema(statistics(now)), statistics(before))
+        severity, text = anomalies.pop("fare")
+        assert severity == WARNING
+        assert "100 % of the values were missing, now 0 %" in text
+        assert anomalies == {}
+    assert found(before, schema, statistics(before)) == {}
+
+
 def test_whole_numbers_where_others_were_are_no_other_type(baseline):
     frame = table(2).assign(fare=lambda frame: frame.fare.round().astype(int))
     schema = tfdv.infer_schema(statistics(frame), infer_feature_shape=False)
