@@ -3,13 +3,12 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import (
     BaseModel,
     Field,
     ValidationError,
-    ValidationInfo,
     field_validator,
     model_validator,
 )
@@ -19,13 +18,9 @@ from pipelines.data.cells import shown
 from pipelines.data_config import ColumnUse, DataConfig, ProblemType, Section, SplitConfig
 from pipelines.errors import BadInputError
 from pipelines.toml_text import read_toml, toml_value
-
-_MAX_INT32 = 2**31 - 1  # TFX's num_steps is an int32
-_MAX_DEPTH = 50  # of custom_config
+from pipelines.trainer_config import TrainerConfig
 
 __all__ = ["DataConfig", "PipelineConfig", "ProblemType", "load_config"]
-
-_Count = Annotated[int, Field(ge=1, le=_MAX_INT32)]
 
 
 class SchemaConfig(Section):
@@ -70,79 +65,6 @@ class ModuleConfig(Section):
                 'give exactly one of path = "my_project.module" and file = "module.py"'
             )
         return self
-
-
-class TrainerConfig(Section):
-    """`[trainer]`: how long and how to train.
-
-    Attributes:
-      train_steps: Optimizer steps. Default: by the number of rows; 1,000 with a `[module]`.
-      eval_steps: Batches of the evaluations during training. Default: all; 150 with a `[module]`.
-      batch_size: Examples a step. Default: by the number of rows.
-      hidden_units: Layer sizes of the DNN. Default: by the number of rows.
-      learning_rate: Of the DNN's optimizer. Default: by the number of rows.
-      seed: `tf_random_seed` of the Estimator.
-      early_stopping: Without a `[module]`: a sixth of the training rows is held out; training stops when
-        the loss on them does not fall any more, and the best checkpoint is kept. Default: yes, from
-        200 rows on.
-      workers: Processes on this machine that train beside the chief, which is a process then, too.
-        Default: none; one process trains, and evaluates in turns.
-      ps: Parameter servers of the workers, which keep the variables; at least one.
-      evaluator: With workers, whether one more process evaluates and exports while they train.
-        Default: no; the last checkpoint is evaluated and exported after the training.
-      custom_config: Reaches `trainer_fn`, `run_fn` and `preprocessing_fn` as it is. It travels as
-        JSON: text, numbers, booleans, lists and tables.
-    """
-
-    train_steps: _Count | None = None
-    eval_steps: _Count | None = None
-    batch_size: _Count | None = None
-    hidden_units: tuple[_Count, ...] | None = None
-    learning_rate: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    seed: int = Field(default=1, ge=0, le=_MAX_INT32)
-    early_stopping: bool = True
-    workers: int = Field(default=0, ge=0, le=_MAX_INT32)
-    ps: int = Field(default=0, ge=0, le=_MAX_INT32, validate_default=True)
-    evaluator: bool = False
-    custom_config: dict[str, Any] = Field(default_factory=dict)
-
-    @field_validator("ps", "evaluator")
-    @classmethod
-    def _belongs_to_workers(cls, value: int, info: ValidationInfo) -> int:
-        workers = info.data.get("workers")  # None if that is wrong itself
-        if value and workers == 0:
-            raise ValueError(
-                "there are no workers that it could be for; set trainer.workers, the number of "
-                f"processes that train beside the chief, or leave trainer.{info.field_name} out"
-            )
-        if workers and info.field_name == "ps" and value < 1:
-            raise ValueError(
-                f"trainer.workers = {workers} needs a parameter server to keep the variables; set "
-                "trainer.ps = 1, or more for a large model"
-            )
-        return value
-
-    @field_validator("custom_config")
-    @classmethod
-    def _fits_json(cls, custom_config: dict[str, Any]) -> dict[str, Any]:
-        _check_json(custom_config, "custom_config", 0)
-        return custom_config
-
-
-def _check_json(value: Any, key: str, depth: int) -> None:
-    if depth > _MAX_DEPTH:
-        raise ValueError(f"it is nested more than {_MAX_DEPTH} levels deep")
-    if isinstance(value, dict):
-        for name, item in value.items():
-            _check_json(item, f"{key}.{name}", depth + 1)
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            _check_json(item, f"{key}[{index}]", depth + 1)
-    elif not isinstance(value, str | int | float | bool):
-        raise ValueError(
-            f"{key} = {value} is a {type(value).__name__}, which JSON has not; write it as text in "
-            "quotes"
-        )
 
 
 class ThresholdConfig(Section):

@@ -48,10 +48,11 @@ class BestCheckpointExporter(estimator_core.Exporter):
         is_the_final_export: bool,
     ) -> bytes | None:
         """Keeps the checkpoint if its loss is the lowest so far; exports the best one at the end."""
-        best = _Best(estimator.model_dir)
-        loss = float((eval_result or {}).get("loss", math.nan))
+        best = BestCheckpoint(estimator.model_dir)
+        metrics = {name: float(value) for name, value in (eval_result or {}).items()}
+        loss = metrics.get("loss", math.nan)
         if best.checkpoint is None or loss < best.loss or math.isnan(best.loss):
-            best.keep(checkpoint_path, loss)
+            best.keep(checkpoint_path, metrics)
         if not is_the_final_export:
             return None
         path = best.make_newest()
@@ -62,21 +63,40 @@ class BestCheckpointExporter(estimator_core.Exporter):
         return exported
 
 
-class _Best:
-    """The copy of the best checkpoint in a model_dir."""
+class BestCheckpoint:
+    """The copy of the best checkpoint in a model_dir.
+
+    Args:
+      model_dir: Of the Estimator.
+
+    Attributes:
+      checkpoint: Its name; None if there is none yet.
+      metrics: Of its evaluation.
+    """
 
     def __init__(self, model_dir: str) -> None:
         self._model_dir = model_dir
         self._folder = os.path.join(model_dir, _FOLDER)
         self.checkpoint: str | None = None
-        self.loss = math.nan
+        self.metrics: dict[str, float] = {}
         note = os.path.join(self._folder, _FILE)
         if tf.io.gfile.exists(note):
             with tf.io.gfile.GFile(note) as stream:
                 fields = json.load(stream)
-            self.checkpoint, self.loss = fields["checkpoint"], float(fields["loss"])
+            self.checkpoint = fields["checkpoint"]
+            self.metrics = {name: float(value) for name, value in fields["metrics"].items()}
 
-    def keep(self, checkpoint_path: str, loss: float) -> None:
+    @property
+    def loss(self) -> float:
+        """Of its evaluation; NaN without one."""
+        return self.metrics.get("loss", math.nan)
+
+    @property
+    def step(self) -> int:
+        """Its global step; 0 without a checkpoint."""
+        return int(str(self.checkpoint).rpartition("-")[2]) if self.checkpoint else 0
+
+    def keep(self, checkpoint_path: str, metrics: Mapping[str, float]) -> None:
         """Copies a checkpoint; a process that is killed meanwhile leaves the former one."""
         former = self.checkpoint
         tf.io.gfile.makedirs(self._folder)
@@ -86,9 +106,10 @@ class _Best:
             tf.io.gfile.copy(file, target, overwrite=True)
         note = os.path.join(self._folder, _FILE)
         with tf.io.gfile.GFile(f"{note}.partial", "w") as stream:
-            json.dump({"checkpoint": name, "loss": str(loss)}, stream)
+            texts = {key: str(value) for key, value in metrics.items()}  # JSON has no NaN
+            json.dump({"checkpoint": name, "metrics": texts}, stream)
         tf.io.gfile.rename(f"{note}.partial", note, overwrite=True)
-        self.checkpoint, self.loss = name, loss
+        self.checkpoint, self.metrics = name, dict(metrics)
         if former not in (None, name):
             for file in tf.io.gfile.glob(os.path.join(self._folder, f"{former}.*")):
                 tf.io.gfile.remove(file)

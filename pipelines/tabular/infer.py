@@ -10,10 +10,12 @@ from pipelines.errors import BadInputError
 from pipelines.tabular.label import check_label_column, plan_label
 from pipelines.tabular.plan import (
     CategoricalFeature,
+    LabelPlan,
     NumericFeature,
     TabularPlan,
     TextFeature,
     TrainingPlan,
+    TreesPlan,
 )
 
 MAX_MISSING_SHARE = 0.95
@@ -28,6 +30,10 @@ MIN_TEXTS_FOR_PAIRS = 20_000  # with fewer, pairs of words are learned by heart
 MIN_DAYS_OF_WEEKDAYS = 14  # dates over fewer days say nothing of the day of the week
 MIN_DAYS_OF_MONTHS = 90
 MIN_ROWS_TO_HOLD_OUT = 200  # below, a sixth is too few to see when to stop
+MAX_TREES = 400
+MIN_TREES = 50
+MAX_TREES_OF_CLASSES = 4_000  # an iteration has a tree for each class above two
+MIN_LEAF_ROWS = 20
 
 
 def infer_kinds(profile: CsvProfile, config: PipelineConfig) -> dict[str, ColumnKind]:
@@ -122,7 +128,7 @@ def infer_plan(
         text=tuple(text),
         ignored=ignored,
         slices=tuple(slices[:MAX_SLICE_COLUMNS]),
-        training=_plan_training(profile.num_rows, config),
+        training=_plan_training(profile.num_rows, label, config),
     )
     used = set(plan.columns)
     return plan.model_copy(
@@ -224,7 +230,7 @@ def _hash_buckets(column: ColumnProfile) -> int | None:
     return MAX_HASH_BUCKETS if distinct is None else min(2 * distinct, MAX_HASH_BUCKETS)
 
 
-def _plan_training(num_rows: int, config: PipelineConfig) -> TrainingPlan:
+def _plan_training(num_rows: int, label: LabelPlan, config: PipelineConfig) -> TrainingPlan:
     trainer = config.trainer
     limits = ((2_000, 32), (10_000, 64), (100_000, 128), (1_000_000, 256))
     batch_size = trainer.batch_size or next(
@@ -232,7 +238,11 @@ def _plan_training(num_rows: int, config: PipelineConfig) -> TrainingPlan:
     )
     steps_per_epoch = max(1, num_rows * TRAIN_SHARE / batch_size)
     small = num_rows < 2_000
+    early_stopping = trainer.early_stopping and num_rows >= MIN_ROWS_TO_HOLD_OUT
+    can_compare = early_stopping and not trainer.workers
     return TrainingPlan(
+        model="wide_deep" if trainer.model == "auto" and not can_compare else trainer.model,
+        trees=_plan_trees(num_rows, label, config),
         batch_size=batch_size,
         train_steps=trainer.train_steps or round(min(max(10 * steps_per_epoch, 800), 20_000)),
         eval_steps=trainer.eval_steps,
@@ -241,5 +251,20 @@ def _plan_training(num_rows: int, config: PipelineConfig) -> TrainingPlan:
         linear_learning_rate=0.02,
         dropout=0.1 if small else 0.0,
         seed=trainer.seed,
-        early_stopping=trainer.early_stopping and num_rows >= MIN_ROWS_TO_HOLD_OUT,
+        early_stopping=early_stopping,
+    )
+
+
+def _plan_trees(num_rows: int, label: LabelPlan, config: PipelineConfig) -> TreesPlan:
+    trees_of_iteration = len(label.classes) if len(label.classes) > 2 else 1
+    n_trees = max(MIN_TREES, min(MAX_TREES, MAX_TREES_OF_CLASSES // trees_of_iteration))
+    # Sums over the rows of a leaf: of ones for numbers, of p * (1 - p) for classes.
+    min_leaf = MIN_LEAF_ROWS if label.problem_type == "regression" else MIN_LEAF_ROWS / 8
+    return TreesPlan(
+        n_trees=config.trainer.n_trees or n_trees,
+        max_depth=config.trainer.max_depth,
+        learning_rate=0.05 if num_rows < 5_000 else 0.1,
+        min_node_weight=min_leaf / num_rows,
+        l2_regularization=1 / num_rows,
+        num_batches=num_rows // TreesPlan().batch_size + 1,
     )

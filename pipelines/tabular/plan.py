@@ -3,7 +3,7 @@
 It travels as JSON in the components' `custom_config`.
 """
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
@@ -16,6 +16,9 @@ PLAN_KEY = "tabular_plan"
 
 LABEL_KEY = "label"
 """Name of the transformed label."""
+
+ModelName = Literal["boosted_trees", "wide_deep", "linear"]
+"""The generic models."""
 
 
 class _Part(BaseModel):
@@ -98,10 +101,34 @@ class TextFeature(_Part):
     has_pairs: bool = False
 
 
+class TreesPlan(_Part):
+    """How boosted trees are grown.
+
+    Attributes:
+      n_trees: Iterations at most.
+      max_depth: Layers of a tree.
+      learning_rate: Share of each tree that is added.
+      min_node_weight: As for `BoostedTreesClassifier`.
+      l2_regularization: As for `BoostedTreesClassifier`.
+      batch_size: Examples that are read at a time.
+      num_batches: At least as many as there are.
+    """
+
+    n_trees: int = 400
+    max_depth: int = 6
+    learning_rate: float = 0.1
+    min_node_weight: float = 0.0
+    l2_regularization: float = 0.0
+    batch_size: int = 8_192
+    num_batches: int = 1
+
+
 class TrainingPlan(_Part):
     """How the estimator is trained.
 
     Attributes:
+      model: Which one; "auto" trains all of them, and takes the best.
+      trees: How boosted trees are grown.
       batch_size: Examples a step.
       train_steps: Optimizer steps.
       eval_steps: Batches of an evaluation; None means all.
@@ -114,6 +141,8 @@ class TrainingPlan(_Part):
         not fall any more and to keep the checkpoint where it was lowest.
     """
 
+    model: ModelName | Literal["auto"] = "wide_deep"
+    trees: TreesPlan = TreesPlan()
     batch_size: int
     train_steps: int
     eval_steps: int | None
@@ -123,6 +152,17 @@ class TrainingPlan(_Part):
     dropout: float
     seed: int
     early_stopping: bool = False
+
+    def describe(self) -> str:
+        """Returns which model is trained, and how long at most, in words."""
+        steps = f"{self.train_steps} steps of {self.batch_size}"
+        trees = f"{self.trees.n_trees} trees"
+        if self.model == "auto":
+            return (
+                f"model: the best of {', '.join(get_args(ModelName))} on held-out training rows "
+                f"({trees}, {steps} at most)"
+            )
+        return f"model: {self.model} ({trees if self.model == 'boosted_trees' else steps} at most)"
 
 
 class FeaturePlan(_Part):
@@ -186,8 +226,8 @@ class TabularPlan(FeaturePlan):
         text = f" and {len(self.text)} columns of text" if self.text else ""
         return [
             f"{self.label.problem_type} problem: {self.label.column!r}{classes} from "
-            f"{len(self.numeric)} numeric and {len(self.categorical)} categorical features{text}, "
-            f"{self.training.train_steps} steps of {self.training.batch_size}",
+            f"{len(self.numeric)} numeric and {len(self.categorical)} categorical features{text}",
+            self.training.describe(),
             *(
                 f"column {column!r} is not used: {reason}"
                 for column, reason in self.ignored.items()

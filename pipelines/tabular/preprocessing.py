@@ -28,7 +28,6 @@ IS_MISSING_KEY = "numeric_is_missing"
 VOCABULARY = "categories"
 
 MISSING_CATEGORY = "[missing]"
-MAX_ABS_Z_SCORE = 10.0  # outliers beyond say nothing more to the DNN
 _BETWEEN_WORDS = r"[^\pL\pN]+"
 
 
@@ -44,11 +43,11 @@ def preprocessing_fn(inputs: dict[str, Any], custom_config: dict[str, Any]) -> d
       custom_config: Holds the plan.
 
     Returns:
-      `numeric` (z-scores, float32, [batch_size, num_numeric]), `numeric_bucket` (ids that no two
-      columns share, int64, same shape), `numeric_is_missing` (float32, [batch_size, columns that
-      have missing values]), `category_<position>` (ids, int64, [batch_size]), `text_<position>`
-      (ids of words and pairs of words, sparse int64, [batch_size, None]) and `label` (class names
-      as string or numbers as float32, [batch_size]).
+      `numeric` (z-scores, NaN for a missing value, float32, [batch_size, num_numeric]),
+      `numeric_bucket` (ids that no two columns share, int64, same shape), `numeric_is_missing` (float32,
+      [batch_size, columns that have missing values]), `category_<position>` (ids, int64, [batch_size]),
+      `text_<position>` (ids of words and pairs of words, sparse int64, [batch_size, None]) and `label`
+      (class names as string or numbers as float32, [batch_size]).
     """
     plan = FeaturePlan.from_custom_config(custom_config)
     inputs = {name: _sparse(values) for name, values in inputs.items()}
@@ -83,8 +82,9 @@ def _numeric_outputs(plan: FeaturePlan, inputs: dict[str, Any]) -> dict[str, Any
     mean = total / count
     stddev = tf.sqrt(tf.maximum(squares / count - mean**2, 0.0))
     scores = tf.math.divide_no_nan(filled - mean, stddev)
-    scores = tf.where(is_known, scores, tf.zeros_like(scores))  # a missing value = the mean
-    scores = tf.clip_by_value(scores, -MAX_ABS_Z_SCORE, MAX_ABS_Z_SCORE)
+    scores = tf.where(
+        is_known, scores, tf.fill(tf.shape(scores), tf.cast(float("nan"), tf.float64))
+    )
     outputs = {
         NUMERIC_KEY: tf.cast(scores, tf.float32),
         BUCKET_KEY: _bucket_ids(plan, tf.cast(centered, tf.float32), is_known),

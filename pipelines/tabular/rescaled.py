@@ -1,4 +1,4 @@
-"""A DNNLinearCombinedRegressor that learns a standardized label and answers in its own units.
+"""A regressor that learns a standardized label and answers in the label's own units.
 
 A label such as a price in the hundreds of thousands is out of reach of weights that start near
 zero; with mean 0 and standard deviation 1 the same optimizer settings fit every label.
@@ -12,26 +12,25 @@ from estimator_core.export import PredictOutput, RegressionOutput
 _MOMENTS = ("label/mean", "prediction/mean")
 
 
-def rescaled_regressor(mean: float, stddev: float, **settings: Any) -> Any:
-    """Returns an estimator whose labels, predictions, loss and metrics are in the label's units.
+def rescaled(regressor: Any, mean: float, stddev: float) -> Any:
+    """Returns an Estimator whose labels, predictions, loss and metrics are in the label's units.
 
     Args:
+      regressor: A canned regressor of one number, which is to learn the standardized label.
       mean: Of the label.
       stddev: Of the label.
-      **settings: Of `DNNLinearCombinedRegressor`.
     """
-    inner = estimator_core.DNNLinearCombinedRegressor(**settings)
 
     def model_fn(
         features: Any, labels: Any, mode: str, config: Any
     ) -> estimator_core.EstimatorSpec:
         if labels is not None:
             labels = (labels - mean) / stddev
-        spec = inner.model_fn(features, labels, mode, config)
+        spec = regressor.model_fn(features, labels, mode, config)
         return _in_label_units(spec, mean, stddev)
 
     return estimator_core.Estimator(
-        model_fn, model_dir=settings["model_dir"], config=settings["config"]
+        model_fn, model_dir=regressor.model_dir, config=regressor.config
     )
 
 

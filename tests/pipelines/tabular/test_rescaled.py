@@ -3,7 +3,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core
-from pipelines.tabular.rescaled_regressor import rescaled_regressor
+from pipelines.tabular.rescaled import rescaled
 
 MEAN, STDDEV = 5_000.0, 300.0
 
@@ -24,9 +24,7 @@ def input_fn(data, repeat):
 def trained(data, tmp_path_factory):
     model_dir = str(tmp_path_factory.mktemp("model"))
     columns = [tf.feature_column.numeric_column("x")]
-    estimator = rescaled_regressor(
-        mean=MEAN,
-        stddev=STDDEV,
+    regressor = estimator_core.DNNLinearCombinedRegressor(
         model_dir=model_dir,
         linear_feature_columns=columns,
         linear_optimizer=tf.keras.optimizers.Adam(0.1),
@@ -35,6 +33,7 @@ def trained(data, tmp_path_factory):
         dnn_optimizer=tf.keras.optimizers.Adam(0.01),
         config=estimator_core.RunConfig(model_dir=model_dir, tf_random_seed=1),
     )
+    estimator = rescaled(regressor, mean=MEAN, stddev=STDDEV)
     estimator.train(lambda: input_fn(data, repeat=True), max_steps=300)
     return estimator
 

@@ -1,0 +1,109 @@
+"""The feature columns of the generic models, from what `preprocessing_fn` makes of a table."""
+
+from typing import Any
+
+import tensorflow as tf
+import tensorflow_transform as tft
+
+from pipelines.tabular.plan import FeaturePlan
+from pipelines.tabular.preprocessing import (
+    BUCKET_KEY,
+    IS_MISSING_KEY,
+    NUMERIC_KEY,
+    VOCABULARY,
+    category_key,
+    text_key,
+)
+
+MAX_ABS_Z_SCORE = 10.0  # outliers beyond say nothing more to weights
+MAX_INDICATORS = 64  # of a column; rarer values are numbers to trees
+
+_TEXT_DIMENSION = 16
+
+
+def linear_columns(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[Any]:
+    """Returns the columns of a linear model: numbers, their quantile buckets, categories and words."""
+    columns = tf.feature_column
+    found: list[Any] = []
+    if plan.numeric:
+        num_ids = len(plan.numeric) * (plan.num_buckets + 1)
+        found.append(columns.categorical_column_with_identity(BUCKET_KEY, num_ids))
+        found += _numbers(plan)
+    found += _categories(plan, transform)
+    return found + _words(plan)
+
+
+def dnn_columns(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[Any]:
+    """Returns the columns of a DNN: numbers, and embeddings of categories and words."""
+    embedding = tf.feature_column.embedding_column
+    found = _numbers(plan) if plan.numeric else []
+    for part, ids in zip(plan.categorical, _categories(plan, transform), strict=True):
+        found.append(embedding(ids, dimension=_embedding_dimension(part.num_values)))
+    for ids in _words(plan):
+        found.append(embedding(ids, dimension=_TEXT_DIMENSION, combiner="sqrtn"))
+    return found
+
+
+def tree_columns(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[Any]:
+    """Returns the columns of trees: numbers, which may be missing, categories and words.
+
+    The most frequent values of a category are indicators. One with more of them is a number, too: the
+    rank of its frequency among all words, or its hash.
+    """
+    columns = tf.feature_column
+    found: list[Any] = []
+    if plan.numeric:
+        found.append(columns.numeric_column(NUMERIC_KEY, shape=(len(plan.numeric),)))
+    words = _vocabulary(plan, transform)
+    for index, part in enumerate(plan.categorical):
+        key = category_key(index)
+        prefix = f"{index}=".encode()
+        ids = [number for number, word in enumerate(words) if word.startswith(prefix)]
+        if part.hash_buckets is not None or len(ids) > MAX_INDICATORS:
+            found.append(columns.numeric_column(key))
+        if ids:
+            frequent = columns.categorical_column_with_vocabulary_list(
+                key, ids[:MAX_INDICATORS], dtype=tf.int64
+            )
+            found.append(columns.indicator_column(frequent))
+    return found + [columns.indicator_column(ids) for ids in _words(plan)]
+
+
+def _numbers(plan: FeaturePlan) -> list[Any]:
+    """Returns the z-scores, a missing one being the mean, and which are missing."""
+    numeric_column = tf.feature_column.numeric_column
+    found = [numeric_column(NUMERIC_KEY, shape=(len(plan.numeric),), normalizer_fn=_bounded)]
+    num_missing = sum(part.has_missing for part in plan.numeric)
+    if num_missing:
+        found.append(numeric_column(IS_MISSING_KEY, shape=(num_missing,)))
+    return found
+
+
+def _bounded(scores: Any) -> Any:
+    scores = tf.where(tf.math.is_nan(scores), tf.zeros_like(scores), scores)
+    return tf.clip_by_value(scores, -MAX_ABS_Z_SCORE, MAX_ABS_Z_SCORE)
+
+
+def _categories(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[Any]:
+    identity = tf.feature_column.categorical_column_with_identity
+    found = []
+    for index, part in enumerate(plan.categorical):
+        num_ids = part.hash_buckets or transform.vocabulary_size_by_name(VOCABULARY) + 1
+        found.append(identity(category_key(index), num_ids))
+    return found
+
+
+def _words(plan: FeaturePlan) -> list[Any]:
+    identity = tf.feature_column.categorical_column_with_identity
+    return [identity(text_key(index), text.hash_buckets) for index, text in enumerate(plan.text)]
+
+
+def _vocabulary(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[bytes]:
+    """Returns the words of all categories, `<position>=<word>`, by id."""
+    if all(part.hash_buckets is not None for part in plan.categorical):
+        return []
+    return list(transform.vocabulary_by_name(VOCABULARY))
+
+
+def _embedding_dimension(num_values: int) -> int:
+    return min(16, round(2 * num_values**0.25))

@@ -1,0 +1,114 @@
+"""The generic models: Estimators of a `TabularPlan`."""
+
+from typing import Any
+
+import tensorflow as tf
+import tensorflow_transform as tft
+
+import estimator_core
+from pipelines.tabular.columns import dnn_columns, linear_columns, tree_columns
+from pipelines.tabular.plan import ModelName, TabularPlan
+from pipelines.tabular.rescaled import rescaled
+
+
+def build_estimator(
+    model: ModelName, plan: TabularPlan, transform: tft.TFTransformOutput, model_dir: str
+) -> Any:
+    """Returns an untrained Estimator.
+
+    Args:
+      model: Which one.
+      plan: What it is made for.
+      transform: Tells what its features are.
+      model_dir: Where it is kept.
+    """
+    config = estimator_core.RunConfig(
+        model_dir=model_dir,
+        tf_random_seed=plan.training.seed,
+        save_checkpoints_steps=_save_checkpoints_steps(model, plan),
+        keep_checkpoint_max=2,
+    )
+    settings: dict[str, Any] = {"model_dir": model_dir, "config": config}
+    if model == "boosted_trees":
+        return _boosted_trees(plan, transform, settings)
+    is_deep = model == "wide_deep"
+    settings |= _wide_deep(plan, transform) if is_deep else _linear(plan, transform)
+    if plan.label.problem_type == "regression":
+        regressor = (
+            estimator_core.DNNLinearCombinedRegressor if is_deep else estimator_core.LinearRegressor
+        )
+        return rescaled(regressor(**settings), plan.label.mean, plan.label.stddev)
+    classifier = (
+        estimator_core.DNNLinearCombinedClassifier if is_deep else estimator_core.LinearClassifier
+    )
+    return classifier(**settings, **_classes(plan))
+
+
+def max_steps(model: ModelName, plan: TabularPlan, train_steps: int) -> int:
+    """Returns the step at which a training ends at the latest.
+
+    Args:
+      model: Which one.
+      plan: What it is made for.
+      train_steps: Optimizer steps of a model that has an optimizer.
+    """
+    if model != "boosted_trees":
+        return train_steps
+    return plan.training.trees.n_trees * _steps_per_tree(plan)
+
+
+def _steps_per_tree(plan: TabularPlan) -> int:
+    trees = plan.training.trees
+    return trees.num_batches * trees.max_depth
+
+
+def _save_checkpoints_steps(model: ModelName, plan: TabularPlan) -> int:
+    """Returns the steps between checkpoints; with early stopping each of them is evaluated."""
+    training = plan.training
+    if model == "boosted_trees":
+        return _steps_per_tree(plan) * max(10, training.trees.n_trees // 20)
+    if training.early_stopping:
+        return max(50, min(1_000, training.train_steps // 8))
+    return max(100, min(1_000, training.train_steps // 5))
+
+
+def _classes(plan: TabularPlan) -> dict[str, Any]:
+    return {"n_classes": len(plan.label.classes), "label_vocabulary": list(plan.label.classes)}
+
+
+def _wide_deep(plan: TabularPlan, transform: tft.TFTransformOutput) -> dict[str, Any]:
+    training = plan.training
+    return {
+        "linear_feature_columns": linear_columns(plan, transform),
+        "linear_optimizer": tf.keras.optimizers.Adam(training.linear_learning_rate),
+        "dnn_feature_columns": dnn_columns(plan, transform),
+        "dnn_optimizer": tf.keras.optimizers.Adam(training.learning_rate),
+        "dnn_hidden_units": list(training.hidden_units),
+        "dnn_dropout": training.dropout or None,
+    }
+
+
+def _linear(plan: TabularPlan, transform: tft.TFTransformOutput) -> dict[str, Any]:
+    return {
+        "feature_columns": linear_columns(plan, transform),
+        "optimizer": tf.keras.optimizers.Adam(plan.training.linear_learning_rate),
+    }
+
+
+def _boosted_trees(
+    plan: TabularPlan, transform: tft.TFTransformOutput, settings: dict[str, Any]
+) -> Any:
+    trees = plan.training.trees
+    settings |= {
+        "feature_columns": tree_columns(plan, transform),
+        "n_batches_per_layer": trees.num_batches,
+        "n_trees": trees.n_trees,
+        "max_depth": trees.max_depth,
+        "learning_rate": trees.learning_rate,
+        "l2_regularization": trees.l2_regularization,
+        "min_node_weight": trees.min_node_weight,
+        "center_bias": True,
+    }
+    if plan.label.problem_type == "regression":
+        return estimator_core.BoostedTreesRegressor(**settings)
+    return estimator_core.BoostedTreesClassifier(**settings, **_classes(plan))

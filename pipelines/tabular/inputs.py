@@ -1,0 +1,86 @@
+"""What the generic models read: transformed examples to train on, raw ones when they serve."""
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+import tensorflow_transform as tft
+from tensorflow_transform.tf_metadata import schema_utils
+
+from estimator_core.export import (
+    EvalInputReceiver,
+    ServingInputReceiver,
+    build_parsing_serving_input_receiver_fn,
+)
+from pipelines.tabular.held_out import Part, only
+from pipelines.tabular.plan import LABEL_KEY
+
+_SHUFFLE_BUFFER = 20_000
+_CACHED_EXAMPLES_BYTES = 256 << 20  # compressed; smaller training data stay in memory
+
+
+def read(
+    transform: tft.TFTransformOutput,
+    files: Any,
+    part: Part,
+    batch_size: int,
+    shuffle_seed: int | None = None,
+) -> Any:
+    """Returns a dataset of (features, label) batches from transformed examples.
+
+    With a seed they are shuffled and repeat without end; without one they come once, in order.
+
+    Args:
+      transform: Tells what the examples hold.
+      files: File patterns.
+      part: Which rows of them.
+      batch_size: Examples a batch.
+      shuffle_seed: Of the order; None keeps that of the files.
+    """
+    paths = sorted(tf.io.gfile.glob(files))
+    dataset = only(part, tf.data.TFRecordDataset(paths, compression_type="GZIP"))
+    if shuffle_seed is not None:
+        if sum(tf.io.gfile.stat(path).length for path in paths) <= _CACHED_EXAMPLES_BYTES:
+            dataset = dataset.cache()
+        dataset = dataset.shuffle(_SHUFFLE_BUFFER, seed=shuffle_seed).repeat()
+    spec = transform.transformed_feature_spec()
+
+    def parse(serialized: Any) -> tuple[dict[str, Any], Any]:
+        features = tf.io.parse_example(serialized, spec)
+        return features, features.pop(LABEL_KEY)
+
+    batches = dataset.batch(batch_size).map(parse, num_parallel_calls=tf.data.AUTOTUNE)
+    return batches.prefetch(tf.data.AUTOTUNE)
+
+
+def serving_input_receiver_fn(
+    label_column: str, transform: tft.TFTransformOutput, schema: Any
+) -> Callable[[], ServingInputReceiver]:
+    """Returns a function: serialized raw tf.Examples without a label -> transformed features."""
+
+    def receive() -> ServingInputReceiver:
+        spec = _raw_feature_spec(schema)
+        spec.pop(label_column)
+        raw = build_parsing_serving_input_receiver_fn(spec)()
+        features = dict(transform.transform_raw_features(raw.features))
+        features.pop(LABEL_KEY, None)
+        return ServingInputReceiver(features, raw.receiver_tensors)
+
+    return receive
+
+
+def eval_input_receiver_fn(
+    transform: tft.TFTransformOutput, schema: Any
+) -> Callable[[], EvalInputReceiver]:
+    """Returns a function: serialized raw tf.Examples -> transformed features and label."""
+
+    def receive() -> EvalInputReceiver:
+        raw = build_parsing_serving_input_receiver_fn(_raw_feature_spec(schema))()
+        features = dict(transform.transform_raw_features(raw.features))
+        return EvalInputReceiver(features, raw.receiver_tensors, features.pop(LABEL_KEY))
+
+    return receive
+
+
+def _raw_feature_spec(schema: Any) -> dict[str, Any]:
+    return dict(schema_utils.schema_as_feature_spec(schema).feature_spec)

@@ -1,0 +1,139 @@
+"""Trains several models, and keeps the one that is best on rows that none has learned from."""
+
+import dataclasses
+import json
+import logging
+import math
+import os
+import time
+from collections.abc import Callable
+from typing import Any, get_args
+
+import tensorflow as tf
+
+import estimator_core
+from pipelines.tabular.best_checkpoint import BestCheckpoint
+from pipelines.tabular.plan import ModelName
+
+MODELS: tuple[ModelName, ...] = get_args(ModelName)
+
+_LOGGER = logging.getLogger(__name__)
+
+_FILE = "model_selection.json"
+_FOLDER = "candidates"
+
+
+@dataclasses.dataclass(frozen=True)
+class Training:
+    """An Estimator, how it is trained, and how it is evaluated and exported."""
+
+    estimator: Any
+    train_spec: estimator_core.TrainSpec
+    eval_spec: estimator_core.EvalSpec
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    """A model that was trained.
+
+    Attributes:
+      model: Which one.
+      loss: The lowest one, on the held-out rows; NaN if the training failed.
+      metrics: The evaluation's, of that checkpoint.
+      step: Of that checkpoint.
+      seconds: The training took, from where it was interrupted the last time.
+      failure: Why there is no loss.
+      is_chosen: Whether its loss is the lowest of all.
+    """
+
+    model: ModelName
+    loss: float
+    metrics: dict[str, float] = dataclasses.field(default_factory=dict)
+    step: int = 0
+    seconds: float = 0.0
+    failure: str = ""
+    is_chosen: bool = False
+
+
+def select_model(
+    prepare: Callable[[ModelName, str], Training],
+    model_dir: str,
+    work_dir: str,
+    models: tuple[ModelName, ...] = MODELS,
+) -> Training:
+    """Trains each model, and returns the training of the best one, which has ended.
+
+    An interrupted selection goes on where it was. What was found is in `work_dir`: see `read_candidates`.
+
+    Args:
+      prepare: Function of (model, model_dir) that returns a training that exports its best checkpoint.
+      model_dir: Where the best one is in the end.
+      work_dir: Keeps the others as long as they are needed.
+      models: Which ones.
+
+    Raises:
+      RuntimeError: None could be trained.
+    """
+    found = {candidate.model: candidate for candidate in read_candidates(work_dir)}
+    folder = os.path.join(work_dir, _FOLDER)
+    for model in models:
+        if model not in found:
+            candidate = _train(model, prepare(model, os.path.join(folder, model)))
+            found[model] = candidate
+            _write(work_dir, found.values())
+    best = min(found.values(), key=lambda candidate: _rank(candidate.loss))
+    if not math.isfinite(best.loss):
+        reasons = "; ".join(f"{one.model}: {one.failure}" for one in found.values())
+        raise RuntimeError(f"None of the models could be trained. {reasons}")
+    _write(work_dir, (dataclasses.replace(one, is_chosen=one is best) for one in found.values()))
+    if not tf.io.gfile.exists(model_dir):
+        tf.io.gfile.rename(os.path.join(folder, best.model), model_dir)
+    if tf.io.gfile.exists(folder):
+        tf.io.gfile.rmtree(folder)
+    _LOGGER.info("The best model is %s, with a loss of %g.", best.model, best.loss)
+    training = prepare(best.model, model_dir)
+    spec = training.train_spec
+    ended = estimator_core.TrainSpec(spec.input_fn, max_steps=best.step, hooks=spec.hooks)
+    return dataclasses.replace(training, train_spec=ended)
+
+
+def read_candidates(work_dir: str) -> tuple[Candidate, ...]:
+    """Returns what a selection has found so far; nothing where there was none.
+
+    Args:
+      work_dir: As for `select_model`, or the output that it became.
+    """
+    path = os.path.join(work_dir, _FILE)
+    if not tf.io.gfile.exists(path):
+        return ()
+    with tf.io.gfile.GFile(path) as stream:
+        return tuple(
+            Candidate(**{**fields, "loss": float(fields["loss"])}) for fields in json.load(stream)
+        )
+
+
+def _train(model: ModelName, training: Training) -> Candidate:
+    _LOGGER.info("Training %s.", model)
+    begin = time.monotonic()
+    try:
+        estimator_core.train_and_evaluate(
+            training.estimator, training.train_spec, training.eval_spec
+        )
+    except estimator_core.NanLossDuringTrainingError as error:
+        return Candidate(model, math.nan, failure=str(error), seconds=time.monotonic() - begin)
+    best = BestCheckpoint(training.estimator.model_dir)
+    failure = "" if math.isfinite(best.loss) else f"its loss is {best.loss}"
+    seconds = time.monotonic() - begin
+    return Candidate(model, best.loss, best.metrics, best.step, seconds, failure)
+
+
+def _rank(loss: float) -> float:
+    return loss if math.isfinite(loss) else math.inf
+
+
+def _write(work_dir: str, candidates: Any) -> None:
+    path = os.path.join(work_dir, _FILE)
+    rows = [{**dataclasses.asdict(one), "loss": str(one.loss)} for one in candidates]
+    with tf.io.gfile.GFile(f"{path}.partial", "w") as stream:
+        json.dump(rows, stream, indent=1)
+    tf.io.gfile.rename(f"{path}.partial", path, overwrite=True)

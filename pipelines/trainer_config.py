@@ -1,0 +1,97 @@
+"""`[trainer]` of the configuration."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from pipelines.data_config import Section
+
+_MAX_INT32 = 2**31 - 1  # TFX's num_steps is an int32
+_MAX_DEPTH = 50  # of custom_config
+
+_Count = Annotated[int, Field(ge=1, le=_MAX_INT32)]
+
+
+class TrainerConfig(Section):
+    """`[trainer]`: how long and how to train.
+
+    Attributes:
+      model: Without a `[module]`: `boosted_trees`, `wide_deep`, `linear`, or `auto`, which trains all
+        three and takes the one with the lowest loss on held-out training rows.
+      train_steps: Optimizer steps. Default: by the number of rows; 1,000 with a `[module]`.
+      eval_steps: Batches of the evaluations during training. Default: all; 150 with a `[module]`.
+      batch_size: Examples a step. Default: by the number of rows.
+      hidden_units: Layer sizes of the DNN. Default: by the number of rows.
+      learning_rate: Of the DNN's optimizer. Default: 0.003.
+      n_trees: Boosted trees at most, of each class above two. Default: 400, fewer with many classes.
+      max_depth: Layers of a boosted tree.
+      seed: `tf_random_seed` of the Estimator.
+      early_stopping: Without a `[module]`: a sixth of the training rows is held out; training stops when
+        the loss on them does not fall any more, and the best checkpoint is kept. Default: yes, from
+        200 rows on.
+      workers: Processes on this machine that train beside the chief, which is a process then, too.
+        Default: none; one process trains, and evaluates in turns.
+      ps: Parameter servers of the workers, which keep the variables; at least one.
+      evaluator: With workers, whether one more process evaluates and exports while they train.
+        Default: no; the last checkpoint is evaluated and exported after the training.
+      custom_config: Reaches `trainer_fn`, `run_fn` and `preprocessing_fn` as it is. It travels as
+        JSON: text, numbers, booleans, lists and tables.
+    """
+
+    model: Literal["auto", "boosted_trees", "wide_deep", "linear"] = "auto"
+    train_steps: _Count | None = None
+    eval_steps: _Count | None = None
+    batch_size: _Count | None = None
+    hidden_units: tuple[_Count, ...] | None = None
+    learning_rate: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    n_trees: _Count | None = None
+    max_depth: int = Field(default=6, ge=1, le=16)
+    seed: int = Field(default=1, ge=0, le=_MAX_INT32)
+    early_stopping: bool = True
+    workers: int = Field(default=0, ge=0, le=_MAX_INT32)
+    ps: int = Field(default=0, ge=0, le=_MAX_INT32, validate_default=True)
+    evaluator: bool = False
+    custom_config: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("ps", "evaluator")
+    @classmethod
+    def _belongs_to_workers(cls, value: int, info: ValidationInfo) -> int:
+        workers = info.data.get("workers")  # None if that is wrong itself
+        if value and workers == 0:
+            raise ValueError(
+                "there are no workers that it could be for; set trainer.workers, the number of "
+                f"processes that train beside the chief, or leave trainer.{info.field_name} out"
+            )
+        if workers and info.data.get("model") == "boosted_trees":
+            raise ValueError(
+                f"trainer.workers = {workers}: boosted trees are grown in one process, by all of its "
+                "cores; leave the workers out, or set another trainer.model"
+            )
+        if workers and info.field_name == "ps" and value < 1:
+            raise ValueError(
+                f"trainer.workers = {workers} needs a parameter server to keep the variables; set "
+                "trainer.ps = 1, or more for a large model"
+            )
+        return value
+
+    @field_validator("custom_config")
+    @classmethod
+    def _fits_json(cls, custom_config: dict[str, Any]) -> dict[str, Any]:
+        _check_json(custom_config, "custom_config", 0)
+        return custom_config
+
+
+def _check_json(value: Any, key: str, depth: int) -> None:
+    if depth > _MAX_DEPTH:
+        raise ValueError(f"it is nested more than {_MAX_DEPTH} levels deep")
+    if isinstance(value, dict):
+        for name, item in value.items():
+            _check_json(item, f"{key}.{name}", depth + 1)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            _check_json(item, f"{key}[{index}]", depth + 1)
+    elif not isinstance(value, str | int | float | bool):
+        raise ValueError(
+            f"{key} = {value} is a {type(value).__name__}, which JSON has not; write it as text in "
+            "quotes"
+        )
