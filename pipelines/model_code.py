@@ -86,7 +86,9 @@ def choose_model_code(
         module_file=None,
         transform_config=plan.feature_config(),
         custom_config={**config.trainer.custom_config, **plan.training_config()},
-        train_steps=plan.training.train_steps,
+        train_steps=plan.training.train_steps
+        if plan.training.model == "auto"
+        else plan.training.max_steps(plan.training.model),
         eval_steps=plan.training.eval_steps,
         label=settings.label or LABEL_KEY,
         metrics=settings.metrics or evaluation.default_metrics(plan.label.problem_type),

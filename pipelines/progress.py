@@ -10,7 +10,14 @@ _LOSS = re.compile(r"^loss = (?P<loss>[-+.\deEnaif]+), step = (?P<step>\d+)")
 _SPEED = re.compile(r"^global_step/sec: (?P<speed>[.\deE+-]+)")
 _EVALUATION = re.compile(r"^Saving dict for global step (?P<step>\d+): (?P<metrics>.+)")
 _RESTORED = re.compile(r"^Restoring parameters from .*-(?P<step>\d+)$")
-_LOGGERS = ("estimator_core", "tensorflow", "components.trainer.task_logs")
+_CANDIDATE = re.compile(r"^Training (?P<model>\w+): (?P<steps>\d+) steps at most")
+_TRAINED = re.compile(r"^Trained (?P<outcome>.+)")
+_LOGGERS = (
+    "estimator_core",
+    "tensorflow",
+    "components.trainer.task_logs",
+    "pipelines.tabular.model_selection",
+)
 
 
 class Display(Protocol):
@@ -116,6 +123,7 @@ class Progress(logging.Handler):
         self._trains = False
         self._speed = ""
         self._has_trained = False
+        self._candidate = ""
 
     def __enter__(self) -> "Progress":
         for name in _LOGGERS:
@@ -152,17 +160,29 @@ class Progress(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Shows training and evaluation as the Estimator logs them."""
         message = record.getMessage()
-        if match := _LOSS.match(message):
+        if match := _CANDIDATE.match(message):
+            self._candidate, self.max_steps = match["model"], int(match["steps"])
+            self._has_trained = False
+        elif match := _TRAINED.match(message):
+            self.display.line(f"    {match['outcome']}")
+            self._candidate, self._has_trained = "", True
+        elif match := _LOSS.match(message):
             self._has_trained = True
             total = f"/{self.max_steps}" if self.max_steps else ""
             speed = f", {self._speed} steps/s" if self._speed else ""
+            what = f"{self._component}  {self._candidate}".rstrip()
             self.display.activity(
-                f"{self._component}  step {match['step']}{total}, loss {match['loss']}{speed}"
+                f"{what}  step {match['step']}{total}, loss {match['loss']}{speed}"
             )
         elif match := _SPEED.match(message):
             self._speed = f"{float(match['speed']):.0f}"
         elif match := _EVALUATION.match(message):
-            self.display.line(f"    evaluation at step {match['step']}: {match['metrics']}")
+            # One of several models has evaluations enough; its last line says the best of them.
+            text = f"evaluation at step {match['step']}: {match['metrics']}"
+            if self._candidate:
+                self.display.activity(f"{self._component}  {self._candidate}  {text}")
+            else:
+                self.display.line(f"    {text}")
         elif match := _RESTORED.match(message):
             # Later ones are evaluations and exports of what was just trained.
             if self._trains and not self._has_trained:

@@ -75,6 +75,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
             pipeline.example_gen: _LabelCheck(pipeline, plan, recorder),
             pipeline.statistics_gen: _check_splits,
             pipeline.example_validator: _AnomalyCheck(pipeline, plan, recorder),
+            pipeline.trainer: _ModelRecording(recorder),
             pipeline.evaluator: _VerdictRecording(plan, recorder),
         },
     )
@@ -211,6 +212,24 @@ class _AnomalyCheck:
                 "name a column that is meant to change in example_validator.moving",
                 is_bad_input=True,
             )
+
+
+class _ModelRecording:
+    """Records the models that the generic model is the best of."""
+
+    def __init__(self, recorder: RunRecorder):
+        self._recorder = recorder
+
+    def __call__(self, outputs: Mapping[str, list[Any]]) -> None:
+        from pipelines.tabular.model_selection import read_candidates
+
+        found = read_candidates(outputs["model_run"][0].uri)
+        if not found:
+            return
+        self._recorder.add_models(tuple(candidate.as_record() for candidate in found))
+        (chosen,) = (candidate for candidate in found if candidate.is_chosen)
+        others = "; ".join(one.describe() for one in found if one is not chosen)
+        self._recorder.note(f"model: {chosen.describe()} is better than {others}")
 
 
 class _VerdictRecording:

@@ -80,6 +80,7 @@ class RunRecord:
       serving_version: The version that served when the run ended.
       columns: What each column is taken for, and how it is used: the fields of `ColumnRow`.
       label_by_split: How the label is distributed in the splits: the fields of `LabelComparison`.
+      models: Those that were trained to take the best one: the fields of `Candidate`.
     """
 
     run_id: str
@@ -110,6 +111,7 @@ class RunRecord:
     serving_version: str | None = None
     columns: tuple[dict[str, Any], ...] = ()
     label_by_split: dict[str, Any] = field(default_factory=dict)
+    models: tuple[dict[str, Any], ...] = ()
 
     def changed(self, **changes: Any) -> "RunRecord":
         """Returns a copy with some fields changed."""
@@ -183,7 +185,7 @@ class RunRecords:
     def _read(self, file: Path) -> RunRecord:
         fields = json.loads(file.read_text(encoding="utf-8"))
         fields["components"] = tuple(ComponentRecord(**item) for item in fields["components"])
-        for name in ("notes", "thresholds", "checks", "not_checked", "columns"):
+        for name in ("notes", "thresholds", "checks", "not_checked", "columns", "models"):
             fields[name] = tuple(fields.get(name, ()))
         fields["intervals"] = {
             name: (low, high) for name, (low, high) in fields.get("intervals", {}).items()

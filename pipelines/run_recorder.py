@@ -99,6 +99,10 @@ class RunRecorder:
         """Records how the label is distributed in the splits."""
         self._change(label_by_split=comparison)
 
+    def add_models(self, models: tuple[dict[str, Any], ...]) -> None:
+        """Records which models were trained, and which of them is the best."""
+        self._change(models=models)
+
     def end(self, outcome: RunOutcome) -> None:
         """Writes the report, and then records how the run ended: what is recorded is complete."""
         served = serving_versions(self._records.folder.parent)

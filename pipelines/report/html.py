@@ -9,6 +9,7 @@ from pipelines.report.data_sections import data_sections
 from pipelines.report.html_table import number as _number
 from pipelines.report.html_table import table as _table
 from pipelines.report.html_table import text as _text
+from pipelines.report.model_sections import model_sections
 from pipelines.run_record import RunRecord
 
 _STYLE = """
@@ -88,6 +89,7 @@ def render_report(record: RunRecord) -> str:
             for key, values in record.slices.items()
         )
         sections += ["<h2>Slices</h2>", _table(("slice", *names), rows)]
+    sections += model_sections(record)
     sections += data_sections(record)
     if record.components:
         longest = max(component.elapsed_secs for component in record.components) or 1.0

@@ -14,6 +14,9 @@ from estimator_core import tf1
 
 _LOGGER = logging.getLogger(__name__)
 
+LOSS = "average_loss"
+"""The metric of which less is better. "loss" is the mean of the batches', the last of which is smaller."""
+
 _FOLDER = "best"
 _FILE = "best.json"
 
@@ -50,7 +53,7 @@ class BestCheckpointExporter(estimator_core.Exporter):
         """Keeps the checkpoint if its loss is the lowest so far; exports the best one at the end."""
         best = BestCheckpoint(estimator.model_dir)
         metrics = {name: float(value) for name, value in (eval_result or {}).items()}
-        loss = metrics.get("loss", math.nan)
+        loss = metrics.get(LOSS, math.nan)
         if best.checkpoint is None or loss < best.loss or math.isnan(best.loss):
             best.keep(checkpoint_path, metrics)
         if not is_the_final_export:
@@ -89,7 +92,7 @@ class BestCheckpoint:
     @property
     def loss(self) -> float:
         """Of its evaluation; NaN without one."""
-        return self.metrics.get("loss", math.nan)
+        return self.metrics.get(LOSS, math.nan)
 
     @property
     def step(self) -> int:

@@ -44,29 +44,11 @@ def build_estimator(
     return classifier(**settings, **_classes(plan))
 
 
-def max_steps(model: ModelName, plan: TabularPlan, train_steps: int) -> int:
-    """Returns the step at which a training ends at the latest.
-
-    Args:
-      model: Which one.
-      plan: What it is made for.
-      train_steps: Optimizer steps of a model that has an optimizer.
-    """
-    if model != "boosted_trees":
-        return train_steps
-    return plan.training.trees.n_trees * _steps_per_tree(plan)
-
-
-def _steps_per_tree(plan: TabularPlan) -> int:
-    trees = plan.training.trees
-    return trees.num_batches * trees.max_depth
-
-
 def _save_checkpoints_steps(model: ModelName, plan: TabularPlan) -> int:
     """Returns the steps between checkpoints; with early stopping each of them is evaluated."""
     training = plan.training
     if model == "boosted_trees":
-        return _steps_per_tree(plan) * max(10, training.trees.n_trees // 20)
+        return training.trees.steps_per_tree * max(10, training.trees.n_trees // 16)
     if training.early_stopping:
         return max(50, min(1_000, training.train_steps // 8))
     return max(100, min(1_000, training.train_steps // 5))

@@ -5,18 +5,16 @@ from typing import Any
 
 import tensorflow as tf
 
-_PARTS = 6
-
 
 class Part(enum.Enum):
     """Rows of a file."""
 
     ALL = "all rows"
     TRAIN = "rows that are learned from"
-    VALIDATION = "rows that are held out, a sixth"
+    VALIDATION = "rows that are held out"
 
 
-def only(part: Part, dataset: Any) -> Any:
+def only(part: Part, dataset: Any, one_in: int = 6) -> Any:
     """Returns the rows of a part, in their order.
 
     Which part a row is of depends on what is in it and on its number, so that copies of a row spread.
@@ -24,13 +22,14 @@ def only(part: Part, dataset: Any) -> Any:
     Args:
       part: Which rows.
       dataset: Serialized rows, string scalars, in the same order each time.
+      one_in: Of how many rows one is held out.
     """
     if part is Part.ALL:
         return dataset
 
     def belongs(number: Any, row: Any) -> Any:
         text = tf.strings.join([tf.strings.as_string(number), row], separator=" ")
-        is_held_out = tf.equal(tf.strings.to_hash_bucket_fast(text, _PARTS), 0)
+        is_held_out = tf.equal(tf.strings.to_hash_bucket_fast(text, one_in), 0)
         return is_held_out if part is Part.VALIDATION else tf.logical_not(is_held_out)
 
     return dataset.enumerate().filter(belongs).map(lambda number, row: row)

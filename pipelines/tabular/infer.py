@@ -30,6 +30,7 @@ MIN_TEXTS_FOR_PAIRS = 20_000  # with fewer, pairs of words are learned by heart
 MIN_DAYS_OF_WEEKDAYS = 14  # dates over fewer days say nothing of the day of the week
 MIN_DAYS_OF_MONTHS = 90
 MIN_ROWS_TO_HOLD_OUT = 200  # below, a sixth is too few to see when to stop
+MAX_HELD_OUT_ROWS = 20_000  # more would take time, and tell nothing new
 MAX_TREES = 400
 MIN_TREES = 50
 MAX_TREES_OF_CLASSES = 4_000  # an iteration has a tree for each class above two
@@ -252,6 +253,7 @@ def _plan_training(num_rows: int, label: LabelPlan, config: PipelineConfig) -> T
         dropout=0.1 if small else 0.0,
         seed=trainer.seed,
         early_stopping=early_stopping,
+        one_held_out_in=max(6, round(num_rows * TRAIN_SHARE / MAX_HELD_OUT_ROWS)),
     )
 
 

@@ -23,6 +23,7 @@ def read(
     transform: tft.TFTransformOutput,
     files: Any,
     part: Part,
+    one_held_out_in: int,
     batch_size: int,
     shuffle_seed: int | None = None,
 ) -> Any:
@@ -34,11 +35,12 @@ def read(
       transform: Tells what the examples hold.
       files: File patterns.
       part: Which rows of them.
+      one_held_out_in: As for `only`.
       batch_size: Examples a batch.
       shuffle_seed: Of the order; None keeps that of the files.
     """
     paths = sorted(tf.io.gfile.glob(files))
-    dataset = only(part, tf.data.TFRecordDataset(paths, compression_type="GZIP"))
+    dataset = only(part, tf.data.TFRecordDataset(paths, compression_type="GZIP"), one_held_out_in)
     if shuffle_seed is not None:
         if sum(tf.io.gfile.stat(path).length for path in paths) <= _CACHED_EXAMPLES_BYTES:
             dataset = dataset.cache()

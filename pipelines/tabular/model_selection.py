@@ -19,6 +19,7 @@ MODELS: tuple[ModelName, ...] = get_args(ModelName)
 
 _LOGGER = logging.getLogger(__name__)
 
+_SHOWN = ("average_loss", "auc", "accuracy")
 _FILE = "model_selection.json"
 _FOLDER = "candidates"
 
@@ -54,6 +55,17 @@ class Candidate:
     failure: str = ""
     is_chosen: bool = False
 
+    def as_record(self) -> dict[str, Any]:
+        """Returns the fields as JSON has them: NaN is None."""
+        return {**dataclasses.asdict(self), "loss": self.loss if math.isfinite(self.loss) else None}
+
+    def describe(self) -> str:
+        """Returns what was found, in words."""
+        if self.failure:
+            return f"{self.model}: failed, {self.failure}"
+        named = (f"{name} {self.metrics[name]:.5g}" for name in _SHOWN if name in self.metrics)
+        return f"{self.model}: {', '.join(named)} at step {self.step} ({self.seconds:.1f} s)"
+
 
 def select_model(
     prepare: Callable[[ModelName, str], Training],
@@ -80,6 +92,7 @@ def select_model(
         if model not in found:
             candidate = _train(model, prepare(model, os.path.join(folder, model)))
             found[model] = candidate
+            _LOGGER.info("Trained %s", candidate.describe())
             _write(work_dir, found.values())
     best = min(found.values(), key=lambda candidate: _rank(candidate.loss))
     if not math.isfinite(best.loss):
@@ -107,13 +120,12 @@ def read_candidates(work_dir: str) -> tuple[Candidate, ...]:
     if not tf.io.gfile.exists(path):
         return ()
     with tf.io.gfile.GFile(path) as stream:
-        return tuple(
-            Candidate(**{**fields, "loss": float(fields["loss"])}) for fields in json.load(stream)
-        )
+        rows = json.load(stream)
+    return tuple(Candidate(**{**row, "loss": _number(row["loss"])}) for row in rows)
 
 
 def _train(model: ModelName, training: Training) -> Candidate:
-    _LOGGER.info("Training %s.", model)
+    _LOGGER.info("Training %s: %d steps at most.", model, training.train_spec.max_steps)
     begin = time.monotonic()
     try:
         estimator_core.train_and_evaluate(
@@ -127,13 +139,17 @@ def _train(model: ModelName, training: Training) -> Candidate:
     return Candidate(model, best.loss, best.metrics, best.step, seconds, failure)
 
 
+def _number(loss: float | None) -> float:
+    return math.nan if loss is None else loss
+
+
 def _rank(loss: float) -> float:
     return loss if math.isfinite(loss) else math.inf
 
 
 def _write(work_dir: str, candidates: Any) -> None:
     path = os.path.join(work_dir, _FILE)
-    rows = [{**dataclasses.asdict(one), "loss": str(one.loss)} for one in candidates]
+    rows = [one.as_record() for one in candidates]
     with tf.io.gfile.GFile(f"{path}.partial", "w") as stream:
         json.dump(rows, stream, indent=1)
     tf.io.gfile.rename(f"{path}.partial", path, overwrite=True)

@@ -122,6 +122,11 @@ class TreesPlan(_Part):
     batch_size: int = 8_192
     num_batches: int = 1
 
+    @property
+    def steps_per_tree(self) -> int:
+        """Training steps that a tree takes."""
+        return self.num_batches * self.max_depth
+
 
 class TrainingPlan(_Part):
     """How the estimator is trained.
@@ -139,6 +144,7 @@ class TrainingPlan(_Part):
       seed: `tf_random_seed`.
       early_stopping: Whether a part of the training rows is held out, to stop when the loss on them does
         not fall any more and to keep the checkpoint where it was lowest.
+      one_held_out_in: Of how many training rows one is held out.
     """
 
     model: ModelName | Literal["auto"] = "wide_deep"
@@ -152,6 +158,13 @@ class TrainingPlan(_Part):
     dropout: float
     seed: int
     early_stopping: bool = False
+    one_held_out_in: int = 6
+
+    def max_steps(self, model: ModelName) -> int:
+        """Returns the step at which the training of a model ends at the latest."""
+        if model == "boosted_trees":
+            return self.trees.n_trees * self.trees.steps_per_tree
+        return self.train_steps
 
     def describe(self) -> str:
         """Returns which model is trained, and how long at most, in words."""

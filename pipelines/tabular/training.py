@@ -5,8 +5,8 @@ from typing import Any
 import tensorflow_transform as tft
 
 import estimator_core
-from pipelines.tabular.best_checkpoint import BestCheckpointExporter
-from pipelines.tabular.estimators import build_estimator, max_steps
+from pipelines.tabular.best_checkpoint import LOSS, BestCheckpointExporter
+from pipelines.tabular.estimators import build_estimator
 from pipelines.tabular.held_out import Part
 from pipelines.tabular.inputs import eval_input_receiver_fn, read, serving_input_receiver_fn
 from pipelines.tabular.model_selection import Training, select_model
@@ -68,7 +68,7 @@ def _training(
         hooks.append(
             estimator_core.experimental.stop_if_no_decrease_hook(
                 estimator,
-                "loss",
+                LOSS,
                 max_steps_without_decrease=_PATIENCE * every,
                 eval_dir=estimator.eval_dir(EXPORTER_NAME),
                 run_every_secs=None,
@@ -83,17 +83,18 @@ def _training(
     else:  # in a cluster, each task that trains reads the data in an order of its own
         batch_size = settings.batch_size
         shuffle_seed = settings.seed + (estimator.config.global_id_in_cluster or 0)
+    one_in = settings.one_held_out_in
     return Training(
         estimator=estimator,
         train_spec=estimator_core.TrainSpec(
             input_fn=lambda: read(
-                transform, args.train_files, train_part, batch_size, shuffle_seed
+                transform, args.train_files, train_part, one_in, batch_size, shuffle_seed
             ),
-            max_steps=max_steps(model, plan, args.train_steps or settings.train_steps),
+            max_steps=(settings.model != "auto" and args.train_steps) or settings.max_steps(model),
             hooks=hooks,
         ),
         eval_spec=estimator_core.EvalSpec(
-            input_fn=lambda: read(transform, eval_files, eval_part, settings.batch_size),
+            input_fn=lambda: read(transform, eval_files, eval_part, one_in, settings.batch_size),
             steps=settings.eval_steps,
             exporters=[exporter],
             name=EXPORTER_NAME,

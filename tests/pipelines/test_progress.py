@@ -76,3 +76,25 @@ def test_activities_are_thinned_out_but_lines_are_not():
         display.activity(text)
         display.line(text)
     assert stream.getvalue().split() == ["one", "one", "two"]
+
+
+def test_one_of_several_models_has_a_line_of_its_own_when_it_is_trained(shown):
+    progress, stream = shown
+    progress.component_started("Trainer", trains=True)
+    estimator, selection = (
+        logging.getLogger(name) for name in ("tensorflow", "pipelines.tabular.model_selection")
+    )
+    estimator.setLevel(logging.INFO)
+    selection.setLevel(logging.INFO)
+    selection.info("Training %s: %d steps at most.", "linear", 900)
+    estimator.info("loss = %s, step = %s (%s sec)", "0.25", 100, "0.1")
+    estimator.info("Saving dict for global step %d: %s", 200, "loss = 0.2")
+    selection.info("Trained %s", "linear: average_loss 0.2 at step 200 (3.0 s)")
+    estimator.info("Saving dict for global step %d: %s", 200, "loss = 0.2")
+    assert stream.getvalue().splitlines() == [
+        "    Trainer ...",
+        "    Trainer  linear  step 100/900, loss 0.25",
+        "    Trainer  linear  evaluation at step 200: loss = 0.2",
+        "    linear: average_loss 0.2 at step 200 (3.0 s)",
+        "    evaluation at step 200: loss = 0.2",
+    ]

@@ -2,6 +2,8 @@ import components  # noqa: I001  Before TFX: makes TFDV importable.
 
 from dataclasses import replace
 
+import json
+
 import pytest
 import tensorflow as tf
 from tensorflow_metadata.proto.v0 import anomalies_pb2, statistics_pb2
@@ -9,8 +11,10 @@ from tfx.types.standard_artifacts import (
     ExampleAnomalies,
     Examples,
     ExampleStatistics,
+    Model,
     ModelBlessing,
     ModelEvaluation,
+    ModelRun,
     PushedModel,
 )
 
@@ -101,8 +105,12 @@ def leave(tmp_path, monkeypatch):
                     feature = tf.train.Feature(int64_list=tf.train.Int64List(value=[value]))
                     features = tf.train.Features(feature={"y": feature})
                     writer.write(tf.train.Example(features=features).SerializeToString())
+        model_run = ModelRun()
+        model_run.uri = str(tmp_path)
         leaves = {
             Examples: examples,
+            Model: Model(),
+            ModelRun: model_run,
             ExampleStatistics: statistics,
             ModelEvaluation: evaluation,
             ModelBlessing: ModelBlessing(),
@@ -181,6 +189,23 @@ def test_a_model_that_is_unchanged(leave, run, state):
     outcome = start()
     assert (outcome.status, outcome.version) == ("unchanged", None)
     assert f"version 77, which {state}" in outcome.reason
+
+
+def test_the_models_that_were_compared_are_recorded(leave, run, tmp_path):
+    leave(PASSED, version="1")
+    fields = {"metrics": {"auc": 0.75}, "step": 30, "seconds": 2.0, "failure": ""}
+    models = [
+        {"model": "linear", "loss": 0.5, "is_chosen": False, **fields},
+        {"model": "wide_deep", "loss": 0.25, "is_chosen": True, **fields},
+    ]
+    (tmp_path / "model_selection.json").write_text(json.dumps(models))
+    start, recorder, _ = run()
+    start()
+    assert recorder.record.models == tuple(models)
+    assert (
+        "model: wide_deep: auc 0.75 at step 30 (2.0 s) is better than "
+        "linear: auc 0.75 at step 30 (2.0 s)"
+    ) in recorder.record.notes
 
 
 def test_the_checks_are_recorded_with_the_thresholds(leave, run):
@@ -368,7 +393,8 @@ def test_the_plan_of_the_generic_model_and_copied_data_are_noted(leave, run, dat
     start, recorder, _ = run()
     start()
     assert recorder.record.notes[0].startswith("binary problem: 'y' with 2 classes from 1 numeric")
-    assert recorder.record.notes[1].startswith("data: 1 rows without a value in 'y' are left out")
+    assert recorder.record.notes[1].startswith("model: wide_deep")
+    assert recorder.record.notes[2].startswith("data: 1 rows without a value in 'y' are left out")
 
 
 def test_a_split_without_rows_ends_the_run(leave, run):

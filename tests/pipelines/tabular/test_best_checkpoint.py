@@ -48,7 +48,7 @@ def train(estimator, exporter, losses):
             estimator,
             os.path.join(estimator.model_dir, "export"),
             estimator.latest_checkpoint(),
-            None if loss is None else {"loss": loss},
+            None if loss is None else {"average_loss": loss},
             is_the_final_export=number == len(losses),
         )
         assert (result is None) == (number < len(losses))
@@ -93,8 +93,11 @@ def test_another_process_goes_on_with_the_best_so_far(estimator):
         estimator.train(input_fn, max_steps=10 * number)
         exporter = BestCheckpointExporter("tabular", receive)
         checkpoint = estimator.latest_checkpoint()
-        exporter.export(estimator, "unused", checkpoint, {"loss": loss}, False)
+        exporter.export(estimator, "unused", checkpoint, {"average_loss": loss}, False)
         with open(os.path.join(folder, "best.json")) as stream:
-            assert json.load(stream) == {"checkpoint": "model.ckpt-10", "loss": "0.2"}
+            assert json.load(stream) == {
+                "checkpoint": "model.ckpt-10",
+                "metrics": {"average_loss": "0.2"},
+            }
     assert exporter.name == "tabular"
     assert not any("ckpt-20" in name for name in os.listdir(folder))

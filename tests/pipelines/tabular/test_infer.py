@@ -247,3 +247,39 @@ def test_dates_that_cannot_be_read_are_not_used(tmp_path):
     plan = plan_for(tmp_path, columns, "y")
     assert plan.ignored == {"d": "day and month cannot be told apart (set data.dates)"}
     assert plan_for(tmp_path, columns, "y", "data.dates=day-first").numeric[1].column == "d"
+
+
+@pytest.mark.parametrize(
+    ("num_rows", "settings", "model"),
+    [
+        (300, (), "auto"),
+        (199, (), "wide_deep"),  # too few to hold some out
+        (300, ("trainer.early_stopping=false",), "wide_deep"),
+        (300, ("trainer.workers=1", "trainer.ps=1"), "wide_deep"),
+        (300, ("trainer.model=linear", "trainer.workers=1", "trainer.ps=1"), "linear"),
+        (50, ("trainer.model=boosted_trees",), "boosted_trees"),
+    ],
+)
+def test_models_are_compared_where_rows_can_be_held_out(tmp_path, num_rows, settings, model):
+    columns = {"x": [number * 0.37 for number in range(num_rows)], "y": ["a", "b"] * num_rows}
+    plan = plan_for(tmp_path, {**columns, "y": columns["y"][:num_rows]}, "y", *settings)
+    assert plan.training.model == model
+
+
+@pytest.mark.parametrize(
+    ("label", "n_trees", "min_leaf"),
+    [
+        (["a", "b"], 400, 2.5),
+        ([f"class {number:02}" for number in range(16)], 250, 2.5),  # 4,000 trees in all
+        ([number * 0.5 for number in range(80)], 400, 20),
+    ],
+)
+def test_trees_are_made_for_the_rows_and_the_classes(tmp_path, label, n_trees, min_leaf):
+    columns = {"x": [number * 0.37 for number in range(8_000)], "y": (label * 4_000)[:8_000]}
+    trees = plan_for(tmp_path, columns, "y").training.trees
+    assert (trees.n_trees, trees.learning_rate, trees.max_depth) == (n_trees, 0.1, 6)
+    assert trees.min_node_weight * 8_000 == pytest.approx(min_leaf)
+    assert trees.batch_size * trees.num_batches > 8_000
+    settings = ("trainer.n_trees=9", "trainer.max_depth=3")
+    trees = plan_for(tmp_path, columns, "y", *settings).training.trees
+    assert (trees.n_trees, trees.max_depth) == (9, 3)

@@ -9,6 +9,7 @@ from pipelines.tabular.plan import (
     NumericFeature,
     TabularPlan,
     TrainingPlan,
+    TreesPlan,
 )
 
 PLAN = TabularPlan(
@@ -54,8 +55,8 @@ def test_a_plan_of_another_version_is_refused():
 
 def test_the_notes_name_the_problem_and_each_column_that_is_not_used():
     assert PLAN.notes() == [
-        "multi-class problem: 'tip' with 3 classes from 1 numeric and 2 categorical features, "
-        "900 steps of 64",
+        "multi-class problem: 'tip' with 3 classes from 1 numeric and 2 categorical features",
+        "model: wide_deep (900 steps of 64 at most)",
         "column 'id' is not used: numbers the rows",
     ]
     regression = LabelPlan(column="fare", problem_type="regression", values="number")
@@ -64,3 +65,24 @@ def test_the_notes_name_the_problem_and_each_column_that_is_not_used():
         .notes()[0]
         .startswith("regression problem: 'fare' from 1 numeric")
     )
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("boosted_trees", "model: boosted_trees (30 trees at most)"),
+        ("linear", "model: linear (900 steps of 64 at most)"),
+        (
+            "auto",
+            "model: the best of boosted_trees, wide_deep, linear on held-out training rows "
+            "(30 trees, 900 steps of 64 at most)",
+        ),
+    ],
+)
+def test_the_notes_name_the_model(model, words):
+    training = PLAN.training.model_copy(
+        update={"model": model, "trees": TreesPlan(n_trees=30, max_depth=4, num_batches=3)}
+    )
+    assert PLAN.model_copy(update={"training": training}).notes()[1] == words
+    assert training.max_steps("boosted_trees") == 30 * 4 * 3
+    assert training.max_steps("linear") == 900

@@ -90,12 +90,12 @@ def test_numbers_categories_and_a_text_label(tmp_path):
     # 1.5, -2.5, 1, 0 have mean 0 and variance (2.25 + 6.25 + 1) / 4 = 2.375.
     expected = np.stack(
         [
-            np.array([-3, -1, 0, 1, 3]) / 5**0.5,
-            np.array([1.5, 0, -2.5, 1, 0]) / 2.375**0.5,
+            np.array([-3, -1, np.nan, 1, 3]) / 5**0.5,
+            np.array([1.5, np.nan, -2.5, 1, 0]) / 2.375**0.5,
         ],
         axis=1,
     )
-    assert out["numeric"] == pytest.approx(expected, abs=1e-5)
+    assert out["numeric"] == pytest.approx(expected, abs=1e-5, nan_ok=True)
     assert out["numeric_is_missing"].tolist() == [[0], [0], [1], [0], [0]]
     # Ids 0 to 2 are those of the first column, 3 to 5 those of the second; 2 and 5 mean missing.
     assert out["numeric_bucket"][:, 0].tolist() == [0, 0, 2, 1, 1]
@@ -169,7 +169,7 @@ def test_cells_as_they_stand_in_the_csv_become_what_they_mean(tmp_path):
     dtypes = dict.fromkeys(rows[0], tf.string)
     out = transform(tmp_path, plan, dtypes, rows)
     # 1001 and 1003 have mean 1002 and standard deviation 1; what is no number is missing.
-    assert out["numeric"][:, 0] == pytest.approx([-1, 1, 0], abs=1e-5)
+    assert out["numeric"][:, 0] == pytest.approx([-1, 1, np.nan], abs=1e-5, nan_ok=True)
     assert out["numeric_is_missing"].tolist() == [[0], [0], [1]]
     for column, values in ((1, [0.5, 0.25, 1.0]), (2, [0, 2, 365])):  # 12:30 in UTC all three
         scores = (np.array(values) - np.mean(values)) / np.std(values)

@@ -11,87 +11,18 @@ from tensorflow_transform.tf_metadata import schema_utils
 
 import estimator_core
 from pipelines.tabular import training
-from pipelines.tabular.plan import (
-    CategoricalFeature,
-    LabelPlan,
-    NumericFeature,
-    TabularPlan,
-    TextFeature,
-    TrainingPlan,
+from pipelines.tabular.model_selection import read_candidates
+from pipelines.tabular.preprocessing import BUCKET_KEY, NUMERIC_KEY
+from tests.pipelines.tabular.one_number_one_city import (
+    BINARY,
+    REGRESSION,
+    SCHEMA,
+    FakeTransform,
+    make_plan,
+    serialize,
 )
-from pipelines.tabular.preprocessing import BUCKET_KEY, NUMERIC_KEY, VOCABULARY
 
 assert components
-
-BINARY = LabelPlan(column="y", problem_type="binary", values="text", classes=("no", "yes"))
-REGRESSION = LabelPlan(
-    column="y", problem_type="regression", values="number", mean=1_000.0, stddev=200.0
-)
-
-
-def make_plan(label, **changes):
-    settings = {
-        "batch_size": 32, "train_steps": 120, "eval_steps": None, "hidden_units": (8,),
-        "learning_rate": 0.03, "linear_learning_rate": 0.1, "dropout": 0.0, "seed": 1,
-    }  # fmt: skip
-    return TabularPlan(
-        label=label,
-        numeric=(NumericFeature(column="x", center=0.0, has_missing=False),),
-        categorical=(CategoricalFeature(column="city", num_values=3),),
-        num_buckets=2,
-        ignored={},
-        slices=(),
-        training=TrainingPlan(**{**settings, **changes}),
-    )
-
-
-class FakeTransform:
-    """Transform's output for one number, which is its own z-score, and one category."""
-
-    def __init__(self, label_dtype):
-        self._label_dtype = label_dtype
-
-    def vocabulary_size_by_name(self, name):
-        assert name == VOCABULARY
-        return 3
-
-    def transformed_feature_spec(self):
-        return {
-            NUMERIC_KEY: tf.io.FixedLenFeature([1], tf.float32),
-            BUCKET_KEY: tf.io.FixedLenFeature([1], tf.int64),
-            "category_0": tf.io.FixedLenFeature([], tf.int64),
-            "label": tf.io.FixedLenFeature([], self._label_dtype),
-        }
-
-    def transform_raw_features(self, raw):
-        x = tf.sparse.to_dense(raw["x"])
-        features = {
-            NUMERIC_KEY: x,
-            BUCKET_KEY: tf.cast(x > 0, tf.int64),
-            "category_0": tf.sparse.to_dense(raw["city"])[:, 0],
-        }
-        if "y" in raw:
-            features["label"] = tf.sparse.to_dense(raw["y"])[:, 0]
-        return features
-
-
-SCHEMA = {
-    "x": tf.io.VarLenFeature(tf.float32),
-    "city": tf.io.VarLenFeature(tf.int64),
-}
-
-
-def serialize(**features):
-    result = tf.train.Example()
-    for name, value in features.items():
-        feature = result.features.feature[name]
-        if isinstance(value, bytes):
-            feature.bytes_list.value.append(value)
-        elif isinstance(value, int):
-            feature.int64_list.value.append(value)
-        else:
-            feature.float_list.value.append(value)
-    return result.SerializeToString()
 
 
 @pytest.fixture
@@ -113,6 +44,7 @@ def call(tmp_path, monkeypatch):
             custom_config=plan.training_config(),
             transform_output="unused",
             serving_model_dir=str(tmp_path / "model"),
+            model_run_dir=str(tmp_path),
             train_steps=train_steps,
             train_files=[path],
             eval_files=[path],
@@ -203,20 +135,53 @@ def test_training_stops_when_it_only_learns_by_heart(call):
     assert at_best["loss"] < metrics["loss"]
 
 
-def test_the_estimator_has_the_plans_settings(tmp_path):
-    plan = make_plan(BINARY, train_steps=2_500, seed=9)
-    estimator = training.build_estimator(plan, FakeTransform(tf.string), str(tmp_path))
-    assert estimator.config.tf_random_seed == 9
-    assert estimator.config.save_checkpoints_steps == 500  # a fifth of the steps
-    short = training.build_estimator(make_plan(BINARY), FakeTransform(tf.string), str(tmp_path))
-    assert short.config.save_checkpoints_steps == 100
+@pytest.mark.parametrize("label", [BINARY, REGRESSION])
+def test_auto_takes_the_model_that_is_best_on_held_out_rows(call, tmp_path, label):
+    """Either sign of x counts by the city: no linear model can tell."""
+    plan = make_plan(label, model="auto", early_stopping=True, train_steps=60)
 
+    def label_of(x, city):
+        is_high = (x > 0.3) == (city == 1)
+        return (b"yes" if is_high else b"no") if label is BINARY else 1_000.0 + 300 * is_high
 
-def test_words_are_columns_of_both_parts(tmp_path):
-    plan = make_plan(BINARY).model_copy(
-        update={"text": (TextFeature(column="note", hash_buckets=50),)}
+    made = call(plan, label_of)
+    found = read_candidates(str(tmp_path))
+    assert [one.model for one in found] == ["boosted_trees", "wide_deep", "linear"]
+    (chosen,) = (one for one in found if one.is_chosen)
+    assert chosen.model != "linear"
+    assert chosen.loss == min(one.loss for one in found)
+    assert chosen.loss < 0.5 * found[2].loss
+    assert not (tmp_path / "candidates").exists()
+    metrics, _ = estimator_core.train_and_evaluate(
+        made["estimator"], made["train_spec"], made["eval_spec"]
     )
-    linear, dnn = training._feature_columns(plan, FakeTransform(tf.string))
-    assert (linear[-1].key, linear[-1].num_buckets) == ("text_0", 50)
-    assert dnn[-1].categorical_column == linear[-1]
-    assert dnn[-1].combiner == "sqrtn"  # long texts weigh no more than short ones
+    assert metrics["average_loss"] == pytest.approx(chosen.loss)
+    assert metrics["global_step"] == chosen.step  # it is not trained any more
+    exports = list((tmp_path / "model" / "export" / training.EXPORTER_NAME).iterdir())
+    signature = tf.saved_model.load(str(max(exports))).signatures["predict"]
+    served = signature(examples=tf.constant([serialize(x=1.5, city=1), serialize(x=1.5, city=2)]))
+    if label is BINARY:
+        assert served["classes"].numpy().ravel().tolist() == [b"yes", b"no"]
+    else:
+        assert served["predictions"].numpy().ravel() == pytest.approx([1_300, 1_000], abs=60)
+    # Called again, as after an interruption, it trains nothing.
+    before = (tmp_path / "model_selection.json").read_bytes()
+    again = call(plan, label_of)
+    assert again["estimator"].get_variable_value("global_step") == chosen.step
+    assert (tmp_path / "model_selection.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("model", ["boosted_trees", "wide_deep", "linear"])
+def test_one_model_is_trained_where_the_plan_names_it(call, tmp_path, model):
+    plan = make_plan(BINARY, model=model, early_stopping=True, train_steps=60, trees={"n_trees": 8})
+    made = call(plan, lambda x, city: b"yes" if x > 0 else b"no")
+    assert made["train_spec"].max_steps == {"boosted_trees": 8 * 6}.get(model, 60)
+    metrics, _ = estimator_core.train_and_evaluate(
+        made["estimator"], made["train_spec"], made["eval_spec"]
+    )
+    assert metrics["auc"] > 0.9
+    assert not (tmp_path / "model_selection.json").exists()
+    names = made["estimator"].get_variable_names()
+    prefix = {"boosted_trees": "boosted_trees/", "wide_deep": "dnn/", "linear": "linear/"}[model]
+    assert any(name.startswith(prefix) for name in names)
+    assert model == "wide_deep" or not any(name.startswith("dnn/") for name in names)

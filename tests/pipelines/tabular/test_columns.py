@@ -1,0 +1,102 @@
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from estimator_core.boosted_trees.columns import checked_columns, column_matrix
+from pipelines.tabular.columns import dnn_columns, linear_columns, tree_columns
+from pipelines.tabular.plan import CategoricalFeature, NumericFeature, TextFeature
+from tests.pipelines.tabular.one_number_one_city import BINARY, FakeTransform, make_plan
+
+WITH_TEXT = make_plan(BINARY).model_copy(
+    update={"text": (TextFeature(column="note", hash_buckets=50),)}
+)
+
+
+class Vocabulary(FakeTransform):
+    """The words of two categories: the first has 70 values, the second two."""
+
+    def vocabulary_by_name(self, name):
+        first = [f"0=word {number}".encode() for number in range(70)]
+        return [first[0], b"1=yes", *first[1:], b"1=no"]
+
+
+def values_of(columns, features):
+    """Returns what the columns make of features, side by side."""
+    return column_matrix(features, checked_columns(columns)).numpy()
+
+
+def test_words_are_columns_of_every_model():
+    transform = FakeTransform(tf.string)
+    linear, dnn = linear_columns(WITH_TEXT, transform), dnn_columns(WITH_TEXT, transform)
+    assert (linear[-1].key, linear[-1].num_buckets) == ("text_0", 50)
+    assert dnn[-1].categorical_column == linear[-1]
+    assert dnn[-1].combiner == "sqrtn"  # long texts weigh no more than short ones
+    assert tree_columns(WITH_TEXT, transform)[-1].categorical_column == linear[-1]
+
+
+def test_a_missing_number_is_the_mean_to_weights_and_missing_to_trees():
+    plan = make_plan(BINARY).model_copy(
+        update={
+            "numeric": (
+                NumericFeature(column="x", center=0.0, has_missing=True),
+                NumericFeature(column="y", center=0.0, has_missing=False),
+            ),
+            "categorical": (),
+        }
+    )
+    features = {
+        "numeric": tf.constant([[math.nan, -12.0], [1.5, 7.0]]),
+        "numeric_is_missing": tf.constant([[1.0], [0.0]]),
+    }
+    transform = FakeTransform(tf.string)
+    dnn = values_of(dnn_columns(plan, transform), features)
+    assert dnn.tolist() == [[0, -10, 1], [1.5, 7, 0]]  # at most ten standard deviations
+    trees = values_of(tree_columns(plan, transform), features)
+    assert trees[1].tolist() == [1.5, 7]
+    assert np.isnan(trees[0, 0])
+    assert trees[0, 1] == -12
+    linear = linear_columns(plan, transform)
+    assert linear[0].num_buckets == 2 * 3  # two quantile buckets and one of missing values, twice
+    assert linear[1:] == dnn_columns(plan, transform)
+
+
+def test_frequent_categories_are_indicators_of_trees_and_rare_ones_a_number():
+    plan = make_plan(BINARY).model_copy(
+        update={
+            "numeric": (),
+            "categorical": (
+                CategoricalFeature(column="word", num_values=70),
+                CategoricalFeature(column="member", num_values=2),
+                CategoricalFeature(column="code", num_values=3_000, hash_buckets=6_000),
+            ),
+        }
+    )
+    columns = tree_columns(plan, Vocabulary(tf.string))
+    names = [column.name for column in columns]
+    assert names == [
+        "category_0",
+        "category_0_indicator",
+        "category_1_indicator",
+        "category_2",
+    ]
+    features = {
+        "category_0": tf.constant([0, 70, 72]),  # the first, the last, one that is not known
+        "category_1": tf.constant([1, 71, 72]),
+        "category_2": tf.constant([5_999, 0, 1]),
+    }
+    found = values_of(columns, features)
+    assert found.shape == (3, 1 + 64 + 2 + 1)
+    assert found[:, 0].tolist() == [0, 70, 72]
+    assert found[:, 1:65].sum(axis=1).tolist() == [1, 0, 0]
+    assert found[:, 65:67].tolist() == [[1, 0], [0, 1], [0, 0]]
+    assert found[:, 67].tolist() == [5_999, 0, 1]
+
+
+@pytest.mark.parametrize(("num_values", "dimension"), [(3, 3), (16, 4), (10_000, 16)])
+def test_the_dimension_of_an_embedding_grows_with_the_values(num_values, dimension):
+    plan = make_plan(BINARY).model_copy(
+        update={"categorical": (CategoricalFeature(column="city", num_values=num_values),)}
+    )
+    assert dnn_columns(plan, FakeTransform(tf.string))[-1].dimension == dimension

@@ -1,0 +1,67 @@
+import pytest
+import tensorflow as tf
+
+from pipelines.tabular.held_out import Part
+from pipelines.tabular.inputs import eval_input_receiver_fn, read, serving_input_receiver_fn
+from tests.pipelines.tabular.one_number_one_city import FakeTransform, serialize
+
+ROWS = 60
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Two files of thirty rows; the number of a row is its position."""
+    for part in range(2):
+        with tf.io.TFRecordWriter(str(tmp_path / f"data-{part}.gz"), "GZIP") as writer:
+            for number in range(30 * part, 30 * part + 30):
+                features = {"numeric": float(number), "numeric_bucket": 0, "category_0": 1}
+                writer.write(serialize(**features, label=b"yes"))
+    return [str(tmp_path / "data-*.gz")]
+
+
+def numbers(batches):
+    return [int(x) for features, _ in batches for x in features["numeric"].numpy().ravel()]
+
+
+def test_rows_come_once_and_in_order_without_a_seed(files):
+    batches = list(read(FakeTransform(tf.string), files, Part.ALL, 6, 25))
+    assert [len(label) for _, label in batches] == [25, 25, 10]
+    assert numbers(batches) == list(range(ROWS))
+    assert set(batches[0][0]) == {"numeric", "numeric_bucket", "category_0"}
+    assert batches[0][1][0] == b"yes"
+
+
+def test_rows_are_shuffled_and_repeat_with_a_seed(files):
+    def first(seed):
+        return numbers(read(FakeTransform(tf.string), files, Part.ALL, 6, 20, seed).take(6))
+
+    once = first(3)
+    assert sorted(once[:ROWS]) == sorted(once[ROWS:]) == list(range(ROWS))
+    assert once[:ROWS] != once[ROWS:] != list(range(ROWS))
+    assert first(3) == once
+    assert first(4) != once
+
+
+@pytest.mark.parametrize(("one_in", "low", "high"), [(3, 12, 28), (30, 1, 6)])
+def test_the_share_of_rows_that_are_held_out(files, one_in, low, high):
+    parts = [
+        numbers(read(FakeTransform(tf.string), files, part, one_in, 8))
+        for part in (Part.TRAIN, Part.VALIDATION)
+    ]
+    assert sorted(parts[0] + parts[1]) == list(range(ROWS))
+    assert low <= len(parts[1]) <= high
+
+
+def test_serving_needs_no_label_and_evaluation_does():
+    from tensorflow_transform.tf_metadata import schema_utils
+
+    spec = {"x": tf.io.VarLenFeature(tf.float32), "city": tf.io.VarLenFeature(tf.int64)}
+    schema = schema_utils.schema_from_feature_spec({**spec, "y": tf.io.VarLenFeature(tf.string)})
+    transform = FakeTransform(tf.string)
+    with tf.Graph().as_default():
+        served = serving_input_receiver_fn("y", transform, schema)()
+        assert sorted(served.features) == ["category_0", "numeric", "numeric_bucket"]
+        assert list(served.receiver_tensors) == ["examples"]
+        judged = eval_input_receiver_fn(transform, schema)()
+        assert sorted(judged.features) == sorted(served.features)
+        assert judged.labels.dtype == tf.string

@@ -1,0 +1,130 @@
+"""Which of several models is taken."""
+
+import json
+import math
+
+import pytest
+import tensorflow as tf
+
+import estimator_core
+from estimator_core import tf1
+from pipelines.tabular.best_checkpoint import BestCheckpointExporter
+from pipelines.tabular.model_selection import Training, read_candidates, select_model
+
+MODELS = ("boosted_trees", "wide_deep", "linear")
+
+
+class Trainings:
+    """Trainings of models whose loss is given; notes which were trained."""
+
+    def __init__(self, **losses):
+        self.losses = losses
+        self.trained = []
+
+    def __call__(self, model, model_dir):
+        def model_fn(features, labels, mode):
+            del labels
+            weight = tf1.get_variable("weight", [], initializer=tf.zeros_initializer())
+            step = tf1.train.get_global_step()
+            loss = tf.reduce_sum(features["x"]) * 0.0 + self.losses[model]
+            if mode == estimator_core.ModeKeys.TRAIN and math.isinf(self.losses[model]):
+                loss = loss - loss  # NaN
+            metrics = {"average_loss": tf1.metrics.mean(loss), "auc": tf1.metrics.mean(0.75)}
+            with tf.control_dependencies([weight.assign_add(1.0)]):
+                train_op = step.assign_add(1)
+            return estimator_core.EstimatorSpec(
+                mode,
+                predictions={"x": weight + features["x"]},
+                loss=loss,
+                train_op=train_op,
+                eval_metric_ops=metrics,
+            )
+
+        def input_fn():
+            if model_dir.endswith(model):
+                self.trained.append(model)
+            return tf.data.Dataset.from_tensors(({"x": [1.0]}, [0.0]))
+
+        def receive():
+            x = tf1.placeholder(tf.float32, [None])
+            return estimator_core.export.ServingInputReceiver({"x": x}, {"x": x})
+
+        config = estimator_core.RunConfig(model_dir=model_dir, save_checkpoints_steps=3)
+        return Training(
+            estimator_core.Estimator(model_fn, config=config),
+            estimator_core.TrainSpec(lambda: input_fn().repeat(), max_steps=5),
+            estimator_core.EvalSpec(
+                input_fn, exporters=[BestCheckpointExporter("e", receive)], throttle_secs=0
+            ),
+        )
+
+
+def select(trainings, tmp_path):
+    return select_model(trainings, str(tmp_path / "Format-Serving"), str(tmp_path))
+
+
+def test_the_lowest_loss_wins_and_the_others_are_gone(tmp_path):
+    training = select(Trainings(boosted_trees=0.4, wide_deep=0.2, linear=0.3), tmp_path)
+    assert training.estimator.model_dir == str(tmp_path / "Format-Serving")
+    assert training.train_spec.max_steps == 3  # the loss is always the same: the first one is kept
+    assert (tmp_path / "Format-Serving" / "export" / "e").is_dir()
+    assert not (tmp_path / "candidates").exists()
+    found = read_candidates(str(tmp_path))
+    assert [one.model for one in found] == list(MODELS)
+    assert [one.is_chosen for one in found] == [False, True, False]
+    assert [one.loss for one in found] == pytest.approx([0.4, 0.2, 0.3])
+    assert found[1].describe().startswith("wide_deep: average_loss 0.2, auc 0.75 at step 3 (")
+    assert found[1].as_record()["metrics"]["auc"] == 0.75
+
+
+def test_what_was_trained_before_an_interruption_is_not_trained_again(tmp_path):
+    losses = {"boosted_trees": 0.4, "wide_deep": 0.2, "linear": 0.3}
+
+    class Interrupted(Trainings):
+        def __call__(self, model, model_dir):
+            if model == "linear":
+                raise KeyboardInterrupt
+            return super().__call__(model, model_dir)
+
+    first = Interrupted(**losses)
+    with pytest.raises(KeyboardInterrupt):
+        select(first, tmp_path)
+    assert set(first.trained) == {"boosted_trees", "wide_deep"}
+    second = Trainings(**losses)
+    training = select(second, tmp_path)
+    assert set(second.trained) == {"linear"}
+    assert training.train_spec.max_steps == 3
+    third = Trainings(**losses)
+    select(third, tmp_path)
+    assert third.trained == []
+
+
+def test_an_interruption_before_the_best_one_is_in_place(tmp_path, monkeypatch):
+    losses = {"boosted_trees": 0.1, "wide_deep": 0.2, "linear": 0.3}
+    with monkeypatch.context() as patch:
+
+        def killed(*unused, **unused_too):
+            raise KeyboardInterrupt
+
+        patch.setattr(tf.io.gfile, "rmtree", killed)
+        with pytest.raises(KeyboardInterrupt):
+            select(Trainings(**losses), tmp_path)
+    again = Trainings(**losses)
+    assert select(again, tmp_path).estimator.latest_checkpoint()
+    assert again.trained == []
+    assert not (tmp_path / "candidates").exists()
+
+
+def test_a_model_whose_loss_is_no_number_is_not_taken(tmp_path):
+    training = select(Trainings(boosted_trees=math.inf, wide_deep=math.nan, linear=9.0), tmp_path)
+    assert training.train_spec.max_steps == 3
+    trees, deep, linear = read_candidates(str(tmp_path))
+    assert "NaN loss" in trees.failure
+    assert deep.failure
+    assert linear.is_chosen
+    assert json.loads((tmp_path / "model_selection.json").read_text())[0]["loss"] is None
+
+
+def test_no_model_can_be_taken(tmp_path):
+    with pytest.raises(RuntimeError, match=r"None of the models could be trained\. boosted_trees"):
+        select(Trainings(boosted_trees=math.inf, wide_deep=math.inf, linear=math.inf), tmp_path)
