@@ -86,6 +86,19 @@ def _drawn(problem_type: ProblemType, size: int, signal: float) -> Callable[[int
     return draw_months
 
 
+def _with_rare_classes(problem_type: ProblemType, size: int) -> Callable[[int], Months]:
+    """Returns a function of the seed; all but 3 % of the examples, or 2 x 3 %, are of one class."""
+
+    def draw_months(seed: int) -> Months:
+        draw = np.random.default_rng(seed)
+        x = draw.normal(size=(size, 6))
+        score = x[:, 0] - 0.7 * np.abs(x[:, 1]) + draw.normal(size=size)
+        ends = np.quantile(score, [0.03, 0.97] if problem_type == "multi-class" else [0.97])
+        return _months(problem_type, x, np.digitize(score, ends).astype(float), draw)
+
+    return draw_months
+
+
 def _bundled(problem_type: ProblemType, load: Callable[..., Data]) -> Callable[[int], Months]:
     def draw_months(seed: int) -> Months:
         x, y = load(return_X_y=True)
@@ -100,6 +113,8 @@ HONEST: dict[str, Callable[[int], Months]] = {
     "binary, 60,000 rows": _drawn("binary", 60_000, 1.5),
     "multi-class, 1,500": _drawn("multi-class", 1_500, 2.0),
     "multi-class, 50,000": _drawn("multi-class", 50_000, 2.0),
+    "binary, rare, 15,000": _with_rare_classes("binary", 15_000),
+    "multi-class, rare, 15,000": _with_rare_classes("multi-class", 15_000),
     "regression, 1,500": _drawn("regression", 1_500, 1.0),
     "regression, 50,000": _drawn("regression", 50_000, 1.0),
     "breast cancer": _bundled("binary", datasets.load_breast_cancer),
@@ -242,7 +257,7 @@ def main() -> None:
     print(
         "(metric, loss), the baseline (metric, loss), and of the baseline against itself as pushed"
     )
-    print(f"{'data':24}{'model':9}{'eval':>7}  " + "".join(f"{name:^27}" for name in SETTINGS))
+    print(f"{'data':26}{'model':9}{'eval':>7}  " + "".join(f"{name:^27}" for name in SETTINGS))
     totals: dict[str, Counter[tuple[str, str]]] = {name: Counter() for name in SETTINGS}
     runs = 0
     for name, draw_months in HONEST.items():
@@ -260,7 +275,7 @@ def main() -> None:
             runs += len(seeds)
             size = len(months.evaluated[1])
             cells = ("".join(f"{counts[s][key]:5}" for key in kinds) for s in SETTINGS)
-            print(f"{name:24}{kind:9}{size:7,}  " + "  ".join(cells), flush=True)
+            print(f"{name:26}{kind:9}{size:7,}  " + "  ".join(cells), flush=True)
     for setting, counter in totals.items():
         by_check = ", ".join(f"{' '.join(key)} {counter[key]}" for key in kinds)
         print(f"{setting}: {counter[('any', '')]} of {runs} models stopped ({by_check})")

@@ -62,9 +62,14 @@ def describe(check: Check, fewest: int) -> str:
     sign = 1 if check.higher_is_better else -1
     is_better = check.difference is not None and sign * check.difference > 0
     if check.against == "trivial":
-        relation = "is better than" if check.passed else "is not better than"
-        if not check.passed and is_better:
+        nearest = check.low if check.higher_is_better else check.high
+        is_clear = nearest is not None and sign * nearest > 0
+        if check.passed:
+            relation = "is better than" if is_clear else "is not worse than"
+        elif is_better:
             relation = "is better by less than the interval than"
+        else:
+            relation = "is not better than"
     else:
         relation = "is not worse than" if check.passed else "is worse than"
     text = f"{check.metric} {check.value:.5g} {relation} {whom} {number(check.reference)}"

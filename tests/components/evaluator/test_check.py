@@ -32,7 +32,8 @@ CHECK = Check(
             "class) to tell the model from a constant",
         ),
         ({}, 80, "80 examples): too few examples (80) to tell the model from a constant"),
-        ({"passed": True}, 9, "auc 0.55 is better than the trivial model's 0.5 ("),
+        ({"passed": True, "low": 0.01}, 9, "auc 0.55 is better than the trivial model's 0.5 ("),
+        ({"passed": True}, 9, "auc 0.55 is not worse than the trivial model's 0.5 ("),
         ({"difference": -0.05}, 9, "auc 0.55 is not better than the trivial model's 0.5 ("),
         (
             {"against": "baseline", "reference": 0.6, "difference": -0.05, "bound": 0.595},

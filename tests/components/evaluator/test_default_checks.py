@@ -124,6 +124,27 @@ def test_an_accuracy_far_below_a_constants_is_stopped(problem_type: str) -> None
     }
 
 
+def test_the_accuracy_of_a_constant_is_enough_where_the_loss_tells_the_model_from_it() -> None:
+    # Of 4,000 examples 2 % are of class 1 and 2 % of class 2. The model knows which ones are likely
+    # to be, but no rare class is ever more probable than class 0.
+    labels = np.zeros(4000, int)
+    labels[:80], labels[80:160] = 1, 2
+    answers = np.tile([0.98, 0.01, 0.01], (4000, 1))
+    answers[:400] = [0.6, 0.2, 0.2]
+    accuracy, loss = check("multi-class", labels, answers).checks
+    assert (accuracy.value, accuracy.difference) == (0.96, 0)
+    assert loss.passed
+    assert accuracy.passed
+    assert "sparse_categorical_accuracy 0.96 is not worse than the trivial model's 0.96" in (
+        accuracy.message
+    )
+    # The same without knowing which ones: only the loss fails.
+    unknowing = np.tile([0.94, 0.03, 0.03], (4000, 1))
+    assert failed(check("multi-class", labels, unknowing)) == {
+        ("sparse_categorical_crossentropy", "trivial")
+    }
+
+
 def test_a_model_of_shuffled_labels_is_worse_than_the_baseline() -> None:
     labels, truth = binary(7, 1000, signal=3.0)
     draw = np.random.default_rng(8)
