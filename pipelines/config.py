@@ -119,7 +119,7 @@ class EvaluatorConfig(Section):
     default_checks: bool = True
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
     tolerance: float = Field(default=0.05, ge=0, lt=1)
-    min_skill_kept: float = Field(default=0.5, ge=0, lt=1)
+    min_skill_kept: float = Field(default=0.7, ge=0, lt=1)
 
 
 class ExampleValidatorConfig(Section):

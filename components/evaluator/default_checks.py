@@ -64,7 +64,7 @@ class DefaultChecks:
     confidence: float = 0.95
     tolerance: float = 0.05
     baseline_then: tuple[str, float, float] | None = None
-    min_skill_kept: float = 0.5
+    min_skill_kept: float = 0.7
 
     def __post_init__(self) -> None:
         for name in ("problem_type", "fallback"):

@@ -10,6 +10,7 @@ from typing import Any
 PRUNING_MODES = ("none", "pre", "post")
 _MOST_LEAVES = 131072  # LightGBM takes no more
 _HISTOGRAM_MEGABYTES = 1024
+_LEAST_HESSIAN = 1e-6  # with 0, rounding errors give the library leaves without a row, and it fails
 _CELLS_FOR_THREADS = 100_000
 
 
@@ -121,7 +122,7 @@ class BoostingSettings:
             "lambda_l1": self.l1_regularization * unit,
             "lambda_l2": self.l2_regularization * unit,
             "min_gain_to_split": self.tree_complexity * unit if self.pruning_mode == "pre" else 0.0,
-            "min_sum_hessian_in_leaf": self.min_node_weight * unit,
+            "min_sum_hessian_in_leaf": max(self.min_node_weight * unit, _LEAST_HESSIAN),
             "min_data_in_leaf": 1,
             "max_bin": max(2, round(1 / self.quantile_sketch_epsilon)),
             "min_data_in_bin": 1,

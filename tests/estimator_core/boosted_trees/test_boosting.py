@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sklearn import datasets
 
 import estimator_core as est
 from estimator_core.boosted_trees.boosting import Boosting, BoostingState
@@ -132,3 +133,15 @@ def test_trees_of_another_model_do_not_count():
     assert grown.steps_left == 36
     grown.advance(36)
     same(grown.state().forest, library_forest(8))
+
+
+def test_classes_that_are_told_apart_leave_no_leaf_without_a_row():
+    """LightGBM stopped with an error at such data, where hardly any loss is left."""
+    digits = datasets.load_digits()
+    labels = digits.target[:900].astype(np.float32)
+    data = TrainingData(digits.data[:900].astype(np.float32), None, None)
+    settings = BoostingSettings(1, n_trees=60, max_depth=6, l2_regularization=1e-6)
+    objective = objective_of(est.MultiClassHead(10), labels[:, np.newaxis].astype(np.int64))
+    grown = Boosting(settings, objective, data, labels, None, new_state(10))
+    grown.advance(360)
+    assert grown.state().forest.num_trees == 600
