@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from tfx.components.schema_gen.component import SchemaGen
     from tfx.components.schema_gen.import_schema_gen.component import ImportSchemaGen
     from tfx.components.statistics_gen.component import StatisticsGen
-    from tfx.components.transform.component import Transform
     from tfx.dsl.components.common.resolver import Resolver
     from tfx.dsl.input_resolution.strategies.latest_blessed_model_strategy import (
         LatestBlessedModelStrategy,
@@ -58,6 +57,7 @@ if TYPE_CHECKING:
     from components.pusher.served_model import ServedModelStrategy
     from components.trainer.component import Trainer
     from components.trainer.local_cluster import LocalCluster
+    from components.transform.component import Transform
 
 __all__ = [
     "Channel",
@@ -146,7 +146,7 @@ _MODULES = {
     "StatisticsGen": "tfx.components.statistics_gen.component",
     "TrainArgs": "tfx.proto.trainer_pb2",
     "Trainer": "components.trainer.component",
-    "Transform": "tfx.components.transform.component",
+    "Transform": "components.transform.component",
     "Verdict": "components.evaluator.verdict",
     "load_verdict": "components.evaluator.verdict",
 }

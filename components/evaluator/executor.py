@@ -27,6 +27,7 @@ from components.evaluator.default_checks import DefaultChecks
 from components.evaluator.gate import Gate, read_checks, write_checks
 from components.model_paths import eval_model_path, serving_model_path
 from components.nearest import nearest_first
+from components.spread import Spread
 
 _logger = logging.getLogger(__name__)
 
@@ -169,8 +170,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         with self._make_beam_pipeline() as pipeline:
             batches = (
                 pipeline
-                | "Files" >> beam.Create(request.files())
-                | "Spread" >> beam.Reshuffle()
+                | "Files" >> Spread(request.files())
                 | "ReadAndEvaluate" >> beam.ParDo(extraction.ReadAndEvaluate(models, raw_features))
             )
             if batched_evaluation.Computations.from_config(config) is not None:
@@ -190,8 +190,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                     )
                     labels = (
                         pipeline
-                        | "TrainingFiles" >> beam.Create(training_files)
-                        | "SpreadTraining" >> beam.Reshuffle()
+                        | "TrainingFiles" >> Spread(training_files)
                         | "ReadLabels" >> beam.ParDo(read_labels)
                     )
                 write_checks(batches, labels, gate, request.evaluation_uri)

@@ -14,7 +14,8 @@ class CsvExampleGen(component.FileBasedExampleGen):
     """CSV files to tf.Examples, in place of TFX's CsvExampleGen.
 
     It differs in spreading the copies of a row over the splits, in giving a column one type in all
-    input splits, and in `text_columns`.
+    input splits, in `text_columns`, and in writing the rows of the same files in the same order each
+    time, where Beam has one worker.
 
     Args:
       input_base: Folder of the CSV files.

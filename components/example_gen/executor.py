@@ -3,15 +3,19 @@
 import bisect
 import hashlib
 import itertools
+import os
 from collections.abc import Iterator
 from typing import Any
 
 import apache_beam as beam
 import tensorflow as tf
 from google.protobuf import struct_pb2
+from tfx.components.example_gen import utils, write_split
 from tfx.components.example_gen.csv_example_gen import executor as csv_executor
+from tfx.components.util import examples_utils
 from tfx.proto import example_gen_pb2
-from tfx.types import standard_component_specs
+from tfx.types import artifact_utils, standard_component_specs
+from tfx.types.artifact import Artifact
 from tfx.utils import proto_utils
 
 from components.example_gen.reading import read_examples
@@ -30,28 +34,52 @@ class Executor(csv_executor.Executor):
     itself.
     """
 
+    def Do(
+        self,
+        input_dict: dict[str, list[Artifact]],
+        output_dict: dict[str, list[Artifact]],
+        exec_properties: dict[str, Any],
+    ) -> None:
+        """Writes the tf.Examples of each split.
+
+        TFX shuffles them first. Its shuffle leaves the rows of one worker in their order, except for those
+        few that draw the same random number, so that each run may write another order.
+        """
+        self._log_startup(input_dict, output_dict, exec_properties)
+        examples = artifact_utils.get_single_instance(
+            output_dict[standard_component_specs.EXAMPLES_KEY]
+        )
+        examples.split_names = artifact_utils.encode_split_names(
+            utils.generate_output_split_names(_source(exec_properties), _output(exec_properties))
+        )
+        with self._make_beam_pipeline() as pipeline:
+            for split, rows in self.GenerateExamplesByBeam(pipeline, exec_properties).items():
+                path = os.path.join(
+                    artifact_utils.get_split_uri([examples], split),
+                    write_split.DEFAULT_TF_RECORD_FILE_NAME,
+                )
+                _ = rows | f"WriteSplit[{split}]" >> beam.io.WriteToTFRecord(
+                    path, file_name_suffix=".gz"
+                )
+        examples_utils.set_payload_format(examples, example_gen_pb2.FORMAT_TF_EXAMPLE)
+        examples_utils.set_file_format(
+            examples, write_split.to_file_format_str(example_gen_pb2.FORMAT_TFRECORDS_GZIP)
+        )
+
     def GenerateExamplesByBeam(  # noqa: N802 - TFX's name
         self, pipeline: beam.Pipeline, exec_properties: dict[str, Any]
     ) -> dict[str, beam.PCollection]:
         """Returns the serialized tf.Examples of each split."""
-        output = example_gen_pb2.Output()
-        proto_utils.json_to_proto(
-            exec_properties[standard_component_specs.OUTPUT_CONFIG_KEY], output
-        )
-        source = example_gen_pb2.Input()
-        proto_utils.json_to_proto(
-            exec_properties[standard_component_specs.INPUT_CONFIG_KEY], source
-        )
         parts = {
             name: examples | f"Serialize[{name}]" >> beam.Map(_serialize)
             for name, examples in read_examples(
                 pipeline,
                 exec_properties[standard_component_specs.INPUT_BASE_KEY],
-                {split.name: split.pattern for split in source.splits},
+                {split.name: split.pattern for split in _source(exec_properties).splits},
                 _text_columns(exec_properties),
             ).items()
         }
-        config = output.split_config
+        config = _output(exec_properties).split_config
         if not config.splits:
             return parts
         if len(parts) != 1:
@@ -72,6 +100,18 @@ class Executor(csv_executor.Executor):
             split.name: part | f"Rows[{split.name}]" >> beam.Keys()
             for split, part in zip(config.splits, divided, strict=True)
         }
+
+
+def _source(exec_properties: dict[str, Any]) -> example_gen_pb2.Input:
+    source = example_gen_pb2.Input()
+    proto_utils.json_to_proto(exec_properties[standard_component_specs.INPUT_CONFIG_KEY], source)
+    return source
+
+
+def _output(exec_properties: dict[str, Any]) -> example_gen_pb2.Output:
+    output = example_gen_pb2.Output()
+    proto_utils.json_to_proto(exec_properties[standard_component_specs.OUTPUT_CONFIG_KEY], output)
+    return output
 
 
 def _text_columns(exec_properties: dict[str, Any]) -> list[str]:

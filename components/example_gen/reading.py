@@ -12,6 +12,8 @@ from tfx.dsl.io import fileio
 from tfx.utils import io_utils
 from tfx_bsl.coders import csv_decoder
 
+from components.spread import Spread
+
 Row = list[bytes]
 ColumnInfos = list[csv_decoder.ColumnInfo]
 
@@ -49,7 +51,7 @@ def read_examples(
             names = found
         rows[split] = (
             pipeline
-            | f"Files[{split}]" >> beam.Create(files)
+            | f"Files[{split}]" >> Spread(files)
             | f"Read[{split}]" >> beam.FlatMap(_read_rows)
         )
     types = beam.pvalue.AsSingleton(

@@ -3,7 +3,9 @@ import components  # noqa: I001  Before TFX: makes TFDV importable.
 from collections import Counter
 from pathlib import Path
 
+import pytest
 import tensorflow as tf
+from apache_beam.transforms import util
 from tfx.components.example_gen import utils
 from tfx.components.example_gen.csv_example_gen import executor as stock
 from tfx.proto import example_gen_pb2
@@ -19,8 +21,8 @@ OUTPUT = utils.make_default_output_config(
 )
 
 
-def split(kind: type, folder: Path, rows: list[str], output=OUTPUT) -> dict[str, Counter]:
-    """Returns how often each serialized example is in each split."""
+def write(kind: type, folder: Path, rows: list[str], output=OUTPUT) -> standard_artifacts.Examples:
+    """Returns the examples that an executor writes."""
     data, out = folder / "data", folder / kind.__module__
     data.mkdir(exist_ok=True)
     (data / "rows.csv").write_text("x,y\n" + "".join(f"{row}\n" for row in rows))
@@ -40,15 +42,60 @@ def split(kind: type, folder: Path, rows: list[str], output=OUTPUT) -> dict[str,
             "output_file_format": example_gen_pb2.FileFormat.FORMAT_TFRECORDS_GZIP,
         },
     )
+    return examples
+
+
+def records(examples: standard_artifacts.Examples, name: str) -> list[tf.train.Example]:
+    """Returns the examples of a split, in their order."""
+    return [
+        tf.train.Example.FromString(record)
+        for file in sorted((Path(examples.uri) / f"Split-{name}").iterdir())
+        for record in tf.data.TFRecordDataset(str(file), "GZIP").as_numpy_iterator()
+    ]
+
+
+def split(kind: type, folder: Path, rows: list[str], output=OUTPUT) -> dict[str, Counter]:
+    """Returns how often each serialized example is in each split."""
+    examples = write(kind, folder, rows, output)
     return {
         name: Counter(
             # Stock TFX writes the features of an example in any order.
-            tf.train.Example.FromString(record).SerializeToString(deterministic=True)
-            for file in sorted((out / f"Split-{name}").iterdir())
-            for record in tf.data.TFRecordDataset(str(file), "GZIP").as_numpy_iterator()
+            example.SerializeToString(deterministic=True)
+            for example in records(examples, name)
         )
         for name in ("train", "eval")
     }
+
+
+def test_rows_keep_the_order_of_the_file_whatever_beam_draws(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Beam's shuffle brings elements together that have drawn the same number; of 300,000 some do.
+    draws = iter([5, 6, 7] * 1_000)
+    monkeypatch.setattr(util.random, "randrange", lambda *_: next(draws))
+    numbers = [37 * number % 101 for number in range(101)]
+    examples = write(executor.Executor, tmp_path, [f"{number},a" for number in numbers])
+    found = [
+        [example.features.feature["x"].int64_list.value[0] for example in records(examples, name)]
+        for name in ("train", "eval")
+    ]
+    assert sorted(found[0] + found[1]) == list(range(101))
+    for part in found:
+        assert len(part) > 10
+        assert part == [number for number in numbers if number in set(part)]
+
+
+def test_the_artifact_says_what_stock_tfxs_does(tmp_path: Path) -> None:
+    rows = [f"{number},{number % 3}" for number in range(20)]
+    ours, stocks = (write(kind, tmp_path, rows) for kind in (executor.Executor, stock.Executor))
+    assert ours.split_names == stocks.split_names == '["train", "eval"]'
+    assert ours.mlmd_artifact.custom_properties == stocks.mlmd_artifact.custom_properties
+    for name in ("train", "eval"):
+        files = [
+            [file.name for file in (Path(examples.uri) / f"Split-{name}").iterdir()]
+            for examples in (ours, stocks)
+        ]
+        assert files == [["data_tfrecord-00000-of-00001.gz"]] * 2
 
 
 def test_copies_of_a_row_spread_and_other_rows_stay_where_stock_tfx_has_them(

@@ -23,3 +23,9 @@ def test_each_row_is_in_one_of_two_parts_and_a_sixth_is_held_out():
 
 def test_copies_of_a_row_spread():
     assert 900 < len(rows(Part.VALIDATION, ["the same"] * 6_000)) < 1_100
+
+
+def test_what_is_in_a_row_has_no_say():
+    one, other = ([f"{word} {number}" for number in range(600)] for word in ("one", "other"))
+    held_out, also = rows(Part.VALIDATION, one), rows(Part.VALIDATION, other)
+    assert [row.split()[1] for row in held_out] == [row.split()[1] for row in also]

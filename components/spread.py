@@ -1,0 +1,38 @@
+"""Spreads elements over Beam's workers in an order that does not depend on chance."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import apache_beam as beam
+
+
+class Spread(beam.PTransform):
+    """Makes a PCollection whose elements several workers can take.
+
+    Beam's `Create` and `Reshuffle` draw a random number for each element to do so, and elements with the
+    same one change places. Here an element has the number of its position: where one worker takes them
+    all, it takes them in their order.
+
+    Args:
+        elements: Such as paths of files.
+
+    Example:
+        batches = pipeline | "Files" >> Spread(paths) | beam.FlatMap(read)
+    """
+
+    def __init__(self, elements: Sequence[Any]) -> None:
+        super().__init__()
+        self._elements = list(elements)
+
+    def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
+        """Returns the elements."""
+        return (
+            pipeline
+            | "Create" >> beam.Create(list(enumerate(self._elements)), reshuffle=False)
+            | "Spread" >> beam.GroupByKey()
+            | "Elements" >> beam.FlatMap(_values)
+        )
+
+
+def _values(numbered: tuple[int, Any]) -> Any:
+    return numbered[1]

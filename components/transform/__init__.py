@@ -1,0 +1,1 @@
+"""TFX's Transform, with the same result each time."""
