@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+NOTE_PREFIX = "anomaly: "
+"""How the notes of a run begin that say what was found."""
+
 
 @dataclass(frozen=True)
 class Anomaly:
