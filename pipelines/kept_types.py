@@ -20,7 +20,7 @@ _USES: dict[str, ColumnUse] = {
     "boolean": "category",
 }
 
-NEW_COLUMN = "is new: the root's schema does not have it (`schema accept` takes it in)"
+NEW_COLUMN = "is not in the root's schema (`schema accept` takes it in)"
 
 
 @dataclass(frozen=True)

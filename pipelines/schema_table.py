@@ -119,7 +119,9 @@ def _bounds(feature: "Feature") -> str:
     low, high = (
         f"{getattr(domain, name):g}" if domain.HasField(name) else "" for name in ("min", "max")
     )
-    return f"{low} to {high}".strip()
+    if low and high:
+        return f"{low} to {high}"
+    return f"at least {low}" if low else f"at most {high}" if high else ""
 
 
 def _listed(values: tuple[str, ...]) -> str:

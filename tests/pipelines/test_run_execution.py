@@ -12,6 +12,7 @@ from tfx.types.standard_artifacts import (
     ModelBlessing,
     ModelEvaluation,
     PushedModel,
+    Schema,
 )
 
 from components.evaluator.verdict import Verdict
@@ -26,6 +27,12 @@ from pipelines.run_recorder import RunRecorder, start_record
 from pipelines.runners import component_launcher
 
 assert components
+
+
+SCHEMA = """
+feature { name: "x" type: FLOAT presence { min_count: 1 } }
+feature { name: "y" type: INT bool_domain { } presence { min_count: 1 } }
+"""
 
 
 class FakeLauncher:
@@ -90,6 +97,10 @@ def leave(tmp_path, monkeypatch):
             folder = tmp_path / "statistics" / f"Split-{split}"
             folder.mkdir(parents=True)
             (folder / "FeatureStats.pb").write_bytes(sizes.SerializeToString())
+        schema = Schema()
+        schema.uri = str(tmp_path / "inferred")
+        (tmp_path / "inferred").mkdir()
+        (tmp_path / "inferred" / "schema.pbtxt").write_text(SCHEMA)
         examples = Examples()
         examples.uri = str(tmp_path / "examples")
         examples.split_names = '["train", "eval"]'
@@ -108,6 +119,7 @@ def leave(tmp_path, monkeypatch):
             ModelBlessing: ModelBlessing(),
             PushedModel: pushed,
             ExampleAnomalies: found,
+            Schema: schema,
         }
         monkeypatch.setattr(FakeLauncher, "leaves", leaves)
         monkeypatch.setattr(component_launcher, "ComponentLauncher", FakeLauncher)
