@@ -213,6 +213,10 @@ def _merged(before: "Schema", inferred: "Schema", statistics: list[Any]) -> "Sch
     }
     for name in misfits:
         _take(schema, inferred, name)
+    for feature in schema.feature:
+        former = known.get(feature.name)
+        if former and feature.presence.min_fraction < former.presence.min_fraction:
+            feature.presence.ClearField("min_fraction")  # others will miss a few more
     return schema
 
 

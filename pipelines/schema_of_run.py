@@ -20,7 +20,8 @@ def schema_to_keep(
     """Returns the schema that later data are validated against.
 
     Domains are left to categories: each day has new dates, and text may be of few different values by
-    chance. A column that had no values is marked as planned: it fits whatever comes.
+    chance. A column that had no values is marked as planned: it fits whatever comes. So does any share of
+    missing values where some were: the shares are compared with those of other data.
 
     Args:
       inferred: From the statistics of a run.
@@ -41,6 +42,8 @@ def schema_to_keep(
             feature.lifecycle_stage = schema_pb2.PLANNED
         if feature.type == schema_pb2.INT and feature.HasField("bool_domain"):
             feature.ClearField("bool_domain")  # 0 and 1 are a count as well
+        if feature.presence.min_fraction < 1:
+            feature.presence.ClearField("min_fraction")
         if not is_category or feature.name in moving:
             _remove_domain(schema, feature)
     for feature in schema.feature:

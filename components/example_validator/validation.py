@@ -235,7 +235,7 @@ def _add(
     """Adds an anomaly to those of the same column, of which the worst severity counts."""
     info = anomalies.anomaly_info[name]
     info.reason.add(type=kind, short_description=short, description=description)
-    info.description = " ".join(reason.description for reason in info.reason)
+    info.description = " ".join(reason.description.strip() for reason in info.reason)
     info.short_description = "; ".join(
         dict.fromkeys(reason.short_description for reason in info.reason)
     )

@@ -5,9 +5,9 @@ from pipelines.schema_of_run import schema_to_keep
 
 INFERRED = """
 feature { name: "day" type: BYTES domain: "day" }
-feature { name: "city" type: BYTES domain: "city" }
+feature { name: "city" type: BYTES domain: "city" presence { min_fraction: 0.9 min_count: 1 } }
 feature { name: "price" type: BYTES domain: "price" }
-feature { name: "flag" type: INT bool_domain { } }
+feature { name: "flag" type: INT bool_domain { } presence { min_fraction: 1 min_count: 1 } }
 feature { name: "y" type: INT bool_domain { } }
 feature { name: "gone" type: BYTES presence { min_count: 0 } }
 feature { name: "counter" type: BYTES domain: "counter" }
@@ -38,6 +38,13 @@ def test_domains_are_left_to_categories():
     features, schema = keep(moving=["counter"])
     assert [domain.name for domain in schema.string_domain] == ["city"]
     assert [name for name, item in features.items() if item.WhichOneof("domain_info")] == ["city"]
+
+
+def test_a_column_is_needed_in_every_row_or_in_some():
+    features, _ = keep()
+    assert features["flag"].presence.min_fraction == 1
+    assert not features["city"].presence.HasField("min_fraction")
+    assert features["city"].presence.min_count == 1
 
 
 def test_the_classes_of_a_label_of_numbers_are_its_domain():
