@@ -137,7 +137,7 @@ def run_sequence(sequence: str, count: int, folder: Path, run: Run) -> Iterator[
             writer.writerows(rows)
         done = run(
             *("run", "--data", file, "--label", "tipped", "--root", folder / "root"),
-            *("--set", "trainer.train_steps=150", "--set", "pusher.keep=2"),
+            *("--set", "trainer.train_steps=400", "--set", "pusher.keep=2"),
         )
         line = json.loads(done.stdout.splitlines()[-1])
         record = json.loads((folder / "root" / "runs" / f"{line['run_id']}.json").read_text())
