@@ -51,7 +51,8 @@ class KeptTypes:
             not name is of the kind `new`, which the generic model does not use.
         """
         types: dict[str, ColumnType] = {
-            **dict.fromkeys(self.text, "string"),
+            # Some stay text by what they are, such as codes with leading zeros: they are read as ever.
+            **{name: "string" for name in self.text if not kinds[name].keeps_text},
             **dict.fromkeys(self.floats, "float"),
         }
         columns = {

@@ -114,6 +114,8 @@ class RunPlan:
         from pipelines.definitions.csv_to_serving import PipelinePlaces, csv_to_serving
 
         validator = self.config.example_validator
+        text_columns = self.code.plan.text_columns if self.code.plan else ()
+        kept_text = tuple(name for name in self.kept.text if name not in text_columns)
         return csv_to_serving(
             name=self.config.name,
             data=data,
@@ -138,7 +140,7 @@ class RunPlan:
                 self.code,
                 self.profile.files,
                 self.schema,
-                (self.kept.text, self.kept.floats),
+                (kept_text, self.kept.floats),
             ),
             enable_cache=self.enable_cache,
             keep=self.config.pusher.keep,
@@ -146,11 +148,7 @@ class RunPlan:
             beam_args=self.config.beam.args,
             cluster=self._cluster(),
             group_column=self.splits.column if self.splits.by == "column" else None,
-            text_columns=tuple(
-                dict.fromkeys(
-                    (*(self.code.plan.text_columns if self.code.plan else ()), *self.kept.text)
-                )
-            ),
+            text_columns=text_columns + kept_text,
             float_columns=self.kept.floats,
             root_schema=schema_file(self.root) if self.root_schema else None,
             accepted_run=self.root_schema.run_to_compare_with(self.root)

@@ -100,6 +100,29 @@ def test_a_schema_of_unknown_origin_keeps_types_alone(read):
     assert "size" in plan.text_columns
 
 
+@pytest.mark.parametrize("label", ["zip", "y"])
+def test_codes_with_leading_zeros_are_read_as_in_the_run_that_left_the_schema(tmp_path, label):
+    """The first run read them as text without a schema: the second one has the same plan."""
+    file = tmp_path / "data.csv"
+    rows = (f"0{number % 2 + 1},{number % 7}.5,{number % 2}\n" for number in range(100))
+    file.write_text("zip,x,y\n" + "".join(rows))
+    config = load_config(
+        data=str(file), label=label, settings=["columns.y=ignore"] if label == "zip" else []
+    )
+    plans = []
+    for schema in (None, 'feature { name: "zip" type: BYTES }'):
+        root = None
+        if schema:
+            schema += 'feature { name: "x" type: FLOAT } feature { name: "y" type: INT }'
+            proto = text_format.Parse(schema, schema_pb2.Schema())
+            kinds = {"zip": "category", "x": "number", "y": "number"}
+            root = RootSchema(proto, "", SchemaOrigin("run-1", "", "", kinds))
+        data = read_data(config, root)
+        plans.append(plan_data(config, data, stops_at_copies=False).code.plan)
+    assert plans[0] == plans[1]
+    assert plans[0].text_columns == ("zip",)
+
+
 def test_what_is_taken_for_something_else_now_is_said(read):
     data, _ = read(kinds={**KINDS, "n": "category", "size": "date", "flag": "category"})
     said = [text for text in data.findings if "was taken for" in text]
