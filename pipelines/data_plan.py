@@ -12,7 +12,7 @@ from pipelines.data.leaks import Leak, find_leaks
 from pipelines.data.profile import CsvProfile, profile_csv
 from pipelines.data.splits import Splits, find_split_files, plan_splits
 from pipelines.errors import BadInputError
-from pipelines.kept_types import KeptTypes, changed_kinds, kept_types
+from pipelines.kept_types import KeptTypes, changed_kinds, kept_notes, kept_types
 from pipelines.model_code import ModelCode, choose_model_code
 from pipelines.root_schema import RootSchema
 from pipelines.tabular.column_table import ColumnRow, list_columns
@@ -87,6 +87,7 @@ def read_data(config: PipelineConfig, root_schema: RootSchema | None = None) -> 
         given = (*config.columns, *data.exclude, *data.numeric, *data.categorical)
         kept = kept_types(profile, root_schema, given)
         kinds = infer_kinds(profile, config, kept.uses)
+        notes = kept_notes(kept, kinds)
         profile, kinds = kept.apply_to(profile, kinds, uses_new=config.module is not None)
         in_eval = frozenset(
             copy
@@ -105,7 +106,7 @@ def read_data(config: PipelineConfig, root_schema: RootSchema | None = None) -> 
     findings += [
         kind.doubt for name, kind in kinds.items() if kind.doubt and name not in data.exclude
     ]
-    findings += changed_kinds(root_schema, kinds)
+    findings += (*notes, *changed_kinds(root_schema, kinds))
     if splits.note:
         findings.append(f"split: {splits.note}")
     return CsvData(profile, kinds, splits, texts, tuple(findings), kept)

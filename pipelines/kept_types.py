@@ -73,6 +73,24 @@ class KeptTypes:
         return replace(profile, columns=columns), as_kept
 
 
+def kept_notes(kept: KeptTypes, kinds: Mapping[str, ColumnKind]) -> tuple[str, ...]:
+    """Returns which columns are read otherwise than they look, one sentence each.
+
+    Args:
+      kept: How columns are read.
+      kinds: What they would be taken for without the root's schema.
+    """
+    as_text = tuple(name for name in kept.text if not kinds[name].keeps_text)
+    return tuple(
+        f"column {name!r} holds {what} alone; it is read as {as_type}, as the root's schema has it"
+        for names, what, as_type in (
+            (as_text, "numbers", "text"),
+            (kept.floats, "whole numbers", "float32"),
+        )
+        for name in names
+    )
+
+
 def changed_kinds(
     root_schema: RootSchema | None, kinds: Mapping[str, ColumnKind]
 ) -> tuple[str, ...]:
