@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+NOTE_PREFIX = "anomaly: "
+"""How the notes of a run begin that say what was found."""
+
 
 @dataclass(frozen=True)
 class Anomaly:
@@ -32,7 +35,7 @@ def read_anomalies(anomalies: Any) -> list[Anomaly]:
         folder = Path(artifact_utils.get_split_uri([anomalies], split))
         proto = anomalies_pb2.Anomalies.FromString((folder / "SchemaDiff.pb").read_bytes())
         for feature, info in sorted(proto.anomaly_info.items()):
-            text = (info.description or info.short_description).rstrip(".")
+            text = (info.description or info.short_description).strip().rstrip(".")
             is_breaking = info.severity == anomalies_pb2.AnomalyInfo.ERROR
             found.append(Anomaly(f"{split} split, column {feature!r}: {text}.", is_breaking))
     return found

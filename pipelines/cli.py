@@ -18,6 +18,7 @@ from pipelines.interruption import (
     raise_at_signals,
 )
 from pipelines.runners import RUNNERS
+from pipelines.schema_command import app as schema_app
 
 if TYPE_CHECKING:
     from pipelines.run_plan import RunRequest
@@ -42,6 +43,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+app.add_typer(schema_app, name="schema")
 
 _Root = Annotated[
     Path, typer.Option("--root", metavar="DIR", help="Where everything of the pipeline is kept.")

@@ -9,6 +9,7 @@ from components.nearest import nearest_first
 from pipelines.data.byte_checks import readable
 from pipelines.data.profile import ColumnType, CsvProfile
 from pipelines.errors import BadInputError
+from pipelines.schema_file import parse_schema
 
 _TYPE_NAMES: dict[ColumnType, str] = {
     "integer": "INT",
@@ -50,19 +51,14 @@ def read_curated_schema(
       BadInputError: It cannot be read, is no schema, lacks a column, or gives one another type than
         the data have.
     """
-    from google.protobuf import text_format
     from tensorflow_metadata.proto.v0 import schema_pb2
 
     with readable(path, "schema.path"):
         file = Path(path).resolve()
         content = file.read_bytes()
-    try:
-        schema = text_format.Parse(content.decode("utf-8"), schema_pb2.Schema())
-    except (UnicodeDecodeError, text_format.ParseError) as error:
-        raise BadInputError(
-            f"schema.path = {path!r} is no Schema proto as text ({error}). SchemaGen writes such a "
-            "file, schema.pbtxt."
-        ) from error
+    schema = parse_schema(
+        content, f"schema.path = {path!r}", "SchemaGen writes such a file, schema.pbtxt."
+    )
     features = {feature.name: feature for feature in schema.feature}
     for name in used:
         if name not in features:

@@ -1,6 +1,6 @@
 """What a run makes of its data, before anything is written: files, columns, splits, model."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipelines.config import PipelineConfig
@@ -12,7 +12,9 @@ from pipelines.data.leaks import Leak, find_leaks
 from pipelines.data.profile import CsvProfile, profile_csv
 from pipelines.data.splits import Splits, find_split_files, plan_splits
 from pipelines.errors import BadInputError
+from pipelines.kept_types import KeptTypes, changed_kinds, kept_notes, kept_types
 from pipelines.model_code import ModelCode, choose_model_code
+from pipelines.root_schema import RootSchema
 from pipelines.tabular.column_table import ColumnRow, list_columns
 from pipelines.tabular.infer import infer_kinds
 from pipelines.tabular.label import check_label_column
@@ -28,6 +30,7 @@ class CsvData:
       splits: How the rows are divided.
       texts: The user's files, and copies of them in UTF-8 where they are in another encoding.
       findings: What is worth knowing, one sentence each.
+      kept: Columns that are read as the root's schema has them.
     """
 
     profile: CsvProfile
@@ -35,6 +38,7 @@ class CsvData:
     splits: Splits
     texts: Utf8Files
     findings: tuple[str, ...]
+    kept: KeptTypes = field(default_factory=KeptTypes)
 
 
 @dataclass(frozen=True)
@@ -56,8 +60,12 @@ class DataPlan:
     findings: tuple[str, ...]
 
 
-def read_data(config: PipelineConfig) -> CsvData:
+def read_data(config: PipelineConfig, root_schema: RootSchema | None = None) -> CsvData:
     """Returns what the files of a configuration hold.
+
+    Args:
+      config: The configuration.
+      root_schema: What the columns are in the root; None takes them as they look.
 
     Raises:
       BadInputError: They cannot be read, or do not fit the configuration.
@@ -76,7 +84,11 @@ def read_data(config: PipelineConfig) -> CsvData:
         if texts.are_copies:
             profile.originals = dict(zip(texts.files, texts.originals, strict=True))
         check_label_column(profile, data.label)
-        kinds = infer_kinds(profile, config)
+        given = (*config.columns, *data.exclude, *data.numeric, *data.categorical)
+        kept = kept_types(profile, root_schema, given)
+        kinds = infer_kinds(profile, config, kept.uses)
+        notes = kept_notes(kept, kinds)
+        profile, kinds = kept.apply_to(profile, kinds, uses_new=config.module is not None)
         in_eval = frozenset(
             copy
             for copy, original in zip(texts.files, texts.originals, strict=True)
@@ -94,9 +106,10 @@ def read_data(config: PipelineConfig) -> CsvData:
     findings += [
         kind.doubt for name, kind in kinds.items() if kind.doubt and name not in data.exclude
     ]
+    findings += (*notes, *changed_kinds(root_schema, kinds))
     if splits.note:
         findings.append(f"split: {splits.note}")
-    return CsvData(profile, kinds, splits, texts, tuple(findings))
+    return CsvData(profile, kinds, splits, texts, tuple(findings), kept)
 
 
 def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = True) -> DataPlan:

@@ -39,6 +39,7 @@ def component_fingerprints(
     code: ModelCode,
     schema: str = "",
     mixes_code: bool = False,
+    root_schema: str = "",
 ) -> Fingerprints:
     """Returns the fingerprint of every component.
 
@@ -49,6 +50,7 @@ def component_fingerprints(
       code: What Transform and Trainer call.
       schema: Fingerprint of the curated schema; empty without one. TFX looks at its path only.
       mixes_code: Whether the training began with other code: no later run takes it from the cache.
+      root_schema: Fingerprint of the root's schema; empty where it is not used.
     """
     users_code = code_fingerprint(code)[:16]
     components_code = _package_fingerprint("components")
@@ -56,11 +58,14 @@ def component_fingerprints(
     own: dict[BaseNode, tuple[str, ...]] = {
         pipeline.example_gen: (components_code, data_fingerprint[:16]),
         pipeline.schema_gen: (schema[:16],),
+        pipeline.example_validator: (components_code,),
         pipeline.transform: (users_code,),
         pipeline.trainer: (components_code, core_code, users_code, run_id if mixes_code else ""),
         pipeline.evaluator: (components_code,),
         pipeline.pusher: (run_id,),
     }
+    if pipeline.root_schema is not None:
+        own[pipeline.root_schema] = (root_schema[:16],)
     libraries = _library_versions()
     return {
         component: "-".join(filter(None, (libraries, *own.get(component, ()))))
@@ -69,7 +74,11 @@ def component_fingerprints(
 
 
 def model_fingerprint(
-    config: PipelineConfig, code: ModelCode, files: Sequence[Path], schema: CuratedSchema | None
+    config: PipelineConfig,
+    code: ModelCode,
+    files: Sequence[Path],
+    schema: CuratedSchema | None,
+    kept_types: Sequence[Sequence[str]] = (),
 ) -> str:
     """Returns a hash of all that a model is made of; empty when the source of its code is not here.
 
@@ -80,6 +89,7 @@ def model_fingerprint(
       code: What Transform and Trainer call.
       files: The data.
       schema: The curated one; None infers it.
+      kept_types: Columns that are read as text, and as float32, though they look otherwise.
     """
     users_code = code_fingerprint(code)
     if not users_code:
@@ -96,6 +106,8 @@ def model_fingerprint(
         code.eval_steps,
         code.required_label,
     ]
+    if any(kept_types):
+        settings["kept_types"] = list(map(list, kept_types))
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
     for part in (users_code, schema.fingerprint if schema else "", _library_versions()):
         digest.update(part.encode() + b"\0")

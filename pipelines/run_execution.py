@@ -1,9 +1,10 @@
 """The middle part of a run: the components, by a runner, and what they have come to."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipelines.anomalies import read_anomalies
+from pipelines.anomalies import NOTE_PREFIX, read_anomalies
 from pipelines.changed_data import changed_data_note
 from pipelines.checks import check_records
 from pipelines.data.staging import stage
@@ -12,11 +13,14 @@ from pipelines.evaluation import merge_thresholds
 from pipelines.fingerprints import Fingerprints, component_fingerprints
 from pipelines.label_distribution import compare_labels, read_labels
 from pipelines.progress import Progress
+from pipelines.root_schema import prepare_root_schema, schema_file, settle_root_schema
 from pipelines.run_history import run_of_version
 from pipelines.run_plan import RunPlan
 from pipelines.run_record import ComponentRecord, Metrics, RunOutcome
 from pipelines.run_recorder import RunRecorder
 from pipelines.runners import Runner
+from pipelines.schema_file import parse_schema, read_bytes
+from pipelines.schema_of_run import schema_to_keep
 from pipelines.serving import version_state
 from pipelines.split_sizes import count_examples
 from pipelines.tabular.column_table import table_lines
@@ -53,6 +57,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     run_id = recorder.record.run_id
     for lost in tidy_root(plan.root, run_id, *(former.run_id for former in plan.mended)):
         recorder.note(lost)
+    settle_root_schema(plan.root, run_id)
     data = stage(plan.profile, plan.code.required_label, plan.root / "data", plan.splits)
     for reason in data.reasons:
         recorder.note(f"data: {reason} (copy in {data.folder})")
@@ -60,7 +65,13 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     pipeline = plan.define(data)
     schema = plan.schema.fingerprint if plan.schema else ""
     fingerprints = component_fingerprints(
-        pipeline, run_id, plan.profile.fingerprint, plan.code, schema, mixes_code=bool(plan.mended)
+        pipeline,
+        run_id,
+        plan.profile.fingerprint,
+        plan.code,
+        schema,
+        mixes_code=bool(plan.mended),
+        root_schema=plan.root_schema.fingerprint if plan.root_schema else "",
     )
     if kept := _kept_transform(plan, pipeline, fingerprints):
         fingerprints[pipeline.transform] = kept
@@ -74,6 +85,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
         checks={
             pipeline.example_gen: _LabelCheck(pipeline, plan, recorder),
             pipeline.statistics_gen: _check_splits,
+            pipeline.schema_gen: _SchemaKeeping(plan, run_id),
             pipeline.example_validator: _AnomalyCheck(pipeline, plan, recorder),
             pipeline.trainer: _ModelRecording(recorder),
             pipeline.evaluator: _VerdictRecording(plan, recorder),
@@ -81,6 +93,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     )
     _go_on_with_training(plan, pipeline, run_id)
     runner.run(launcher)
+    settle_root_schema(plan.root)
     return _outcome(plan, pipeline, launcher)
 
 
@@ -189,27 +202,57 @@ class _LabelCheck:
         )
 
 
+class _SchemaKeeping:
+    """Prepares the schema that becomes the root's with the push, if there is none yet."""
+
+    def __init__(self, plan: RunPlan, run_id: str):
+        self._plan = plan
+        self._run_id = run_id
+
+    def __call__(self, outputs: Mapping[str, list[Any]]) -> None:
+        plan = self._plan
+        if plan.schema is not None or schema_file(plan.root).exists():
+            return
+        label = plan.code.plan.label if plan.code.plan else None
+        (file,) = Path(outputs["schema"][0].uri).glob("*.pbtxt")
+        kinds = {column.name: column.kind for column in plan.columns}
+        schema = schema_to_keep(
+            parse_schema(read_bytes(file), str(file), ""),
+            kinds,
+            plan.config.data.label,
+            label.classes if label else (),
+            plan.moving_columns,
+        )
+        prepare_root_schema(plan.root, self._run_id, schema, kinds)
+
+
 class _AnomalyCheck:
     """Notes what the ExampleValidator found; ends the run if the configuration says so."""
 
     def __init__(self, pipeline: "CsvToServing", plan: RunPlan, recorder: RunRecorder):
         self._validator = pipeline.example_validator
         self._on_anomalies = plan.config.example_validator.on_anomalies
+        self._has_own_schema = plan.schema is not None
         self._recorder = recorder
 
     def __call__(self, outputs: Mapping[str, list[Any]]) -> None:
         found = read_anomalies(outputs["anomalies"][0])
         for anomaly in found:
-            self._recorder.note(f"anomaly: {anomaly.text}")
+            self._recorder.note(f"{NOTE_PREFIX}{anomaly.text}")
         breaking = [anomaly for anomaly in found if anomaly.is_breaking]
         failing = {"warn": [], "fail": found, "fail_if_broken": breaking}[self._on_anomalies]
         if failing:
+            accepting = (
+                "go on with --set example_validator.on_anomalies=warn"
+                if self._has_own_schema
+                else "take them as the new state with `python -m pipelines schema accept`"
+            )
             raise RunFailedError(
                 self._validator.id,
                 f"the data are not what the model needs ({len(failing)} anomalies; the first: "
                 f"{failing[0].text}) and example_validator.on_anomalies = {self._on_anomalies!r}. Mend "
-                "the data; if they are right, say so with --set example_validator.on_anomalies=warn, or "
-                "name a column that is meant to change in example_validator.moving",
+                f"the data; if they are right, {accepting}, or name a column that is meant to change in "
+                "example_validator.moving",
                 is_bad_input=True,
             )
 

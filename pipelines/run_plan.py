@@ -1,7 +1,7 @@
 """The first part of a run: the request, checked against the data. Nothing is written yet."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +19,11 @@ from pipelines.data.staging import PATTERN_MARKS, StagedData
 from pipelines.data_plan import plan_data, read_data
 from pipelines.errors import BadInputError
 from pipelines.fingerprints import model_fingerprint
+from pipelines.kept_types import KeptTypes
 from pipelines.model_code import ModelCode
 from pipelines.pipeline_identity import named_as_in_root
 from pipelines.progress import Display
+from pipelines.root_schema import RootSchema, read_root_schema, schema_file
 from pipelines.run_history import mended_runs, newest_version_ever, unfinished_run, unsettled_pushes
 from pipelines.run_record import RunRecord
 from pipelines.tabular.column_table import ColumnRow
@@ -79,6 +81,8 @@ class RunPlan:
       enable_cache: Whether unchanged components are skipped.
       unfinished: The run that this one goes on with; None for a new run.
       schema: The user's own; None infers it.
+      root_schema: The root's, that the data are held against; None without one, or with the user's own.
+      kept: Columns that are read as that schema has them.
       mended: The run that failed or was stopped whose training this one goes on with though the code
         has changed; behind it the one whose training that one went on with, and so on.
       columns: What each column is taken for, and how it is used.
@@ -97,6 +101,8 @@ class RunPlan:
     columns: tuple[ColumnRow, ...] = ()
     splits: Splits = ROW_BY_ROW
     findings: tuple[str, ...] = ()
+    root_schema: RootSchema | None = None
+    kept: KeptTypes = field(default_factory=KeptTypes)
 
     def define(self, data: StagedData) -> "CsvToServing":
         """Returns the pipeline that does it.
@@ -108,6 +114,8 @@ class RunPlan:
         from pipelines.definitions.csv_to_serving import PipelinePlaces, csv_to_serving
 
         validator = self.config.example_validator
+        text_columns = self.code.plan.text_columns if self.code.plan else ()
+        kept_text = tuple(name for name in self.kept.text if name not in text_columns)
         return csv_to_serving(
             name=self.config.name,
             data=data,
@@ -127,23 +135,37 @@ class RunPlan:
             taken_over=unsettled_pushes(self.root),
             model_fingerprint=""  # of a training that other code began, nothing tells what it is
             if self.mended
-            else model_fingerprint(self.config, self.code, self.profile.files, self.schema),
+            else model_fingerprint(
+                self.config,
+                self.code,
+                self.profile.files,
+                self.schema,
+                (kept_text, self.kept.floats),
+            ),
             enable_cache=self.enable_cache,
             keep=self.config.pusher.keep,
             baseline_then=baseline_when_pushed(self.root),
             beam_args=self.config.beam.args,
             cluster=self._cluster(),
             group_column=self.splits.column if self.splits.by == "column" else None,
-            text_columns=self.code.plan.text_columns if self.code.plan else (),
+            text_columns=text_columns + kept_text,
+            float_columns=self.kept.floats,
+            root_schema=schema_file(self.root) if self.root_schema else None,
+            accepted_run=self.root_schema.run_to_compare_with(self.root)
+            if self.root_schema
+            else "",
             label_column=self.config.data.label,
             drift_limits=components.DriftLimits(
                 validator.l_infinity, validator.jensen_shannon, validator.breaking
             ),
-            moving_columns=(
-                *validator.moving,
-                *(column.name for column in self.columns if column.kind in _MOVING_KINDS),
-            ),
+            moving_columns=self.moving_columns,
         )
+
+    @property
+    def moving_columns(self) -> tuple[str, ...]:
+        """Columns that are meant to be others each time."""
+        of_kind = (column.name for column in self.columns if column.kind in _MOVING_KINDS)
+        return (*self.config.example_validator.moving, *of_kind)
 
     def _cluster(self) -> "LocalCluster | None":
         import components
@@ -173,7 +195,8 @@ def plan_run(request: RunRequest, display: Display) -> RunPlan:
     config = named_as_in_root(root, _configuration(request, unfinished))
     check_beam_args(config.beam.args)
     display.activity(f"checking {config.data.path}")
-    data = read_data(config)
+    root_schema = read_root_schema(root) if config.schema_.path is None else None
+    data = read_data(config, root_schema)
     profile = data.profile
     evaluation.check_evaluator_config(config, list(profile.columns))
     for name in config.example_validator.moving:
@@ -196,6 +219,7 @@ def plan_run(request: RunRequest, display: Display) -> RunPlan:
     mended: tuple[RunRecord, ...] = ()
     if unfinished is not None:
         _check_same_run(unfinished, config, profile)
+        _check_same_schema(unfinished, root_schema)
         where = config.module and (config.module.path or config.module.file)
         where = where or "the generic model"
         records = (unfinished, *mended_runs(root, unfinished))
@@ -215,6 +239,8 @@ def plan_run(request: RunRequest, display: Display) -> RunPlan:
         columns=learned.columns,
         splits=data.splits,
         findings=learned.findings,
+        root_schema=root_schema,
+        kept=data.kept,
     )
 
 
@@ -257,6 +283,25 @@ def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvP
                 f"--resume: run {unfinished.run_id} was started with {key} = {before.get(key)!r}; "
                 f"received {now.get(key)!r}. {advice}"
             )
+
+
+def _check_same_schema(unfinished: RunRecord, root_schema: RootSchema | None) -> None:
+    """Checks that an unfinished run does not rest on a validation that does not count any more."""
+    advice = "Start a new run without --resume; unchanged components are reused all the same."
+    origin = root_schema.origin if root_schema else None
+    if origin and origin.accepted_for is not None and origin.written >= unfinished.started:
+        raise BadInputError(
+            f"--resume: the schema of run {origin.run_id} was accepted since run {unfinished.run_id} "
+            f"started. {advice}"
+        )
+    if (
+        unfinished.is_bad_input
+        and unfinished.components[-1:]
+        and (unfinished.components[-1].name == "ExampleValidator")
+    ):
+        raise BadInputError(
+            f"--resume: run {unfinished.run_id} ended as its data did not fit, and would again. {advice}"
+        )
 
 
 def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:

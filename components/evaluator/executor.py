@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +25,7 @@ from tfx_bsl.tfxio import tensor_adapter
 from components.errors import SettingError
 from components.evaluator import batched_evaluation, by_example, extraction, verdict
 from components.evaluator.default_checks import DefaultChecks
+from components.evaluator.extraction import BASELINE_OF_OTHER_TYPES
 from components.evaluator.gate import Gate, read_checks, write_checks
 from components.model_paths import eval_model_path, serving_model_path
 from components.nearest import nearest_first
@@ -132,15 +134,24 @@ class Executor(base_beam_executor.BaseBeamExecutor):
     ) -> None:
         """Evaluates the model, writes `evaluation` and `blessing`."""
         request = _parse(input_dict, output_dict, exec_properties)
+        unchecked: tuple[str, ...] = ()
         if eval_model_path(request.model.uri):
-            self._evaluate_estimator(request)
+            try:
+                self._evaluate_estimator(request)
+            except RuntimeError as error:
+                if request.baseline is None or BASELINE_OF_OTHER_TYPES not in str(error):
+                    raise
+                unchecked = (_describe_other_types(str(error)),)
+                request = replace(request, baseline=None)
+                self._evaluate_estimator(request)
         else:
             self._evaluate_saved_model(request)
+        checked = read_checks(request.evaluation_uri)
         result = verdict.make_verdict(
             request.evaluation_uri,
             request.eval_config,
             has_baseline=request.baseline is not None,
-            checked=read_checks(request.evaluation_uri),
+            checked=replace(checked, not_checked=(*checked.not_checked, *unchecked)),
         )
         result.write(request.evaluation_uri)
         for failure in result.failures:
@@ -245,6 +256,19 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                     tensor_adapter_config=adapter_config,
                 )
             )
+
+
+def _describe_other_types(error: str) -> str:
+    """Returns why a model is not compared with the baseline, from TensorFlow's words."""
+    name = re.search(r"Key: (.*?),[^\n]*Data types don't match", error)
+    was, is_now = (
+        re.search(pattern, error, re.IGNORECASE)  # of sparse columns, or of dense ones
+        for pattern in (r"expected type: (\w+)", r"(?:actual|data) type: (\w+)")
+    )
+    column = (
+        f": {name[1]!r} was {was[1]}, and is {is_now[1]} now" if name and was and is_now else ""
+    )
+    return f"the model against the baseline, which takes columns of other types{column}"
 
 
 def _parse(

@@ -122,6 +122,12 @@ class Batch:
         return np.array([values[0] for values in self.features[name] if values], np.float64)
 
 
+BASELINE_OF_OTHER_TYPES = "[the baseline takes columns of other types] "
+"""How an error begins if a column is of another type than when the baseline was trained."""
+
+_OTHER_TYPES = "Data types don't match"
+
+
 class ReadAndEvaluate(beam.DoFn):
     """Turns the path of a TFRecord file of tf.Examples into `Batch`es.
 
@@ -185,7 +191,10 @@ class ReadAndEvaluate(beam.DoFn):
                         model.classes(serialized),
                     )
         except tf.errors.InvalidArgumentError as error:
+            # Beam raises an error of its own with the text of this one: it says which model it was.
+            is_of_other_types = name != first[0] and _OTHER_TYPES in error.message
             raise RuntimeError(
+                f"{BASELINE_OF_OTHER_TYPES if is_of_other_types else ''}"
                 f"The evaluation model {self._models} cannot take the examples of {path}: "
                 f"{error.message}"
             ) from error

@@ -14,8 +14,8 @@ class CsvExampleGen(component.FileBasedExampleGen):
     """CSV files to tf.Examples, in place of TFX's CsvExampleGen.
 
     It differs in spreading the copies of a row over the splits, in giving a column one type in all
-    input splits, in `text_columns`, and in writing the rows of the same files in the same order each
-    time, where Beam has one worker.
+    input splits, in `text_columns` and `float_columns`, and in writing the rows of the same files in the
+    same order each time, where Beam has one worker.
 
     Args:
       input_base: Folder of the CSV files.
@@ -26,6 +26,8 @@ class CsvExampleGen(component.FileBasedExampleGen):
       range_config: Range of spans.
       text_columns: Columns that stay text whatever their cells look like, so that `02134` keeps its
         zero. Default: none; a column of integers is int64, one of other numbers float32.
+      float_columns: Columns that are float32 though all their cells are integers, as where other data of
+        the same pipeline have fractions. Default: none.
 
     Example:
         example_gen = CsvExampleGen(input_base="data/", text_columns=["zip"])
@@ -40,11 +42,16 @@ class CsvExampleGen(component.FileBasedExampleGen):
         output_config: example_gen_pb2.Output | None = None,
         range_config: object | None = None,
         text_columns: Sequence[str] = (),
+        float_columns: Sequence[str] = (),
     ):
         custom_config = None
-        if text_columns:
+        given = {
+            executor.TEXT_COLUMNS_KEY: list(text_columns),
+            executor.FLOAT_COLUMNS_KEY: list(float_columns),
+        }
+        if any(given.values()):
             settings = struct_pb2.Struct()
-            settings.update({executor.TEXT_COLUMNS_KEY: list(text_columns)})
+            settings.update({key: columns for key, columns in given.items() if columns})
             custom_config = example_gen_pb2.CustomConfig()
             custom_config.custom_config.Pack(settings)
         super().__init__(

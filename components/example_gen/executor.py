@@ -23,6 +23,9 @@ from components.example_gen.reading import read_examples
 TEXT_COLUMNS_KEY = "text_columns"
 """Where the columns that stay text lie in the component's `custom_config`."""
 
+FLOAT_COLUMNS_KEY = "float_columns"
+"""The same for columns that are float32 though their cells are integers."""
+
 
 class Executor(csv_executor.Executor):
     """Reads CSV files, and splits by row and number of its copy, or by the value of a column.
@@ -76,7 +79,8 @@ class Executor(csv_executor.Executor):
                 pipeline,
                 exec_properties[standard_component_specs.INPUT_BASE_KEY],
                 {split.name: split.pattern for split in _source(exec_properties).splits},
-                _text_columns(exec_properties),
+                _columns(exec_properties, TEXT_COLUMNS_KEY),
+                _columns(exec_properties, FLOAT_COLUMNS_KEY),
             ).items()
         }
         config = _output(exec_properties).split_config
@@ -114,14 +118,14 @@ def _output(exec_properties: dict[str, Any]) -> example_gen_pb2.Output:
     return output
 
 
-def _text_columns(exec_properties: dict[str, Any]) -> list[str]:
+def _columns(exec_properties: dict[str, Any], key: str) -> list[str]:
     given = exec_properties.get(standard_component_specs.CUSTOM_CONFIG_KEY)
     if not given:
         return []
     config, settings = example_gen_pb2.CustomConfig(), struct_pb2.Struct()
     proto_utils.json_to_proto(given, config)
     config.custom_config.Unpack(settings)
-    return list(settings[TEXT_COLUMNS_KEY])
+    return list(settings[key]) if key in settings else []
 
 
 def _serialize(example: tf.train.Example) -> bytes:

@@ -23,6 +23,7 @@ def read_examples(
     folder: str,
     patterns: dict[str, str],
     text_columns: Sequence[str] = (),
+    float_columns: Sequence[str] = (),
 ) -> dict[str, beam.PCollection]:
     """Returns the tf.Examples of each input split.
 
@@ -34,6 +35,7 @@ def read_examples(
       folder: Where the files are.
       patterns: Of the files below it, by split.
       text_columns: Columns that stay text.
+      float_columns: Columns that are float32 though all their cells are integers.
 
     Raises:
       RuntimeError: A pattern matches no file, or two files have different headers.
@@ -63,7 +65,9 @@ def read_examples(
     return {
         split: part
         | f"Encode[{split}]"
-        >> beam.Map(_to_example, types, frozenset(text_columns)).with_output_types(tf.train.Example)
+        >> beam.Map(
+            _to_example, types, frozenset(text_columns), frozenset(float_columns)
+        ).with_output_types(tf.train.Example)
         for split, part in rows.items()
     }
 
@@ -77,14 +81,24 @@ def _read_rows(file: str) -> Iterator[Row]:
                 yield [cell.encode() for cell in row]
 
 
-def _to_example(row: Row, types: ColumnInfos, text_columns: frozenset[str]) -> tf.train.Example:
+def _to_example(
+    row: Row, types: ColumnInfos, text_columns: frozenset[str], float_columns: frozenset[str]
+) -> tf.train.Example:
     features = {
-        info.name: _feature(
-            cell, csv_decoder.ColumnType.STRING if info.name in text_columns else info.type
-        )
+        info.name: _feature(cell, _type(info, text_columns, float_columns))
         for cell, info in zip(row, types, strict=True)
     }
     return tf.train.Example(features=tf.train.Features(feature=features))
+
+
+def _type(
+    info: csv_decoder.ColumnInfo, text_columns: frozenset[str], float_columns: frozenset[str]
+) -> Any:
+    if info.name in text_columns:
+        return csv_decoder.ColumnType.STRING
+    if info.name in float_columns and info.type == csv_decoder.ColumnType.INT:
+        return csv_decoder.ColumnType.FLOAT
+    return info.type
 
 
 def _feature(cell: bytes, column_type: Any) -> tf.train.Feature:

@@ -21,6 +21,7 @@ class ExampleValidatorSpec(ComponentSpec):
         "label": ExecutionParameter(type=str, optional=True),
         "limits": ExecutionParameter(type=str, optional=True),
         "moving": ExecutionParameter(type=str, optional=True),
+        "fixed_schema": ExecutionParameter(type=int, optional=True),
     }
     INPUTS = {
         "statistics": ChannelParameter(type=standard_artifacts.ExampleStatistics),
@@ -62,6 +63,7 @@ class ExampleValidator(base_component.BaseComponent):
         label: str | None = None,
         limits: DriftLimits | None = None,
         moving: Sequence[str] = (),
+        fixed_schema: bool = False,
     ) -> None:
         """Declares the component.
 
@@ -76,6 +78,8 @@ class ExampleValidator(base_component.BaseComponent):
             limits: Of drift. Default: `DriftLimits()`.
             moving: Columns that are meant to be others each time, such as times and counters: they are
                 held against the schema alone.
+            fixed_schema: Whether the schema says what all data should be like, rather than being inferred
+                from these: what it allows is right, though `baseline_statistics` have it otherwise.
         """
         super().__init__(
             spec=ExampleValidatorSpec(
@@ -86,6 +90,7 @@ class ExampleValidator(base_component.BaseComponent):
                 label=label,
                 limits=json.dumps(asdict(limits or DriftLimits())),
                 moving=json.dumps(list(moving)),
+                fixed_schema=int(fixed_schema),
                 anomalies=Channel(type=standard_artifacts.ExampleAnomalies),
             )
         )

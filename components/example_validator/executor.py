@@ -49,6 +49,7 @@ class Executor(base_executor.BaseExecutor):
                 exec_properties.get("label") or None,
                 limits,
                 json.loads(exec_properties.get("moving") or "[]"),
+                bool(exec_properties.get("fixed_schema")),
             )
             for split in splits
         }

@@ -19,6 +19,8 @@ class ServedStatisticsStrategy(resolver.ResolverStrategy):
 
     Args:
         base_directory: The Pusher's.
+        accepted_run: Id of a pipeline run whose data are to be compared with instead, such as one whose
+            changes were accepted while the served version served. Default: follows what is served.
 
     Example:
         served_statistics = Resolver(
@@ -29,8 +31,9 @@ class ServedStatisticsStrategy(resolver.ResolverStrategy):
         validator = ExampleValidator(baseline_statistics=served_statistics.outputs["statistics"], ...)
     """
 
-    def __init__(self, base_directory: str) -> None:
+    def __init__(self, base_directory: str, accepted_run: str = "") -> None:
         self._base_directory = base_directory
+        self._accepted_run = accepted_run
 
     def resolve_artifacts(
         self, store: ml_metadata.MetadataStore, input_dict: dict[str, list[Artifact]]
@@ -51,10 +54,15 @@ class ServedStatisticsStrategy(resolver.ResolverStrategy):
         return {key: [artifact_utils.deserialize_artifact(artifact_type, newest)]}
 
     def _executions(self, store: ml_metadata.MetadataStore) -> list[int]:
-        """Returns all executions of the runs that made the served model."""
+        """Returns all executions of the runs whose data are to be compared with."""
+        if self._accepted_run:
+            context = store.get_context_by_type_and_name(_RUN_CONTEXT, self._accepted_run)
+            contexts = [context] if context else []
+        else:
+            contexts = self._contexts_of_served_model(store)
         return [
             execution.id
-            for context in self._contexts_of_served_model(store)
+            for context in contexts
             for execution in store.get_executions_by_context(context.id)
         ]
 

@@ -7,6 +7,7 @@ from typing import TypeAlias
 import tensorflow_data_validation as tfdv
 from tensorflow_metadata.proto.v0 import anomalies_pb2, schema_pb2, statistics_pb2
 
+from components.example_validator.allowed import TRAINING, Allowed
 from components.example_validator.distributions import (
     Shift,
     compare_missing,
@@ -35,8 +36,13 @@ _OTHER_TYPE = frozenset(
     if name.endswith(
         ("_NOT_STRING", "_NOT_INT", "_NOT_FLOAT", "_EXPECTED", "_NOW_FLOAT", "_NOW_INT")
     )
-)
-_BREAKING = EMPTY | _OTHER_TYPE | {_Info.SCHEMA_MISSING_COLUMN, _Info.UNEXPECTED_DATA_TYPE}
+) | {_Info.UNEXPECTED_DATA_TYPE}
+_BREAKING = EMPTY | _OTHER_TYPE | {_Info.SCHEMA_MISSING_COLUMN}
+_WORDS = {
+    "INT": "whole numbers (INT)",
+    "FLOAT": "numbers with fractions (FLOAT)",
+    "BYTES": "text (BYTES)",
+}
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,7 @@ def validate(
     label: str | None = None,
     limits: DriftLimits | None = None,
     moving: Collection[str] = (),
+    fixed_schema: bool = False,
 ) -> anomalies_pb2.Anomalies:
     """Returns what is wrong with data.
 
@@ -85,64 +92,109 @@ def validate(
       limits: Of drift. Default: `DriftLimits()`.
       moving: Columns that are meant to be others each time, such as times and counters: they are held
         against the schema alone.
+      fixed_schema: Whether the schema says what all data should be like, rather than being inferred from
+        these: what it allows is right, though the data to compare with have it otherwise. With a
+        `default_environment`, the data are of the environment `TRAINING`.
     """
     limits = limits or DriftLimits()
-    anomalies = tfdv.validate_statistics(statistics, schema)
+    environment = TRAINING if TRAINING in schema.default_environment else None
+    anomalies = tfdv.validate_statistics(statistics, schema, environment)
+    allowed = Allowed(schema if fixed_schema else None)
+    types = {_name(feature): _type_of(feature) for feature in _only(statistics).features}
     for name, info in anomalies.anomaly_info.items():
+        _say_types(info, allowed.type_of(name), types.get(name, ""))
         breaks = name == label or any(reason.type in _BREAKING for reason in info.reason)
         info.severity = _Info.ERROR if breaks else _Info.WARNING
     if baseline is not None:
-        _compare(anomalies, _only(baseline), _only(statistics), schema, label, limits, moving)
+        comparison = _Comparison(schema, allowed, label, limits, moving)
+        comparison.add(anomalies, _only(baseline), _only(statistics))
     return anomalies
 
 
-def _compare(
-    anomalies: anomalies_pb2.Anomalies,
-    before: _Statistics,
-    now: _Statistics,
-    schema: schema_pb2.Schema,
-    label: str | None,
-    limits: DriftLimits,
-    moving: Collection[str],
-) -> None:
-    """Adds what differs from the data to compare with."""
-    if not before.num_examples or not now.num_examples:
+@dataclass(frozen=True)
+class _Comparison:
+    """Finds what differs from the data to compare with. The fields are arguments of `validate`."""
+
+    schema: schema_pb2.Schema
+    allowed: Allowed
+    label: str | None
+    limits: DriftLimits
+    moving: Collection[str]
+
+    def add(
+        self, anomalies: anomalies_pb2.Anomalies, before: _Statistics, now: _Statistics
+    ) -> None:
+        """Adds it to the anomalies."""
+        if not before.num_examples or not now.num_examples:
+            return
+        features = {_name(feature): feature for feature in now.features}
+        known = {_name(feature): feature for feature in before.features}
+        for name in known.keys() - features.keys():
+            if name not in anomalies.anomaly_info and not self.allowed.may_be_gone(name):
+                text = "The column is gone."
+                _add(anomalies, name, _Info.SCHEMA_MISSING_COLUMN, "Gone", text, breaks=True)
+        for name in features.keys() - known.keys():
+            # A fixed schema that has the column expects it.
+            if name not in anomalies.anomaly_info and not self.allowed.type_of(name):
+                text = "The column is new."
+                _add(anomalies, name, _Info.SCHEMA_NEW_COLUMN, "New", text, breaks=False)
+        for name in sorted(known.keys() & features.keys() - set(self.moving)):
+            feature, former = features[name], known[name]
+            if _kind(feature) != _kind(former) and _has_values(feature) and _has_values(former):
+                if not _has_reason(anomalies, name, _OTHER_TYPE):
+                    text = f"The values were {_kind(former)}, and are {_kind(feature)} now."
+                    breaks = self.allowed.type_of(name) != _type_of(feature)
+                    _add(anomalies, name, _Info.UNEXPECTED_DATA_TYPE, "Another type", text, breaks)
+                continue
+            self._add_new_values(anomalies, name, former, feature)
+            for shift, can_break in _shifts(former, feature, before.num_examples, now.num_examples):
+                self._add_shift(anomalies, name, shift, can_break)
+
+    def _add_new_values(
+        self, anomalies: anomalies_pb2.Anomalies, name: str, before: _Feature, now: _Feature
+    ) -> None:
+        allowed = self.allowed.values_of(name)
+        unknown = {
+            value: share for value, share in new_values(before, now).items() if value not in allowed
+        }
+        kind = _Info.ENUM_TYPE_UNEXPECTED_STRING_VALUES
+        if not unknown or _has_reason(anomalies, name, {kind}):  # the schema has said it
+            return
+        most = sorted(unknown, key=lambda value: -unknown[value])[:3]
+        listed = ", ".join(f"{value!r} ({percent(unknown[value])})" for value in most)
+        more = f" and {len(unknown) - len(most)} more" if len(unknown) > len(most) else ""
+        text = f"There are new values: {listed}{more}."
+        _add(anomalies, name, kind, "New values", text, breaks=name == self.label)
+
+    def _add_shift(
+        self, anomalies: anomalies_pb2.Anomalies, name: str, shift: Shift, can_break: bool
+    ) -> None:
+        limit = _limit(self.schema, name, shift, self.limits)
+        if not shift.exceeds(limit):
+            return
+        text = (
+            f"The values have drifted: {shift.text} ({_NAMES[shift.measure]} "
+            f"{shift.value:.3g}, limit {limit:g})."
+        )
+        breaks = can_break and shift.exceeds(self.limits.breaking)
+        _add(anomalies, name, _COMPARATORS[shift.measure], "Drift", text, breaks)
+
+
+def _say_types(info: _Info, expected: str, found: str) -> None:
+    """Puts another type into words."""
+    if expected not in _WORDS or found not in _WORDS or expected == found:
         return
-    features = {_name(feature): feature for feature in now.features}
-    known = {_name(feature): feature for feature in before.features}
-    for name in known.keys() - features.keys():
-        if name not in anomalies.anomaly_info:
-            text = "The column is gone."
-            _add(anomalies, name, _Info.SCHEMA_MISSING_COLUMN, "Gone", text, breaks=True)
-    for name in features.keys() - known.keys():
-        if name not in anomalies.anomaly_info:
-            text = "The column is new."
-            _add(anomalies, name, _Info.SCHEMA_NEW_COLUMN, "New", text, breaks=False)
-    for name in sorted(known.keys() & features.keys() - set(moving)):
-        feature, former = features[name], known[name]
-        if _kind(feature) != _kind(former) and _has_values(feature) and _has_values(former):
-            text = f"The values were {_kind(former)}, and are {_kind(feature)} now."
-            _add(anomalies, name, _Info.UNEXPECTED_DATA_TYPE, "Another type", text, breaks=True)
-            continue
-        unknown = new_values(former, feature)
-        if unknown:
-            most = sorted(unknown, key=lambda value: -unknown[value])[:3]
-            listed = ", ".join(f"{value!r} ({percent(unknown[value])})" for value in most)
-            more = f" and {len(unknown) - len(most)} more" if len(unknown) > len(most) else ""
-            text = f"There are new values: {listed}{more}."
-            kind = _Info.ENUM_TYPE_UNEXPECTED_STRING_VALUES
-            _add(anomalies, name, kind, "New values", text, breaks=name == label)
-        sizes = before.num_examples, now.num_examples
-        for shift, can_break in _shifts(former, feature, *sizes):
-            limit = _limit(schema, name, shift, limits)
-            if shift.exceeds(limit):
-                text = (
-                    f"The values have drifted: {shift.text} ({_NAMES[shift.measure]} "
-                    f"{shift.value:.3g}, limit {limit:g})."
-                )
-                kind = _COMPARATORS[shift.measure]
-                breaks = can_break and shift.exceeds(limits.breaking)
-                _add(anomalies, name, kind, "Drift", text, breaks)
+    for reason in info.reason:
+        if reason.type == _Info.UNEXPECTED_DATA_TYPE:
+            reason.short_description = "Another type"
+            reason.description = f"The values were {_WORDS[expected]}, and are {_WORDS[found]} now."
+    info.description = " ".join(reason.description.strip() for reason in info.reason)
+
+
+def _has_reason(anomalies: anomalies_pb2.Anomalies, name: str, kinds: Collection[int]) -> bool:
+    return name in anomalies.anomaly_info and any(
+        reason.type in kinds for reason in anomalies.anomaly_info[name].reason
+    )
 
 
 def _shifts(
@@ -183,7 +235,7 @@ def _add(
     """Adds an anomaly to those of the same column, of which the worst severity counts."""
     info = anomalies.anomaly_info[name]
     info.reason.add(type=kind, short_description=short, description=description)
-    info.description = " ".join(reason.description for reason in info.reason)
+    info.description = " ".join(reason.description.strip() for reason in info.reason)
     info.short_description = "; ".join(
         dict.fromkeys(reason.short_description for reason in info.reason)
     )
@@ -206,6 +258,14 @@ def _has_values(feature: _Feature) -> bool:
 def _kind(feature: _Feature) -> str:
     """Returns what the values of a column are; integers and other numbers are one kind."""
     return "numbers" if feature.WhichOneof("stats") == "num_stats" else "text"
+
+
+def _type_of(feature: _Feature) -> str:
+    """Returns the type that a schema gives such values."""
+    if not _has_values(feature):
+        return ""
+    kinds = {_Feature.INT: "INT", _Feature.FLOAT: "FLOAT"}
+    return kinds.get(feature.type, "BYTES")
 
 
 def _common(feature: _Feature) -> statistics_pb2.CommonStatistics:

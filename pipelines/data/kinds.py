@@ -14,7 +14,9 @@ from pipelines.data.profile import CsvProfile, is_missing
 from pipelines.data_config import ColumnUse
 from pipelines.errors import BadInputError
 
-KindName = Literal["number", "category", "boolean", "date", "text", "id", "constant", "empty"]
+KindName = Literal[
+    "number", "category", "boolean", "date", "text", "id", "constant", "empty", "new"
+]
 
 _MAX_VOCABULARY = 2_000
 _MIN_ROWS_OF_RANGE = 20
@@ -27,7 +29,7 @@ class ColumnKind:
     """What a column is taken for.
 
     Attributes:
-      name: The kind.
+      name: The kind; `new` if the root's schema does not have the column.
       note: The evidence, or what is peculiar; may be empty.
       decimal: Of numbers that are written otherwise than `float` reads them; None for others.
       date_format: Of dates.

@@ -45,6 +45,7 @@ class CsvToServing:
     trainer: components.Trainer
     evaluator: components.Evaluator
     pusher: components.Pusher
+    root_schema: components.ImportSchemaGen | None = None
 
 
 def csv_to_serving(
@@ -68,6 +69,9 @@ def csv_to_serving(
     label_column: str | None = None,
     drift_limits: components.DriftLimits | None = None,
     moving_columns: tuple[str, ...] = (),
+    float_columns: tuple[str, ...] = (),
+    root_schema: Path | None = None,
+    accepted_run: str = "",
 ) -> CsvToServing:
     """Returns the pipeline.
 
@@ -93,6 +97,9 @@ def csv_to_serving(
       label_column: Raw column of the label, in which every anomaly is severe.
       drift_limits: From where on a column has drifted.
       moving_columns: Columns that are meant to be others each time.
+      float_columns: Columns that are float32 though all their cells are integers.
+      root_schema: File of the schema that the data are held against; None takes that of the model.
+      accepted_run: Run whose data they are compared with; empty for those of the model that serves.
     """
     example_gen = components.CsvExampleGen(
         input_base=str(data.folder),
@@ -104,6 +111,7 @@ def csv_to_serving(
         ),
         output_config=_divided_by(group_column),
         text_columns=text_columns,
+        float_columns=float_columns,
     )
     statistics_gen = components.StatisticsGen(
         examples=example_gen.outputs["examples"], stats_options=_stats_options()
@@ -118,16 +126,21 @@ def csv_to_serving(
         schema_gen = importer.with_id("SchemaGen")
     served_statistics = components.Resolver(
         strategy_class=components.ServedStatisticsStrategy,
-        config={"base_directory": str(places.serving)},
+        config={"base_directory": str(places.serving), "accepted_run": accepted_run},
         statistics=components.Channel(type=components.ExampleStatistics),
     ).with_id("ServedStatistics")
+    imported_schema = None
+    if root_schema is not None:
+        importer = components.ImportSchemaGen(schema_file=str(root_schema))
+        imported_schema = importer.with_id("RootSchema")
     example_validator = components.ExampleValidator(
         statistics=statistics_gen.outputs["statistics"],
-        schema=schema_gen.outputs["schema"],
+        schema=(imported_schema or schema_gen).outputs["schema"],
         baseline_statistics=served_statistics.outputs["statistics"],
         label=label_column,
         limits=drift_limits,
         moving=moving_columns,
+        fixed_schema=bool(curated_schema or root_schema),
     )
     transform = components.Transform(
         examples=example_gen.outputs["examples"],
@@ -180,7 +193,7 @@ def csv_to_serving(
             "withdrawn": str(places.withdrawn),
         },
     )
-    roles = {
+    roles: dict[str, Any] = {
         "example_gen": example_gen,
         "statistics_gen": statistics_gen,
         "schema_gen": schema_gen,
@@ -192,6 +205,8 @@ def csv_to_serving(
         "evaluator": evaluator,
         "pusher": pusher,
     }
+    if imported_schema:
+        roles["root_schema"] = imported_schema
     pipeline = components.Pipeline(
         pipeline_name=name,
         pipeline_root=str(places.artifacts),

@@ -6,6 +6,7 @@ from pipelines.config import DataConfig, PipelineConfig
 from pipelines.data.kinds import ColumnKind, recognise_columns, text_columns
 from pipelines.data.profile import MAX_DISTINCT, ColumnProfile, CsvProfile
 from pipelines.data.splits import TRAIN_SHARE
+from pipelines.data_config import ColumnUse
 from pipelines.errors import BadInputError
 from pipelines.tabular.label import check_label_column, plan_label
 from pipelines.tabular.plan import (
@@ -37,14 +38,21 @@ MAX_TREES_OF_CLASSES = 4_000  # an iteration has a tree for each class above two
 MIN_LEAF_ROWS = 20
 
 
-def infer_kinds(profile: CsvProfile, config: PipelineConfig) -> dict[str, ColumnKind]:
+def infer_kinds(
+    profile: CsvProfile, config: PipelineConfig, kept: Mapping[str, ColumnUse] | None = None
+) -> dict[str, ColumnKind]:
     """Returns what each column is taken for, the configuration going before the inference.
+
+    Args:
+      profile: Of the files.
+      config: The configuration.
+      kept: What columns stay that the configuration does not name.
 
     Raises:
       BadInputError: The configuration names no column, or the cells do not fit what it says.
     """
     data = config.data
-    given = dict(config.columns)
+    given = {**(kept or {}), **config.columns}
     for key in ("exclude", "numeric", "categorical"):
         for name in getattr(data, key):
             if name not in profile.columns:
@@ -195,7 +203,7 @@ def _why_ignored(
 ) -> str | None:
     if column.name in config.data.exclude:
         return "excluded by data.exclude"
-    if kind.name in ("empty", "constant", "id"):
+    if kind.name in ("empty", "constant", "id", "new"):
         return kind.note
     if kind.name == "date" and kind.moments is None:
         return "day and month cannot be told apart (set data.dates)"

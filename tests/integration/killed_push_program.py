@@ -10,6 +10,7 @@ product's, too. `trainer.train_steps` makes one model another.
 import json
 import os
 import pathlib
+import shutil
 import signal
 import sys
 import traceback
@@ -23,7 +24,7 @@ from tfx.dsl.component.experimental.annotations import InputArtifact, OutputArti
 from tfx.dsl.component.experimental.decorators import component
 from tfx.dsl.io import fileio
 from tfx.orchestration.portable import launcher
-from tfx.types.standard_artifacts import Model, ModelBlessing, ModelEvaluation
+from tfx.types.standard_artifacts import Model, ModelBlessing, ModelEvaluation, Schema
 from tfx.utils import io_utils
 
 import pipelines.leftovers
@@ -33,6 +34,7 @@ from pipelines import run, run_execution, run_plan, run_recorder
 from pipelines.definitions.csv_to_serving import CsvToServing
 from pipelines.progress import PlainDisplay, Progress
 from pipelines.metadata_store import open_store
+from pipelines.root_schema import read_root_schema
 from pipelines.run_history import newest_version_ever, read_runs, unsettled_pushes
 from pipelines.run_plan import RunPlan, RunRequest
 from pipelines.runners import component_launcher
@@ -44,6 +46,7 @@ NEW, RUNNING, COMPLETE, CACHED = (
     getattr(metadata_store_pb2.Execution, name) for name in ("NEW", "RUNNING", "COMPLETE", "CACHED")
 )
 NUM_FILES = 3
+SCHEMA = 'feature { name: "x" type: FLOAT } feature { name: "y" type: INT }'
 KEEP = 2
 
 # By name: where the function is, and whether the kill comes before it or after it.
@@ -72,6 +75,12 @@ MOMENTS = {
 
 
 @component
+def FakeSchemaGen(schema: OutputArtifact[Schema]):  # noqa: N802
+    pathlib.Path(schema.uri).mkdir(parents=True, exist_ok=True)
+    (pathlib.Path(schema.uri) / "schema.pbtxt").write_text(SCHEMA)
+
+
+@component
 def FakeTrainer(model: OutputArtifact[Model], train_steps: Parameter[int]):  # noqa: N802
     folder = pathlib.Path(model.uri) / "Format-Serving"
     folder.mkdir(parents=True)
@@ -92,6 +101,7 @@ def FakeEvaluator(  # noqa: N802
 
 def define(plan: RunPlan, data: object) -> CsvToServing:
     """Returns the pipeline of a plan, of three components."""
+    schema_gen = FakeSchemaGen().with_id("SchemaGen")
     trainer = FakeTrainer(train_steps=plan.code.train_steps).with_id("Trainer")
     evaluator = FakeEvaluator(model=trainer.outputs["model"]).with_id("Evaluator")
     pusher = components.Pusher(
@@ -117,11 +127,12 @@ def define(plan: RunPlan, data: object) -> CsvToServing:
                 "connection_mode": "READWRITE_OPENCREATE",
             }
         ),
-        components=[trainer, evaluator, pusher],
+        components=[schema_gen, trainer, evaluator, pusher],
         enable_cache=True,
     )
     roles = dict.fromkeys(CsvToServing.__dataclass_fields__)
-    roles.update(pipeline=pipeline, trainer=trainer, evaluator=evaluator, pusher=pusher)
+    roles.update(pipeline=pipeline, schema_gen=schema_gen)
+    roles.update(trainer=trainer, evaluator=evaluator, pusher=pusher)
     return CsvToServing(**roles)
 
 
@@ -195,6 +206,7 @@ def leftovers(root):
     found = [path for path in (root / "serving").iterdir() if not path.name.isdigit()]
     found += [path for path in root.rglob("*") if "partial" in path.name]
     found += list(root.glob("artifacts/*/*/unfinished"))
+    found += list(root.glob(".schema-*"))
     store = open_store(root)
     states = {item.id: item.last_known_state for item in store.get_executions()}
     found += [f"execution {key}" for key, state in states.items() if state in (NEW, RUNNING)]
@@ -204,6 +216,12 @@ def leftovers(root):
         if states[int(path.name)] not in (COMPLETE, CACHED)
     ]
     return [str(path) for path in found]
+
+
+def schema_run(root):
+    """Returns the run that the root's schema is from; None without one."""
+    found = read_root_schema(root)
+    return found.origin.run_id if found else None
 
 
 def main(root, data, moments):
@@ -217,13 +235,16 @@ def main(root, data, moments):
         for resume in (True, False):
             steps += 1
             row = {"moment": moment, "resume": resume, "model": str(steps)}
+            shutil.rmtree(root / "schema")  # as before the first push
             row["killed"] = run_in_fork(root, data, steps, moment)
+            row["run_id"], row["schema"] = read_runs(root)[-1].run_id, schema_run(root)
             row["status"] = read_runs(root)[-1].status
             row["served"] = versions_by_model(root)
             row["left"] = len(leftovers(root))
             row["rerun"] = run_in_fork(root, data, steps, resume=resume)
             row["served_then"] = versions_by_model(root)
             row["left_then"] = leftovers(root)
+            row["schema_then"] = schema_run(root)
             row["records"] = [
                 [record.status, record.version]
                 for record in read_runs(root)

@@ -122,7 +122,10 @@ def test_data_that_are_not_what_the_model_needs_stop_before_training(run, first,
     code, line, shown = run("april")
     assert (code, line["status"], line["serving_version"]) == (2, "failed", first)
     assert "ExampleValidator: the data are not what the model needs (4 anomalies" in line["reason"]
-    assert "train split, column 'city': There are new values: 'A' (3" in shown
+    assert (
+        "train split, column 'city': Examples contain values missing from the schema: A (~3"
+        in shown
+    )
     assert "train split, column 'miles': The values have drifted: the median was " in shown
     record = json.loads((folder / "root" / "runs" / f"{line['run_id']}.json").read_text())
     assert "Transform" not in [part["name"] for part in record["components"]]

@@ -44,6 +44,10 @@ def test_the_next_run_finishes_the_push(tmp_path, moments):
         # The record of a run that has pushed says so, whether it was resumed or left behind.
         has_pushed = [row["model"]] in row["served"].values()
         assert row["status"] == ("pushed" if has_pushed else "interrupted")
+        # The root has the schema of its first pushed run, killed or not.
+        assert row["schema"] == (row["run_id"] if has_pushed else None), row
+        assert (row["schema_then"] == row["run_id"]) == (has_pushed or row["resume"]), row
+        assert row["schema_then"], row
         first, *rest = row["records"]
         if row["resume"]:
             assert (first, rest) == (["pushed", newest], [])

@@ -33,6 +33,13 @@ def artifact(tmp_path):
     return write
 
 
+def test_white_space_at_the_end_is_left_out(artifact):
+    (found,) = read_anomalies(
+        artifact(train={"city": ("New", "Values are new: A (~5%). ", WARNING)})
+    )
+    assert found.text == "train split, column 'city': Values are new: A (~5%)."
+
+
 def test_each_feature_of_each_split_is_one_sentence(artifact):
     found = read_anomalies(
         artifact(

@@ -16,6 +16,7 @@ from tfx.types.standard_artifacts import (
     ModelEvaluation,
     ModelRun,
     PushedModel,
+    Schema,
 )
 
 from components.evaluator.verdict import Verdict
@@ -23,6 +24,7 @@ from components.pusher.provenance import Provenance, write_provenance
 from pipelines import leftovers, metadata_store, run_execution
 from pipelines.errors import RunFailedError
 from pipelines.progress import Progress
+from pipelines.root_schema import read_root_schema
 from pipelines.run_execution import execute
 from pipelines.run_plan import RunRequest, plan_run
 from pipelines.run_record import RunRecords
@@ -30,6 +32,12 @@ from pipelines.run_recorder import RunRecorder, start_record
 from pipelines.runners import component_launcher
 
 assert components
+
+
+SCHEMA = """
+feature { name: "x" type: FLOAT presence { min_count: 1 } }
+feature { name: "y" type: INT bool_domain { } presence { min_count: 1 } }
+"""
 
 
 class FakeLauncher:
@@ -94,6 +102,10 @@ def leave(tmp_path, monkeypatch):
             folder = tmp_path / "statistics" / f"Split-{split}"
             folder.mkdir(parents=True)
             (folder / "FeatureStats.pb").write_bytes(sizes.SerializeToString())
+        schema = Schema()
+        schema.uri = str(tmp_path / "inferred")
+        (tmp_path / "inferred").mkdir()
+        (tmp_path / "inferred" / "schema.pbtxt").write_text(SCHEMA)
         examples = Examples()
         examples.uri = str(tmp_path / "examples")
         examples.split_names = '["train", "eval"]'
@@ -116,6 +128,7 @@ def leave(tmp_path, monkeypatch):
             ModelBlessing: ModelBlessing(),
             PushedModel: pushed,
             ExampleAnomalies: found,
+            Schema: schema,
         }
         monkeypatch.setattr(FakeLauncher, "leaves", leaves)
         monkeypatch.setattr(component_launcher, "ComponentLauncher", FakeLauncher)
@@ -169,6 +182,55 @@ def test_a_pushed_model(leave, run, shown):
     assert [part.id for part, text in fingerprints.items() if recorder.record.run_id in text] == [
         "Pusher"
     ]
+
+
+def push(root, run_id, version=5):
+    write_provenance(
+        Provenance(run_id, "m"), str(root / "serving" / str(version)), str(root / "serving")
+    )
+
+
+def test_the_schema_of_the_first_pushed_run_is_the_roots(leave, run, tmp_path, monkeypatch):
+    root = tmp_path / "root"
+    leave(PASSED, version="5")
+    start, recorder, _ = run()
+    run_id = recorder.record.run_id
+    run_component, prepared = FakeLauncher.run, []
+
+    def run_and_push(launcher, component):
+        run_component(launcher, component)
+        if component.id == "Pusher":
+            assert read_root_schema(root) is None
+            prepared.append((root / f".schema-{run_id}" / "schema.pbtxt").is_file())
+            push(root, run_id)
+
+    monkeypatch.setattr(FakeLauncher, "run", run_and_push)
+    start()
+    assert prepared == [True]  # before the push
+    found = read_root_schema(root)
+    assert (found.origin.run_id, found.types) == (run_id, {"x": "FLOAT", "y": "INT"})
+    assert found.origin.kinds == {"x": "number", "y": "number"}
+    (label,) = (item for item in found.schema.feature if item.name == "y")
+    assert (label.int_domain.min, label.int_domain.max) == (0, 1)
+    assert sorted(root.glob(".schema-*")) == []
+
+
+def test_a_run_that_pushes_nothing_leaves_no_schema(leave, run, tmp_path):
+    leave(PASSED, version=None)
+    start, _, _ = run()
+    start()
+    assert read_root_schema(tmp_path / "root") is None
+    assert sorted((tmp_path / "root").glob(".schema-*")) == []
+
+
+def test_a_run_with_a_schema_of_the_users_leaves_none(leave, run, tmp_path):
+    file = tmp_path / "mine.pbtxt"
+    file.write_text(SCHEMA)
+    leave(PASSED, version="5")
+    start, recorder, _ = run(f"schema.path={file}")
+    push(tmp_path / "root", recorder.record.run_id)
+    start()
+    assert read_root_schema(tmp_path / "root") is None
 
 
 def test_a_model_that_is_not_blessed(leave, run):

@@ -1,12 +1,22 @@
+import components  # noqa: I001  Before TFX: makes TFDV importable.
+
 import json
 
 import pytest
+from google.protobuf import text_format
+from tensorflow_metadata.proto.v0 import schema_pb2
+from tfx.dsl.components.common.resolver import RESOLVER_CONFIG
 
+from components.pusher.provenance import Provenance, write_provenance
 from pipelines.data.staging import StagedData
 from pipelines.errors import BadInputError
 from pipelines.fingerprints import code_fingerprint
+from pipelines.root_schema import replace_root_schema
 from pipelines.run_plan import RunRequest, plan_run
-from pipelines.run_record import RunRecords
+from pipelines.run_record import ComponentRecord, RunRecords
+
+
+assert components
 
 
 @pytest.fixture
@@ -113,6 +123,99 @@ def test_what_is_asked_for_is_checked_before_anything_is_written(plan, tmp_path)
         plan(data=str(tmp_path / "loop"))
     with pytest.raises(BadInputError, match="Check --root"):
         plan(root=tmp_path / "loop")
+
+
+SCHEMA = """
+feature { name: "x" type: FLOAT presence { min_count: 1 } }
+feature { name: "y" type: BYTES presence { min_count: 1 } }
+"""
+
+
+@pytest.fixture
+def keep_schema(tmp_path):
+    """Returns a function that makes a schema the root's, as `schema accept` of a run does."""
+
+    def make(text=SCHEMA, kinds=None):
+        schema = text_format.Parse(text, schema_pb2.Schema())
+        (tmp_path / "root").mkdir(exist_ok=True)
+        replace_root_schema(tmp_path / "root", schema, "accepted-run", kinds or {})
+
+    return make
+
+
+def test_data_are_held_against_the_schema_of_the_root(plan, keep_schema, tmp_path):
+    staged = StagedData(tmp_path, "data.csv", ())
+    without = plan()
+    assert (without.root_schema, without.define(staged).root_schema) == (None, None)
+    keep_schema()
+    write_provenance(
+        Provenance("run", "m"), str(tmp_path / "root/serving/5"), str(tmp_path / "root/serving")
+    )
+    keep_schema()  # while version 5 serves
+    made = plan()
+    pipeline = made.define(staged)
+    assert made.kept.text == ("y",)
+    assert pipeline.root_schema.exec_properties["schema_file"] == str(
+        tmp_path / "root" / "schema" / "schema.pbtxt"
+    )
+    assert pipeline.root_schema in pipeline.example_validator.upstream_nodes
+    assert pipeline.root_schema not in pipeline.transform.upstream_nodes
+    assert pipeline.example_validator.exec_properties["fixed_schema"] == 1
+    resolved = pipeline.served_statistics.exec_properties[RESOLVER_CONFIG]
+    assert resolved["accepted_run"] == "accepted-run"
+    assert '"y"' in pipeline.example_gen.exec_properties["custom_config"].replace("\\", "")
+    before, now = (
+        json.loads(item.pusher.exec_properties["custom_config"])["model_fingerprint"]
+        for item in (without.define(staged), pipeline)
+    )
+    assert before != now  # as the label is text now
+
+
+def test_the_users_schema_goes_before_that_of_the_root(plan, keep_schema, tmp_path):
+    keep_schema()
+    file = tmp_path / "mine.pbtxt"
+    file.write_text(SCHEMA.replace("BYTES", "INT"))
+    made = plan(f"schema.path={file}")
+    assert (made.root_schema, made.kept.text) == (None, ())
+    pipeline = made.define(StagedData(tmp_path, "data.csv", ()))
+    assert pipeline.root_schema is None
+    assert pipeline.example_validator.exec_properties["fixed_schema"] == 1
+
+
+def test_a_schema_of_the_root_that_was_edited_wrongly_ends_a_run_before_it_begins(
+    plan, keep_schema, tmp_path
+):
+    keep_schema()
+    file = tmp_path / "root" / "schema" / "schema.pbtxt"
+    file.write_text(SCHEMA.replace("FLOAT", "DECIMAL"))
+    with pytest.raises(
+        BadInputError, match=r"schema\.pbtxt is no Schema.*line 2, column .*DECIMAL"
+    ):
+        plan()
+
+
+def test_a_run_is_not_resumed_on_a_validation_that_does_not_count_any_more(
+    killed, plan, keep_schema, tmp_path
+):
+    records = RunRecords(tmp_path / "root")
+    unfinished = killed.changed(code_fingerprint=code_fingerprint(plan().code))
+    failed = unfinished.changed(
+        status="failed",
+        is_bad_input=True,
+        components=(ComponentRecord("ExampleValidator", "finished", 1.0),),
+    )
+    records.write(failed)
+    with pytest.raises(BadInputError, match="ended as its data did not fit, and would again"):
+        plan(resume=True)
+    records.write(unfinished)
+    assert plan(resume=True).unfinished == unfinished
+    keep_schema(SCHEMA.replace("BYTES", "INT"))
+    with pytest.raises(
+        BadInputError, match="schema of run accepted-run was accepted since run 2026"
+    ):
+        plan(resume=True)
+    records.write(unfinished.changed(started="2999-01-01T00:00:00+00:00"))
+    assert plan(resume=True).unfinished is not None
 
 
 def test_the_schema_is_inferred_or_taken_from_a_file(plan, tmp_path):

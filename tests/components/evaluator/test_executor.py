@@ -172,6 +172,30 @@ def test_a_worse_model_than_the_baseline_is_not_blessed(
     assert evaluate(examples, baseline, config).verdict.blessed
 
 
+def test_a_baseline_that_takes_a_column_of_another_type_is_not_compared_with(
+    make_examples: Make, make_model: Make, binary_model: Artifact, evaluate: Make
+) -> None:
+    def model(fare: Any, name: str) -> Artifact:
+        return make_model(
+            {"fare": fare, "tip": FLOAT},
+            predict=lambda f: {"logistic": 0.0 * f["tip"]},
+            label=lambda f: tf.cast(f["tip"] > 2.0, tf.int64),
+            name=name,
+        )
+
+    examples, config = make_examples(binary_rows(20)), eval_config(CHANGE)
+    whole = model(tf.io.FixedLenFeature([], tf.int64), "whole")
+    found = evaluate(examples, binary_model, config, baseline_model=whole).verdict
+    assert found.not_checked == (
+        "the model against the baseline, which takes columns of other types: 'fare' was int64, and is "
+        "float now",
+    )
+    assert (found.blessed, found.baseline_metrics) == (True, {})
+    # The model itself must take them.
+    with pytest.raises(RuntimeError, match=r"(?s)cannot take the examples.*expected type: int64"):
+        evaluate(examples, whole, config, baseline_model=binary_model)
+
+
 def test_string_labels_of_a_multi_class_model(
     make_examples: Make, make_model: Make, evaluate: Make
 ) -> None:

@@ -1,5 +1,6 @@
 import components  # noqa: I001  Before TFX: makes TFDV importable.
 
+import pytest
 from tfx.components.example_gen import component as stock
 
 from components.example_gen import executor
@@ -15,7 +16,13 @@ def test_it_stands_for_stock_tfx_and_mixes_with_its_components() -> None:
     assert list(pipeline.components) == [example_gen, statistics_gen]
 
 
-def test_columns_that_stay_text_reach_the_executor() -> None:
-    properties = CsvExampleGen(input_base="data", text_columns=["zip", "a b"]).exec_properties
-    assert executor._text_columns(properties) == ["zip", "a b"]
-    assert executor._text_columns(CsvExampleGen(input_base="data").exec_properties) == []
+@pytest.mark.parametrize(
+    ("text", "floats"), [(["zip", "a b"], []), ([], ["fare"]), (["z"], ["f"]), ([], [])]
+)
+def test_columns_of_a_given_type_reach_the_executor(text: list[str], floats: list[str]) -> None:
+    example_gen = CsvExampleGen(input_base="data", text_columns=text, float_columns=floats)
+    properties = example_gen.exec_properties
+    assert executor._columns(properties, executor.TEXT_COLUMNS_KEY) == text
+    assert executor._columns(properties, executor.FLOAT_COLUMNS_KEY) == floats
+    plain = CsvExampleGen(input_base="data").exec_properties
+    assert (properties == plain) is not bool(text or floats)

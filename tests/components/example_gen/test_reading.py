@@ -53,6 +53,26 @@ def test_a_column_has_one_type_in_all_splits_and_text_stays_text(tmp_path: Path)
             assert_that(parts[name], equal_to([example(text) for text in texts]), label=name)
 
 
+def test_whole_numbers_are_float32_where_that_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_text("fare,size,word\n7,3,9\n,4,x\n")
+    with beam.Pipeline(RUNNER) as pipeline:
+        floats = ["fare", "word"]
+        parts = read_examples(pipeline, str(tmp_path), {"all": "data.csv"}, [], floats)
+        expected = [
+            """features {
+              feature { key: "fare" value { float_list { value: 7 } } }
+              feature { key: "size" value { int64_list { value: 3 } } }
+              feature { key: "word" value { bytes_list { value: "9" } } }
+            }""",
+            """features {
+              feature { key: "fare" value { float_list { } } }
+              feature { key: "size" value { int64_list { value: 4 } } }
+              feature { key: "word" value { bytes_list { value: "x" } } }
+            }""",
+        ]
+        assert_that(parts["all"], equal_to([example(text) for text in expected]))
+
+
 def test_files_that_cannot_be_read_together(tmp_path: Path) -> None:
     (tmp_path / "train.csv").write_text("a,b\n1,2\n")
     (tmp_path / "eval.csv").write_text("b,a\n1,2\n")

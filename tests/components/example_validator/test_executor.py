@@ -119,6 +119,11 @@ def test_the_settings_are_heeded(run):
     assert run(*splits, label="tips")[0] == {"train": {"color": WARNING, "tips": ERROR}}
     assert run(*splits, moving='["color"]')[0] == {"train": {"tips": WARNING}}
     assert run(*splits, exclude_splits='["train"]')[0] == {}
+    colors = {"red": 500, "blue": 500}
+    rare = statistics(colors, {"no": 999, "yes": 1})  # which the schema has
+    splits = ({"train": rare}, {"train": statistics(colors, {"no": 1000})})
+    assert run(*splits, fixed_schema=0)[0] == {"train": {"tips": WARNING}}
+    assert run(*splits, fixed_schema=1)[0] == {"train": {}}
 
 
 def test_nothing_is_served_yet(run):

@@ -56,8 +56,8 @@ class Root:
             f"{model}/Format-Serving", str(self.folder / "serving"), version, Provenance("-", model)
         )
 
-    def resolve(self):
-        strategy = ServedStatisticsStrategy(str(self.folder / "serving"))
+    def resolve(self, **config):
+        strategy = ServedStatisticsStrategy(str(self.folder / "serving"), **config)
         (found,) = strategy.resolve_artifacts(self.store, {"statistics": []}).values()
         assert {artifact.type_name for artifact in found} <= {"ExampleStatistics"}
         return [artifact.uri.rpartition("-")[2] for artifact in found]
@@ -77,6 +77,14 @@ def test_the_statistics_are_of_the_run_that_made_what_is_served(root):
     assert root.resolve() == ["first"]
     root.push(second, 6)
     assert root.resolve() == ["second"]
+
+
+def test_an_accepted_run_goes_before(root):
+    root.push(root.run("first"), 5)
+    root.run("second")
+    assert root.resolve(accepted_run="second") == ["second"]
+    assert root.resolve(accepted_run="unknown") == []
+    assert root.resolve(accepted_run="") == ["first"]
 
 
 def test_statistics_that_were_removed_are_none(root):

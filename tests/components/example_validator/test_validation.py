@@ -157,6 +157,66 @@ def test_whole_numbers_where_others_were_are_no_other_type(baseline):
     assert found(frame, schema, baseline, limits=DriftLimits(jensen_shannon=0.2)) == {}
 
 
+def feature_of(schema, name):
+    (feature,) = (feature for feature in schema.feature if feature.name == name)
+    return feature
+
+
+@pytest.mark.parametrize("fixed", [True, False])
+def test_an_edit_of_the_schema_goes_before_the_data_to_compare_with(schema, baseline, fixed):
+    """Where the schema is inferred, it says what the data are, not what they should be."""
+    frame = table(2).drop(columns="fare").assign(extra=1.0)
+    frame.loc[:5, "tips"] = "perhaps"
+    for domain in schema.string_domain:
+        if domain.name == "tips":
+            domain.value.append("perhaps")
+    feature_of(schema, "fare").ClearField("presence")
+    schema.feature.add(name="extra", type=schema.feature[0].type)
+    anomalies = found(frame, schema, baseline, fixed_schema=fixed)
+    if fixed:
+        assert anomalies == {}
+    else:
+        assert set(anomalies) == {"fare", "tips", "extra"}
+
+
+def test_a_column_of_text_by_the_schema_may_be_numbers_in_the_data_to_compare_with(baseline):
+    frame = table(2).assign(fare=lambda frame: frame.fare.astype(str))
+    schema = tfdv.infer_schema(statistics(frame), infer_feature_shape=False)
+    anomalies = found(frame, schema, baseline, fixed_schema=True)
+    assert anomalies == {"fare": (WARNING, "The values were numbers, and are text now.")}
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "text"),
+    [
+        (int, float, "were whole numbers (INT), and are numbers with fractions (FLOAT) now."),
+        (float, str, "were numbers with fractions (FLOAT), and are text (BYTES) now."),
+    ],
+)
+def test_another_type_than_that_of_a_fixed_schema_is_said_once(before, now, text):
+    former = table().assign(fare=lambda frame: frame.fare.round(2).astype(before))
+    frame = table(1).assign(fare=lambda frame: (frame.fare.round(2).astype(int) + 0.5).astype(now))
+    frame = frame if now is str else frame.assign(fare=former.fare + 0.01)
+    schema = tfdv.infer_schema(statistics(former), infer_feature_shape=False)
+    anomalies = found(frame, schema, statistics(former), fixed_schema=True)
+    assert anomalies == {"fare": (ERROR, f"The values {text}")}
+
+
+def test_new_values_are_said_once(schema, baseline):
+    frame = table(2)
+    frame.loc[:30, "company"] = "violet"
+    severity, text = found(frame, schema, baseline, fixed_schema=True)["company"]
+    assert (severity, text.count("violet")) == (WARNING, 1)
+
+
+def test_a_column_that_is_not_in_the_training_data_by_the_schema(schema, baseline):
+    frame = table(2).drop(columns="fare")
+    feature_of(schema, "fare").not_in_environment.append("TRAINING")
+    assert found(frame, schema, baseline, fixed_schema=True)["fare"][0] == ERROR
+    schema.default_environment.extend(["TRAINING", "SERVING"])
+    assert found(frame, schema, baseline, fixed_schema=True) == {}
+
+
 def test_limits_of_the_schema_go_before(schema, baseline):
     frame = table(2).assign(fare=lambda frame: frame.fare * 1.7)
     (feature,) = (feature for feature in schema.feature if feature.name == "fare")

@@ -30,7 +30,7 @@ def roles(pipeline):
     return {
         field.name: getattr(pipeline, field.name)
         for field in dataclasses.fields(pipeline)
-        if field.name != "pipeline"
+        if field.name != "pipeline" and getattr(pipeline, field.name) is not None
     }
 
 

@@ -1,0 +1,193 @@
+"""Sequences of retraining in one root each: what becomes of stable data, of slow drift, of broken data.
+
+    python -m benchmarks.retraining_spans [--spans 10] [--sequences stable drift broken]
+
+Each span is a file of generated rows and a `run` command; the commands are forked off one process that
+has the imports behind it. Expected is:
+
+- `stable`: every span is drawn anew from one distribution and pushed; each fourth file is that of the span
+  before, and nothing is pushed.
+- `drift`: the distances grow by 30 % from span to span. That is warned of, and pushed: each span is compared
+  with the data of the model that serves.
+- `broken`: some spans are in another unit, lack a column, or have an unknown label. They end before
+  Transform, and the next good one is pushed.
+
+The last column is the AUC of the span's model; a run that ends early has none.
+"""
+
+import argparse
+import contextlib
+import csv
+import json
+import random
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import CompletedProcess
+
+from benchmarks.tables import format_table
+from tests.warm_command import WarmCommand
+
+ROWS = 1_500
+GROWTH = 1.3
+_MAX_WORDS = 110
+
+Run = Callable[..., "CompletedProcess[str]"]
+Row = dict[str, object]
+
+
+@dataclass(frozen=True)
+class Span:
+    """What became of a span.
+
+    Attributes:
+        number: From 1.
+        data: What its data are.
+        outcome: Status of the run.
+        trained: Whether Transform ran, or was taken from the cache.
+        said: Its anomalies, and why it pushed nothing.
+        auc: Of its model; None if there is none.
+    """
+
+    number: int
+    data: str
+    outcome: str
+    trained: bool
+    said: tuple[str, ...]
+    auc: float | None
+
+
+def rows_of_span(seed: int, scale: float = 1.0) -> list[Row]:
+    """Returns trips; who goes far for the time tips."""
+    draw = random.Random(seed)
+    rows: list[Row] = []
+    for _ in range(ROWS):
+        miles = draw.lognormvariate(1.5, 0.5)
+        city = draw.choices(["north", "south", "west"], [5, 3, 2])[0]
+        score = miles + (2.0 if city == "north" else 0.0) + draw.gauss(0, 1.5)
+        rows.append(
+            {
+                "miles": round(miles * scale, 3),
+                "passengers": draw.randint(1, 6),
+                "city": city,
+                "tipped": "yes" if score > 5.5 else "no",
+            }
+        )
+    return rows
+
+
+def _in_another_unit(rows: list[Row]) -> list[Row]:
+    return [{**row, "miles": float(str(row["miles"])) * 1_609} for row in rows]
+
+
+def _without_city(rows: list[Row]) -> list[Row]:
+    return [{name: row[name] for name in row if name != "city"} for row in rows]
+
+
+def _with_another_label(rows: list[Row]) -> list[Row]:
+    return [{**row, "tipped": "perhaps"} if i % 20 == 0 else row for i, row in enumerate(rows)]
+
+
+FAULTS = {
+    "metres": _in_another_unit,
+    "no city": _without_city,
+    "another label": _with_another_label,
+}
+
+
+def spans_of(sequence: str, count: int) -> Iterator[tuple[str, list[Row]]]:
+    """Yields what the data of each span are, and the data.
+
+    Args:
+        sequence: `stable`, `drift` or `broken`.
+        count: Number of spans.
+    """
+    faults = list(FAULTS)
+    for number in range(1, count + 1):
+        if sequence == "drift":
+            yield (
+                f"miles x {GROWTH ** (number - 1):.2f}",
+                rows_of_span(number, GROWTH ** (number - 1)),
+            )
+        elif sequence == "broken" and number % 3 == 2:
+            fault = faults[(number // 3) % len(faults)]
+            yield fault, FAULTS[fault](rows_of_span(number))
+        elif sequence == "stable" and number % 4 == 0:
+            yield "as before", rows_of_span(number - 1)
+        else:
+            yield "new rows", rows_of_span(number)
+
+
+def run_sequence(sequence: str, count: int, folder: Path, run: Run) -> Iterator[Span]:
+    """Yields what became of the spans of a sequence.
+
+    Args:
+        sequence: Its name.
+        count: Number of spans.
+        folder: Where data and root go.
+        run: Runs `python -m pipelines` with arguments.
+    """
+    for number, (data, rows) in enumerate(spans_of(sequence, count), 1):
+        file = folder / f"span-{number}.csv"
+        with file.open("w", newline="", encoding="utf-8") as stream:
+            writer = csv.DictWriter(stream, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+        done = run(
+            *("run", "--data", file, "--label", "tipped", "--root", folder / "root"),
+            *("--set", "trainer.train_steps=400", "--set", "pusher.keep=2"),
+        )
+        line = json.loads(done.stdout.splitlines()[-1])
+        record = json.loads((folder / "root" / "runs" / f"{line['run_id']}.json").read_text())
+        anomalies = [
+            note.removeprefix("anomaly: ")
+            for note in record["notes"]
+            if note.startswith("anomaly: ")
+        ]
+        said = anomalies or ([line["reason"]] if line.get("reason") else [])
+        trained = any(part["name"] == "Transform" for part in record["components"])
+        yield Span(number, data, line["status"], trained, tuple(said), line["metrics"].get("auc"))
+
+
+def table_row(span: Span) -> tuple[str, ...]:
+    """Returns what the table shows of a span."""
+    said = span.said[0] if span.said else ""
+    more = f" (+{len(span.said) - 1})" if len(span.said) > 1 else ""
+    shown = said if len(said) <= _MAX_WORDS else said[: _MAX_WORDS - 3] + "..."
+    return (
+        str(span.number),
+        span.data,
+        span.outcome,
+        "yes" if span.trained else "no",
+        "" if span.auc is None else f"{span.auc:.4f}",
+        shown + more,
+    )
+
+
+def main() -> None:
+    """Runs the sequences and prints a table of each."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--spans", type=int, default=10)
+    names = ("stable", "drift", "broken")
+    parser.add_argument("--sequences", nargs="+", choices=names, default=names)
+    arguments = parser.parse_args()
+    with contextlib.closing(WarmCommand()) as command:
+
+        def run(*words: object) -> "CompletedProcess[str]":
+            with contextlib.redirect_stdout(None):  # which shows what a failed test has printed
+                return command(*words)
+
+        for sequence in arguments.sequences:
+            with tempfile.TemporaryDirectory() as folder:
+                rows = []
+                for span in run_sequence(sequence, arguments.spans, Path(folder).resolve(), run):
+                    rows.append(table_row(span))
+                    print(f"{sequence} {' | '.join(rows[-1])}", file=sys.stderr, flush=True)
+            header = ("span", "data", "outcome", "trained", "AUC", "said")
+            print(f"\n{sequence}\n{format_table(header, rows)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

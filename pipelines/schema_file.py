@@ -1,0 +1,88 @@
+"""A `Schema` proto as text, which people read and edit."""
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from components.nearest import nearest_first
+from pipelines.errors import BadInputError
+
+if TYPE_CHECKING:
+    from tensorflow_metadata.proto.v0.schema_pb2 import Schema
+
+
+def parse_schema(content: bytes, where: str, fix: str) -> "Schema":
+    """Returns the schema that a file holds.
+
+    Args:
+      content: Of the file.
+      where: Names the file in errors.
+      fix: What to do when it is no schema, one sentence.
+
+    Raises:
+      BadInputError: It is no schema, has a feature twice, or names a domain that it does not have.
+    """
+    from google.protobuf import text_format
+    from tensorflow_metadata.proto.v0 import schema_pb2
+
+    try:
+        text = content.decode("utf-8")
+        schema = text_format.Parse(text, schema_pb2.Schema())
+    except UnicodeDecodeError as error:
+        raise BadInputError(f"{where} is no Schema proto as text ({error}). {fix}") from error
+    except text_format.ParseError as error:
+        raise BadInputError(
+            f"{where} is no Schema proto as text ({_place(text, error)}). {fix}"
+        ) from error
+    for name, count in Counter(feature.name for feature in schema.feature).items():
+        if count > 1:
+            raise BadInputError(f"{where}: the feature {name!r} is there {count} times. Keep one.")
+    domains = [domain.name for domain in schema.string_domain]
+    for feature in schema.feature:
+        if feature.domain and feature.domain not in domains:
+            raise BadInputError(
+                f"{where}: the feature {feature.name!r} has domain: {feature.domain!r}, and there is "
+                f"no string_domain of this name. There are: "
+                f"{', '.join(nearest_first(feature.domain, domains)) or 'none'}."
+            )
+    return schema
+
+
+def schema_text(schema: "Schema", *comments: str) -> str:
+    """Returns a schema as a file holds it.
+
+    Args:
+      schema: The schema.
+      comments: Lines above it.
+    """
+    from google.protobuf import text_format
+
+    return "".join(f"# {line}\n" for line in comments) + text_format.MessageToString(
+        schema, as_utf8=True
+    )
+
+
+def read_bytes(file: Path) -> bytes:
+    """Returns what a file holds.
+
+    Raises:
+      BadInputError: It cannot be read.
+    """
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise BadInputError(f"{file} cannot be read: {error.strerror}.") from error
+
+
+def _place(text: str, error: Exception) -> str:
+    """Returns line and column of an error, what is wrong, and the line itself."""
+    found = re.match(r"(\d+):(\d+) : (.*)", str(error), re.DOTALL)
+    if found is None:
+        return str(error)
+    line, column, reason = int(found[1]), int(found[2]), found[3].strip()
+    lines = text.splitlines()
+    shown = f"; the line is: {lines[line - 1].strip()}" if 0 < line <= len(lines) else ""
+    # The parser repeats the line that it quotes.
+    reason = re.sub(r"^'.*?': ", "", reason)
+    return f"line {line}, column {column}: {reason.rstrip('.')}{shown}"
