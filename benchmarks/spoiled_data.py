@@ -105,8 +105,9 @@ class Session:
     def show(self, answer: Answer, pattern: str | re.Pattern[str] = _SHOWN) -> None:
         """Prints the lines of an answer that say something, and status and exit code."""
         for line in answer.shown.splitlines():
-            if re.search(pattern, line) and not re.search("✓ [A-Z]", line):
-                print(f"    {line.strip().replace(f'{self.folder}/', '')[:260]}")
+            if re.search(pattern, line) and not re.search(r"✓ [A-Z]|^\{", line):
+                line = re.sub(r"(at step \d+):.*(loss = [\d.]+),.*", r"\1: \2", line)
+                print(f"    {line.strip().replace(f'{self.folder}/', '')[:300]}")
         if answer.line:
             status = {
                 key: answer.line.get(key) for key in ("status", "version", "baseline_version")
@@ -126,18 +127,21 @@ class Session:
 
 def shuffled(session: Session) -> None:
     """The same root, a new file name, the labels of 60 % of the rows dealt out anew."""
-    first = session.run(session.write("january.csv", spoiled_tables.trips(1)), "tipped", "root")
-    session.expect("honest data are pushed", first.line.get("status") == "pushed")
-    table = spoiled_tables.with_shuffled_labels(spoiled_tables.trips(2), "tipped", 0.6)
-    answer = session.run(session.write("february.csv", table), "tipped", "root")
-    session.show(answer)
-    session.expect(
-        "60 % shuffled labels are not pushed",
-        answer.exit_code == 3 and answer.line["status"] == "not_blessed",
-    )
-    session.expect(
-        "the first version serves", answer.line["serving_version"] == first.line["version"]
-    )
+    for num_rows in (3_000, 12_000):
+        root = f"root_{num_rows}"
+        honest = session.write(f"january_{num_rows}.csv", spoiled_tables.trips(1, num_rows))
+        first = session.run(honest, "tipped", root)
+        session.expect("honest data are pushed", first.line.get("status") == "pushed")
+        new = spoiled_tables.with_shuffled_labels(spoiled_tables.trips(2, num_rows), "tipped", 0.6)
+        answer = session.run(session.write(f"february_{num_rows}.csv", new), "tipped", root)
+        session.show(answer, "^ *[!✗✓=] ")
+        session.expect(
+            f"{num_rows} rows: 60 % shuffled labels are not pushed",
+            answer.exit_code == 3 and answer.line["status"] == "not_blessed",
+        )
+        session.expect(
+            "the first version serves", answer.line["serving_version"] == first.line["version"]
+        )
 
 
 def broken_columns(session: Session) -> None:

@@ -116,7 +116,10 @@ def serialized_split(root: pathlib.Path, split: str) -> list[bytes]:
     """Returns the serialized tf.Examples of CsvExampleGen's split `train` or `eval`."""
     import tensorflow as tf
 
-    files = sorted(map(str, root.glob(f"artifacts/CsvExampleGen/examples/*/Split-{split}/*")))
+    made = sorted(root.glob("artifacts/CsvExampleGen/examples/*"), key=lambda path: int(path.name))
+    if not made:
+        return []
+    files = sorted(map(str, made[-1].glob(f"Split-{split}/*")))
     return list(tf.data.TFRecordDataset(files, compression_type="GZIP").as_numpy_iterator())
 
 

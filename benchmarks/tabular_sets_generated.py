@@ -10,7 +10,7 @@ import pandas as pd
 from benchmarks.tabular_sets import Array, DataSet
 
 SEED = 7
-_TOPICS = ("service", "product", "delivery", "neutral")
+_TOPIC_WEIGHTS = (1.0, -1.0, 0.6, 0.0)  # of a topic's words, on the label
 _NUM_WORDS = 600  # of a topic
 _COPIES = 20
 
@@ -153,21 +153,17 @@ def _words(topic: int) -> list[str]:
 
 def _word_odds() -> dict[str, float]:
     """Returns what each word adds to the log of the odds."""
-    odds = {}
-    for topic, weight in enumerate((1.0, -1.0, 0.6, 0.0)):
-        strengths = (
-            np.random.default_rng(100 + topic).exponential(weight or 0.0, _NUM_WORDS)
-            if (weight > 0)
-            else weight * np.random.default_rng(100 + topic).exponential(1.0, _NUM_WORDS)
-        )
-        odds.update(zip(_words(topic), strengths, strict=True))
+    odds: dict[str, float] = {}
+    for topic, weight in enumerate(_TOPIC_WEIGHTS):
+        strengths = np.random.default_rng(100 + topic).exponential(1.0, _NUM_WORDS)
+        odds.update(zip(_words(topic), weight * strengths, strict=True))
     return odds
 
 
 def _text() -> pd.DataFrame:
     generator = np.random.default_rng(SEED)
     size = 6_000
-    vocabularies = [_words(topic) for topic in range(len(_TOPICS))]
+    vocabularies = [_words(topic) for topic in range(len(_TOPIC_WEIGHTS))]
     popularity = 1 / np.arange(1, _NUM_WORDS + 1) ** 0.7
     popularity /= popularity.sum()
     reviews = []
