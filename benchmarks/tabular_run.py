@@ -1,0 +1,172 @@
+"""One run of the pipeline on a CSV, as a user starts it, and what it leaves: for `tabular_default.py`."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.tabular_sets import Array, DataSet
+
+TIMEOUT_SECS = 1_200
+RECORD_METRICS = {
+    "binary": "auc",
+    "multi-class": "sparse_categorical_accuracy",
+    "regression": "root_mean_squared_error",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A run.
+
+    Attributes:
+        root: Its folder.
+        exit_code: Of the process.
+        record: What `runs/<id>.json` holds; empty when there is none.
+        secs: Wall time of the process.
+        last_lines: Of stderr.
+    """
+
+    root: pathlib.Path
+    exit_code: int
+    record: dict[str, Any]
+    secs: float
+    last_lines: str
+
+    @property
+    def status(self) -> str:
+        """The status, with the reason if nothing was pushed."""
+        status = self.record.get("status", f"exit code {self.exit_code}")
+        reason = self.record.get("reason") or (self.last_lines if not self.record else "")
+        return f"{status}: {reason}" if reason else str(status)
+
+    @property
+    def model(self) -> str:
+        """Which model the run has chosen; `-` where its record says nothing of it."""
+        chosen = (item["model"] for item in self.record.get("models", ()) if item["is_chosen"])
+        return next(chosen, "-")
+
+    @property
+    def component_secs(self) -> dict[str, float]:
+        """Wall time by component; what is left are imports, profile and report."""
+        secs = {item["name"]: item["elapsed_secs"] for item in self.record.get("components", ())}
+        return {**secs, "rest": self.secs - sum(secs.values())}
+
+    def recorded(self, problem: str) -> float | None:
+        """Returns the metric that the record of the run holds."""
+        return self.record.get("metrics", {}).get(RECORD_METRICS[problem])
+
+
+def run(
+    data: DataSet,
+    csv: pathlib.Path,
+    root: pathlib.Path,
+    project: pathlib.Path,
+    settings: tuple[str, ...] = (),
+) -> Run:
+    """Runs `python -m pipelines run` of the sources in `project`; a root that has a record is read.
+
+    Args:
+        data: Of which the label and the settings are.
+        csv: The table.
+        root: Where everything of the run is kept.
+        project: Folder whose `pipelines` is run.
+        settings: Further ones, for `--set`.
+    """
+    timing = root / "benchmark.json"
+    if not timing.is_file():
+        root.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, "-m", "pipelines", "run", "--data", str(csv)]
+        command += ["--label", data.label, "--root", str(root)]
+        for setting in (*data.settings, *settings):
+            command += ["--set", setting]
+        log = root / "benchmark.log"
+        start = time.monotonic()
+        with log.open("w") as stderr:
+            process = subprocess.run(
+                command,
+                cwd=project,
+                env={**os.environ, "PYTHONPATH": str(project), "TF_CPP_MIN_LOG_LEVEL": "2"},
+                stdout=subprocess.DEVNULL,
+                stderr=stderr,
+                timeout=TIMEOUT_SECS,
+                check=False,
+            )
+        secs = time.monotonic() - start
+        timing.write_text(json.dumps({"secs": secs, "exit_code": process.returncode}))
+    measured = json.loads(timing.read_text())
+    records = sorted((root / "runs").glob("*.json"))
+    return Run(
+        root,
+        measured["exit_code"],
+        json.loads(records[-1].read_text()) if records else {},
+        measured["secs"],
+        " / ".join((root / "benchmark.log").read_text().splitlines()[-2:]),
+    )
+
+
+def serialized_split(root: pathlib.Path, split: str) -> list[bytes]:
+    """Returns the serialized tf.Examples of CsvExampleGen's split `train` or `eval`."""
+    import tensorflow as tf
+
+    made = sorted(root.glob("artifacts/CsvExampleGen/examples/*"), key=lambda path: int(path.name))
+    if not made:
+        return []
+    files = sorted(map(str, made[-1].glob(f"Split-{split}/*")))
+    return list(tf.data.TFRecordDataset(files, compression_type="GZIP").as_numpy_iterator())
+
+
+def read_rows(serialized: list[bytes]) -> pd.DataFrame:
+    """Returns the raw cells of tf.Examples, by column: numbers, or words; NaN for a missing one."""
+    import tensorflow as tf
+
+    columns: dict[str, list[Any]] = {}
+    types: dict[str, str] = {}
+    for number, example in enumerate(serialized):
+        for name, feature in tf.train.Example.FromString(example).features.feature.items():
+            kind = feature.WhichOneof("kind")
+            types[name] = kind or types.get(name, "float_list")
+            values = getattr(feature, kind).value if kind else ()
+            cell: Any = np.nan
+            if values:
+                cell = values[0].decode() if kind == "bytes_list" else values[0]
+            columns.setdefault(name, [np.nan] * number).append(cell)
+    table = pd.DataFrame(columns)
+    for name, kind in types.items():
+        if kind == "float_list":
+            # Cells are kept as float32; what was written with few digits is read so again.
+            table[name] = table[name].astype("float32").astype(str).astype("float64")
+    return table
+
+
+def predict(data: DataSet, root: pathlib.Path, serialized: list[bytes]) -> Array | None:
+    """Returns what the model that was trained to serve answers to raw tf.Examples; None without one.
+
+    Probabilities of the second class, class names, or numbers.
+    """
+    import tensorflow as tf
+
+    found = sorted(root.glob("artifacts/Trainer/model/*/Format-Serving/**/saved_model.pb"))
+    if not found:
+        return None
+    model = tf.saved_model.load(str(found[-1].parent))
+    signature = model.signatures["predict"]
+    (name,) = signature.structured_input_signature[1]
+    answers = []
+    for start in range(0, len(serialized), 1_000):
+        batch = tf.constant(serialized[start : start + 1_000])
+        outputs = {key: value.numpy() for key, value in signature(**{name: batch}).items()}
+        if data.problem == "binary":
+            answers.append(outputs["probabilities"][:, 1])
+        elif data.problem == "multi-class":
+            answers.append(np.char.decode(outputs["classes"][:, 0].astype(bytes)))
+        else:
+            answers.append(outputs["predictions"][:, 0])
+    return np.concatenate(answers)
