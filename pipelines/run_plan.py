@@ -211,7 +211,7 @@ def plan_run(request: RunRequest, display: Display) -> RunPlan:
     code = learned.code
     schema = None
     if config.schema_.path is not None:
-        used = code.plan.columns if code.plan else ()
+        used = code.plan.read_columns if code.plan else ()
         text_columns = code.plan.text_columns if code.plan else ()
         schema = read_curated_schema(config.schema_.path, profile, used, text_columns)
     if code.plan is not None:

@@ -26,8 +26,9 @@ def linear_columns(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[
     columns = tf.feature_column
     found: list[Any] = []
     if plan.numeric:
-        num_ids = len(plan.numeric) * (plan.num_buckets + 1)
-        found.append(columns.categorical_column_with_identity(BUCKET_KEY, num_ids))
+        if plan.num_buckets:
+            num_ids = len(plan.numeric) * (plan.num_buckets + 1)
+            found.append(columns.categorical_column_with_identity(BUCKET_KEY, num_ids))
         found += _numbers(plan)
     found += _categories(plan, transform)
     return found + _words(plan)
@@ -45,7 +46,7 @@ def dnn_columns(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[Any
 
 
 def tree_columns(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[Any]:
-    """Returns the columns of trees: numbers, which may be missing, categories and words.
+    """Returns the columns of trees: numbers, which may be missing, and categories; no words.
 
     The most frequent values of a category are indicators. One with more of them is a number, too: the
     rank of its frequency among all words, or its hash.
@@ -66,7 +67,7 @@ def tree_columns(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[An
                 key, ids[:MAX_INDICATORS], dtype=tf.int64
             )
             found.append(columns.indicator_column(frequent))
-    return found + [columns.indicator_column(ids) for ids in _words(plan)]
+    return found
 
 
 def _numbers(plan: FeaturePlan) -> list[Any]:

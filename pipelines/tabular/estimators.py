@@ -10,6 +10,8 @@ from pipelines.tabular.columns import dnn_columns, linear_columns, tree_columns
 from pipelines.tabular.plan import ModelName, TabularPlan
 from pipelines.tabular.rescaled import rescaled
 
+_COMBINER = "sqrtn"  # long texts weigh no more than short ones
+
 
 def build_estimator(
     model: ModelName, plan: TabularPlan, transform: tft.TFTransformOutput, model_dir: str
@@ -63,6 +65,7 @@ def _wide_deep(plan: TabularPlan, transform: tft.TFTransformOutput) -> dict[str,
     return {
         "linear_feature_columns": linear_columns(plan, transform),
         "linear_optimizer": tf.keras.optimizers.Adam(training.linear_learning_rate),
+        "linear_sparse_combiner": _COMBINER,
         "dnn_feature_columns": dnn_columns(plan, transform),
         "dnn_optimizer": tf.keras.optimizers.Adam(training.learning_rate),
         "dnn_hidden_units": list(training.hidden_units),
@@ -74,6 +77,7 @@ def _linear(plan: TabularPlan, transform: tft.TFTransformOutput) -> dict[str, An
     return {
         "feature_columns": linear_columns(plan, transform),
         "optimizer": tf.keras.optimizers.Adam(plan.training.linear_learning_rate),
+        "sparse_combiner": _COMBINER,
     }
 
 

@@ -1,6 +1,7 @@
 """Divides the training rows: those that are learned from, and those held out to see when to stop."""
 
 import enum
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -14,7 +15,12 @@ class Part(enum.Enum):
     VALIDATION = "rows that are held out"
 
 
-def only(part: Part, dataset: Any, one_in: int = 6) -> Any:
+def only(
+    part: Part,
+    dataset: Any,
+    one_in: int = 6,
+    group_of: Callable[[Any], Any] | None = None,
+) -> Any:
     """Returns the rows of a part, in their order.
 
     Which part a row is of depends on its number alone. Copies of a row spread. What is in it has no say:
@@ -23,14 +29,19 @@ def only(part: Part, dataset: Any, one_in: int = 6) -> Any:
     Args:
       part: Which rows.
       dataset: Serialized rows, string scalars, in the same order each time.
-      one_in: Of how many rows one is held out.
+      one_in: Of how many rows, or groups, one is held out.
+      group_of: Function of a serialized row that returns the number of its group, int64; the rows of a
+        group are in the same part. -1 is no group.
     """
     if part is Part.ALL:
         return dataset
 
     def belongs(number: Any, row: Any) -> Any:
-        del row
-        hashed = tf.strings.to_hash_bucket_fast(tf.strings.as_string(number), one_in)
+        key = tf.strings.as_string(number)
+        if group_of is not None:
+            group = group_of(row)
+            key = tf.where(group < 0, key, tf.strings.join(["group ", tf.strings.as_string(group)]))
+        hashed = tf.strings.to_hash_bucket_fast(key, one_in)
         is_held_out = tf.equal(hashed, 0)
         return is_held_out if part is Part.VALIDATION else tf.logical_not(is_held_out)
 

@@ -24,9 +24,10 @@ MAX_VOCABULARY = 2_000  # beyond, categories are hashed
 MAX_HASH_BUCKETS = 10_000
 MAX_CODE_VALUES = 100  # an integer column with no more may also be a code
 MIN_ROWS_PER_CODE = 50
+MIN_ROWS_PER_BUCKET = 50
 MAX_SLICE_VALUES = 10
 MAX_SLICE_COLUMNS = 3
-TEXT_BUCKETS = 5_000
+TEXT_BUCKETS = 50_000
 MIN_TEXTS_FOR_PAIRS = 20_000  # with fewer, pairs of words are learned by heart
 MIN_DAYS_OF_WEEKDAYS = 14  # dates over fewer days say nothing of the day of the week
 MIN_DAYS_OF_MONTHS = 90
@@ -128,12 +129,18 @@ def infer_plan(
             f"{profile.files[0]}: no column is left to learn {data.label!r} from"
             f"{' (' + reasons + ')' if reasons else ''}."
         )
+    if not numeric and not categorical and config.trainer.model == "boosted_trees":
+        raise BadInputError(
+            f"trainer.model = 'boosted_trees': trees see numbers and categories, and {profile.files[0]} "
+            'has free text alone beside the label. Set another model, such as "linear".'
+        )
     kept_as_text = text_columns(kinds)
     plan = TabularPlan(
         label=label,
         numeric=tuple(numeric),
         categorical=tuple(categorical),
-        num_buckets=10 if profile.num_rows < 10_000 else 20,
+        num_buckets=_num_buckets(profile.num_rows, len(numeric)),
+        group=config.split.column if config.split.by == "column" else None,
         text=tuple(text),
         ignored=ignored,
         slices=tuple(slices[:MAX_SLICE_COLUMNS]),
@@ -143,6 +150,11 @@ def infer_plan(
     return plan.model_copy(
         update={"text_columns": tuple(name for name in kept_as_text if name in used)}
     )
+
+
+def _num_buckets(num_rows: int, num_columns: int) -> int:
+    count = 10 if num_rows < 10_000 else 20
+    return count if num_rows >= MIN_ROWS_PER_BUCKET * count * num_columns else 0
 
 
 def _numeric_feature(column: ColumnProfile, kind: ColumnKind) -> NumericFeature:

@@ -13,7 +13,7 @@ from estimator_core.export import (
     build_parsing_serving_input_receiver_fn,
 )
 from pipelines.tabular.held_out import Part, only
-from pipelines.tabular.plan import LABEL_KEY
+from pipelines.tabular.plan import GROUP_KEY, LABEL_KEY
 
 _SHUFFLE_BUFFER = 20_000
 _CACHED_EXAMPLES_BYTES = 256 << 20  # compressed; smaller training data stay in memory
@@ -40,12 +40,22 @@ def read(
       shuffle_seed: Of the order; None keeps that of the files.
     """
     paths = sorted(tf.io.gfile.glob(files))
-    dataset = only(part, tf.data.TFRecordDataset(paths, compression_type="GZIP"), one_held_out_in)
+    spec = transform.transformed_feature_spec()
+    group_spec = spec.pop(GROUP_KEY, None)
+
+    def group_of(row: Any) -> Any:
+        return tf.io.parse_single_example(row, {GROUP_KEY: group_spec})[GROUP_KEY]
+
+    dataset = only(
+        part,
+        tf.data.TFRecordDataset(paths, compression_type="GZIP"),
+        one_held_out_in,
+        group_of if group_spec else None,
+    )
     if shuffle_seed is not None:
         if sum(tf.io.gfile.stat(path).length for path in paths) <= _CACHED_EXAMPLES_BYTES:
             dataset = dataset.cache()
         dataset = dataset.shuffle(_SHUFFLE_BUFFER, seed=shuffle_seed).repeat()
-    spec = transform.transformed_feature_spec()
 
     def parse(serialized: Any) -> tuple[dict[str, Any], Any]:
         features = tf.io.parse_example(serialized, spec)

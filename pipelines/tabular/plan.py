@@ -17,6 +17,9 @@ PLAN_KEY = "tabular_plan"
 LABEL_KEY = "label"
 """Name of the transformed label."""
 
+GROUP_KEY = "held_out_group"
+"""Name of the transformed group; no model looks at it."""
+
 ModelName = Literal["boosted_trees", "wide_deep", "linear"]
 """The generic models."""
 
@@ -185,8 +188,10 @@ class FeaturePlan(_Part):
       label: What is predicted.
       numeric: Columns used as numbers.
       categorical: Columns used as categories; a column may be in both.
-      num_buckets: Number of quantile buckets of a numeric column.
+      num_buckets: Number of quantile buckets of a numeric column; 0 where the rows are too few for a
+        weight of each.
       text: Columns used as free text.
+      group: Column whose values are not to be on both sides when training rows are held out.
     """
 
     label: LabelPlan
@@ -194,6 +199,7 @@ class FeaturePlan(_Part):
     categorical: tuple[CategoricalFeature, ...]
     num_buckets: int
     text: tuple[TextFeature, ...] = ()
+    group: str | None = None
 
     @staticmethod
     def from_custom_config(custom_config: dict[str, Any]) -> "FeaturePlan":
@@ -232,6 +238,11 @@ class TabularPlan(FeaturePlan):
         categorical = (part.column for part in self.categorical)
         text = (part.column for part in self.text)
         return tuple(dict.fromkeys((self.label.column, *numeric, *categorical, *text)))
+
+    @property
+    def read_columns(self) -> tuple[str, ...]:
+        """The raw columns that `preprocessing_fn` reads: those, and the group's."""
+        return (*self.columns, *filter(None, [self.group]))
 
     def notes(self) -> list[str]:
         """Returns what a reader should know of the plan, one sentence each."""

@@ -14,6 +14,7 @@ from pipelines.data.formats.date_format import (
 from pipelines.data.formats.number_format import NumberFormat
 from pipelines.tabular.cell_reading import read_numbers, read_times, trim
 from pipelines.tabular.plan import (
+    GROUP_KEY,
     LABEL_KEY,
     CategoricalFeature,
     FeaturePlan,
@@ -28,6 +29,7 @@ IS_MISSING_KEY = "numeric_is_missing"
 VOCABULARY = "categories"
 
 MISSING_CATEGORY = "[missing]"
+_NUM_GROUPS = 2**40
 _BETWEEN_WORDS = r"[^\pL\pN]+"
 
 
@@ -44,10 +46,11 @@ def preprocessing_fn(inputs: dict[str, Any], custom_config: dict[str, Any]) -> d
 
     Returns:
       `numeric` (z-scores, NaN for a missing value, float32, [batch_size, num_numeric]),
-      `numeric_bucket` (ids that no two columns share, int64, same shape), `numeric_is_missing` (float32,
-      [batch_size, columns that have missing values]), `category_<position>` (ids, int64, [batch_size]),
-      `text_<position>` (ids of words and pairs of words, sparse int64, [batch_size, None]) and `label`
-      (class names as string or numbers as float32, [batch_size]).
+      `numeric_bucket` (ids that no two columns share, int64, same shape; where the plan has buckets),
+      `numeric_is_missing` (float32, [batch_size, columns that have missing values]),
+      `category_<position>` (ids, int64, [batch_size]), `text_<position>` (ids of words and pairs of
+      words, sparse int64, [batch_size, None]), `held_out_group` (int64, [batch_size], where the plan has
+      one) and `label` (class names as string or numbers as float32, [batch_size]).
     """
     plan = FeaturePlan.from_custom_config(custom_config)
     inputs = {name: _sparse(values) for name, values in inputs.items()}
@@ -58,6 +61,8 @@ def preprocessing_fn(inputs: dict[str, Any], custom_config: dict[str, Any]) -> d
         outputs.update(_categorical_outputs(plan, inputs))
     for index, text in enumerate(plan.text):
         outputs[text_key(index)] = _ngram_ids(text, inputs[text.column])
+    if plan.group:
+        outputs[GROUP_KEY] = _group(inputs[plan.group])
     return outputs
 
 
@@ -85,10 +90,9 @@ def _numeric_outputs(plan: FeaturePlan, inputs: dict[str, Any]) -> dict[str, Any
     scores = tf.where(
         is_known, scores, tf.fill(tf.shape(scores), tf.cast(float("nan"), tf.float64))
     )
-    outputs = {
-        NUMERIC_KEY: tf.cast(scores, tf.float32),
-        BUCKET_KEY: _bucket_ids(plan, tf.cast(centered, tf.float32), is_known),
-    }
+    outputs = {NUMERIC_KEY: tf.cast(scores, tf.float32)}
+    if plan.num_buckets:
+        outputs[BUCKET_KEY] = _bucket_ids(plan, tf.cast(centered, tf.float32), is_known)
     with_missing = [index for index, part in enumerate(plan.numeric) if part.has_missing]
     if with_missing:
         is_missing = tf.gather(tf.logical_not(is_known), with_missing, axis=1)
@@ -168,6 +172,12 @@ def _category(part: CategoricalFeature, raw: Any) -> Any:
     for word, name in zip(part.words, ("true", "false"), strict=True):
         folded = tf.where(tf.equal(folded, word), name, folded)
     return _with_values(text, folded)
+
+
+def _group(raw: Any) -> Any:
+    """Returns a number of each group, int64 of shape [batch_size]; -1 where a row belongs to none."""
+    text = _as_text(raw)
+    return _dense(_with_values(text, tf.strings.to_hash_bucket_fast(text.values, _NUM_GROUPS)), -1)
 
 
 def _ngram_ids(part: TextFeature, raw: Any) -> Any:

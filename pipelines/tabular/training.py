@@ -9,7 +9,7 @@ from pipelines.tabular.best_checkpoint import LOSS, BestCheckpointExporter
 from pipelines.tabular.estimators import build_estimator
 from pipelines.tabular.held_out import Part
 from pipelines.tabular.inputs import eval_input_receiver_fn, read, serving_input_receiver_fn
-from pipelines.tabular.model_selection import Training, select_model
+from pipelines.tabular.model_selection import MODELS, Training, select_model
 from pipelines.tabular.plan import ModelName, TabularPlan
 
 EXPORTER_NAME = "tabular"
@@ -37,7 +37,7 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
 
     model_dir = trainer_fn_args.serving_model_dir
     if plan.training.model == "auto":
-        training = select_model(prepare, model_dir, trainer_fn_args.model_run_dir)
+        training = select_model(prepare, model_dir, trainer_fn_args.model_run_dir, models_for(plan))
     else:
         training = prepare(plan.training.model, model_dir)
     return {
@@ -46,6 +46,13 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
         "eval_spec": training.eval_spec,
         "eval_input_receiver_fn": eval_input_receiver_fn(transform, schema),
     }
+
+
+def models_for(plan: TabularPlan) -> tuple[ModelName, ...]:
+    """Returns the models that can learn from what the plan has: trees see no text."""
+    if plan.numeric or plan.categorical:
+        return MODELS
+    return tuple(model for model in MODELS if model != "boosted_trees")
 
 
 def _training(

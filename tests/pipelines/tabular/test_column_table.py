@@ -33,7 +33,7 @@ def test_each_column_says_what_it_is_and_how_it_is_used(tmp_path):
         ("at", "date", "days, month, weekday", "0.0%", "iso"),
         ("hour", "number", "number, category (4 values)", "0.0%", "a warning"),
         ("zip", "category", "category (7 values)", "0.0%", "a code: leading zeros"),
-        ("note", "text", "words (hashed into 5000)", "0.0%", ""),
+        ("note", "text", "words (hashed into 50000)", "0.0%", ""),
         ("same", "constant", "not used: has the same value in every row", "0.0%", ""),
         ("y", "category", "label (binary, 2 classes)", "0.0%", ""),
     ]

@@ -27,13 +27,14 @@ def values_of(columns, features):
     return column_matrix(features, checked_columns(columns)).numpy()
 
 
-def test_words_are_columns_of_every_model():
+def test_words_are_columns_of_weights_and_not_of_trees():
     transform = FakeTransform(tf.string)
     linear, dnn = linear_columns(WITH_TEXT, transform), dnn_columns(WITH_TEXT, transform)
     assert (linear[-1].key, linear[-1].num_buckets) == ("text_0", 50)
     assert dnn[-1].categorical_column == linear[-1]
     assert dnn[-1].combiner == "sqrtn"  # long texts weigh no more than short ones
-    assert tree_columns(WITH_TEXT, transform)[-1].categorical_column == linear[-1]
+    trees = [column.name for column in tree_columns(WITH_TEXT, transform)]
+    assert trees == ["numeric", "category_0_indicator"]
 
 
 def test_a_missing_number_is_the_mean_to_weights_and_missing_to_trees():
@@ -60,6 +61,8 @@ def test_a_missing_number_is_the_mean_to_weights_and_missing_to_trees():
     linear = linear_columns(plan, transform)
     assert linear[0].num_buckets == 2 * 3  # two quantile buckets and one of missing values, twice
     assert linear[1:] == dnn_columns(plan, transform)
+    few_rows = plan.model_copy(update={"num_buckets": 0})
+    assert linear_columns(few_rows, transform) == linear[1:]
 
 
 def test_frequent_categories_are_indicators_of_trees_and_rare_ones_a_number():
