@@ -35,7 +35,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("gate")
     write(folder / "january.csv", 1)
     # Of 0.6, so few rows could not tell that the model that serves keeps less than half of its skill.
-    write(folder / "february.csv", 2, shuffled_share=0.8)
+    write(folder / "february.csv", 2, shuffled_share=0.6)
     write(folder / "march.csv", 3)
     return folder
 

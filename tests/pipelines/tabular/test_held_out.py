@@ -29,3 +29,23 @@ def test_what_is_in_a_row_has_no_say():
     one, other = ([f"{word} {number}" for number in range(600)] for word in ("one", "other"))
     held_out, also = rows(Part.VALIDATION, one), rows(Part.VALIDATION, other)
     assert [row.split()[1] for row in held_out] == [row.split()[1] for row in also]
+
+
+def test_the_rows_of_a_group_are_in_one_part():
+    """Of 3,000 rows each third one belongs to no group; the others to 200 groups."""
+    values = [f"{number} {-1 if number % 3 == 0 else number % 200}" for number in range(3_000)]
+
+    def group_of(row):
+        return tf.strings.to_number(tf.strings.split(row)[1], tf.int64)
+
+    data = tf.data.Dataset.from_tensor_slices(values)
+    parts = [
+        [row.decode().split() for row in only(part, data, 6, group_of).as_numpy_iterator()]
+        for part in (Part.TRAIN, Part.VALIDATION)
+    ]
+    assert sorted(int(row[0]) for part in parts for row in part) == list(range(3_000))
+    groups = [{row[1] for row in part if row[1] != "-1"} for part in parts]
+    assert not groups[0] & groups[1]
+    assert 15 < len(groups[1]) < 55  # a sixth of 200
+    alone = [sum(row[1] == "-1" for row in part) for part in parts]
+    assert 120 < alone[1] < 220  # a sixth of 1,000

@@ -283,3 +283,40 @@ def test_trees_are_made_for_the_rows_and_the_classes(tmp_path, label, n_trees, m
     settings = ("trainer.n_trees=9", "trainer.max_depth=3")
     trees = plan_for(tmp_path, columns, "y", *settings).training.trees
     assert (trees.n_trees, trees.max_depth) == (9, 3)
+
+
+@pytest.mark.parametrize(("num_rows", "num_buckets"), [(900, 0), (1_000, 10), (20_000, 20)])
+def test_quantile_buckets_need_rows_for_each(tmp_path, num_rows, num_buckets):
+    """Two columns of numbers: ten buckets of each need 50 rows."""
+    columns = {
+        "x": [number * 0.37 for number in range(num_rows)],
+        "z": [number * 0.11 for number in range(num_rows)],
+        "y": [number % 2 for number in range(num_rows)],
+    }
+    assert plan_for(tmp_path, columns, "y").num_buckets == num_buckets
+
+
+def test_groups_of_the_split_are_those_of_the_held_out_rows(tmp_path):
+    columns = {"x": X, "who": ["ann", "bob", "cyd"] * 20, "y": [0, 1] * 30}
+    plan = plan_for(tmp_path, columns, "y", "split.by=column", "split.column=who")
+    assert plan.group == "who"
+    assert "who" not in plan.columns
+    assert plan.read_columns == ("y", "x", "who")
+    assert plan_for(tmp_path, columns, "y").group is None
+
+
+def test_trees_of_text_alone_are_refused(tmp_path):
+    words = ["late", "early", "slow", "quick", "warm", "cold", "clean", "dirty", "kind", "rude"]
+    columns = {
+        "note": [
+            f"{words[number % 10]} and {words[number // 10]} ride {number}" for number in range(60)
+        ],
+        "y": [0, 1] * 30,
+    }
+    settings = ("columns.note=text", "trainer.model=boosted_trees")
+    with pytest.raises(
+        BadInputError, match=r"trees see numbers and categories, and .*data\.csv has"
+    ):
+        plan_for(tmp_path, columns, "y", *settings)
+    plan = plan_for(tmp_path, columns, "y", "columns.note=text")
+    assert len(plan.text) == 1

@@ -65,3 +65,26 @@ def test_serving_needs_no_label_and_evaluation_does():
         judged = eval_input_receiver_fn(transform, schema)()
         assert sorted(judged.features) == sorted(served.features)
         assert judged.labels.dtype == tf.string
+
+
+def test_groups_are_held_out_whole_and_no_feature_of_a_model(tmp_path):
+    class WithGroups(FakeTransform):
+        def transformed_feature_spec(self):
+            group = tf.io.FixedLenFeature([], tf.int64)
+            return {**super().transformed_feature_spec(), "held_out_group": group}
+
+    path = str(tmp_path / "data.gz")
+    with tf.io.TFRecordWriter(path, "GZIP") as writer:
+        for number in range(400):
+            features = {"numeric": float(number % 20), "numeric_bucket": 0, "category_0": 1}
+            writer.write(serialize(**features, held_out_group=number % 20, label=b"yes"))
+    parts = [
+        list(read(WithGroups(tf.string), [path], part, 4, 50))
+        for part in (Part.TRAIN, Part.VALIDATION)
+    ]
+    seen = [set(numbers(part)) for part in parts]
+    assert seen[0] | seen[1] == set(range(20))
+    assert not seen[0] & seen[1]
+    assert seen[1]
+    assert sum(len(label) for part in parts for _, label in part) == 400
+    assert set(parts[0][0][0]) == {"numeric", "numeric_bucket", "category_0"}

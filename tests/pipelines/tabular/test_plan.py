@@ -35,7 +35,8 @@ def test_the_whole_plan_and_the_part_for_features_survive_the_way_through_json()
     whole = json.loads(json.dumps(PLAN.training_config()))
     assert TabularPlan.from_custom_config(whole) == PLAN
     part = json.loads(json.dumps(PLAN.feature_config()))
-    assert set(part[PLAN_KEY]) == {"label", "numeric", "categorical", "num_buckets", "text"}
+    assert set(part[PLAN_KEY]) == set(FeaturePlan.model_fields)
+    assert {"label", "numeric", "group"} < set(part[PLAN_KEY])
     assert FeaturePlan.from_custom_config(part).categorical == PLAN.categorical
 
 

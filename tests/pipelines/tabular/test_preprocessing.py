@@ -198,3 +198,22 @@ def out_sparse(tmp_path, rows, dtypes):
     layer = tft.TFTransformOutput(str(tmp_path / "transform")).transform_features_layer()
     raw = tf.io.parse_example([serialize(row, dtypes) for row in rows], spec)
     return layer(raw)["text_0"]
+
+
+def test_groups_and_no_buckets(tmp_path):
+    label = LabelPlan(column="y", problem_type="binary", values="text", classes=("no", "yes"))
+    plan = FeaturePlan(
+        label=label,
+        numeric=(NumericFeature(column="x", center=0, has_missing=False),),
+        categorical=(),
+        num_buckets=0,
+        group="who",
+    )
+    rows = [{"x": 1.0, "who": who, "y": "yes"} for who in ("ann", " ann", "bob", " ")]
+    rows.append({"x": 2.0, "y": "no"})
+    out = transform(tmp_path, plan, {"x": tf.float32, "who": tf.string, "y": tf.string}, rows)
+    assert set(out) == {"numeric", "held_out_group", "label"}
+    ann, again, bob, *nobody = out["held_out_group"].tolist()
+    assert ann == again != bob
+    assert min(ann, bob) >= 0
+    assert nobody == [-1, -1]

@@ -185,3 +185,10 @@ def test_one_model_is_trained_where_the_plan_names_it(call, tmp_path, model):
     prefix = {"boosted_trees": "boosted_trees/", "wide_deep": "dnn/", "linear": "linear/"}[model]
     assert any(name.startswith(prefix) for name in names)
     assert model == "wide_deep" or not any(name.startswith("dnn/") for name in names)
+
+
+def test_trees_are_not_compared_where_there_is_text_alone():
+    plan = make_plan(BINARY)
+    assert training.models_for(plan) == ("boosted_trees", "wide_deep", "linear")
+    text_alone = plan.model_copy(update={"numeric": (), "categorical": ()})
+    assert training.models_for(text_alone) == ("wide_deep", "linear")
