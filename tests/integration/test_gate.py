@@ -34,7 +34,6 @@ def write(file, seed, shuffled_share=0.0):
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("gate")
     write(folder / "january.csv", 1)
-    # Of 0.6, so few rows could not tell that the model that serves keeps less than half of its skill.
     write(folder / "february.csv", 2, shuffled_share=0.6)
     write(folder / "march.csv", 3)
     return folder
@@ -47,7 +46,7 @@ def run(warm_command, folder):
     def run_month(month, *options, label="tipped"):
         result = warm_command(
             "run", "--data", folder / f"{month}.csv", "--label", label, "--root", folder / "root",
-            "--set", "trainer.train_steps=300", *options,
+            "--set", "trainer.model=linear", "--set", "trainer.train_steps=300", *options,
         )  # fmt: skip
         return result.returncode, json.loads(result.stdout.splitlines()[-1]), result.stderr
 
