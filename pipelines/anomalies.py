@@ -15,10 +15,12 @@ class Anomaly:
     Attributes:
       text: What it is.
       is_breaking: Whether it makes training meaningless.
+      is_drift: Whether it is values that have moved, and nothing else.
     """
 
     text: str
     is_breaking: bool
+    is_drift: bool = False
 
 
 def read_anomalies(anomalies: Any) -> list[Anomaly]:
@@ -37,5 +39,8 @@ def read_anomalies(anomalies: Any) -> list[Anomaly]:
         for feature, info in sorted(proto.anomaly_info.items()):
             text = (info.description or info.short_description).strip().rstrip(".")
             is_breaking = info.severity == anomalies_pb2.AnomalyInfo.ERROR
-            found.append(Anomaly(f"{split} split, column {feature!r}: {text}.", is_breaking))
+            is_drift = text.startswith("The values have drifted")
+            found.append(
+                Anomaly(f"{split} split, column {feature!r}: {text}.", is_breaking, is_drift)
+            )
     return found

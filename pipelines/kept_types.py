@@ -7,6 +7,7 @@ column of other numbers happens to hold whole ones, or a column of codes digits 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
+from pipelines.data.formats.number_format import DecimalMark
 from pipelines.data.kinds import ColumnKind
 from pipelines.data.profile import ColumnType, CsvProfile
 from pipelines.data_config import ColumnUse
@@ -20,8 +21,6 @@ _USES: dict[str, ColumnUse] = {
     "boolean": "category",
 }
 
-NEW_COLUMN = "is not in the root's schema (`schema accept` takes it in)"
-
 
 @dataclass(frozen=True)
 class KeptTypes:
@@ -32,12 +31,14 @@ class KeptTypes:
       floats: Columns that are float32 though their cells are whole numbers.
       uses: What some of these are taken for, as in the run that the schema is from.
       new: Columns that the schema does not have.
+      decimals: Decimal mark of numbers that stay text, as their cells were written in that run.
     """
 
     text: tuple[str, ...] = ()
     floats: tuple[str, ...] = ()
     uses: Mapping[str, ColumnUse] = field(default_factory=dict)
     new: tuple[str, ...] = ()
+    decimals: Mapping[str, DecimalMark] = field(default_factory=dict)
 
     def apply_to(
         self, profile: CsvProfile, kinds: Mapping[str, ColumnKind], uses_new: bool = False
@@ -48,7 +49,7 @@ class KeptTypes:
           profile: Of the files.
           kinds: What the columns are taken for.
           uses_new: Whether new columns are as good as others. By default one that the configuration does
-            not name is of the kind `new`, which the generic model does not use.
+            not name is marked as new, and the generic model does not use it.
         """
         types: dict[str, ColumnType] = {
             # Some stay text by what they are, such as codes with leading zeros: they are read as ever.
@@ -64,12 +65,11 @@ class KeptTypes:
                 kind,
                 keeps_text=kind.keeps_text or name in self.text,
                 is_given=kind.is_given and name not in self.uses,
+                is_new=name in self.new and not uses_new and not kind.is_given,
+                decimal=self.decimals.get(name, kind.decimal),
             )
             for name, kind in kinds.items()
         }
-        for name in () if uses_new else self.new:
-            if not kinds[name].is_given:
-                as_kept[name] = ColumnKind("new", NEW_COLUMN)
         return replace(profile, columns=columns), as_kept
 
 
@@ -141,4 +141,6 @@ def kept_types(
         ):  # whether cells are dates, they say themselves
             uses[name] = use
     new = tuple(name for name in profile.columns if name not in types)
-    return KeptTypes(tuple(text), tuple(floats), uses, new)
+    known = root_schema.origin.decimals if root_schema.origin else {}
+    decimals = {name: known[name] for name in text if uses.get(name) == "number" and name in known}
+    return KeptTypes(tuple(text), tuple(floats), uses, new, decimals)

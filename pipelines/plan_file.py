@@ -82,7 +82,7 @@ def _inferred(plan: DataPlan) -> dict[str, dict[str, Any]]:
     if code.plan is not None:
         training = code.plan.training
         found["data"]["problem_type"] = code.plan.label.problem_type
-        for key in ("model", "train_steps", "batch_size", "hidden_units", "learning_rate"):
+        for key in ("train_steps", "batch_size", "hidden_units", "learning_rate"):
             found["trainer"][key] = getattr(training, key)
         found["trainer"]["n_trees"] = training.trees.n_trees
     return found

@@ -8,11 +8,12 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipelines.data.formats.number_format import DecimalMark
 from pipelines.errors import BadInputError
 from pipelines.run_record import utc_now
 from pipelines.schema_file import parse_schema, read_bytes, schema_text
@@ -38,6 +39,7 @@ class SchemaOrigin:
       written: UTC, ISO 8601.
       sha256: Of the file as it was written: another one was edited.
       kinds: What each column was taken for in that run.
+      decimals: The decimal mark of columns whose numbers are written otherwise than `float` reads them.
       accepted_for: If the run was accepted: the version that served then, for which its data are the ones
         to compare with; empty without one. None if the run was pushed.
     """
@@ -46,6 +48,7 @@ class SchemaOrigin:
     written: str
     sha256: str
     kinds: Mapping[str, str] = field(default_factory=dict)
+    decimals: Mapping[str, DecimalMark] = field(default_factory=dict)
     accepted_for: str | None = None
 
 
@@ -120,7 +123,7 @@ def read_root_schema(root: Path) -> RootSchema | None:
 
 
 def prepare_root_schema(
-    root: Path, run_id: str, schema: "Schema", kinds: Mapping[str, str]
+    root: Path, run_id: str, schema: "Schema", columns: Iterable[Mapping[str, Any]]
 ) -> None:
     """Puts the schema of a run beside the root's, where it is taken from once the run has pushed.
 
@@ -128,11 +131,11 @@ def prepare_root_schema(
       root: Of the pipeline; its lock is held.
       run_id: The run.
       schema: Of its data.
-      kinds: What its columns are taken for.
+      columns: What its columns are taken for, as the run's record has them.
     """
     folder = root / f"{_PENDING}{run_id}"
     folder.mkdir(exist_ok=True)
-    _write(folder, schema, run_id, kinds, None)
+    _write(folder, schema, run_id, columns, None)
 
 
 def settle_root_schema(root: Path, run_id: str = "") -> None:
@@ -155,7 +158,7 @@ def settle_root_schema(root: Path, run_id: str = "") -> None:
 
 
 def replace_root_schema(
-    root: Path, schema: "Schema", run_id: str, kinds: Mapping[str, str]
+    root: Path, schema: "Schema", run_id: str, columns: Iterable[Mapping[str, Any]]
 ) -> None:
     """Makes another schema the root's, and the data of its run those to compare with.
 
@@ -166,24 +169,27 @@ def replace_root_schema(
       root: Of the pipeline; its lock is held.
       schema: The new one.
       run_id: The run that is accepted.
-      kinds: What its columns are taken for.
+      columns: What its columns are taken for, as the run's record has them.
     """
     folder = root / _FOLDER
     folder.mkdir(exist_ok=True)
     if schema_file(root).is_file():
         _replace(folder / _PREVIOUS, schema_file(root).read_bytes())
-    _write(folder, schema, run_id, kinds, serving_version(root))
+    _write(folder, schema, run_id, columns, serving_version(root))
 
 
 def _write(
     folder: Path,
     schema: "Schema",
     run_id: str,
-    kinds: Mapping[str, str],
+    columns: Iterable[Mapping[str, Any]],
     accepted_for: str | None,
 ) -> None:
     content = schema_text(schema, *_COMMENTS).encode()
-    origin = SchemaOrigin(run_id, utc_now(), _sha256(content), dict(kinds), accepted_for)
+    columns = list(columns)
+    kinds = {column["name"]: column["kind"] for column in columns}
+    decimals = {one["name"]: one["decimal"] for one in columns if one.get("decimal")}
+    origin = SchemaOrigin(run_id, utc_now(), _sha256(content), kinds, decimals, accepted_for)
     _replace(folder / _ORIGIN, json.dumps(asdict(origin), indent=1).encode())
     _replace(folder / _FILE, content)
 

@@ -10,7 +10,7 @@ from pipelines.run_execution import execute
 from pipelines.run_history import mark_killed
 from pipelines.run_lock import locked
 from pipelines.run_log import OutputCapture
-from pipelines.run_plan import RunRequest, plan_run
+from pipelines.run_plan import RunRequest, check_same_root_schema, plan_run
 from pipelines.run_record import RunOutcome, RunRecord, RunRecords
 from pipelines.run_recorder import RunRecorder, start_record
 from pipelines.runners import find_runner
@@ -29,6 +29,7 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
     plan = plan_run(request, progress.display)
     progress.max_steps = plan.code.train_steps
     with locked(plan.root):
+        check_same_root_schema(plan)
         mark_killed(plan.root)
         record = start_record(plan)
         capture.keep_in(Path(record.log))

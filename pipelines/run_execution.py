@@ -223,7 +223,7 @@ class _SchemaKeeping:
             label.classes if label else (),
             plan.moving_columns,
         )
-        prepare_root_schema(plan.root, self._run_id, schema, kinds)
+        prepare_root_schema(plan.root, self._run_id, schema, map(vars, plan.columns))
 
 
 class _AnomalyCheck:
@@ -247,12 +247,15 @@ class _AnomalyCheck:
                 if self._has_own_schema
                 else "take them as the new state with `python -m pipelines schema accept`"
             )
+            if any(anomaly.is_drift for anomaly in failing):
+                accepting += (
+                    ", or name a column that is meant to change in example_validator.moving"
+                )
             raise RunFailedError(
                 self._validator.id,
                 f"the data are not what the model needs ({len(failing)} anomalies; the first: "
                 f"{failing[0].text}) and example_validator.on_anomalies = {self._on_anomalies!r}. Mend "
-                f"the data; if they are right, {accepting}, or name a column that is meant to change in "
-                "example_validator.moving",
+                f"the data; if they are right, {accepting}",
                 is_bad_input=True,
             )
 

@@ -244,6 +244,22 @@ def plan_run(request: RunRequest, display: Display) -> RunPlan:
     )
 
 
+def check_same_root_schema(plan: RunPlan) -> None:
+    """Checks that the root's schema is the one that a plan was made by.
+
+    Raises:
+      BadInputError: Another process has written it meanwhile.
+    """
+    if plan.schema is not None:
+        return
+    found = read_root_schema(plan.root)
+    if found != plan.root_schema:
+        raise BadInputError(
+            f"The schema of {plan.root} was changed while the data were read. Run again: they are held "
+            "against it then."
+        )
+
+
 def _check_root(root: Path) -> None:
     place = root
     while not place.exists():

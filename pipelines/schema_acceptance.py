@@ -66,7 +66,7 @@ def accept_schema(root: Path, run_id: str | None = None) -> Acceptance:
         statistics = _statistics(root, record.run_id)
         accepted = _accepted(before, statistics, record)
         compared_before = before.run_to_compare_with(root) if before else ""
-        replace_root_schema(root, accepted, record.run_id, _kinds(record))
+        replace_root_schema(root, accepted, record.run_id, record.columns)
     lines = ["+ the schema, which the root did not have"]
     if before is not None:
         lines = describe_changes(before.schema, accepted) or ["= the schema stays as it is"]

@@ -105,9 +105,9 @@ def _changes(was: SchemaColumn, is_now: SchemaColumn) -> list[str]:
 def _presence(feature: "Feature", allowed: Allowed) -> str:
     presence = feature.presence
     if allowed.may_be_gone(feature.name):
-        return "need not be"
+        return "optional"
     if presence.min_fraction >= 1:
-        return "every row"
+        return "required"
     return f"at least {presence.min_fraction:.3%} of rows" if presence.min_fraction else "some rows"
 
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from pipelines.data_config import Section
 
@@ -44,7 +44,7 @@ class TrainerConfig(Section):
     batch_size: _Count | None = None
     hidden_units: tuple[_Count, ...] | None = None
     learning_rate: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    n_trees: _Count | None = None
+    n_trees: int | None = Field(default=None, ge=1, le=100_000)
     max_depth: int = Field(default=6, ge=1, le=16)
     seed: int = Field(default=1, ge=0, le=_MAX_INT32)
     early_stopping: bool = True
@@ -73,6 +73,15 @@ class TrainerConfig(Section):
                 "trainer.ps = 1, or more for a large model"
             )
         return value
+
+    @model_validator(mode="after")
+    def _trees_have_no_steps(self) -> "TrainerConfig":
+        if self.model == "boosted_trees" and self.train_steps is not None:
+            raise ValueError(
+                f"train_steps = {self.train_steps}: boosted trees are counted in trees; set n_trees, and "
+                "leave train_steps out"
+            )
+        return self
 
     @field_validator("custom_config")
     @classmethod

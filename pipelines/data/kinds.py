@@ -14,9 +14,7 @@ from pipelines.data.profile import CsvProfile, is_missing
 from pipelines.data_config import ColumnUse
 from pipelines.errors import BadInputError
 
-KindName = Literal[
-    "number", "category", "boolean", "date", "text", "id", "constant", "empty", "new"
-]
+KindName = Literal["number", "category", "boolean", "date", "text", "id", "constant", "empty"]
 
 _MAX_VOCABULARY = 2_000
 _MIN_ROWS_OF_RANGE = 20
@@ -29,7 +27,7 @@ class ColumnKind:
     """What a column is taken for.
 
     Attributes:
-      name: The kind; `new` if the root's schema does not have the column.
+      name: The kind.
       note: The evidence, or what is peculiar; may be empty.
       decimal: Of numbers that are written otherwise than `float` reads them; None for others.
       date_format: Of dates.
@@ -39,6 +37,7 @@ class ColumnKind:
       words: Of a boolean: its words, the true one first.
       is_given: Whether the configuration says it.
       doubt: What the user should decide; None when nothing is in doubt.
+      is_new: Whether the root's schema does not have the column, nor the configuration.
     """
 
     name: KindName
@@ -51,6 +50,7 @@ class ColumnKind:
     words: tuple[str, str] | None = None
     is_given: bool = False
     doubt: str | None = None
+    is_new: bool = False
 
 
 def recognise_columns(

@@ -87,7 +87,10 @@ class BestCheckpoint:
             with tf.io.gfile.GFile(note) as stream:
                 fields = json.load(stream)
             self.checkpoint = fields["checkpoint"]
-            self.metrics = {name: float(value) for name, value in fields["metrics"].items()}
+            metrics = fields.get(
+                "metrics", {LOSS: fields.get("loss")}
+            )  # earlier versions: the loss
+            self.metrics = {name: float(value) for name, value in metrics.items()}
 
     @property
     def loss(self) -> float:

@@ -20,6 +20,7 @@ class ColumnRow:
       use: How it is used.
       missing_share: Of its cells, 0 to 1.
       note: The evidence, or what is peculiar.
+      decimal: Of numbers that are written otherwise than `float` reads them.
     """
 
     name: str
@@ -27,6 +28,7 @@ class ColumnRow:
     use: str
     missing_share: float
     note: str
+    decimal: str | None = None
 
     def cells(self) -> tuple[str, str, str, str, str]:
         """Returns what the table shows, in the order of `HEADER`."""
@@ -56,7 +58,9 @@ def list_columns(
         note = "" if kind.note and kind.note in use else kind.note
         parts = ((warnings or {}).get(name, ""), note, "by [columns]" if kind.is_given else "")
         share = column.num_missing / profile.num_rows
-        rows.append(ColumnRow(name, kind.name, use, share, "; ".join(filter(None, parts))))
+        rows.append(
+            ColumnRow(name, kind.name, use, share, "; ".join(filter(None, parts)), kind.decimal)
+        )
     return tuple(rows)
 
 

@@ -52,7 +52,7 @@ def _save_checkpoints_steps(model: ModelName, plan: TabularPlan) -> int:
     if model == "boosted_trees":
         return training.trees.steps_per_tree * max(10, training.trees.n_trees // 16)
     if training.early_stopping:
-        return max(50, min(1_000, training.train_steps // 16))
+        return max(50, min(1_000, training.train_steps // 32))
     return max(100, min(1_000, training.train_steps // 5))
 
 

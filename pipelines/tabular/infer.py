@@ -160,7 +160,12 @@ def _num_buckets(num_rows: int, num_columns: int) -> int:
 def _numeric_feature(column: ColumnProfile, kind: ColumnKind) -> NumericFeature:
     if kind.moments is None:
         has_missing = column.num_missing + column.num_beyond_float32 > 0
-        return NumericFeature(column=column.name, center=column.mean, has_missing=has_missing)
+        return NumericFeature(
+            column=column.name,
+            center=column.mean,
+            has_missing=has_missing,
+            decimal=kind.decimal,
+        )
     return NumericFeature(
         column=column.name,
         center=kind.moments.mean,
@@ -188,6 +193,7 @@ def _date_features(
         center=kind.moments.mean,
         has_missing=column.num_missing + kind.moments.num_unreadable > 0,
         date=kind.date_format,
+        newest=kind.moments.maximum,
     )
     span_days = kind.moments.maximum - kind.moments.minimum
     parts: list[CategoricalFeature] = []
@@ -215,7 +221,9 @@ def _why_ignored(
 ) -> str | None:
     if column.name in config.data.exclude:
         return "excluded by data.exclude"
-    if kind.name in ("empty", "constant", "id", "new"):
+    if kind.is_new:
+        return "is not in the root's schema (`schema accept` takes it in)"
+    if kind.name in ("empty", "constant", "id"):
         return kind.note
     if kind.name == "date" and kind.moments is None:
         return "day and month cannot be told apart (set data.dates)"
@@ -260,13 +268,22 @@ def _plan_training(num_rows: int, label: LabelPlan, config: PipelineConfig) -> T
     steps_per_epoch = max(1, num_rows * TRAIN_SHARE / batch_size)
     small = num_rows < 2_000
     early_stopping = trainer.early_stopping and num_rows >= MIN_ROWS_TO_HOLD_OUT
-    can_compare = early_stopping and not trainer.workers
+    model, reason = trainer.model, ""
+    if model == "auto" and not (early_stopping and not trainer.workers):
+        model, reason = "wide_deep", "boosted trees are grown in one process"
+        if not trainer.early_stopping:
+            reason = "without early_stopping no rows are held out to compare models by"
+        elif not early_stopping:
+            reason = (
+                f"of fewer than {MIN_ROWS_TO_HOLD_OUT} rows none are held out to compare models by"
+            )
     return TrainingPlan(
-        model="wide_deep" if trainer.model == "auto" and not can_compare else trainer.model,
+        model=model,
+        reason=reason,
         trees=_plan_trees(num_rows, label, config),
         batch_size=batch_size,
         train_steps=trainer.train_steps
-        or (1 + early_stopping) * round(min(max(10 * steps_per_epoch, 800), 20_000)),
+        or (4 if early_stopping else 1) * round(min(max(10 * steps_per_epoch, 800), 10_000)),
         eval_steps=trainer.eval_steps,
         hidden_units=trainer.hidden_units or ((16,) if small and not early_stopping else (64, 32)),
         learning_rate=trainer.learning_rate or 0.003,

@@ -88,6 +88,9 @@ def select_model(
     """
     found = {candidate.model: candidate for candidate in read_candidates(work_dir)}
     folder = os.path.join(work_dir, _FOLDER)
+    if tf.io.gfile.exists(model_dir) and not any(one.is_chosen for one in found.values()):
+        _LOGGER.warning("Removing %s: it is of a training that compared no models.", model_dir)
+        tf.io.gfile.rmtree(model_dir)
     for model in models:
         if model not in found:
             candidate = _train(model, prepare(model, os.path.join(folder, model)))
@@ -99,8 +102,11 @@ def select_model(
         reasons = "; ".join(f"{one.model}: {one.failure}" for one in found.values())
         raise RuntimeError(f"None of the models could be trained. {reasons}")
     _write(work_dir, (dataclasses.replace(one, is_chosen=one is best) for one in found.values()))
-    if not tf.io.gfile.exists(model_dir):
-        tf.io.gfile.rename(os.path.join(folder, best.model), model_dir)
+    trained = os.path.join(folder, best.model)
+    if tf.io.gfile.exists(trained):
+        if tf.io.gfile.exists(model_dir):  # half of it, where renaming is copying
+            tf.io.gfile.rmtree(model_dir)
+        tf.io.gfile.rename(trained, model_dir)
     if tf.io.gfile.exists(folder):
         tf.io.gfile.rmtree(folder)
     _LOGGER.info("The best model is %s, with a loss of %g.", best.model, best.loss)
@@ -134,7 +140,9 @@ def _train(model: ModelName, training: Training) -> Candidate:
     except estimator_core.NanLossDuringTrainingError as error:
         return Candidate(model, math.nan, failure=str(error), seconds=time.monotonic() - begin)
     best = BestCheckpoint(training.estimator.model_dir)
-    failure = "" if math.isfinite(best.loss) else f"its loss is {best.loss}"
+    failure = ""
+    if not math.isfinite(best.loss):
+        failure = f"its loss is {best.loss}, as of a label too large for squares in float32"
     seconds = time.monotonic() - begin
     return Candidate(model, best.loss, best.metrics, best.step, seconds, failure)
 

@@ -61,6 +61,7 @@ class NumericFeature(_Part):
       has_missing: Whether a feature of the DNN says which values are missing.
       decimal: Its decimal mark, where the cells are text that `float` does not read.
       date: How dates are written, whose days since 1970 are the numbers. None for numbers.
+      newest: Of dates, the last day in the data: later ones count as it, since nothing was learned of them.
     """
 
     column: str
@@ -68,6 +69,7 @@ class NumericFeature(_Part):
     has_missing: bool
     decimal: DecimalMark | None = None
     date: DateName | None = None
+    newest: float | None = None
 
 
 class CategoricalFeature(_Part):
@@ -136,6 +138,7 @@ class TrainingPlan(_Part):
 
     Attributes:
       model: Which one; "auto" trains all of them, and takes the best.
+      reason: Why it is another one than the configuration asks for.
       trees: How boosted trees are grown.
       batch_size: Examples a step.
       train_steps: Optimizer steps.
@@ -151,6 +154,7 @@ class TrainingPlan(_Part):
     """
 
     model: ModelName | Literal["auto"] = "wide_deep"
+    reason: str = ""
     trees: TreesPlan = TreesPlan()
     batch_size: int
     train_steps: int
@@ -178,7 +182,8 @@ class TrainingPlan(_Part):
                 f"model: the best of {', '.join(get_args(ModelName))} on held-out training rows "
                 f"({trees}, {steps} at most)"
             )
-        return f"model: {self.model} ({trees if self.model == 'boosted_trees' else steps} at most)"
+        text = f"model: {self.model} ({trees if self.model == 'boosted_trees' else steps} at most)"
+        return f"{text}: {self.reason}" if self.reason else text
 
 
 class FeaturePlan(_Part):

@@ -151,6 +151,8 @@ def _number(part: NumericFeature, inputs: dict[str, Any]) -> Any:
         return _as_numbers(raw, part.decimal)
     is_valid, _, secs = read_times(raw.values, DateFormat(part.date))
     days = tf.cast(secs, tf.float64) / SECS_PER_DAY
+    if part.newest is not None:
+        days = tf.minimum(days, tf.constant(part.newest, tf.float64))
     return tf.sparse.retain(_with_values(raw, days), is_valid)
 
 

@@ -37,9 +37,9 @@ def read(tmp_path):
     )
     file.write_text("fare,size,money,n,flag,later,extra,y\n" + "\n".join(rows) + "\n")
 
-    def make(*settings, kinds=KINDS, schema=SCHEMA):
+    def make(*settings, kinds=KINDS, schema=SCHEMA, decimals=None):
         config = load_config(data=str(file), label="y", settings=settings)
-        origin = SchemaOrigin("run-1", "", "", kinds) if kinds else None
+        origin = SchemaOrigin("run-1", "", "", kinds, decimals or {}) if kinds else None
         proto = text_format.Parse(schema, schema_pb2.Schema())
         root = RootSchema(proto, "", origin) if schema else None
         data = read_data(config, root)
@@ -84,12 +84,14 @@ def test_without_a_schema_columns_are_what_they_look_like(read):
 
 def test_a_new_column_is_not_used_unless_the_configuration_names_it(read):
     data, plan = read()
-    assert data.kinds["extra"].name == "new"
+    assert data.kinds["extra"].is_new
+    assert data.kinds["extra"].name == "number"  # what an accepted schema is made by
     assert "schema accept" in plan.ignored["extra"]
     for setting in ("columns.extra=category", 'data.categorical=["extra"]'):
         data, plan = read(setting)
         assert "extra" in [part.column for part in plan.categorical]
         assert data.kinds["extra"].name == "category"
+        assert not data.kinds["extra"].is_new
 
 
 def test_the_configuration_goes_before_what_columns_were_taken_for(read):
@@ -137,3 +139,12 @@ def test_what_is_taken_for_something_else_now_is_said(read):
         "column 'size' was taken for date, and is taken for number now",
         "column 'n' was taken for category, and is taken for number now",
     ]
+
+
+def test_amounts_of_money_are_read_as_before_though_a_file_has_digits_alone(read):
+    """Clients go on sending `3,853`."""
+    _, plan = read(decimals={"money": "."})
+    assert {part.column: part.decimal for part in plan.numeric}["money"] == "."
+    assert "money" in plan.text_columns
+    _, plan = read()
+    assert {part.column: part.decimal for part in plan.numeric}["money"] is None

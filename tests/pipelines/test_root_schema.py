@@ -21,6 +21,11 @@ feature { name: "later" type: BYTES lifecycle_stage: PLANNED }
 """
 
 
+def columns(kinds):
+    """Returns the columns of a run's record."""
+    return [{"name": name, "kind": kind} for name, kind in kinds.items()]
+
+
 def schema(text=SCHEMA):
     return text_format.Parse(text, schema_pb2.Schema())
 
@@ -36,7 +41,7 @@ def hidden(root):
 
 
 def test_the_schema_of_a_run_is_the_roots_once_it_has_pushed(tmp_path):
-    prepare_root_schema(tmp_path, "run-1", schema(), {"fare": "number"})
+    prepare_root_schema(tmp_path, "run-1", schema(), columns({"fare": "number"}))
     assert read_root_schema(tmp_path) is None
     push(tmp_path, 5, "run-1")
     settle_root_schema(tmp_path)
@@ -49,7 +54,7 @@ def test_the_schema_of_a_run_is_the_roots_once_it_has_pushed(tmp_path):
 
 
 def test_a_run_that_did_not_push_leaves_none(tmp_path):
-    prepare_root_schema(tmp_path, "run-1", schema(), {})
+    prepare_root_schema(tmp_path, "run-1", schema(), [])
     settle_root_schema(tmp_path, "run-1")
     assert hidden(tmp_path) == [".schema-run-1"]  # it goes on
     settle_root_schema(tmp_path, "run-2")
@@ -58,7 +63,7 @@ def test_a_run_that_did_not_push_leaves_none(tmp_path):
 
 @pytest.mark.parametrize("folder", ["serving", "withdrawn"])
 def test_a_run_that_was_killed_after_its_push_has_not_lost_it(tmp_path, folder):
-    prepare_root_schema(tmp_path, "run-1", schema(), {})
+    prepare_root_schema(tmp_path, "run-1", schema(), [])
     push(tmp_path, 5, "run-1", folder)
     assert read_root_schema(tmp_path).schema == schema()  # the next run plans with it
     settle_root_schema(tmp_path, "run-2")
@@ -68,7 +73,7 @@ def test_a_run_that_was_killed_after_its_push_has_not_lost_it(tmp_path, folder):
 
 @pytest.mark.parametrize("moved", [0, 1, 2])
 def test_a_run_that_is_killed_while_it_settles(tmp_path, monkeypatch, moved):
-    prepare_root_schema(tmp_path, "run-1", schema(), {"n": "number"})
+    prepare_root_schema(tmp_path, "run-1", schema(), columns({"n": "number"}))
     push(tmp_path, 5, "run-1")
     original, done = root_schema.Path.replace, []
 
@@ -94,10 +99,10 @@ def test_a_run_that_is_killed_while_it_settles(tmp_path, monkeypatch, moved):
 
 
 def test_a_later_push_does_not_replace_it(tmp_path):
-    prepare_root_schema(tmp_path, "run-1", schema(), {})
+    prepare_root_schema(tmp_path, "run-1", schema(), [])
     push(tmp_path, 5, "run-1")
     settle_root_schema(tmp_path)
-    prepare_root_schema(tmp_path, "run-2", schema('feature { name: "z" }'), {})
+    prepare_root_schema(tmp_path, "run-2", schema('feature { name: "z" }'), [])
     push(tmp_path, 6, "run-2")
     settle_root_schema(tmp_path)
     assert read_root_schema(tmp_path).origin.run_id == "run-1"
@@ -106,7 +111,7 @@ def test_a_later_push_does_not_replace_it(tmp_path):
 
 def test_an_accepted_run_is_compared_with_as_long_as_the_same_version_serves(tmp_path):
     push(tmp_path, 5, "run-1")
-    replace_root_schema(tmp_path, schema(), "run-2", {})
+    replace_root_schema(tmp_path, schema(), "run-2", [])
     assert read_root_schema(tmp_path).run_to_compare_with(tmp_path) == "run-2"
     push(tmp_path, 6, "run-3")
     assert read_root_schema(tmp_path).run_to_compare_with(tmp_path) == ""
@@ -115,17 +120,17 @@ def test_an_accepted_run_is_compared_with_as_long_as_the_same_version_serves(tmp
 
 
 def test_what_is_replaced_is_kept_beside_it(tmp_path):
-    replace_root_schema(tmp_path, schema(), "run-1", {})
+    replace_root_schema(tmp_path, schema(), "run-1", [])
     edited = schema_file(tmp_path).read_text() + "# mine\n"
     schema_file(tmp_path).write_text(edited)
     assert read_root_schema(tmp_path).is_edited
-    replace_root_schema(tmp_path, schema('feature { name: "z" }'), "run-2", {})
+    replace_root_schema(tmp_path, schema('feature { name: "z" }'), "run-2", [])
     assert not read_root_schema(tmp_path).is_edited
     assert (tmp_path / "schema" / "previous.pbtxt").read_text() == edited
 
 
 def test_files_that_were_broken(tmp_path):
-    replace_root_schema(tmp_path, schema(), "run-1", {})
+    replace_root_schema(tmp_path, schema(), "run-1", [])
     origin = tmp_path / "schema" / "origin.json"
     for text in ("{", '{"run": 1}'):
         origin.write_text(text)
@@ -141,3 +146,14 @@ def test_files_that_were_broken(tmp_path):
         BadInputError, match=r"schema/schema\.pbtxt is no Schema.*line 2, column 3.*remove the file"
     ):
         read_root_schema(tmp_path)
+
+
+def test_how_numbers_were_written_is_kept(tmp_path):
+    found = [
+        {"name": "fare", "kind": "number", "decimal": ","},
+        {"name": "n", "kind": "number", "decimal": None},
+    ]
+    replace_root_schema(tmp_path, schema(), "run-1", found)
+    origin = read_root_schema(tmp_path).origin
+    assert origin.decimals == {"fare": ","}
+    assert origin.kinds == {"fare": "number", "n": "number"}

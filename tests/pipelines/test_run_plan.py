@@ -12,8 +12,13 @@ from pipelines.data.staging import StagedData
 from pipelines.errors import BadInputError
 from pipelines.fingerprints import code_fingerprint
 from pipelines.root_schema import replace_root_schema
-from pipelines.run_plan import RunRequest, plan_run
+from pipelines.run_plan import RunRequest, check_same_root_schema, plan_run
 from pipelines.run_record import ComponentRecord, RunRecords
+
+
+def columns(kinds):
+    """Returns the columns of a run's record."""
+    return [{"name": name, "kind": kind} for name, kind in kinds.items()]
 
 
 assert components
@@ -138,7 +143,7 @@ def keep_schema(tmp_path):
     def make(text=SCHEMA, kinds=None):
         schema = text_format.Parse(text, schema_pb2.Schema())
         (tmp_path / "root").mkdir(exist_ok=True)
-        replace_root_schema(tmp_path / "root", schema, "accepted-run", kinds or {})
+        replace_root_schema(tmp_path / "root", schema, "accepted-run", columns(kinds or {}))
 
     return make
 
@@ -228,3 +233,12 @@ def test_the_schema_is_inferred_or_taken_from_a_file(plan, tmp_path):
     file.write_text('feature { name: "x" type: FLOAT } feature { name: "y" type: INT }')
     taken = schema_gen(f"schema.path={file}")
     assert (taken.id, taken.exec_properties["schema_file"]) == ("SchemaGen", str(file))
+
+
+def test_a_schema_that_another_process_has_written_meanwhile(plan, keep_schema):
+    made = plan()
+    check_same_root_schema(made)
+    keep_schema()
+    with pytest.raises(BadInputError, match="was changed while the data were read"):
+        check_same_root_schema(made)
+    check_same_root_schema(plan())

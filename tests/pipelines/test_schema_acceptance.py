@@ -24,6 +24,11 @@ KINDS = {"fare": "number", "n": "number", "city": "category", "note": "category"
 FIRST, SECOND = "20260101-000000", "20260102-000000"
 
 
+def columns(kinds):
+    """Returns the columns of a run's record."""
+    return [{"name": name, "kind": kind} for name, kind in kinds.items()]
+
+
 def table(rows=60):
     random = np.random.default_rng(3)
     return pandas.DataFrame(
@@ -120,7 +125,7 @@ def root(tmp_path):
     schema = tfdv.infer_schema(first[0], infer_feature_shape=False)
     schema = tfdv.update_schema(schema, first[1], infer_feature_shape=False)
     schema = schema_to_keep(schema, KINDS, "tips", ("no", "yes"))
-    replace_root_schema(made.folder, schema, FIRST, KINDS)
+    replace_root_schema(made.folder, schema, FIRST, columns(KINDS))
     return made
 
 
@@ -147,7 +152,7 @@ def test_a_renamed_category(root):
 
 def test_a_column_that_is_gone_and_one_that_is_new(root):
     lines = accept(root, table().drop(columns="note").assign(extra=1.5), "fails before")
-    assert lines == ["- column 'note' (BYTES)", "+ column 'extra': FLOAT, every row"]
+    assert lines == ["- column 'note' (BYTES)", "+ column 'extra': FLOAT, required"]
 
 
 def test_another_type_missing_values_and_a_new_label(root):
@@ -156,7 +161,7 @@ def test_another_type_missing_values_and_a_new_label(root):
     frame.loc[::7, "fare"] = np.nan
     frame.loc[:5, "tips"] = "perhaps"
     assert accept(root, frame, "fails before") == [
-        "~ column 'fare': present every row -> some rows",
+        "~ column 'fare': present required -> some rows",
         "~ column 'n': type INT -> FLOAT",
         "~ column 'tips': new values 'perhaps'",
     ]
@@ -182,7 +187,7 @@ def test_an_edit_that_the_data_fit_stays_and_another_gives_way(root):
             feature.float_domain.max = 1_000
         if feature.name == "n":
             feature.int_domain.max = 49
-    replace_root_schema(root.folder, schema, FIRST, KINDS)
+    replace_root_schema(root.folder, schema, FIRST, columns(KINDS))
     lines = accept(root, table().assign(n=lambda frame: frame.n + 100), "fails before")
     assert len(lines) == 1
     assert lines[0].startswith("~ column 'n': values at most 49 -> ")
@@ -195,9 +200,9 @@ def test_a_column_that_was_empty_takes_the_type_that_it_has(root):
     kinds = {**KINDS, "note": "empty"}
     statistics = root.run("20260101-100000", table().assign(note=None), kinds=kinds)
     inferred = tfdv.infer_schema(statistics[0], infer_feature_shape=False)
-    replace_root_schema(root.folder, schema_to_keep(inferred, kinds, "tips"), FIRST, kinds)
+    replace_root_schema(root.folder, schema_to_keep(inferred, kinds, "tips"), FIRST, columns(kinds))
     assert accept(root, table().assign(note=2.5)) == [
-        "~ column 'note': type any -> FLOAT; present need not be -> every row"
+        "~ column 'note': type any -> FLOAT; present optional -> required"
     ]
 
 

@@ -15,12 +15,17 @@ string_domain { name: "city" value: "a" value: "b" }
 """
 
 
+def columns(kinds):
+    """Returns the columns of a run's record."""
+    return [{"name": name, "kind": kind} for name, kind in kinds.items()]
+
+
 @pytest.fixture
 def root(tmp_path):
     root = tmp_path / "root"
     write_provenance(Provenance("run-1", "m"), str(root / "serving/5"), str(root / "serving"))
     schema = text_format.Parse(SCHEMA, schema_pb2.Schema())
-    replace_root_schema(root, schema, "run-1", {"x": "number"})
+    replace_root_schema(root, schema, "run-1", columns({"x": "number"}))
     return root
 
 
@@ -34,7 +39,7 @@ def test_show(warm_command, root, killed):
         "compared with  the data of run run-1",
         "",
         "column  type   present    values",
-        "x       FLOAT  every row",
+        "x       FLOAT  required",
         "city    BYTES  some rows  'a', 'b'",
     ]
     schema_file(root).write_text(SCHEMA)

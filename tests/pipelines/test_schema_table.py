@@ -20,11 +20,11 @@ def schema(text=SCHEMA):
 def test_the_table():
     assert schema_lines(schema_columns(schema())) == [
         "column  type   present                   values",
-        "fare    FLOAT  every row                 at least 0.5",
+        "fare    FLOAT  required                  at least 0.5",
         "rare    INT    some rows                 -1 to 12",
         "city    BYTES  at least 95.000% of rows  'a', 'b', 'c', 'd', 'e', 'f' and 1 more",
-        "note    BYTES  need not be",
-        "later   any    need not be",
+        "note    BYTES  optional",
+        "later   any    optional",
     ]
 
 
@@ -45,9 +45,9 @@ def test_changes_line_by_line():
     assert describe_changes(schema(), after) == [
         "- column 'note' (BYTES)",
         "~ column 'fare': type FLOAT -> INT; values at least 0.5 -> at most 9",
-        "~ column 'rare': present some rows -> need not be",
+        "~ column 'rare': present some rows -> optional",
         "~ column 'city': new values 'h', 'i'",
-        "+ column 'new': INT, need not be",
+        "+ column 'new': INT, optional",
     ]
     assert describe_changes(schema(), schema()) == []
 

@@ -23,8 +23,8 @@ def build(model, tmp_path, label=BINARY, **changes):
     [
         ("wide_deep", {"train_steps": 2_500}, 500),  # a fifth
         ("wide_deep", {}, 100),
-        ("linear", {"train_steps": 20_000, "early_stopping": True}, 1_000),
-        ("linear", {"train_steps": 1_600, "early_stopping": True}, 100),  # a sixteenth
+        ("linear", {"train_steps": 40_000, "early_stopping": True}, 1_000),
+        ("linear", {"train_steps": 3_200, "early_stopping": True}, 100),  # a 32nd
         # A sixteenth of 400 trees, of 5 layers that count for 2 steps each.
         ("boosted_trees", {"trees": {"max_depth": 5, "num_batches": 2}}, 250),
         ("boosted_trees", {"trees": {"n_trees": 30}}, 60),

@@ -264,6 +264,9 @@ def test_models_are_compared_where_rows_can_be_held_out(tmp_path, num_rows, sett
     columns = {"x": [number * 0.37 for number in range(num_rows)], "y": ["a", "b"] * num_rows}
     plan = plan_for(tmp_path, {**columns, "y": columns["y"][:num_rows]}, "y", *settings)
     assert plan.training.model == model
+    says_why = model == "wide_deep"
+    assert bool(plan.training.reason) == says_why
+    assert plan.notes()[1].endswith(plan.training.reason)
 
 
 @pytest.mark.parametrize(

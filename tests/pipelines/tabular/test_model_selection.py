@@ -128,3 +128,12 @@ def test_a_model_whose_loss_is_no_number_is_not_taken(tmp_path):
 def test_no_model_can_be_taken(tmp_path):
     with pytest.raises(RuntimeError, match=r"None of the models could be trained\. boosted_trees"):
         select(Trainings(boosted_trees=math.inf, wide_deep=math.inf, linear=math.inf), tmp_path)
+
+
+def test_what_a_training_without_a_comparison_has_left_gives_way(tmp_path):
+    old = tmp_path / "Format-Serving"
+    old.mkdir()
+    (old / "checkpoint").write_text("of another model")
+    training = select(Trainings(boosted_trees=0.4, wide_deep=0.2, linear=0.3), tmp_path)
+    assert training.estimator.latest_checkpoint().endswith("model.ckpt-3")
+    assert (old / "export" / "e").is_dir()

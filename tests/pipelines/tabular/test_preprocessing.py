@@ -217,3 +217,22 @@ def test_groups_and_no_buckets(tmp_path):
     assert ann == again != bob
     assert min(ann, bob) >= 0
     assert nobody == [-1, -1]
+
+
+def test_a_day_after_the_last_one_counts_as_the_last_one(tmp_path):
+    label = LabelPlan(column="y", problem_type="binary", values="text", classes=("no", "yes"))
+    first = 16_130  # 2014-03-01
+    plan = make_plan(
+        label,
+        numeric=(
+            NumericFeature(
+                column="at", center=first, has_missing=False, date="iso", newest=first + 2.0
+            ),
+        ),
+    )
+    rows = [{"at": f"2014-03-{day}", "y": "yes"} for day in ("01", "03", "31")]
+    rows += [{"at": "2014-02-27", "y": "no"}]
+    out = transform(tmp_path, plan, {"at": tf.string, "y": tf.string}, rows)
+    # 0, 2, 2 and -2 days: the mean is 0.5, the variance (0.25 + 2.25 + 2.25 + 6.25) / 4 = 2.75.
+    expected = np.array([-0.5, 1.5, 1.5, -2.5]) / 2.75**0.5
+    assert out["numeric"][:, 0] == pytest.approx(expected, abs=1e-4)

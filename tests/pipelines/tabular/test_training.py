@@ -126,7 +126,7 @@ def test_training_stops_when_it_only_learns_by_heart(call):
     )
     made = call(plan, lambda x, city: noise.choice([b"yes", b"no"]))
     estimator = made["estimator"]
-    assert estimator.config.save_checkpoints_steps == 100
+    assert estimator.config.save_checkpoints_steps == 50
     metrics, _ = estimator_core.train_and_evaluate(estimator, made["train_spec"], made["eval_spec"])
     best = int(estimator.latest_checkpoint().rpartition("-")[2])
     assert best < metrics["global_step"] < 1_600
