@@ -1,5 +1,6 @@
 """The feature columns of the generic models, from what `preprocessing_fn` makes of a table."""
 
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -9,6 +10,7 @@ from pipelines.tabular.plan import FeaturePlan
 from pipelines.tabular.preprocessing import (
     BUCKET_KEY,
     IS_MISSING_KEY,
+    MISSING_CATEGORY,
     NUMERIC_KEY,
     VOCABULARY,
     category_key,
@@ -48,8 +50,9 @@ def dnn_columns(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[Any
 def tree_columns(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[Any]:
     """Returns the columns of trees: numbers, which may be missing, and categories; no words.
 
-    The most frequent values of a category are indicators. One with more of them is a number, too: the
-    rank of its frequency among all words, or its hash.
+    A part of a date, such as the hour, is a number. The most frequent values of other categories are
+    indicators. One with more of them is a number, too: the rank of its frequency among all words, or
+    its hash.
     """
     columns = tf.feature_column
     found: list[Any] = []
@@ -60,6 +63,13 @@ def tree_columns(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[An
         key = category_key(index)
         prefix = f"{index}=".encode()
         ids = [number for number, word in enumerate(words) if word.startswith(prefix)]
+        if part.part is not None:
+            values = [float("nan")] * (len(words) + 1)  # the last id is of what is not known
+            for number in ids:
+                word = words[number].removeprefix(prefix)
+                values[number] = float(word if word != MISSING_CATEGORY.encode() else "nan")
+            found.append(columns.numeric_column(key, normalizer_fn=_looked_up(values)))
+            continue
         if part.hash_buckets is not None or len(ids) > MAX_INDICATORS:
             found.append(columns.numeric_column(key))
         if ids:
@@ -78,6 +88,10 @@ def _numbers(plan: FeaturePlan) -> list[Any]:
     if num_missing:
         found.append(numeric_column(IS_MISSING_KEY, shape=(num_missing,)))
     return found
+
+
+def _looked_up(values: list[float]) -> Callable[[Any], Any]:
+    return lambda ids: tf.gather(tf.constant(values), ids)
 
 
 def _bounded(scores: Any) -> Any:

@@ -103,3 +103,23 @@ def test_the_dimension_of_an_embedding_grows_with_the_values(num_values, dimensi
         update={"categorical": (CategoricalFeature(column="city", num_values=num_values),)}
     )
     assert dnn_columns(plan, FakeTransform(tf.string))[-1].dimension == dimension
+
+
+def test_an_hour_is_a_number_to_trees():
+    class Hours(FakeTransform):
+        def vocabulary_by_name(self, name):
+            return [b"0=17", b"1=missing", b"0=4", b"0=[missing]"]
+
+    plan = make_plan(BINARY).model_copy(
+        update={
+            "numeric": (),
+            "categorical": (
+                CategoricalFeature(column="at", num_values=24, date="iso", part="hour"),
+            ),
+        }
+    )
+    ids = tf.constant([2, 0, 3, 4])
+    (column,) = tree_columns(plan, Hours(tf.string))
+    found = values_of([column], {"category_0": ids})
+    assert found[:2, 0].tolist() == [4, 17]
+    assert np.isnan(found[2:, 0]).all()  # no date, and an hour that no training row had
