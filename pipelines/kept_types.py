@@ -129,7 +129,9 @@ def kept_types(
     floats: list[str] = []
     uses: dict[str, ColumnUse] = {}
     for name, column in profile.columns.items():
-        if types.get(name) == "BYTES" and column.is_numeric:
+        # `NA` and the like make text of a column of numbers by themselves.
+        looks_numeric = column.is_numeric and not column.holds_missing_tokens
+        if types.get(name) == "BYTES" and looks_numeric:
             text.append(name)
         elif types.get(name) == "FLOAT" and column.type == "integer":
             floats.append(name)

@@ -87,7 +87,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
             pipeline.statistics_gen: _check_splits,
             pipeline.schema_gen: _SchemaKeeping(plan, run_id),
             pipeline.example_validator: _AnomalyCheck(pipeline, plan, recorder),
-            pipeline.trainer: _ModelRecording(recorder),
+            **({pipeline.trainer: _ModelRecording(recorder)} if _compares_models(plan) else {}),
             pipeline.evaluator: _VerdictRecording(plan, recorder),
         },
     )
@@ -260,6 +260,10 @@ class _AnomalyCheck:
             )
 
 
+def _compares_models(plan: RunPlan) -> bool:
+    return plan.code.plan is not None and plan.code.plan.training.model == "auto"
+
+
 class _ModelRecording:
     """Records the models that the generic model is the best of."""
 
@@ -270,8 +274,6 @@ class _ModelRecording:
         from pipelines.tabular.model_selection import read_candidates
 
         found = read_candidates(outputs["model_run"][0].uri)
-        if not found:
-            return
         self._recorder.add_models(tuple(candidate.as_record() for candidate in found))
         (chosen,) = (candidate for candidate in found if candidate.is_chosen)
         others = "; ".join(one.describe() for one in found if one is not chosen)

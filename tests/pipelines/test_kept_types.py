@@ -148,3 +148,17 @@ def test_amounts_of_money_are_read_as_before_though_a_file_has_digits_alone(read
     assert "money" in plan.text_columns
     _, plan = read()
     assert {part.column: part.decimal for part in plan.numeric}["money"] is None
+
+
+def test_numbers_beside_words_for_missing_are_text_by_themselves(read, tmp_path):
+    """Each run of the same data reads them in the same way: the first one has no schema."""
+    read()
+    file = tmp_path / "data.csv"
+    lines = file.read_text().splitlines()
+    cells = lines[5].split(",")
+    cells[2] = "NA"
+    file.write_text("\n".join([*lines[:5], ",".join(cells), *lines[6:]]) + "\n")
+    assert "money" not in read()[0].kept.text
+    plans = [read()[1], read(schema="")[1]]
+    assert [plan.text_columns for plan in plans][1] == ()
+    assert "money" not in plans[0].text_columns

@@ -253,8 +253,10 @@ def test_a_model_that_is_unchanged(leave, run, state):
     assert f"version 77, which {state}" in outcome.reason
 
 
-def test_the_models_that_were_compared_are_recorded(leave, run, tmp_path):
+def test_the_models_that_were_compared_are_recorded(leave, run, data, tmp_path):
     leave(PASSED, version="1")
+    # So many rows that some are held out to compare models by.
+    data.write_text("x,y\n" + "".join(f"{number}.5,{number % 2}\n" for number in range(250)))
     fields = {"metrics": {"auc": 0.75}, "step": 30, "seconds": 2.0, "failure": ""}
     models = [
         {"model": "linear", "loss": 0.5, "is_chosen": False, **fields},
