@@ -282,8 +282,7 @@ def _plan_training(num_rows: int, label: LabelPlan, config: PipelineConfig) -> T
         reason=reason,
         trees=_plan_trees(num_rows, label, config),
         batch_size=batch_size,
-        train_steps=trainer.train_steps
-        or (4 if early_stopping else 1) * round(min(max(10 * steps_per_epoch, 800), 10_000)),
+        train_steps=trainer.train_steps or _train_steps(steps_per_epoch, early_stopping),
         eval_steps=trainer.eval_steps,
         hidden_units=trainer.hidden_units or ((16,) if small and not early_stopping else (64, 32)),
         learning_rate=trainer.learning_rate or 0.003,
@@ -293,6 +292,12 @@ def _plan_training(num_rows: int, label: LabelPlan, config: PipelineConfig) -> T
         early_stopping=early_stopping,
         one_held_out_in=max(6, round(num_rows * TRAIN_SHARE / MAX_HELD_OUT_ROWS)),
     )
+
+
+def _train_steps(steps_per_epoch: float, early_stopping: bool) -> int:
+    """Returns ten epochs, or four times as many where training stops by itself."""
+    steps = round(max(10 * steps_per_epoch, 800))
+    return min(4 * steps, 40_000) if early_stopping else min(steps, 20_000)
 
 
 def _plan_trees(num_rows: int, label: LabelPlan, config: PipelineConfig) -> TreesPlan:

@@ -323,3 +323,23 @@ def test_trees_of_text_alone_are_refused(tmp_path):
         plan_for(tmp_path, columns, "y", *settings)
     plan = plan_for(tmp_path, columns, "y", "columns.note=text")
     assert len(plan.text) == 1
+
+
+@pytest.mark.parametrize(
+    ("num_rows", "settings", "steps"),
+    [
+        (900, (), 3_200),
+        (900, ("trainer.early_stopping=false",), 800),
+        (9_600, ("trainer.early_stopping=false",), 1_000),  # ten epochs of 6,400 rows, 64 at a time
+        (9_600, (), 4_000),
+        (9_600, ("trainer.batch_size=1",), 40_000),
+        (9_600, ("trainer.batch_size=1", "trainer.early_stopping=false"), 20_000),
+        (9_600, ("trainer.train_steps=7",), 7),
+    ],
+)
+def test_the_steps_of_a_training(tmp_path, num_rows, settings, steps):
+    columns = {
+        "x": [number * 0.37 for number in range(num_rows)],
+        "y": [number % 2 for number in range(num_rows)],
+    }
+    assert plan_for(tmp_path, columns, "y", *settings).training.train_steps == steps
