@@ -7,6 +7,8 @@ from typing import Any
 NOTE_PREFIX = "anomaly: "
 """How the notes of a run begin that say what was found."""
 
+_DRIFT = ("COMPARATOR_L_INFTY_HIGH", "COMPARATOR_JENSEN_SHANNON_DIVERGENCE_HIGH")
+
 
 @dataclass(frozen=True)
 class Anomaly:
@@ -15,7 +17,7 @@ class Anomaly:
     Attributes:
       text: What it is.
       is_breaking: Whether it makes training meaningless.
-      is_drift: Whether it is values that have moved, and nothing else.
+      is_drift: Whether values have moved.
     """
 
     text: str
@@ -32,6 +34,8 @@ def read_anomalies(anomalies: Any) -> list[Anomaly]:
     from tensorflow_metadata.proto.v0 import anomalies_pb2
     from tfx.types import artifact_utils
 
+    kinds = anomalies_pb2.AnomalyInfo.Type
+    drift = {kinds.Value(name) for name in _DRIFT}
     found = []
     for split in sorted(anomalies.splits):
         folder = Path(artifact_utils.get_split_uri([anomalies], split))
@@ -39,7 +43,7 @@ def read_anomalies(anomalies: Any) -> list[Anomaly]:
         for feature, info in sorted(proto.anomaly_info.items()):
             text = (info.description or info.short_description).strip().rstrip(".")
             is_breaking = info.severity == anomalies_pb2.AnomalyInfo.ERROR
-            is_drift = text.startswith("The values have drifted")
+            is_drift = any(reason.type in drift for reason in info.reason)
             found.append(
                 Anomaly(f"{split} split, column {feature!r}: {text}.", is_breaking, is_drift)
             )

@@ -138,9 +138,8 @@ def kept_types(
         else:
             continue
         use = _USES.get(kinds.get(name, ""))
-        if (
-            use and use != "date" and name not in given
-        ):  # whether cells are dates, they say themselves
+        is_date = use == "date"  # whether cells are dates, they say themselves
+        if use and not is_date and name not in given:
             uses[name] = use
     new = tuple(name for name in profile.columns if name not in types)
     known = root_schema.origin.decimals if root_schema.origin else {}

@@ -72,12 +72,13 @@ def accept(
 
 
 def _facts(root: Path, found: "RootSchema") -> dict[str, Any]:
+    from pipelines.config import PipelineConfig
     from pipelines.root_schema import schema_file, serving_version
     from pipelines.run_record import RunRecords
 
     origin = found.origin
     newest = RunRecords(root).read_all()[-1:]
-    own = newest[0].config.get("schema_", newest[0].config.get("schema", {})) if newest else {}
+    own = PipelineConfig.model_validate(newest[0].config).schema_.path if newest else None
     return {
         "file": str(schema_file(root)),
         "run_id": origin.run_id if origin else None,
@@ -86,7 +87,7 @@ def _facts(root: Path, found: "RootSchema") -> dict[str, Any]:
         "edited": found.is_edited,
         "compared_with_run": found.run_to_compare_with(root) or None,
         "serving_version": serving_version(root) or None,
-        "path_of_newest_run": own.get("path"),
+        "path_of_newest_run": own,
     }
 
 

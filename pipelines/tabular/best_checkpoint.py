@@ -87,9 +87,8 @@ class BestCheckpoint:
             with tf.io.gfile.GFile(note) as stream:
                 fields = json.load(stream)
             self.checkpoint = fields["checkpoint"]
-            metrics = fields.get(
-                "metrics", {LOSS: fields.get("loss")}
-            )  # earlier versions: the loss
+            # An earlier version wrote the loss alone.
+            metrics = fields["metrics"] if "metrics" in fields else {LOSS: fields["loss"]}
             self.metrics = {name: float(value) for name, value in metrics.items()}
 
     @property

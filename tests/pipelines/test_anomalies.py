@@ -66,3 +66,16 @@ def test_splits_of_another_artifact_are_not_read(artifact, tmp_path):
     (tmp_path / "Split-old").mkdir()
     (tmp_path / "Split-old" / "SchemaDiff.pb").write_bytes(b"not a proto at all")
     assert read_anomalies(found) == []
+
+
+def test_values_that_have_moved_are_drift(artifact, tmp_path):
+    found = artifact(train={"fare": ("Drift", "New values. Drifted.", WARNING)})
+    file = tmp_path / "Split-train" / "SchemaDiff.pb"
+    proto = anomalies_pb2.Anomalies.FromString(file.read_bytes())
+    kinds = ("ENUM_TYPE_UNEXPECTED_STRING_VALUES", "COMPARATOR_L_INFTY_HIGH")
+    for names, is_drift in ((kinds[:1], False), (kinds, True), (kinds[1:], True)):
+        del proto.anomaly_info["fare"].reason[:]
+        for name in names:
+            proto.anomaly_info["fare"].reason.add(type=name)
+        file.write_bytes(proto.SerializeToString())
+        assert [anomaly.is_drift for anomaly in read_anomalies(found)] == [is_drift]

@@ -318,6 +318,8 @@ def test_what_breaks_the_data_ends_the_run_unless_it_is_allowed(leave, run):
     ) as error:
         start()
     assert error.value.is_bad_input
+    assert "schema accept" in str(error.value)
+    assert "example_validator.moving" not in str(error.value)  # nothing has moved
     assert sum(note.startswith("anomaly") for note in recorder.record.notes) == 3
     assert "Transform" not in [part.name for part in recorder.record.components]
     start, _, _ = run("example_validator.on_anomalies=warn")

@@ -44,7 +44,7 @@ def test_show(warm_command, root, killed):
     ]
     schema_file(root).write_text(SCHEMA)
     write_provenance(Provenance("run-2", "m"), str(root / "serving/6"), str(root / "serving"))
-    own = {**killed.config, "schema_": {"path": "/mine.pbtxt"}}
+    own = {**killed.config, "schema": {"path": "/mine.pbtxt"}}
     RunRecords(root).write(killed.changed(config=own))
     result = warm_command("schema", "show", "--root", root)
     lines = result.stdout.splitlines()

@@ -12,7 +12,7 @@ string_domain { name: "colors" value: "grün" }
 
 def parse(text):
     content = text if isinstance(text, bytes) else text.encode()
-    return parse_schema(content, "/root/schema.pbtxt", "Mend it.")
+    return parse_schema(content, "ROOT/schema.pbtxt", "Mend it.")
 
 
 def test_a_schema_is_the_same_after_it_was_written():
@@ -48,7 +48,7 @@ def test_a_schema_is_the_same_after_it_was_written():
 def test_a_schema_that_was_edited_wrongly(text, message):
     with pytest.raises(BadInputError, match=message) as error:
         parse(text)
-    assert str(error.value).startswith("/root/schema.pbtxt")
+    assert str(error.value).startswith("ROOT/schema.pbtxt")
 
 
 def test_a_file_that_cannot_be_read(tmp_path):
