@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 import tensorflow_transform as tft
 
@@ -47,12 +49,19 @@ def dnn_columns(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[Any
     return found
 
 
-def tree_columns(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[Any]:
+def tree_columns(
+    plan: FeaturePlan, transform: tft.TFTransformOutput, means: npt.NDArray[np.float32] | None = None
+) -> list[Any]:
     """Returns the columns of trees: numbers, which may be missing, and categories; no words.
 
     A part of a date, such as the hour, is a number. The most frequent values of other categories are
-    indicators. One with more of them is a number, too: the rank of its frequency among all words, or
-    its hash.
+    indicators, and the means of the label numbers. Without means, a category with more values than
+    indicators is a number, too: the rank of its frequency among all words. So is one that was hashed.
+
+    Args:
+      plan: What the features are.
+      transform: Has the words of the categories.
+      means: Of the label by id of a word, as `label_means` returns them; None where it has no mean.
     """
     columns = tf.feature_column
     found: list[Any] = []
@@ -70,7 +79,9 @@ def tree_columns(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[An
                 values[number] = float(word if word != MISSING_CATEGORY.encode() else "nan")
             found.append(columns.numeric_column(key, normalizer_fn=_looked_up(values)))
             continue
-        if part.hash_buckets is not None or len(ids) > MAX_INDICATORS:
+        if means is not None and ids:
+            found.append(columns.numeric_column(key, normalizer_fn=_looked_up(means)))
+        elif part.hash_buckets is not None or len(ids) > MAX_INDICATORS:
             found.append(columns.numeric_column(key))
         if ids:
             frequent = columns.categorical_column_with_vocabulary_list(
@@ -78,6 +89,15 @@ def tree_columns(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[An
             )
             found.append(columns.indicator_column(frequent))
     return found
+
+
+def keys_of_words(plan: FeaturePlan) -> tuple[str, ...]:
+    """Returns the features that are ids of the vocabulary, but for parts of dates."""
+    return tuple(
+        category_key(index)
+        for index, part in enumerate(plan.categorical)
+        if part.hash_buckets is None and part.part is None
+    )
 
 
 def _numbers(plan: FeaturePlan) -> list[Any]:
@@ -90,8 +110,8 @@ def _numbers(plan: FeaturePlan) -> list[Any]:
     return found
 
 
-def _looked_up(values: list[float]) -> Callable[[Any], Any]:
-    return lambda ids: tf.gather(tf.constant(values), ids)
+def _looked_up(values: Any) -> Callable[[Any], Any]:
+    return lambda ids: tf.gather(tf.constant(values, tf.float32), ids)
 
 
 def _bounded(scores: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 import tensorflow_transform as tft
 
@@ -14,7 +16,11 @@ _COMBINER = "sqrtn"  # long texts weigh no more than short ones
 
 
 def build_estimator(
-    model: ModelName, plan: TabularPlan, transform: tft.TFTransformOutput, model_dir: str
+    model: ModelName,
+    plan: TabularPlan,
+    transform: tft.TFTransformOutput,
+    model_dir: str,
+    means: npt.NDArray[np.float32] | None = None,
 ) -> Any:
     """Returns an untrained Estimator.
 
@@ -23,6 +29,7 @@ def build_estimator(
       plan: What it is made for.
       transform: Tells what its features are.
       model_dir: Where it is kept.
+      means: As for `tree_columns`.
     """
     config = estimator_core.RunConfig(
         model_dir=model_dir,
@@ -32,7 +39,7 @@ def build_estimator(
     )
     settings: dict[str, Any] = {"model_dir": model_dir, "config": config}
     if model == "boosted_trees":
-        return _boosted_trees(plan, transform, settings)
+        return _boosted_trees(plan, tree_columns(plan, transform, means), settings)
     is_deep = model == "wide_deep"
     settings |= _wide_deep(plan, transform) if is_deep else _linear(plan, transform)
     if plan.label.problem_type == "regression":
@@ -81,12 +88,10 @@ def _linear(plan: TabularPlan, transform: tft.TFTransformOutput) -> dict[str, An
     }
 
 
-def _boosted_trees(
-    plan: TabularPlan, transform: tft.TFTransformOutput, settings: dict[str, Any]
-) -> Any:
+def _boosted_trees(plan: TabularPlan, columns: list[Any], settings: dict[str, Any]) -> Any:
     trees = plan.training.trees
     settings |= {
-        "feature_columns": tree_columns(plan, transform),
+        "feature_columns": columns,
         "n_batches_per_layer": trees.num_batches,
         "n_trees": trees.n_trees,
         "max_depth": trees.max_depth,

@@ -33,7 +33,8 @@ MIN_DAYS_OF_WEEKDAYS = 14  # dates over fewer days say nothing of the day of the
 MIN_DAYS_OF_MONTHS = 90
 MIN_ROWS_TO_HOLD_OUT = 200  # below, a sixth is too few to see when to stop
 MAX_HELD_OUT_ROWS = 20_000  # more would take time, and tell nothing new
-MAX_TREES = 400
+MAX_TREES = 800
+MAX_ROWS_OF_SLOW_TREES = 100_000  # with more, half as many trees that are added twice as much
 MIN_TREES = 50
 MAX_TREES_OF_CLASSES = 4_000  # an iteration has a tree for each class above two
 MIN_LEAF_ROWS = 20
@@ -302,13 +303,15 @@ def _train_steps(steps_per_epoch: float, early_stopping: bool) -> int:
 
 def _plan_trees(num_rows: int, label: LabelPlan, config: PipelineConfig) -> TreesPlan:
     trees_of_iteration = len(label.classes) if len(label.classes) > 2 else 1
-    n_trees = max(MIN_TREES, min(MAX_TREES, MAX_TREES_OF_CLASSES // trees_of_iteration))
+    is_large = num_rows > MAX_ROWS_OF_SLOW_TREES
+    at_most = MAX_TREES // 2 if is_large else MAX_TREES
+    n_trees = max(MIN_TREES, min(at_most, MAX_TREES_OF_CLASSES // trees_of_iteration))
     # Sums over the rows of a leaf: of ones for numbers, of p * (1 - p) for classes.
     min_leaf = MIN_LEAF_ROWS if label.problem_type == "regression" else MIN_LEAF_ROWS / 8
     return TreesPlan(
         n_trees=config.trainer.n_trees or n_trees,
         max_depth=config.trainer.max_depth,
-        learning_rate=0.05 if num_rows < 5_000 else 0.1,
+        learning_rate=0.1 if is_large else 0.05,
         min_node_weight=min_leaf / num_rows,
         l2_regularization=1 / num_rows,
         num_batches=num_rows // TreesPlan().batch_size + 1,

@@ -102,18 +102,10 @@ def select_model(
         reasons = "; ".join(f"{one.model}: {one.failure}" for one in found.values())
         raise RuntimeError(f"None of the models could be trained. {reasons}")
     _write(work_dir, (dataclasses.replace(one, is_chosen=one is best) for one in found.values()))
-    trained = os.path.join(folder, best.model)
-    if tf.io.gfile.exists(trained):
-        if tf.io.gfile.exists(model_dir):  # half of it, where renaming is copying
-            tf.io.gfile.rmtree(model_dir)
-        tf.io.gfile.rename(trained, model_dir)
     if tf.io.gfile.exists(folder):
         tf.io.gfile.rmtree(folder)
     _LOGGER.info("The best model is %s, with a loss of %g.", best.model, best.loss)
-    training = prepare(best.model, model_dir)
-    spec = training.train_spec
-    ended = estimator_core.TrainSpec(spec.input_fn, max_steps=best.step, hooks=spec.hooks)
-    return dataclasses.replace(training, train_spec=ended)
+    return prepare(best.model, model_dir, best.step)
 
 
 def read_candidates(work_dir: str) -> tuple[Candidate, ...]:

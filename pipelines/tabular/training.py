@@ -6,11 +6,14 @@ import tensorflow_transform as tft
 
 import estimator_core
 from pipelines.tabular.best_checkpoint import LOSS, BestCheckpointExporter
+from pipelines.tabular.columns import keys_of_words
 from pipelines.tabular.estimators import build_estimator
 from pipelines.tabular.held_out import Part
 from pipelines.tabular.inputs import eval_input_receiver_fn, read, serving_input_receiver_fn
+from pipelines.tabular.label_means import has_label_means, label_means
 from pipelines.tabular.model_selection import MODELS, Training, select_model
 from pipelines.tabular.plan import ModelName, TabularPlan
+from pipelines.tabular.preprocessing import VOCABULARY
 
 EXPORTER_NAME = "tabular"
 _PATIENCE = 3  # evaluations without a lower loss
@@ -32,14 +35,15 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
     plan = TabularPlan.from_custom_config(trainer_fn_args.custom_config)
     transform = tft.TFTransformOutput(trainer_fn_args.transform_output)
 
-    def prepare(model: ModelName, model_dir: str) -> Training:
-        return _training(model, model_dir, plan, transform, trainer_fn_args, schema)
+    def prepare(model: ModelName, model_dir: str, steps: int | None = None) -> Training:
+        return _training(model, model_dir, plan, transform, trainer_fn_args, schema, steps)
 
     model_dir = trainer_fn_args.serving_model_dir
-    if plan.training.model == "auto":
+    settings = plan.training
+    if settings.model == "auto":
         training = select_model(prepare, model_dir, trainer_fn_args.model_run_dir, models_for(plan))
     else:
-        training = prepare(plan.training.model, model_dir)
+        training = prepare(settings.model, model_dir)
     return {
         "estimator": training.estimator,
         "train_spec": training.train_spec,
@@ -62,14 +66,29 @@ def _training(
     transform: tft.TFTransformOutput,
     args: Any,
     schema: Any,
+    steps: int | None,
 ) -> Training:
     settings = plan.training
-    estimator = build_estimator(model, plan, transform, model_dir)
+    one_in = settings.one_held_out_in
+    if steps is not None and model != "boosted_trees":  # as often over each row
+        steps = round(steps * one_in / (one_in - 1))
+    if model == "boosted_trees":  # they read all rows once
+        batch_size, seed = settings.trees.batch_size, None
+    else:
+        batch_size, seed = settings.batch_size, settings.seed
+    holds_out = settings.early_stopping and steps is None
+    train_part = Part.TRAIN if holds_out else Part.ALL
+
+    def read_train(shuffle_seed: int | None = None) -> Any:
+        return read(transform, args.train_files, train_part, one_in, batch_size, shuffle_seed)
+
+    means = _label_means(plan, transform, read_train) if model == "boosted_trees" else None
+    estimator = build_estimator(model, plan, transform, model_dir, means)
     receive_serving = serving_input_receiver_fn(plan.label.column, transform, schema)
     hooks: list[Any] = []
     exporter: estimator_core.Exporter
-    if settings.early_stopping:
-        train_part, eval_part, eval_files = Part.TRAIN, Part.VALIDATION, args.train_files
+    if holds_out:
+        eval_part, eval_files = Part.VALIDATION, args.train_files
         exporter = BestCheckpointExporter(EXPORTER_NAME, receive_serving)
         every = estimator.config.save_checkpoints_steps
         hooks.append(
@@ -83,21 +102,17 @@ def _training(
             )
         )
     else:
-        train_part, eval_part, eval_files = Part.ALL, Part.ALL, args.eval_files
+        eval_part, eval_files = Part.ALL, args.eval_files
         exporter = estimator_core.FinalExporter(EXPORTER_NAME, receive_serving)
-    if model == "boosted_trees":  # they read all rows once
-        batch_size, shuffle_seed = settings.trees.batch_size, None
-    else:  # in a cluster, each task that trains reads the data in an order of its own
-        batch_size = settings.batch_size
-        shuffle_seed = settings.seed + (estimator.config.global_id_in_cluster or 0)
-    one_in = settings.one_held_out_in
+    if seed is not None:  # in a cluster, each task that trains reads the data in an order of its own
+        seed += estimator.config.global_id_in_cluster or 0
     return Training(
         estimator=estimator,
         train_spec=estimator_core.TrainSpec(
-            input_fn=lambda: read(
-                transform, args.train_files, train_part, one_in, batch_size, shuffle_seed
-            ),
-            max_steps=(settings.model != "auto" and args.train_steps) or settings.max_steps(model),
+            input_fn=lambda: read_train(seed),
+            max_steps=steps
+            or (settings.model != "auto" and args.train_steps)
+            or settings.max_steps(model),
             hooks=hooks,
         ),
         eval_spec=estimator_core.EvalSpec(
@@ -106,6 +121,15 @@ def _training(
             exporters=[exporter],
             name=EXPORTER_NAME,
             start_delay_secs=0,
-            throttle_secs=0 if settings.early_stopping else 60,
+            throttle_secs=0 if holds_out else 60,
         ),
     )
+
+
+def _label_means(plan: TabularPlan, transform: tft.TFTransformOutput, read_rows: Any) -> Any:
+    """Returns the means of the label in the rows that are learned from; None where it has none."""
+    keys = keys_of_words(plan)
+    num_ids = transform.vocabulary_size_by_name(VOCABULARY) + 1 if keys else 0
+    if not has_label_means(plan.label, keys, num_ids):
+        return None
+    return label_means(read_rows(), plan.label, keys, num_ids)
