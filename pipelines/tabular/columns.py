@@ -50,7 +50,9 @@ def dnn_columns(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[Any
 
 
 def tree_columns(
-    plan: FeaturePlan, transform: tft.TFTransformOutput, means: npt.NDArray[np.float32] | None = None
+    plan: FeaturePlan,
+    transform: tft.TFTransformOutput,
+    means: npt.NDArray[np.float32] | None = None,
 ) -> list[Any]:
     """Returns the columns of trees: numbers, which may be missing, and categories; no words.
 

@@ -1,4 +1,4 @@
-"""Trains several models, and keeps the one that is best on rows that none has learned from."""
+"""Trains several models, to see which is best on rows that none has learned from, and after how many steps."""
 
 import dataclasses
 import json
@@ -68,19 +68,20 @@ class Candidate:
 
 
 def select_model(
-    prepare: Callable[[ModelName, str], Training],
+    prepare: Callable[..., Training],
     model_dir: str,
     work_dir: str,
     models: tuple[ModelName, ...] = MODELS,
 ) -> Training:
-    """Trains each model, and returns the training of the best one, which has ended.
+    """Trains each model, and returns the training that makes the best one anew, of all rows.
 
     An interrupted selection goes on where it was. What was found is in `work_dir`: see `read_candidates`.
 
     Args:
-      prepare: Function of (model, model_dir) that returns a training that exports its best checkpoint.
-      model_dir: Where the best one is in the end.
-      work_dir: Keeps the others as long as they are needed.
+      prepare: Function of (model, model_dir) that returns a training that exports its best checkpoint, and with
+        the step of that checkpoint as a third argument, the training of the model from all rows.
+      model_dir: Of the returned training; one that was interrupted goes on there.
+      work_dir: Keeps the models that are compared as long as they are needed.
       models: Which ones.
 
     Raises:

@@ -22,8 +22,8 @@ _PATIENCE = 3  # evaluations without a lower loss
 def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
     """Returns the estimator and what trains, evaluates and exports it.
 
-    With the model "auto" each model is trained here, and the one whose loss is lowest on held-out training
-    rows is returned as it is.
+    With the model "auto" each model is trained here. The one whose loss is lowest on held-out training
+    rows is trained anew: of all training rows, as often over each of them as was best.
 
     Args:
       trainer_fn_args: TFX's `TrainerFnArgs`.
@@ -104,7 +104,9 @@ def _training(
     else:
         eval_part, eval_files = Part.ALL, args.eval_files
         exporter = estimator_core.FinalExporter(EXPORTER_NAME, receive_serving)
-    if seed is not None:  # in a cluster, each task that trains reads the data in an order of its own
+    if (
+        seed is not None
+    ):  # in a cluster, each task that trains reads the data in an order of its own
         seed += estimator.config.global_id_in_cluster or 0
     return Training(
         estimator=estimator,

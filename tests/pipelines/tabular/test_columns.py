@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from estimator_core.boosted_trees.columns import checked_columns, column_matrix
-from pipelines.tabular.columns import dnn_columns, linear_columns, tree_columns
+from pipelines.tabular.columns import dnn_columns, keys_of_words, linear_columns, tree_columns
 from pipelines.tabular.plan import CategoricalFeature, NumericFeature, TextFeature
 from tests.pipelines.tabular.one_number_one_city import BINARY, FakeTransform, make_plan
 
@@ -97,6 +97,34 @@ def test_frequent_categories_are_indicators_of_trees_and_rare_ones_a_number():
     assert found[:, 67].tolist() == [5_999, 0, 1]
 
 
+def test_means_of_the_label_go_before_ranks():
+    plan = make_plan(BINARY).model_copy(
+        update={
+            "numeric": (),
+            "categorical": (
+                CategoricalFeature(column="word", num_values=70),
+                CategoricalFeature(column="member", num_values=2),
+                CategoricalFeature(column="code", num_values=3_000, hash_buckets=6_000),
+            ),
+        }
+    )
+    assert keys_of_words(plan) == ("category_0", "category_1")
+    means = np.linspace(0, 1, 73).astype(np.float32)
+    means[1] = np.nan  # of too few rows
+    columns = tree_columns(plan, Vocabulary(tf.string), means)
+    names = [column.name for column in columns]
+    assert names == [
+        "category_0",
+        "category_0_indicator",
+        "category_1",
+        "category_1_indicator",
+        "category_2",
+    ]
+    found = values_of(columns[:1], {"category_0": tf.constant([0, 36, 1, 72])})
+    assert found[[0, 1, 3], 0].tolist() == [0, 0.5, 1]
+    assert np.isnan(found[2, 0])
+
+
 @pytest.mark.parametrize(("num_values", "dimension"), [(3, 3), (16, 4), (10_000, 16)])
 def test_the_dimension_of_an_embedding_grows_with_the_values(num_values, dimension):
     plan = make_plan(BINARY).model_copy(
@@ -118,6 +146,7 @@ def test_an_hour_is_a_number_to_trees():
             ),
         }
     )
+    assert keys_of_words(plan) == ()
     ids = tf.constant([2, 0, 3, 4])
     (column,) = tree_columns(plan, Hours(tf.string))
     found = values_of([column], {"category_0": ids})

@@ -15,13 +15,13 @@ MODELS = ("boosted_trees", "wide_deep", "linear")
 
 
 class Trainings:
-    """Trainings of models whose loss is given; notes which were trained."""
+    """Trainings of models whose loss is given; notes which were trained to be compared."""
 
     def __init__(self, **losses):
         self.losses = losses
         self.trained = []
 
-    def __call__(self, model, model_dir):
+    def __call__(self, model, model_dir, steps=None):
         def model_fn(features, labels, mode):
             del labels
             weight = tf1.get_variable("weight", [], initializer=tf.zeros_initializer())
@@ -52,7 +52,7 @@ class Trainings:
         config = estimator_core.RunConfig(model_dir=model_dir, save_checkpoints_steps=3)
         return Training(
             estimator_core.Estimator(model_fn, config=config),
-            estimator_core.TrainSpec(lambda: input_fn().repeat(), max_steps=5),
+            estimator_core.TrainSpec(lambda: input_fn().repeat(), max_steps=2 * (steps or 2.5)),
             estimator_core.EvalSpec(
                 input_fn, exporters=[BestCheckpointExporter("e", receive)], throttle_secs=0
             ),
@@ -63,11 +63,10 @@ def select(trainings, tmp_path):
     return select_model(trainings, str(tmp_path / "Format-Serving"), str(tmp_path))
 
 
-def test_the_lowest_loss_wins_and_the_others_are_gone(tmp_path):
+def test_the_lowest_loss_wins_and_is_trained_anew_for_as_many_steps(tmp_path):
     training = select(Trainings(boosted_trees=0.4, wide_deep=0.2, linear=0.3), tmp_path)
     assert training.estimator.model_dir == str(tmp_path / "Format-Serving")
-    assert training.train_spec.max_steps == 3  # the loss is always the same: the first one is kept
-    assert (tmp_path / "Format-Serving" / "export" / "e").is_dir()
+    assert training.train_spec.max_steps == 6  # the loss is always the same: step 3 is the best
     assert not (tmp_path / "candidates").exists()
     found = read_candidates(str(tmp_path))
     assert [one.model for one in found] == list(MODELS)
@@ -81,10 +80,10 @@ def test_what_was_trained_before_an_interruption_is_not_trained_again(tmp_path):
     losses = {"boosted_trees": 0.4, "wide_deep": 0.2, "linear": 0.3}
 
     class Interrupted(Trainings):
-        def __call__(self, model, model_dir):
+        def __call__(self, model, model_dir, steps=None):
             if model == "linear":
                 raise KeyboardInterrupt
-            return super().__call__(model, model_dir)
+            return super().__call__(model, model_dir, steps)
 
     first = Interrupted(**losses)
     with pytest.raises(KeyboardInterrupt):
@@ -93,13 +92,20 @@ def test_what_was_trained_before_an_interruption_is_not_trained_again(tmp_path):
     second = Trainings(**losses)
     training = select(second, tmp_path)
     assert set(second.trained) == {"linear"}
-    assert training.train_spec.max_steps == 3
-    third = Trainings(**losses)
-    select(third, tmp_path)
-    assert third.trained == []
+    assert training.train_spec.max_steps == 6
 
 
-def test_an_interruption_before_the_best_one_is_in_place(tmp_path, monkeypatch):
+def test_the_last_training_goes_on_where_it_was_interrupted(tmp_path):
+    losses = {"boosted_trees": 0.4, "wide_deep": 0.2, "linear": 0.3}
+    training = select(Trainings(**losses), tmp_path)
+    training.estimator.train(training.train_spec.input_fn, max_steps=4)
+    again = Trainings(**losses)
+    training = select(again, tmp_path)
+    assert again.trained == []
+    assert training.estimator.latest_checkpoint().endswith("model.ckpt-4")
+
+
+def test_an_interruption_before_the_others_are_gone(tmp_path, monkeypatch):
     losses = {"boosted_trees": 0.1, "wide_deep": 0.2, "linear": 0.3}
     with monkeypatch.context() as patch:
 
@@ -110,14 +116,14 @@ def test_an_interruption_before_the_best_one_is_in_place(tmp_path, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             select(Trainings(**losses), tmp_path)
     again = Trainings(**losses)
-    assert select(again, tmp_path).estimator.latest_checkpoint()
+    assert select(again, tmp_path).train_spec.max_steps == 6
     assert again.trained == []
     assert not (tmp_path / "candidates").exists()
 
 
 def test_a_model_whose_loss_is_no_number_is_not_taken(tmp_path):
     training = select(Trainings(boosted_trees=math.inf, wide_deep=math.nan, linear=9.0), tmp_path)
-    assert training.train_spec.max_steps == 3
+    assert training.train_spec.max_steps == 6
     trees, deep, linear = read_candidates(str(tmp_path))
     assert "NaN loss" in trees.failure
     assert deep.failure
@@ -135,5 +141,4 @@ def test_what_a_training_without_a_comparison_has_left_gives_way(tmp_path):
     old.mkdir()
     (old / "checkpoint").write_text("of another model")
     training = select(Trainings(boosted_trees=0.4, wide_deep=0.2, linear=0.3), tmp_path)
-    assert training.estimator.latest_checkpoint().endswith("model.ckpt-3")
-    assert (old / "export" / "e").is_dir()
+    assert training.estimator.latest_checkpoint() is None
