@@ -1,4 +1,4 @@
-"""Trains several models, to see which is best on rows that none has learned from, and after how many steps."""
+"""Trains several models, to see which is best on rows that none has learned from, and for how long."""
 
 import dataclasses
 import json
@@ -78,8 +78,8 @@ def select_model(
     An interrupted selection goes on where it was. What was found is in `work_dir`: see `read_candidates`.
 
     Args:
-      prepare: Function of (model, model_dir) that returns a training that exports its best checkpoint, and with
-        the step of that checkpoint as a third argument, the training of the model from all rows.
+      prepare: Function of (model, model_dir) that returns a training that exports its best checkpoint. With
+        the step of that checkpoint as a third argument, it returns the training from all rows.
       model_dir: Of the returned training; one that was interrupted goes on there.
       work_dir: Keeps the models that are compared as long as they are needed.
       models: Which ones.
