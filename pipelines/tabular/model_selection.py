@@ -73,14 +73,17 @@ def select_model(
     work_dir: str,
     models: tuple[ModelName, ...] = MODELS,
 ) -> Training:
-    """Trains each model, and returns the training that makes the best one anew, of all rows.
+    """Trains each model, and returns the training of the best one.
+
+    Trees are grown anew from all rows, as many as were best: more rows make each of them better. Of the
+    other models the best checkpoint stays, which another training might miss; theirs has ended.
 
     An interrupted selection goes on where it was. What was found is in `work_dir`: see `read_candidates`.
 
     Args:
       prepare: Function of (model, model_dir) that returns a training that exports its best checkpoint. With
         the step of that checkpoint as a third argument, it returns the training from all rows.
-      model_dir: Of the returned training; one that was interrupted goes on there.
+      model_dir: Of the returned training.
       work_dir: Keeps the models that are compared as long as they are needed.
       models: Which ones.
 
@@ -103,10 +106,27 @@ def select_model(
         reasons = "; ".join(f"{one.model}: {one.failure}" for one in found.values())
         raise RuntimeError(f"None of the models could be trained. {reasons}")
     _write(work_dir, (dataclasses.replace(one, is_chosen=one is best) for one in found.values()))
+    training = _final_training(best, prepare, model_dir, os.path.join(folder, best.model))
     if tf.io.gfile.exists(folder):
         tf.io.gfile.rmtree(folder)
     _LOGGER.info("The best model is %s, with a loss of %g.", best.model, best.loss)
-    return prepare(best.model, model_dir, best.step)
+    return training
+
+
+def _final_training(
+    best: Candidate, prepare: Callable[..., Training], model_dir: str, trained: str
+) -> Training:
+    """Returns the training that is left to do: of trees from all rows; of others none."""
+    if best.model == "boosted_trees":
+        return prepare(best.model, model_dir, best.step)
+    if tf.io.gfile.exists(trained):
+        if tf.io.gfile.exists(model_dir):  # half of it, where renaming is copying
+            tf.io.gfile.rmtree(model_dir)
+        tf.io.gfile.rename(trained, model_dir)
+    training = prepare(best.model, model_dir)
+    spec = training.train_spec
+    ended = estimator_core.TrainSpec(spec.input_fn, max_steps=best.step, hooks=spec.hooks)
+    return dataclasses.replace(training, train_spec=ended)
 
 
 def read_candidates(work_dir: str) -> tuple[Candidate, ...]:

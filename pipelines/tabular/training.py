@@ -23,7 +23,7 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
     """Returns the estimator and what trains, evaluates and exports it.
 
     With the model "auto" each model is trained here. The one whose loss is lowest on held-out training
-    rows is trained anew: of all training rows, as often over each of them as was best.
+    rows is returned, see `select_model`.
 
     Args:
       trainer_fn_args: TFX's `TrainerFnArgs`.
@@ -70,8 +70,6 @@ def _training(
 ) -> Training:
     settings = plan.training
     one_in = settings.one_held_out_in
-    if steps is not None and model != "boosted_trees":  # as often over each row
-        steps = round(steps * one_in / (one_in - 1))
     if model == "boosted_trees":  # they read all rows once
         batch_size, seed = settings.trees.batch_size, None
     else:
