@@ -299,11 +299,6 @@ def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvP
     advice += (
         "." if unfinished.mended is None else ", but not what two versions of the code trained."
     )
-    if profile.fingerprint != unfinished.data_fingerprint:
-        raise BadInputError(
-            f"--resume: the data in {config.data.path} have changed since run {unfinished.run_id} "
-            f"started. {advice}"
-        )
     known = PipelineConfig.model_validate(unfinished.config)  # with settings that are new since
     before, now = _flat(known.model_dump(mode="json")), _flat(config.model_dump(mode="json"))
     for key in dict.fromkeys((*before, *now)):
@@ -312,6 +307,11 @@ def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvP
                 f"--resume: run {unfinished.run_id} was started with {key} = {before.get(key)!r}; "
                 f"received {now.get(key)!r}. {advice}"
             )
+    if profile.fingerprint != unfinished.data_fingerprint:
+        raise BadInputError(
+            f"--resume: the data in {config.data.path} have changed since run {unfinished.run_id} "
+            f"started. {advice}"
+        )
 
 
 def _check_same_schema(unfinished: RunRecord, root_schema: RootSchema | None) -> None:

@@ -80,7 +80,7 @@ def test_holes_of_a_range_are_named(resolve, tmp_path):
         resolve("s{SPAN}", "2..11")
     assert str(error.value) == (
         f"data.spans = '2..11': there is no span 3..6, 8, 11 of {tmp_path}/s{{SPAN}} (span 8 has no "
-        "file to read (it is empty)). There: 2, 7..10. Give a range without holes, or \"last N\" for the "
+        'file to read (it is empty)). There: 2, 7..10. Give a range without holes, or "last N" for the '
         "newest N that are there."
     )
     with pytest.raises(BadInputError, match="there is no span 4 of"):
@@ -90,7 +90,9 @@ def test_holes_of_a_range_are_named(resolve, tmp_path):
 def test_no_span_at_all(resolve, tmp_path, monkeypatch):
     make(tmp_path, "s-old/x.csv")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(BadInputError, match=rf"No span matches .*\(seen from {tmp_path}\): {{SPAN}}"):
+    with pytest.raises(
+        BadInputError, match=rf"No span matches .*\(seen from {tmp_path}\): {{SPAN}}"
+    ):
         resolve("s{SPAN}")
     with pytest.raises(BadInputError, match="stand for a date, as in 2026-01-31"):
         resolve("{YYYY}{MM}{DD}.csv")
@@ -139,7 +141,9 @@ def test_what_is_being_written_beside_files_of_other_spans_is_no_span(resolve, t
 
 def test_two_names_of_a_span(resolve, tmp_path):
     make(tmp_path, "s1/x.csv", "s3/x.csv", "s03/x.csv")
-    with pytest.raises(BadInputError, match=r"s03 and .*/s3 are both span 3\. Remove one of them, or"):
+    with pytest.raises(
+        BadInputError, match=r"s03 and .*/s3 are both span 3\. Remove one of them, or"
+    ):
         resolve("s{SPAN}")
     assert names(resolve("s{SPAN:2}"), tmp_path) == ["s03/x.csv"]
     assert names(resolve("s{SPAN}", "1"), tmp_path) == ["s1/x.csv"]
@@ -160,7 +164,7 @@ def test_several_places_of_a_span(resolve, tmp_path):
 
 def test_a_compressed_file_is_an_error_and_no_empty_span(resolve, tmp_path):
     make(tmp_path, "s1/x.csv", "s2/x.csv.gz")
-    with pytest.raises(BadInputError, match="x.csv.gz, which is compressed"):
+    with pytest.raises(BadInputError, match=r"x\.csv\.gz, which is compressed"):
         resolve("s{SPAN}")
 
 
@@ -177,7 +181,7 @@ def test_pinned_spans_stay_though_there_are_newer_ones(resolve, tmp_path):
     (note,) = resolve("s{SPAN}/v{VERSION}", "1..2", pinned=before.as_records()).notes
     assert note.endswith("newer: version 3 of span 2")
     (tmp_path / "s2" / "v2" / "x.csv").unlink()
-    with pytest.raises(BadInputError, match="the run read version 2 of span 2 of .* not there any"):
+    with pytest.raises(BadInputError, match=r"the run read version 2 of span 2 of .* not there any"):
         resolve("s{SPAN}/v{VERSION}", "last 2", pinned=before.as_records())
 
 
@@ -202,5 +206,5 @@ def test_spans_in_words():
 
 
 def test_a_path_without_placeholders():
-    with pytest.raises(ValueError, match="Received: path='data.csv'"):
+    with pytest.raises(ValueError, match=r"Received: path='data\.csv'"):
         resolve_spans("data.csv", parse_selection("newest"))

@@ -60,7 +60,7 @@ def test_what_each_component_waits_for(define):
         "schema_gen": {"statistics_gen"},
         "served_statistics": set(),
         "example_validator": {"statistics_gen", "schema_gen", "served_statistics"},
-        "transform": {"example_gen", "schema_gen"},
+        "transform": {"example_gen", "schema_gen", "example_validator"},
         "served_model": set(),
         "trainer": {"transform", "schema_gen"},
         "evaluator": {"example_gen", "schema_gen", "served_model", "trainer"},
