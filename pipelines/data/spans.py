@@ -296,8 +296,8 @@ def _unfinished(places: Sequence[Place], files: Sequence[Path]) -> list[Path]:
     """Returns what is being written in the folders of a span."""
     found = [place.path for place in places if is_temporary(place.path.name)]
     folders = {place.path for place in places if place.path.is_dir()}
-    if folders:
-        folders |= {file.parent for file in files}
+    for place in tuple(folders):  # not those elsewhere, of files that are links
+        folders |= {file.parent for file in files if file.is_relative_to(place.resolve())}
     return found + [
         item
         for folder in sorted(folders)

@@ -131,6 +131,15 @@ def test_a_span_that_is_being_written_is_refused(resolve, tmp_path, unfinished):
     assert names(resolve("s{SPAN}", "1"), tmp_path) == ["s1/a.csv"]  # nobody asked for 2
 
 
+def test_what_is_being_written_in_a_folder_of_a_span_and_where_its_links_lead(resolve, tmp_path):
+    make(tmp_path, "store/a.csv", "store/b.csv.tmp", "s1/csv/")
+    (tmp_path / "s1" / "csv" / "a.csv").symlink_to(tmp_path / "store" / "a.csv")
+    assert resolve("s{SPAN}/csv").files == [tmp_path / "store" / "a.csv"]
+    make(tmp_path, "s2/csv/a.csv", "s2/csv/b.csv.tmp")
+    with pytest.raises(BadInputError, match=r"span 2 is being written.*s2/csv/b\.csv\.tmp"):
+        resolve("s{SPAN}/csv/*.csv")
+
+
 def test_what_is_being_written_beside_files_of_other_spans_is_no_span(resolve, tmp_path):
     make(tmp_path, "1.csv", "2.csv", "3.csv.tmp", "x/1.csv", "x/2.csv.part")
     assert names(resolve("{SPAN}.csv"), tmp_path) == ["2.csv"]
@@ -181,7 +190,9 @@ def test_pinned_spans_stay_though_there_are_newer_ones(resolve, tmp_path):
     (note,) = resolve("s{SPAN}/v{VERSION}", "1..2", pinned=before.as_records()).notes
     assert note.endswith("newer: version 3 of span 2")
     (tmp_path / "s2" / "v2" / "x.csv").unlink()
-    with pytest.raises(BadInputError, match=r"the run read version 2 of span 2 of .* not there any"):
+    with pytest.raises(
+        BadInputError, match=r"the run read version 2 of span 2 of .* not there any"
+    ):
         resolve("s{SPAN}/v{VERSION}", "last 2", pinned=before.as_records())
 
 
