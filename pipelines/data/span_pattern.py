@@ -32,6 +32,7 @@ class Place:
       version: Of the span; None if the pattern has no `{VERSION}`.
       path: Up to the last placeholder.
       name: What stands for the span, as it is written: `03` and `3` are the same span.
+      version_name: The same for the version; empty without one.
       is_complete: False for a folder in which nothing has a name that the rest of the pattern asks for.
     """
 
@@ -39,6 +40,7 @@ class Place:
     version: int | None
     path: Path
     name: str
+    version_name: str = ""
     is_complete: bool = True
 
 
@@ -207,10 +209,15 @@ def _walk(
 def _place(
     path: Path, values: dict[str, str], pattern: SpanPattern, is_complete: bool = True
 ) -> Place:
-    version = values.get("VERSION")
+    version = values.get("VERSION", "")
     name = "-".join(values[key] for key in (_DIGITS if pattern.is_by_date else ("SPAN",)))
     return Place(
-        pattern.key_of(values, path), int(version) if version else None, path, name, is_complete
+        pattern.key_of(values, path),
+        int(version) if version else None,
+        path,
+        name,
+        version,
+        is_complete,
     )
 
 

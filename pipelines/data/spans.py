@@ -160,6 +160,7 @@ class _SpanReader:
           notes: What is passed over is added to it.
         """
         versions = self._places[key]
+        _check_one_name([place for places in versions.values() for place in places])
         for version in sorted(versions, key=_number, reverse=True):
             files = self._files(versions[version])
             if files:
@@ -175,7 +176,7 @@ class _SpanReader:
         return Span(key, version, tuple(files)) if files else None
 
     def _files(self, places: Sequence[Place]) -> list[Path]:
-        _check_one_name(places)
+        _check_one_version_name(places)
         files: list[Path] = []
         for place in places:
             if not place.is_complete or is_temporary(place.path.name):
@@ -289,6 +290,15 @@ def _check_one_name(places: Sequence[Place]) -> None:
         raise BadInputError(
             f"{places[0].path} and {other.path} are both {_name(other.span, None)}. Remove one of them, or "
             "set in data.path how many digits there are, as in {SPAN:2}."
+        )
+
+
+def _check_one_version_name(places: Sequence[Place]) -> None:
+    other = next((place for place in places if place.version_name != places[0].version_name), None)
+    if other is not None:
+        raise BadInputError(
+            f"{places[0].path} and {other.path} are both {_name(other.span, other.version)}. Remove one of "
+            "them, or set in data.path how many digits there are, as in {VERSION:2}."
         )
 
 

@@ -158,6 +158,14 @@ def test_two_names_of_a_span(resolve, tmp_path):
     assert names(resolve("s{SPAN}", "1"), tmp_path) == ["s1/x.csv"]
 
 
+def test_two_names_of_a_version_and_a_span_whose_versions_lie_apart(resolve, tmp_path):
+    make(tmp_path, "s3/v1/x.csv", "s3/v01/x.csv", "s4/v1/x.csv", "s04/v2/x.csv")
+    with pytest.raises(BadInputError, match=r"v01 and .*/v1 are both version 1 of span 3\."):
+        resolve("s{SPAN}/v{VERSION}", "3")
+    with pytest.raises(BadInputError, match=r"s04/v2 and .*/s4/v1 are both span 4\.|s4/v1 and"):
+        resolve("s{SPAN}/v{VERSION}", "4")
+
+
 def test_two_spans_of_the_same_file(resolve, tmp_path):
     make(tmp_path, "s1/x.csv")
     (tmp_path / "s2").symlink_to(tmp_path / "s1")
