@@ -13,9 +13,10 @@ Import this package before anything of TFX: it makes TFDV importable (see `compo
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from components import tfx_compat
+from components import tfx_compat, tfx_packages
 
 tfx_compat.install()
+tfx_packages.install()
 
 if TYPE_CHECKING:
     from ml_metadata.proto.metadata_store_pb2 import ConnectionConfig

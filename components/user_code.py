@@ -21,9 +21,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import tensorflow as tf
-
-import estimator_core
 from components.nearest import nearest_first
 
 _logger = logging.getLogger(__name__)
@@ -164,6 +161,10 @@ def _python_file(module_file: str) -> Path:
 
 def _provide_tf_estimator() -> None:
     """Lets modules of before TFX 1.16 find `tf.estimator` and `tfma.export`, without a change."""
+    import tensorflow as tf  # here: a pipeline without a module is planned without TensorFlow
+
+    import estimator_core
+
     if not hasattr(tf, "estimator"):
         _logger.info(
             "tf.estimator, tensorflow_estimator and tfma.export are those of estimator_core in the "

@@ -54,7 +54,12 @@ _Config = Annotated[
     Path | None, typer.Option("--config", metavar="FILE.toml", help="Configuration file.")
 ]
 _Data = Annotated[
-    str | None, typer.Option("--data", metavar="CSV_OR_DIR", help="A CSV, or a folder of CSVs.")
+    str | None,
+    typer.Option(
+        "--data",
+        metavar="CSV_OR_DIR",
+        help="A CSV, a folder of CSVs, or a pattern with {SPAN} or {YYYY}-{MM}-{DD}, and {VERSION}.",
+    ),
 ]
 _Label = Annotated[
     str | None, typer.Option("--label", metavar="COLUMN", help="The column to predict.")

@@ -15,6 +15,7 @@ from pydantic import (
 
 from components.nearest import nearest_first
 from pipelines.data.cells import shown
+from pipelines.data.span_pattern import before_placeholder
 from pipelines.data_config import ColumnUse, DataConfig, ProblemType, Section, SplitConfig
 from pipelines.errors import BadInputError
 from pipelines.toml_text import read_toml, toml_value
@@ -263,7 +264,7 @@ def _assign(tree: dict[str, Any], keys: list[str], value: Any, origin: str) -> N
 
 
 def _default_name(path: str) -> str:
-    start = path.split("{SPAN}")[0].split("*")[0].replace("\0", "") or "."
+    start = before_placeholder(path).split("*")[0].replace("\0", "") or "."
     stem = Path(os.path.realpath(start)).stem  # unlike Path.resolve, takes links that form a loop
     name = "".join(
         char if char.isascii() and (char.isalnum() or char in "_.-") else "-" for char in stem

@@ -1,9 +1,12 @@
 """`[data]`, `[columns]` and `[split]` of a configuration: what is learned from."""
 
 import codecs
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator, model_validator
+
+from pipelines.data.span_pattern import parse_span_pattern
+from pipelines.data.span_selection import NEWEST, SpanSelection, parse_selection
 
 ProblemType = Literal["binary", "multi-class", "regression"]
 
@@ -21,8 +24,9 @@ class DataConfig(Section):
     """`[data]`: where the examples are and what their columns mean.
 
     Attributes:
-      path: A CSV, a folder of CSVs, or a pattern; `{SPAN}` in it selects the newest span.
+      path: A CSV, a folder of CSVs, or a pattern; with `{SPAN}` or a date, and `{VERSION}`, of spans.
       label: The raw column to predict, or with a `[module]` the one it derives its label from.
+      spans: Which spans of the path: `newest`, `last 5`, a single one, or a range. Default: `newest`.
       problem_type: `binary`, `multi-class` or `regression`. Default: inferred from the label.
       exclude: Columns that the model does not see; as `"ignore"` in `[columns]`.
       numeric: Columns to treat as numbers and nothing else, whatever the inference says.
@@ -36,6 +40,7 @@ class DataConfig(Section):
 
     path: str
     label: str
+    spans: str = str(NEWEST)
     problem_type: ProblemType | None = None
     exclude: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
@@ -45,6 +50,35 @@ class DataConfig(Section):
     encoding: str | None = None
     decimal: Literal[".", ","] | None = None
     dates: Literal["day-first", "month-first"] | None = None
+
+    @field_validator("path")
+    @classmethod
+    def _is_a_pattern(cls, path: str) -> str:
+        parse_span_pattern(path)
+        return path
+
+    @field_validator("spans", mode="before")
+    @classmethod
+    def _is_a_selection(cls, spans: Any, info: ValidationInfo) -> str:
+        selection = parse_selection(spans)
+        path = info.data.get("path")
+        if path is None:  # it is wrong, too, and that is said
+            return str(selection)
+        pattern = parse_span_pattern(path)
+        if pattern is None and selection != NEWEST:
+            raise ValueError(
+                "data.path has no {SPAN}, nor {YYYY}, {MM} and {DD}: put it where the name of the span "
+                "stands, as in data/span-{SPAN}/"
+            )
+        if pattern is not None and selection.is_by_date not in (None, pattern.is_by_date):
+            kind = "dates: write 2026-01-31" if pattern.is_by_date else "numbers: write 7, or 3..7"
+            raise ValueError(f"the spans of data.path are {kind}")
+        return str(selection)
+
+    @property
+    def selection(self) -> SpanSelection:
+        """What `spans` asks for."""
+        return parse_selection(self.spans)
 
     @field_validator("delimiter")
     @classmethod

@@ -1,5 +1,6 @@
 """What a run makes of its data, before anything is written: files, columns, splits, model."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from pipelines.data.files import find_csv_files
 from pipelines.data.kinds import ColumnKind
 from pipelines.data.leaks import Leak, find_leaks
 from pipelines.data.profile import CsvProfile, profile_csv
+from pipelines.data.span_pattern import has_placeholder
+from pipelines.data.spans import ResolvedSpans, SpanRecord, resolve_spans
 from pipelines.data.splits import Splits, find_split_files, plan_splits
 from pipelines.errors import BadInputError
 from pipelines.kept_types import KeptTypes, changed_kinds, kept_notes, kept_types
@@ -31,6 +34,7 @@ class CsvData:
       texts: The user's files, and copies of them in UTF-8 where they are in another encoding.
       findings: What is worth knowing, one sentence each.
       kept: Columns that are read as the root's schema has them.
+      spans: That are read; None where `data.path` has none.
     """
 
     profile: CsvProfile
@@ -39,6 +43,7 @@ class CsvData:
     texts: Utf8Files
     findings: tuple[str, ...]
     kept: KeptTypes = field(default_factory=KeptTypes)
+    spans: ResolvedSpans | None = None
 
 
 @dataclass(frozen=True)
@@ -60,23 +65,35 @@ class DataPlan:
     findings: tuple[str, ...]
 
 
-def read_data(config: PipelineConfig, root_schema: RootSchema | None = None) -> CsvData:
+def read_data(
+    config: PipelineConfig,
+    root_schema: RootSchema | None = None,
+    pinned_spans: Sequence[SpanRecord] = (),
+) -> CsvData:
     """Returns what the files of a configuration hold.
 
     Args:
       config: The configuration.
       root_schema: What the columns are in the root; None takes them as they look.
+      pinned_spans: The spans that are read, whatever is there meanwhile. Default: those of `data.spans`.
 
     Raises:
       BadInputError: They cannot be read, or do not fit the configuration.
     """
     data = config.data
-    eval_files: list[Path] = []
-    if config.split.by == "files":
-        found = find_split_files(data, config.split)
-        originals, eval_files = found["train"] + found["eval"], found["eval"]
-    else:
-        originals = find_csv_files(data.path)
+    eval_files: set[Path] = set()
+
+    def find(path: str) -> list[Path]:
+        if config.split.by != "files":
+            return find_csv_files(path)
+        found = find_split_files(path, config.split)
+        eval_files.update(found["eval"])
+        return found["train"] + found["eval"]
+
+    spans = None
+    if has_placeholder(data.path):
+        spans = resolve_spans(data.path, data.selection, find, pinned_spans)
+    originals = spans.files if spans else find(data.path)
     texts = as_utf8(originals, data.encoding)
     try:
         dialect = detect_dialect(texts.files, data.delimiter, data.quote)
@@ -92,12 +109,12 @@ def read_data(config: PipelineConfig, root_schema: RootSchema | None = None) -> 
         in_eval = frozenset(
             copy
             for copy, original in zip(texts.files, texts.originals, strict=True)
-            if original in set(eval_files)
+            if original in eval_files
         )
         splits = plan_splits(config.split, profile, kinds, in_eval)
     except BadInputError as error:
         raise BadInputError(texts.in_words_of_user(str(error))) from error
-    findings = []
+    findings = list(spans.notes) if spans else []
     if texts.encoding != "utf-8":
         origin = "as data.encoding says" if data.encoding else "set data.encoding if it is not"
         findings.append(f"the files are read as {texts.encoding}; {origin}")
@@ -109,7 +126,7 @@ def read_data(config: PipelineConfig, root_schema: RootSchema | None = None) -> 
     findings += (*notes, *changed_kinds(root_schema, kinds))
     if splits.note:
         findings.append(f"split: {splits.note}")
-    return CsvData(profile, kinds, splits, texts, tuple(findings), kept)
+    return CsvData(profile, kinds, splits, texts, tuple(findings), kept, spans)
 
 
 def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = True) -> DataPlan:

@@ -82,7 +82,7 @@ def model_fingerprint(
 ) -> str:
     """Returns a hash of all that a model is made of; empty when the source of its code is not here.
 
-    The names of data files are no part of it, nor is how the model is judged and pushed.
+    The names of data files and of spans are no part of it, nor is how the model is judged and pushed.
 
     Args:
       config: Of the run.
@@ -95,7 +95,7 @@ def model_fingerprint(
     if not users_code:
         return ""
     settings = config.model_dump(mode="json", exclude=set(_NOT_OF_THE_MODEL))
-    del settings["data"]["path"], settings["schema"]["path"]
+    del settings["data"]["path"], settings["data"]["spans"], settings["schema"]["path"]
     settings["functions"] = [
         code.preprocessing_fn,
         code.trainer,

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.checks import check_line, shown
+from pipelines.data.spans import describe_spans
 from pipelines.run_record import RunRecord
 from pipelines.serving import version_state
 
@@ -52,7 +53,9 @@ def runs_table(root: Path, records: Sequence[RunRecord]) -> Any:
     """Returns the runs as a `rich.table.Table`."""
     from rich.table import Table
 
-    table = Table("run", "started", "status", "version", "metric", "model", "baseline", box=None)
+    has_spans = any(record.spans for record in records)
+    names = ("run", "started", "status", "version", "metric", "model", "baseline")
+    table = Table(*names, *(("spans",) if has_spans else ()), box=None)
     for record in records:
         state = version_state(root, record.version)
         name, value = next(iter(record.metrics.items()), ("", None))
@@ -69,6 +72,7 @@ def runs_table(root: Path, records: Sequence[RunRecord]) -> Any:
             name,
             "" if value is None else f"{value:.4f}",
             of_baseline,
+            *((describe_spans(record.spans),) if has_spans else ()),
         )
     return table
 

@@ -14,6 +14,7 @@ from pipelines.config import PipelineConfig, load_config
 from pipelines.curated_schema import CuratedSchema, read_curated_schema
 from pipelines.data.byte_checks import readable
 from pipelines.data.profile import CsvProfile
+from pipelines.data.spans import ResolvedSpans, SpanRecord
 from pipelines.data.splits import ROW_BY_ROW, Splits
 from pipelines.data.staging import PATTERN_MARKS, StagedData
 from pipelines.data_plan import plan_data, read_data
@@ -88,6 +89,7 @@ class RunPlan:
       columns: What each column is taken for, and how it is used.
       splits: How the rows are divided.
       findings: What is worth knowing of the data, one sentence each.
+      spans: That are read; None where `data.path` has none.
     """
 
     root: Path
@@ -103,6 +105,7 @@ class RunPlan:
     findings: tuple[str, ...] = ()
     root_schema: RootSchema | None = None
     kept: KeptTypes = field(default_factory=KeptTypes)
+    spans: ResolvedSpans | None = None
 
     def define(self, data: StagedData) -> "CsvToServing":
         """Returns the pipeline that does it.
@@ -196,7 +199,7 @@ def plan_run(request: RunRequest, display: Display) -> RunPlan:
     check_beam_args(config.beam.args)
     display.activity(f"checking {config.data.path}")
     root_schema = read_root_schema(root) if config.schema_.path is None else None
-    data = read_data(config, root_schema)
+    data = read_data(config, root_schema, _spans_of(unfinished, config))
     profile = data.profile
     evaluation.check_evaluator_config(config, list(profile.columns))
     for name in config.example_validator.moving:
@@ -241,6 +244,7 @@ def plan_run(request: RunRequest, display: Display) -> RunPlan:
         findings=learned.findings,
         root_schema=root_schema,
         kept=data.kept,
+        spans=data.spans,
     )
 
 
@@ -280,17 +284,21 @@ def _configuration(request: RunRequest, unfinished: RunRecord | None) -> Pipelin
     return load_config(request.config_file, request.data, request.label, request.settings)
 
 
+def _spans_of(unfinished: RunRecord | None, config: PipelineConfig) -> tuple[SpanRecord, ...]:
+    """Returns the spans that a run goes on with: those of the run that did not end."""
+    if unfinished is None:
+        return ()
+    known = PipelineConfig.model_validate(unfinished.config).data
+    is_same = (known.path, known.spans) == (config.data.path, config.data.spans)
+    return unfinished.spans if is_same else ()  # what differs is said when all is compared
+
+
 def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvProfile) -> None:
     """Checks that what is asked for is what the unfinished run was doing."""
     advice = "Start a new run without --resume; unchanged components are reused all the same"
     advice += (
         "." if unfinished.mended is None else ", but not what two versions of the code trained."
     )
-    if profile.fingerprint != unfinished.data_fingerprint:
-        raise BadInputError(
-            f"--resume: the data in {config.data.path} have changed since run {unfinished.run_id} "
-            f"started. {advice}"
-        )
     known = PipelineConfig.model_validate(unfinished.config)  # with settings that are new since
     before, now = _flat(known.model_dump(mode="json")), _flat(config.model_dump(mode="json"))
     for key in dict.fromkeys((*before, *now)):
@@ -299,6 +307,11 @@ def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvP
                 f"--resume: run {unfinished.run_id} was started with {key} = {before.get(key)!r}; "
                 f"received {now.get(key)!r}. {advice}"
             )
+    if profile.fingerprint != unfinished.data_fingerprint:
+        raise BadInputError(
+            f"--resume: the data in {config.data.path} have changed since run {unfinished.run_id} "
+            f"started. {advice}"
+        )
 
 
 def _check_same_schema(unfinished: RunRecord, root_schema: RootSchema | None) -> None:

@@ -80,6 +80,7 @@ class RunRecord:
       serving_version: The version that served when the run ended.
       columns: What each column is taken for, and how it is used: the fields of `ColumnRow`.
       label_by_split: How the label is distributed in the splits: the fields of `LabelComparison`.
+      spans: Of the data that were read: `span` (a number, or a date as text), `version`, `num_files`.
       models: Those that were trained to take the best one: the fields of `Candidate`.
     """
 
@@ -112,6 +113,7 @@ class RunRecord:
     columns: tuple[dict[str, Any], ...] = ()
     label_by_split: dict[str, Any] = field(default_factory=dict)
     models: tuple[dict[str, Any], ...] = ()
+    spans: tuple[dict[str, Any], ...] = ()
 
     def changed(self, **changes: Any) -> "RunRecord":
         """Returns a copy with some fields changed."""
@@ -131,6 +133,8 @@ class RunRecord:
             "not_checked": list(self.not_checked),
             "serving_version": self.serving_version,
         }
+        if self.spans:
+            line["spans"] = list(self.spans)
         if self.reason:
             line["reason"] = self.reason
         return line
@@ -185,7 +189,7 @@ class RunRecords:
     def _read(self, file: Path) -> RunRecord:
         fields = json.loads(file.read_text(encoding="utf-8"))
         fields["components"] = tuple(ComponentRecord(**item) for item in fields["components"])
-        for name in ("notes", "thresholds", "checks", "not_checked", "columns", "models"):
+        for name in ("notes", "thresholds", "checks", "not_checked", "columns", "models", "spans"):
             fields[name] = tuple(fields.get(name, ()))
         fields["intervals"] = {
             name: (low, high) for name, (low, high) in fields.get("intervals", {}).items()

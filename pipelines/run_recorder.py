@@ -41,6 +41,7 @@ def start_record(plan: RunPlan) -> RunRecord:
         mended=plan.mended[0].run_id if plan.mended else None,
         columns=tuple(vars(row) for row in plan.columns),
         thresholds=tuple(bound.model_dump() for bound in merge_thresholds(plan.code.thresholds)),
+        spans=plan.spans.as_records() if plan.spans else (),
         baseline_version=_newest_but_of(run_id, plan.root),
     )
 

@@ -1,5 +1,7 @@
 """Which rows train and which evaluate, as `[split]` says it."""
 
+import glob
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from pipelines.data.column_cells import ColumnCells
-from pipelines.data.files import find_csv_files
+from pipelines.data.files import NoCsvFileError, find_csv_files
 from pipelines.data.formats.arrow_reading import read_numbers, read_times
 from pipelines.data.formats.number_format import NumberFormat
 from pipelines.data.kinds import ColumnKind, date_format_of
 from pipelines.data.profile import CsvProfile
-from pipelines.data_config import DataConfig, SplitConfig
+from pipelines.data_config import SplitConfig
 from pipelines.errors import BadInputError
 
 TRAIN_SHARE = 2 / 3
@@ -67,20 +69,28 @@ ROW_BY_ROW = Splits()
 """CsvExampleGen draws rows."""
 
 
-def find_split_files(data: DataConfig, split: SplitConfig) -> dict[str, list[Path]]:
+def find_split_files(path: str, split: SplitConfig) -> dict[str, list[Path]]:
     """Returns the files of each split of `by = "files"`.
 
+    Args:
+      path: `data.path`, or the folder of one of its spans.
+      split: Patterns of the files in it.
+
     Raises:
-      BadInputError: `data.path` is no folder, a pattern matches nothing, or a file is in both.
+      NoCsvFileError: There is no such folder, or a pattern matches nothing.
+      BadInputError: The path is a file or a pattern, or a file is in both splits.
     """
-    folder = Path(data.path)
+    folder = Path(path)
     if not folder.is_dir():
-        raise BadInputError(
+        error = BadInputError if folder.exists() or glob.has_magic(path) else NoCsvFileError
+        raise error(
             f'split.by = "files" needs a folder as data.path, in which split.train and split.eval '
-            f"are looked for. Received: data.path = {data.path!r}."
+            f"are looked for. Received: data.path = {path!r}."
         )
     found = {
-        name: find_csv_files(str(folder / pattern))
+        name: find_csv_files(
+            os.path.join(glob.escape(path) if glob.has_magic(pattern) else path, pattern)
+        )
         for name, pattern in (("train", split.train or ""), ("eval", split.eval or ""))
     }
     shared = sorted(set(found["train"]) & set(found["eval"]))

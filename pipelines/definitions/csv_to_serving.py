@@ -149,6 +149,7 @@ def csv_to_serving(
         custom_config=code.transform_config,
         disable_statistics=True,
     )
+    transform.add_upstream_node(example_validator)  # data that do not fit are not learned from
     served_model = components.Resolver(
         strategy_class=components.ServedModelStrategy,
         config={

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.checks import CheckRecord, against_text, interval_text
+from pipelines.data.spans import describe_spans
 from pipelines.report.data_sections import data_sections
 from pipelines.report.html_table import number as _number
 from pipelines.report.html_table import table as _table
@@ -50,7 +51,9 @@ def render_report(record: RunRecord) -> str:
     sections = [
         f"<h1>{_text(record.name)}</h1>",
         f"<p>Run {_text(record.run_id)}, {_text(record.started)} to "
-        f"{_text(record.finished or 'now')}</p>",
+        f"{_text(record.finished or 'now')}"
+        + (f"; spans {_text(describe_spans(record.spans))}" if record.spans else "")
+        + "</p>",
         f'<p><span class="verdict {_text(record.status)}">{_OUTCOMES[record.status]}</span> '
         f"{_text(f'version {record.version}' if record.version else '')} "
         f"{_text(record.reason or '')}</p>",

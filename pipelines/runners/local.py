@@ -1,4 +1,9 @@
-"""Runs the components one after the other in this process."""
+"""Runs the components one after the other in this process.
+
+Those that take time wait for each other, down to the last: `definitions/csv_to_serving.py` leaves only
+the two resolvers to run beside others, less than a hundredth of a run. Threads for that would have to
+share TFX's launcher and ML Metadata's sqlite file, which are made for one.
+"""
 
 from typing import TYPE_CHECKING
 

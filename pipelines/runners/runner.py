@@ -12,6 +12,8 @@ class Runner(Protocol):
     How one component runs, what is reused and what is reported is the same for all runners:
     that is the launcher's part. A new runner is one file, and one line in `registry.py`.
 
+    A component's `upstream_nodes` are those that it depends on, for a runner that runs several at a time.
+
     Example:
         class LocalRunner:
             def run(self, launcher: ComponentLauncher) -> None:

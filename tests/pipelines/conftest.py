@@ -17,6 +17,16 @@ def data(tmp_path):
 
 
 @pytest.fixture
+def spans(data, tmp_path):
+    """A pattern of three spans, `span-8/v1` to `span-10/v1`, each with the rows of `data`."""
+    for number in (8, 9, 10):
+        folder = tmp_path / f"span-{number}" / "v1"
+        folder.mkdir(parents=True)
+        (folder / "data.csv").write_text(data.read_text())
+    return str(tmp_path / "span-{SPAN}" / "v{VERSION}")
+
+
+@pytest.fixture
 def killed(data, tmp_path):
     """The record that a killed run leaves in `tmp_path / "root"`."""
     record = RunRecord(

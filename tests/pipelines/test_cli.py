@@ -1,8 +1,12 @@
 import json
+import os
+import pathlib
 import subprocess
 import sys
 
 import pytest
+
+PROJECT = pathlib.Path(__file__).parents[2]
 
 
 def test_help_needs_no_heavy_import():
@@ -12,6 +16,47 @@ def test_help_needs_no_heavy_import():
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["runs", "--root", "root"],
+        ["report", "--root", "root"],
+        ["rollback", "--root", "root"],
+        ["schema", "show", "--root", "root"],
+        ["plan", "--data", "trips.csv", "--label", "y"],
+        ["run", "--data", "trips.csv", "--label", "none"],  # is refused
+    ],
+    ids=["runs", "report", "rollback", "schema show", "plan", "run"],
+)
+def test_what_trains_nothing_needs_no_tensorflow(tmp_path, arguments):
+    (tmp_path / "trips.csv").write_text("a,b,y\n" + ROWS)
+    script = f"""
+import os, sys
+sys.argv[1:] = {arguments}
+heavy = ("apache_beam", "estimator_core", "tensorflow", "tfx")
+exit_process = os._exit
+def end(code):
+    print("\\nimported:", [name for name in heavy if name in sys.modules], flush=True)
+    exit_process(code)
+os._exit = end
+import pipelines.__main__
+try:
+    pipelines.__main__.main()
+except SystemExit as error:
+    end(error.code or 0)
+"""
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    result = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == (0 if arguments[0] in ("runs", "plan") else 2), result.stderr
+    assert result.stdout.splitlines()[-1] == "imported: []"
 
 
 ROWS = "".join(f"{number},{number % 7}.5,{'pq'[number % 2]}\n" for number in range(40))

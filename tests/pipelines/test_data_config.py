@@ -38,12 +38,42 @@ def test_columns_splits_and_dialects_are_read():
         (["split.by=column"], r'by = "column" needs column = "\.\.\."'),
         (["split.by=files", "split.train=a.csv"], r'by = "files" needs eval = "\.\.\."'),
         (["split.column=p"], r'column has no meaning with by = "row"; remove one'),
+        (["data.spans=last 2"], r"data\.spans = 'last 2': data\.path has no \{SPAN\}"),
+        (["data.path=s{SPAN}", "data.spans=all"], r"data\.spans = 'all': the forms are \"newest\""),
+        (
+            ["data.path=s{SPAN}", "data.spans=2026-01-01"],
+            r"data\.spans = .*2026.*: the spans of data\.path are numbers: write 7, or 3\.\.7",
+        ),
+        (
+            ["data.path={YYYY}{MM}{DD}.csv", "data.spans=3-7"],
+            r"data\.spans = '3-7': the spans of data\.path are dates: write 2026-01-31",
+        ),
+        (["data.path={YYYY}.csv"], r"data\.path = '\{YYYY\}\.csv': a date needs"),
+        (["data.path={YYYY}.csv", "data.spans=3"], r"^data\.path = [^\n]*$"),
         (["split.groups=p"], r"split\.groups = 'p': there is no such key"),
     ],
 )
 def test_what_is_wrong_is_named(settings, message):
     with pytest.raises(BadInputError, match=message):
         load(*settings)
+
+
+@pytest.mark.parametrize(
+    ("path", "spans", "kept"),
+    [
+        ("s{SPAN}", "3-7", "3..7"),
+        ("s{SPAN}/v{VERSION}", "12", "12"),
+        ("s{SPAN}", "last 4", "last 4"),
+        ("{YYYY}{MM}{DD}.csv", "2026-01-30", "2026-01-30"),
+        ("{YYYY}{MM}{DD}.csv", "2026-01-30..2026-02-01", "2026-01-30..2026-02-01"),
+        ("{YYYY}{MM}{DD}.csv", "last 4", "last 4"),
+        ("d.csv", "newest", "newest"),
+    ],
+)
+def test_spans_are_kept_in_one_form(path, spans, kept):
+    config = load(f"data.path={path}", f"data.spans={spans}")
+    assert config.data.spans == kept
+    assert str(config.data.selection) == kept
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,38 @@ def test_a_copy_of_the_label_stops_until_the_configuration_names_it(plan):
     assert plan(text, stops_at_copies=False).leaks[0].is_copy
 
 
+def test_columns_that_differ_between_spans_are_refused(spans, tmp_path):
+    other = tmp_path / "span-9" / "v1" / "data.csv"
+    other.write_text(other.read_text().replace("x,y", "z,y", 1))
+    wanted = ("data.spans=last 2",)
+    with pytest.raises(BadInputError, match=r"span-10/v1/data\.csv, line 1.*'z'") as error:
+        read_data(load_config(data=spans, label="y", settings=wanted))
+    assert str(other) in str(error.value)
+    assert read_data(load_config(data=spans, label="y")).profile.num_rows == 40
+
+
+def test_files_of_each_split_are_looked_for_in_each_span(spans, tmp_path):
+    settings = (
+        "split.by=files",
+        "split.train=data.csv",
+        "split.eval=late*.csv",
+        "data.spans=last 2",
+    )
+    for number, rows in ((8, 4), (9, 5)):
+        (tmp_path / f"span-{number}" / "v1" / "late-1.csv").write_text("x,y\n" + "1.5,1\n" * rows)
+    data = read_data(load_config(data=spans, label="y", settings=settings))
+    folders = [tmp_path / f"span-{number}" / "v1" for number in (8, 9)]
+    assert data.profile.files == [
+        folder / name for folder in folders for name in ("data.csv", "late-1.csv")
+    ]
+    assert data.splits.eval_files == {folder / "late-1.csv" for folder in folders}
+    assert data.findings == (
+        "version 1 of span 10 has no file to read (there is data.csv): it is passed over",
+    )
+    with pytest.raises(BadInputError, match="needs a folder as data"):
+        read_data(load_config(data=f"{spans}/*.csv", label="y", settings=settings))
+
+
 def test_a_near_copy_is_said_and_used(plan):
     near = [f"{value} {row % 2}" for row, value in enumerate(COPY)]  # two words for each class
     made = plan(table(x=X, outcome=near, y=Y))

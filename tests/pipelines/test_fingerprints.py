@@ -106,6 +106,18 @@ def test_a_model_is_the_same_whatever_its_data_file_is_called_and_however_it_is_
     assert len({first, *others}) == 6
 
 
+def test_a_model_is_the_same_whatever_its_spans_are_called(spans, tmp_path, display):
+    def fingerprint(wanted):
+        settings = (f"data.spans={wanted}", "name=trips")
+        request = RunRequest(root=tmp_path / "root", data=spans, label="y", settings=settings)
+        made = plan_run(request, display)
+        return model_fingerprint(made.config, made.code, made.profile.files, None)
+
+    # All spans hold the same rows.
+    assert fingerprint("8") == fingerprint("10") == fingerprint("newest")
+    assert fingerprint("8..9") == fingerprint("last 2") != fingerprint("8")
+
+
 def test_a_model_of_unknown_code_has_no_fingerprint(plan):
     from dataclasses import replace
 

@@ -56,6 +56,19 @@ def test_runs_say_what_serves_what_was_withdrawn_and_the_baseline(root):
     assert second[2:5] == ["withdrawn", "2000", "(withdrawn)"]
 
 
+def test_spans_have_a_column_where_there_are_any(root):
+    records = read_runs(root)
+    spans = tuple({"span": span, "version": 2, "num_files": 1} for span in (3, 4))
+    records[1] = records[1].changed(spans=spans)
+    stream = io.StringIO()
+    Console(file=stream, width=160).print(runs_table(root, records))
+    header, first, second, _ = (line.split() for line in stream.getvalue().splitlines())
+    assert header[-1] == "spans"
+    assert first[-1] == "0.8125"
+    assert second[-4:] == ["(1000)", "3..4", "(version", "2)"]
+    assert runs_json(root, records)[1]["spans"] == list(spans)
+
+
 def test_runs_as_json(root):
     def found():
         listed = runs_json(root, read_runs(root))

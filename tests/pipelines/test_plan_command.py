@@ -19,6 +19,20 @@ def test_the_plan_says_all_that_a_run_would_and_writes_nothing(data, tmp_path):
     assert list(tmp_path.iterdir()) == [data]
 
 
+def test_the_plan_says_the_spans(spans, tmp_path):
+    config = load_config(data=spans, label="y", settings=("data.spans=last 5",))
+    plan, lines = describe_plan(config)
+    assert lines[:2] == [
+        f"spans 8..10 (version 1) of {spans}",
+        "120 rows in 3 files; fields are separated by commas and quoted by double quotes; utf-8",
+    ]
+    assert "! data.spans = 'last 5': there are only 3" in lines
+    write_plan_file(config, plan, tmp_path / "new.toml")
+    assert '\npath = "span-{SPAN}/v{VERSION}"\n' in (tmp_path / "new.toml").read_text()
+    again = load_config(tmp_path / "new.toml")
+    assert (again.data.path, again.data.spans) == (spans, "last 5")
+
+
 def test_a_copy_of_the_label_is_said_and_does_not_stop(tmp_path):
     file = tmp_path / "data.csv"
     file.write_text("a,y\n" + "".join(f"{'uv'[row % 2]},{'pq'[row % 2]}\n" for row in range(60)))

@@ -63,6 +63,19 @@ def test_the_runner_that_is_chosen_is_the_one_that_runs(run_with, tmp_path, monk
     assert read_runs(tmp_path / "root") == [record]
 
 
+def test_the_spans_are_said_at_once_and_noted(spans, tmp_path, display, shown, monkeypatch):
+    runner = RecordingRunner(tmp_path / "root", RunFailedError("Trainer", "stopped"))
+    monkeypatch.setitem(RUNNERS, "recording", runner)
+    request = RunRequest(
+        root=tmp_path / "root", data=spans, label="y", runner="recording", settings=("data.spans=last 2",)
+    )  # fmt: skip
+    record = run(request, Progress(display), NoCapture())
+    said = f"data: spans 9..10 (version 1) of {spans}"
+    assert shown.getvalue().splitlines()[2] == f"! {said}"
+    assert record.notes[0] == said
+    assert [span["span"] for span in record.summary()["spans"]] == [9, 10]
+
+
 @pytest.mark.parametrize(
     ("error", "status", "reason"),
     [

@@ -95,6 +95,48 @@ def test_resume_refuses_other_data(killed, plan, data):
         plan(resume=True)
 
 
+def test_a_plan_knows_its_spans(plan, spans, shown):
+    made = plan("data.spans=last 2", data=spans)
+    assert made.spans.as_records() == (
+        {"span": 9, "version": 1, "num_files": 1},
+        {"span": 10, "version": 1, "num_files": 1},
+    )
+    assert made.profile.num_rows == 80
+    assert made.config.name == "span"
+    assert shown.getvalue().splitlines() == [f"    checking {spans}"]
+    assert plan().spans is None
+
+
+def test_resume_keeps_the_spans_of_the_run_that_did_not_end(killed, plan, spans, data, tmp_path):
+    first = plan("data.spans=last 2", data=spans)
+    record = killed.changed(
+        name="span",
+        config=first.config.model_dump(mode="json"),
+        data_fingerprint=first.profile.fingerprint,
+        code_fingerprint=code_fingerprint(first.code),
+        spans=first.spans.as_records(),
+    )
+    RunRecords(tmp_path / "root").write(record)
+    for newer in ("span-11/v1", "span-9/v2"):
+        (tmp_path / newer).mkdir(parents=True)
+        (tmp_path / newer / "data.csv").write_text(data.read_text().replace("1.5", "2.5"))
+    resumed = plan(resume=True, data=None, label=None)
+    assert resumed.unfinished == record
+    assert resumed.spans.spans == first.spans.spans
+    assert resumed.findings[0] == (
+        "left to the next run, as they are newer: version 2 of span 9, version 1 of span 11"
+    )
+    assert [span["span"] for span in plan("data.spans=last 2", data=spans).spans.as_records()] == [
+        10,
+        11,
+    ]
+    with pytest.raises(BadInputError, match=r"started with data\.spans = 'last 2'; received '11'"):
+        plan("data.spans=11", resume=True, data=spans)
+    (tmp_path / "span-10" / "v1" / "data.csv").unlink()
+    with pytest.raises(BadInputError, match="--resume: the run read version 1 of span 10 of "):
+        plan(resume=True, data=None, label=None)
+
+
 def test_resume_refuses_other_code(killed, plan):
     # Transform of that run may have finished: it would keep what the old preprocessing_fn made.
     with pytest.raises(BadInputError, match="code of the generic model has changed since run 2026"):

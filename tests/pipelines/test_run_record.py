@@ -21,6 +21,7 @@ RECORD = RunRecord(
     intervals={"auc": (None, 0.75)},
     columns=({"name": "x", "kind": "date", "use": "days", "missing_share": 0.5, "note": ""},),
     label_by_split={"test": "chi-square", "p_value": 0.25, "sizes": {"train": 2, "eval": 1}},
+    spans=({"span": "2026-01-31", "version": 2, "num_files": 3},),
 )
 
 
@@ -59,7 +60,9 @@ def test_summary_is_the_last_line_of_a_run():
         "checks": [{"metric": "auc", "passed": True}],
         "not_checked": ["the loss"],
         "serving_version": "7",
+        "spans": [{"span": "2026-01-31", "version": 2, "num_files": 3}],
     }
+    assert "spans" not in RECORD.changed(spans=()).summary()
 
 
 def test_run_ids_are_unique():

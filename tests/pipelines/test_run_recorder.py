@@ -24,6 +24,16 @@ def test_the_record_of_a_new_run(plan, killed, tmp_path):
     assert record.baseline_version is None
 
 
+def test_the_spans_are_recorded(spans, tmp_path, display):
+    request = RunRequest(
+        root=tmp_path / "root", data=spans, label="y", settings=("data.spans=8..9",)
+    )
+    assert start_record(plan_run(request, display)).spans == (
+        {"span": 8, "version": 1, "num_files": 1},
+        {"span": 9, "version": 1, "num_files": 1},
+    )
+
+
 def test_the_baseline_is_what_served_before_the_run_and_not_what_it_pushed_itself(plan, killed):
     from dataclasses import replace
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.data.files import find_csv_files
+from pipelines.data.files import NoCsvFileError, find_csv_files
 from pipelines.data.profile import profile_csv
 from pipelines.errors import BadInputError
 
@@ -23,12 +23,6 @@ def test_file_folder_and_pattern(tmp_path):
     assert find_csv_files(str(tmp_path / "[bc].*")) == [tmp_path / "b.csv", tmp_path / "c.data"]
 
 
-def test_the_newest_span_is_taken_by_number(tmp_path):
-    touch(tmp_path, "span-2/x.csv", "span-10/x.csv", "span-9/x.csv", "span-old/x.csv")
-    assert find_csv_files(str(tmp_path / "span-{SPAN}")) == [tmp_path / "span-10/x.csv"]
-    assert find_csv_files(str(tmp_path / "span-{SPAN}/*.csv")) == [tmp_path / "span-10/x.csv"]
-
-
 def test_a_file_whose_name_looks_like_a_pattern(tmp_path):
     touch(tmp_path, "data[1].csv")
     assert find_csv_files(str(tmp_path / "data[1].csv")) == [tmp_path / "data[1].csv"]
@@ -42,8 +36,9 @@ def test_nothing_there(tmp_path):
         find_csv_files(str(tmp_path / "none.csv"))
     with pytest.raises(BadInputError, match="No file matches"):
         find_csv_files(str(tmp_path / "*.csv"))
-    with pytest.raises(BadInputError, match="No span matches"):
-        find_csv_files(str(tmp_path / "span-{SPAN}"))
+    for path in (tmp_path, tmp_path / "none.csv", tmp_path / "*.csv"):
+        with pytest.raises(NoCsvFileError):
+            find_csv_files(str(path))
 
 
 def test_capitals_are_read_and_compressed_files_refused(tmp_path):

@@ -1,10 +1,11 @@
 import pyarrow
 import pytest
 
+from pipelines.data.files import NoCsvFileError
 from pipelines.data.kinds import recognise_columns
 from pipelines.data.profile import profile_csv
 from pipelines.data.splits import ROW_BY_ROW, find_split_files, plan_splits
-from pipelines.data_config import DataConfig, SplitConfig
+from pipelines.data_config import SplitConfig
 from pipelines.errors import BadInputError
 
 
@@ -71,8 +72,9 @@ def test_rows_without_a_group_are_said(plan):
 def test_files_of_each_split(tmp_path):
     for name in ("train-1.csv", "train-2.csv", "eval.csv"):
         (tmp_path / name).write_text("a\n1\n")
-    data = DataConfig(path=str(tmp_path), label="a")
-    found = find_split_files(data, SplitConfig(by="files", train="train*.csv", eval="eval.csv"))
+    found = find_split_files(
+        str(tmp_path), SplitConfig(by="files", train="train*.csv", eval="eval.csv")
+    )
     assert [file.name for file in found["train"]] == ["train-1.csv", "train-2.csv"]
     assert [file.name for file in found["eval"]] == ["eval.csv"]
     for split, path, message in (
@@ -81,6 +83,15 @@ def test_files_of_each_split(tmp_path):
         ({"train": "a", "eval": "b"}, tmp_path / "eval.csv", "needs a folder as data.path"),
     ):
         with pytest.raises(BadInputError, match=message):
-            find_split_files(
-                DataConfig(path=str(path), label="a"), SplitConfig(by="files", **split)
-            )
+            find_split_files(str(path), SplitConfig(by="files", **split))
+    with pytest.raises(NoCsvFileError):
+        find_split_files(str(tmp_path / "none"), SplitConfig(by="files", train="a", eval="b"))
+
+
+def test_files_of_each_split_in_a_folder_that_looks_like_a_pattern(tmp_path):
+    folder = tmp_path / "data[1]"
+    folder.mkdir()
+    for name in ("train-1.csv", "eval.csv"):
+        (folder / name).write_text("a\n1\n")
+    found = find_split_files(str(folder), SplitConfig(by="files", train="t*", eval="eval.csv"))
+    assert found == {"train": [folder / "train-1.csv"], "eval": [folder / "eval.csv"]}

@@ -2,6 +2,7 @@ import components  # noqa: I001  Before TFX: makes TFDV importable.
 
 import dataclasses
 import io
+import itertools
 import json
 
 import pytest
@@ -60,12 +61,29 @@ def test_what_each_component_waits_for(define):
         "schema_gen": {"statistics_gen"},
         "served_statistics": set(),
         "example_validator": {"statistics_gen", "schema_gen", "served_statistics"},
-        "transform": {"example_gen", "schema_gen"},
+        "transform": {"example_gen", "schema_gen", "example_validator"},
         "served_model": set(),
         "trainer": {"transform", "schema_gen"},
         "evaluator": {"example_gen", "schema_gen", "served_model", "trainer"},
         "pusher": {"trainer", "evaluator"},
     }
+
+
+def test_components_that_take_time_wait_for_each_other(define):
+    # So a runner gains nothing by running some at a time: what it could is the two resolvers.
+    pipeline = define()
+
+    def all_before(component):
+        before = set(component.upstream_nodes)
+        return before.union(*(all_before(node) for node in before))
+
+    chain = (
+        "example_gen", "statistics_gen", "schema_gen", "example_validator", "transform", "trainer",
+        "evaluator", "pusher",
+    )  # fmt: skip
+    for before, component in itertools.pairwise(chain):
+        assert getattr(pipeline, before) in all_before(getattr(pipeline, component)), component
+    assert set(roles(pipeline)) - set(chain) == {"served_model", "served_statistics"}
 
 
 def test_the_evaluator_sees_raw_examples_and_the_trainer_transformed_ones(define):

@@ -73,6 +73,12 @@ def test_everything_is_there_and_escaped():
     assert any('"<&>"' in text for text in page.texts)
 
 
+def test_the_spans_are_shown():
+    spans = tuple({"span": span, "version": None, "num_files": 1} for span in (3, 4, 7))
+    assert "<p>Run r1, 2026 to now; spans 3..4, 7</p>" in render_report(RECORD.changed(spans=spans))
+    assert "spans" not in render_report(RECORD)
+
+
 def test_the_file_stands_alone(tmp_path):
     target = tmp_path / "report.html"
     write_report(RECORD, target)

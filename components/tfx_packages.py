@@ -1,0 +1,93 @@
+"""Keeps packages of TFX and TFMA from importing all that they have when one module is needed.
+
+`tfx.components` imports every component of TFX, and with them Transform and a Kubernetes client, also for
+who wants `tfx.components.schema_gen.executor` alone. Every component of TFX imports two modules of TFMA, and
+that package imports Apache Beam and all metrics. Here both packages are found as ever, but their
+`__init__.py` runs only when somebody asks the package for a name that is no module in it.
+"""
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+import threading
+import types
+from collections.abc import Sequence
+from typing import Any
+
+_PACKAGES: dict[str, tuple[str, ...]] = {
+    "tensorflow_model_analysis": (
+        "google.protobuf.wrappers_pb2",
+        "tensorflow_model_analysis.proto.config_pb2",
+        "tensorflow_model_analysis.proto.metrics_for_slice_pb2",
+    ),
+    "tfx.components": (),
+}
+"""Packages, and what is imported before their modules: TFMA's protos need each other, and import none.
+
+What these have is also found as a name of the package: `tfx.components` makes `EvalConfig` and others one of
+TFMA's, and old pipelines write `tfma.EvalConfig`.
+"""
+
+_SPECIAL_NAMES = ("__all__", "__version__")
+
+
+class _DeferredLoader(importlib.abc.Loader):
+    """Runs a package's `__init__.py` when one of its names is asked for.
+
+    Args:
+      loader: Runs it.
+    """
+
+    def __init__(self, loader: importlib.abc.Loader):
+        self._loader = loader
+        self._lock = threading.RLock()  # another thread waits until the names are there
+        self._has_begun = False
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
+        """Returns what the package's own loader returns."""
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Leaves the module empty, but for a function that finds its names."""
+        module.__dict__["__getattr__"] = lambda name: self._find(module, name)
+        for first in _PACKAGES[module.__name__]:
+            importlib.import_module(first)
+
+    def _find(self, module: types.ModuleType, name: str) -> Any:
+        package = module.__name__
+        if not name.startswith("__") or name in _SPECIAL_NAMES:
+            if importlib.util.find_spec(f"{package}.{name}") is not None:
+                return importlib.import_module(f"{package}.{name}")
+            with self._lock:
+                if not self._has_begun:
+                    self._has_begun = True
+                    self._loader.exec_module(module)
+            for found in (module, *(sys.modules[first] for first in _PACKAGES[package])):
+                if name in found.__dict__:
+                    return found.__dict__[name]
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+
+class _DeferringFinder(importlib.abc.MetaPathFinder):
+    """Finds these packages as ever, and has their `__init__.py` wait."""
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,
+        target: types.ModuleType | None = None,
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Returns the spec of such a package, None for any other module."""
+        if fullname not in _PACKAGES:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _DeferredLoader(spec.loader)
+        return spec
+
+
+def install() -> None:
+    """Has the packages wait, in front of all other finders. Idempotent; no effect on what is imported."""
+    if not any(isinstance(finder, _DeferringFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _DeferringFinder())

@@ -1,0 +1,149 @@
+"""Which spans of the data are wanted, as `data.spans` says it."""
+
+import datetime
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+SpanKey = int | datetime.date
+"""What a span is called: the number in place of `{SPAN}`, or a date."""
+
+_NUMBER = r"[0-9]{1,18}"
+_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_KEY = rf"{_DATE}|{_NUMBER}"
+_FORMS = (
+    'the forms are "newest", "last 5", one span ("7" or "2026-01-31"), and a range ("3..7" or '
+    '"2026-01-01..2026-01-31")'
+)
+_ONE_DAY = datetime.timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class SpanSelection:
+    """The spans that are wanted. Either the newest ones, or all from `first` to `last`.
+
+    Attributes:
+      newest: How many of the newest; None for a range.
+      first: Of a range.
+      last: Of a range, included; the same as `first` for a single span.
+    """
+
+    newest: int | None = 1
+    first: SpanKey | None = None
+    last: SpanKey | None = None
+
+    def __str__(self) -> str:
+        """Returns what `parse_selection` reads."""
+        if self.newest is not None:
+            return "newest" if self.newest == 1 else f"last {self.newest}"
+        return str(self.first) if self.first == self.last else f"{self.first}..{self.last}"
+
+    @property
+    def is_by_date(self) -> bool | None:
+        """Whether it names dates; None if it names no span at all."""
+        return None if self.first is None else isinstance(self.first, datetime.date)
+
+
+NEWEST = SpanSelection()
+"""The newest span."""
+
+
+def parse_selection(given: object) -> SpanSelection:
+    """Returns what `data.spans` asks for.
+
+    Args:
+      given: `newest`, `last N`, one span, or a range `A..B`, which for numbers may be written `A-B`. A
+        single span may also be an integer, or a date of TOML.
+
+    Raises:
+      ValueError: It has none of these forms, or the range runs backwards.
+    """
+    if isinstance(given, bool) or not isinstance(given, str | int | datetime.date):
+        raise ValueError(_FORMS)
+    text = str(given).strip()
+    if text == "newest":
+        return NEWEST
+    if match := re.fullmatch(rf"last\s+({_NUMBER})", text):
+        if not int(match[1]):
+            raise ValueError("a window holds at least one span")
+        return SpanSelection(newest=int(match[1]))
+    match = re.fullmatch(rf"({_KEY})(?:\s*\.\.\s*({_KEY}))?", text) or re.fullmatch(
+        rf"({_NUMBER})\s*-\s*({_NUMBER})", text
+    )
+    if match is None:
+        raise ValueError(_FORMS)
+    first, last = _key(match[1]), _key(match[2] or match[1])
+    if type(first) is not type(last):
+        raise ValueError("a range is of two numbers, or of two dates")
+    is_backwards = last < first  # type: ignore[operator]
+    if is_backwards:
+        raise ValueError(f'the range runs backwards: write "{last}..{first}"')
+    return SpanSelection(None, first, last)
+
+
+def _key(text: str) -> SpanKey:
+    if re.fullmatch(_NUMBER, text):
+        return int(text)
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError as error:
+        raise ValueError(f"{text} is no date: {error}") from error
+
+
+def next_key(key: SpanKey) -> SpanKey:
+    """Returns the span that follows: the next number, or the next day."""
+    return key + 1 if isinstance(key, int) else key + _ONE_DAY
+
+
+def format_spans(keys: Iterable[SpanKey]) -> str:
+    """Returns spans as text, such as `1..4, 8`.
+
+    Args:
+      keys: All numbers, or all dates; ascending.
+    """
+    return ", ".join(
+        str(first) if first == last else f"{first}..{last}" for first, last in _stretches(keys)
+    )
+
+
+def _stretches(keys: Iterable[SpanKey]) -> Iterator[tuple[SpanKey, SpanKey]]:
+    """Yields the first and the last of each stretch without a gap."""
+    stretch: tuple[SpanKey, SpanKey] | None = None
+    for key in keys:
+        if stretch is not None and key == next_key(stretch[1]):
+            stretch = (stretch[0], key)
+            continue
+        if stretch is not None:
+            yield stretch
+        stretch = (key, key)
+    if stretch is not None:
+        yield stretch
+
+
+def find_holes(first: SpanKey, last: SpanKey, present: Iterable[SpanKey]) -> str:
+    """Returns the spans from `first` to `last` that are not present, as text; empty without one.
+
+    The range may be far larger than what is present.
+
+    Args:
+      first: Of the range.
+      last: Of the range, included.
+      present: Spans of the range, ascending.
+    """
+    holes = []
+    wanted: SpanKey | None = first
+    for start, end in _stretches(present):
+        if wanted is not None and wanted != start:
+            holes.append(_range_text(wanted, _before(start)))
+        wanted = None if end == last else next_key(end)
+    if wanted is not None:
+        holes.append(_range_text(wanted, last))
+    return ", ".join(holes)
+
+
+def _before(key: SpanKey) -> SpanKey:
+    return key - 1 if isinstance(key, int) else key - _ONE_DAY
+
+
+def _range_text(first: SpanKey, last: SpanKey) -> str:
+    return str(first) if first == last else f"{first}..{last}"
