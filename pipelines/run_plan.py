@@ -26,6 +26,7 @@ from pipelines.progress import Display
 from pipelines.root_schema import RootSchema, read_root_schema, schema_file
 from pipelines.run_history import mended_runs, newest_version_ever, unfinished_run, unsettled_pushes
 from pipelines.run_record import RunRecord
+from pipelines.runners import find_runner
 from pipelines.tabular.column_table import ColumnRow
 
 if TYPE_CHECKING:
@@ -145,7 +146,6 @@ class RunPlan:
             enable_cache=self.enable_cache,
             keep=self.config.pusher.keep,
             baseline_then=baseline_when_pushed(self.root),
-            beam_args=self.config.beam.args,
             cluster=self._cluster(),
             group_column=self.splits.column if self.splits.by == "column" else None,
             text_columns=text_columns + kept_text,
@@ -194,6 +194,7 @@ def plan_run(request: RunRequest, display: Display) -> RunPlan:
         display.line("! There is no unfinished run to resume; this is a new one.")
     config = named_as_in_root(root, _configuration(request, unfinished))
     check_beam_args(config.beam.args)
+    find_runner(request.runner).check(config.beam)
     display.activity(f"checking {config.data.path}")
     root_schema = read_root_schema(root) if config.schema_.path is None else None
     data = read_data(config, root_schema)
@@ -292,7 +293,7 @@ def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvP
             f"started. {advice}"
         )
     known = PipelineConfig.model_validate(unfinished.config)  # with settings that are new since
-    before, now = _flat(known.model_dump(mode="json")), _flat(config.model_dump(mode="json"))
+    before, now = (_flat(one.model_dump(mode="json", exclude={"beam"})) for one in (known, config))
     for key in dict.fromkeys((*before, *now)):
         if now.get(key) != before.get(key):
             raise BadInputError(

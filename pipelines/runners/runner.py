@@ -1,6 +1,10 @@
 """What a runner is."""
 
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+from pipelines.beam.config import BeamConfig
 
 if TYPE_CHECKING:
     from pipelines.runners.component_launcher import ComponentLauncher
@@ -14,10 +18,37 @@ class Runner(Protocol):
 
     Example:
         class LocalRunner:
+            def check(self, config: BeamConfig) -> None:
+                pass
+
+            @contextlib.contextmanager
+            def beam_options(self, config: BeamConfig, root: Path) -> Iterator[tuple[str, ...]]:
+                yield config.args
+
             def run(self, launcher: ComponentLauncher) -> None:
                 for component in launcher.components:
                     launcher.run(component)
     """
+
+    def check(self, config: BeamConfig) -> None:
+        """Checks a configuration; nothing has been written yet.
+
+        Raises:
+          BadInputError: The runner cannot do what it asks for.
+        """
+
+    def beam_options(
+        self, config: BeamConfig, root: Path
+    ) -> AbstractContextManager[tuple[str, ...]]:
+        """Returns a context in which Beam's work can be done, with the options that it takes.
+
+        Args:
+          config: The configuration.
+          root: Of the pipeline.
+
+        Raises:
+          RunFailedError: What does the work does not answer.
+        """
 
     def run(self, launcher: "ComponentLauncher") -> None:
         """Runs each component once, after all those that it depends on.
