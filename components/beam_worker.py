@@ -13,16 +13,26 @@ Source: Beam's SDK container contract, `beam_provision_api.proto`: the arguments
 """
 
 import argparse
+import concurrent.futures
+import contextlib
 import os
 import shlex
+import signal
+import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from google.protobuf import json_format, text_format
 
 PROVISION_TIMEOUT_SECS = 60
 """How long the runner is waited for."""
+
+STOP_SECS = 10
+"""How long a worker may take to end before it is killed."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -102,15 +112,99 @@ def write_launcher(file: Path) -> None:
     file.chmod(0o755)
 
 
-def _serve_pool(port: int) -> None:
-    import tempfile
+class WorkerPool:
+    """Starts worker processes when a runner asks for them, over gRPC.
 
-    from apache_beam.runners.worker import worker_pool_main
+    Task managers number their workers by themselves: two that share a pool both have a worker `1-1`. So a
+    worker is stopped by its id only as long as no other one has it; a worker whose runner has gone ends by
+    itself in any case.
+
+    Args:
+      launcher: The program that starts a worker.
+
+    Source: `apache_beam.runners.worker.worker_pool_main`, which forgets the first of two workers with one
+    id, and stops the other one when it is told to stop the first.
+    """
+
+    def __init__(self, launcher: Path):
+        self._launcher = launcher
+        self._workers: list[tuple[str, subprocess.Popen]] = []
+        self._lock = threading.Lock()
+
+    def StartWorker(self, request: Any, context: Any) -> Any:  # noqa: N802 - the service's name
+        """Starts a worker."""
+        from apache_beam.portability.api import beam_fn_api_pb2
+
+        command = [
+            str(self._launcher),
+            f"--id={request.worker_id}",
+            f"--provision_endpoint={request.provision_endpoint.url}",
+        ]
+        with self._lock:
+            self._workers = [one for one in self._workers if one[1].poll() is None]
+            self._workers.append((request.worker_id, subprocess.Popen(command)))
+        return beam_fn_api_pb2.StartWorkerResponse()
+
+    def StopWorker(self, request: Any, context: Any) -> Any:  # noqa: N802 - the service's name
+        """Stops a worker, if it is clear which one is meant."""
+        from apache_beam.portability.api import beam_fn_api_pb2
+
+        with self._lock:
+            running = [one for name, one in self._workers if name == request.worker_id]
+            running = [one for one in running if one.poll() is None]
+            if len(running) == 1:
+                running[0].terminate()
+        return beam_fn_api_pb2.StopWorkerResponse()
+
+    def stop(self) -> None:
+        """Stops all workers."""
+        with self._lock:
+            for _, worker in self._workers:
+                worker.terminate()
+            for _, worker in self._workers:
+                try:
+                    worker.wait(timeout=STOP_SECS)
+                except subprocess.TimeoutExpired:
+                    worker.kill()
+                    worker.wait()
+
+
+@contextlib.contextmanager
+def worker_pool(port: int) -> Iterator[int]:
+    """Serves a pool of workers within the context; yields its port.
+
+    Args:
+      port: To listen at; 0 takes a free one.
+
+    Raises:
+      RuntimeError: Something else listens there.
+    """
+    import grpc
+    from apache_beam.portability.api import beam_fn_api_pb2_grpc
 
     with tempfile.TemporaryDirectory(prefix="beam-worker-") as folder:
         launcher = Path(folder) / "worker.sh"
         write_launcher(launcher)
-        worker_pool_main.main([f"--service_port={port}", f"--container_executable={launcher}"])
+        pool = WorkerPool(launcher)
+        server = grpc.server(
+            concurrent.futures.ThreadPoolExecutor(), options=[("grpc.so_reuseport", 0)]
+        )
+        beam_fn_api_pb2_grpc.add_BeamFnExternalWorkerPoolServicer_to_server(pool, server)
+        port = server.add_insecure_port(f"[::]:{port}")
+        server.start()
+        try:
+            yield port
+        finally:
+            server.stop(None).wait()
+            pool.stop()
+
+
+def _serve_pool(port: int) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: sys.exit(0))
+    with worker_pool(port) as bound:
+        print(f"workers are started at port {bound}; Ctrl-C ends it", file=sys.stderr, flush=True)
+        signal.pause()
 
 
 if __name__ == "__main__":

@@ -105,11 +105,13 @@ class RunPlan:
     root_schema: RootSchema | None = None
     kept: KeptTypes = field(default_factory=KeptTypes)
 
-    def define(self, data: StagedData) -> "CsvToServing":
+    def define(self, data: StagedData, beam_args: tuple[str, ...] = ()) -> "CsvToServing":
         """Returns the pipeline that does it.
 
         Args:
           data: What CsvExampleGen reads.
+          beam_args: Options of Beam that belong to the pipeline. A runner gives its own at each run,
+            which the cache does not see.
         """
         import components
         from pipelines.definitions.csv_to_serving import PipelinePlaces, csv_to_serving
@@ -146,6 +148,7 @@ class RunPlan:
             enable_cache=self.enable_cache,
             keep=self.config.pusher.keep,
             baseline_then=baseline_when_pushed(self.root),
+            beam_args=beam_args,
             cluster=self._cluster(),
             group_column=self.splits.column if self.splits.by == "column" else None,
             text_columns=text_columns + kept_text,

@@ -5,17 +5,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.beam.config import BeamConfig
 from pipelines.errors import BadInputError
+from pipelines.runners.runner import Runner
 
 if TYPE_CHECKING:
+    from pipelines.beam.config import BeamConfig
     from pipelines.runners.component_launcher import ComponentLauncher
 
 
-class BeamRunner:
+class BeamRunner(Runner):
     """The order is the topological one; what is parallel is the work of each component."""
 
-    def check(self, config: BeamConfig) -> None:
+    def check(self, config: "BeamConfig") -> None:
         """Checks that there is an engine.
 
         Raises:
@@ -35,7 +36,7 @@ class BeamRunner:
             )
 
     @contextlib.contextmanager
-    def beam_options(self, config: BeamConfig, root: Path) -> Iterator[tuple[str, ...]]:
+    def beam_options(self, config: "BeamConfig", root: Path) -> Iterator[tuple[str, ...]]:
         """Yields Beam's options, while what they name runs.
 
         Args:

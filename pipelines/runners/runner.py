@@ -1,12 +1,12 @@
 """What a runner is."""
 
-from contextlib import AbstractContextManager
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from pipelines.beam.config import BeamConfig
-
 if TYPE_CHECKING:
+    from pipelines.beam.config import BeamConfig
     from pipelines.runners.component_launcher import ComponentLauncher
 
 
@@ -17,38 +17,35 @@ class Runner(Protocol):
     that is the launcher's part. A new runner is one file, and one line in `registry.py`.
 
     Example:
-        class LocalRunner:
-            def check(self, config: BeamConfig) -> None:
-                pass
-
-            @contextlib.contextmanager
-            def beam_options(self, config: BeamConfig, root: Path) -> Iterator[tuple[str, ...]]:
-                yield config.args
-
+        class LocalRunner(Runner):
             def run(self, launcher: ComponentLauncher) -> None:
                 for component in launcher.components:
                     launcher.run(component)
     """
 
-    def check(self, config: BeamConfig) -> None:
-        """Checks a configuration; nothing has been written yet.
+    def check(self, config: "BeamConfig") -> None:
+        """Checks a configuration, before anything is written. The default takes any.
 
         Raises:
           BadInputError: The runner cannot do what it asks for.
         """
+        del config
 
-    def beam_options(
-        self, config: BeamConfig, root: Path
-    ) -> AbstractContextManager[tuple[str, ...]]:
-        """Returns a context in which Beam's work can be done, with the options that it takes.
+    @contextlib.contextmanager
+    def beam_options(self, config: "BeamConfig", root: Path) -> Iterator[tuple[str, ...]]:
+        """Yields the options of Beam, while what they name is there to do the work.
+
+        The default has Beam work in this process, and takes from the configuration what stands in `args`.
 
         Args:
           config: The configuration.
           root: Of the pipeline.
 
         Raises:
-          RunFailedError: What does the work does not answer.
+          RunFailedError: What is to do the work does not answer.
         """
+        del root
+        yield config.args
 
     def run(self, launcher: "ComponentLauncher") -> None:
         """Runs each component once, after all those that it depends on.
