@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from components.nearest import nearest_first
 from pipelines import evaluation
+from pipelines.beam.options import engine_name
 from pipelines.beam_options import check_beam_args
 from pipelines.changed_code import touches_training
 from pipelines.changed_data import baseline_when_pushed
@@ -231,6 +232,12 @@ def plan_run(request: RunRequest, display: Display) -> RunPlan:
             unfinished, mended = None, records
         else:
             mended = records[1:]
+    findings = learned.findings
+    if request.runner == "local" and config.beam.has_engine:
+        findings += (
+            f"--runner local has Beam work in its own process; for {engine_name(config.beam)} as [beam] "
+            "says, run with --runner beam",
+        )
     return RunPlan(
         root=root,
         config=config,
@@ -242,7 +249,7 @@ def plan_run(request: RunRequest, display: Display) -> RunPlan:
         mended=mended,
         columns=learned.columns,
         splits=data.splits,
-        findings=learned.findings,
+        findings=findings,
         root_schema=root_schema,
         kept=data.kept,
     )

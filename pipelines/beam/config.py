@@ -238,6 +238,11 @@ class BeamConfig(Section):
     spark: SparkConfig = SparkConfig()
     dataflow: DataflowConfig = DataflowConfig()
 
+    @property
+    def has_engine(self) -> bool:
+        """Whether it asks for more than this process."""
+        return self.runner != "direct" or self.direct.workers > 1
+
     @field_validator("args")
     @classmethod
     def _are_options(cls, args: tuple[str, ...]) -> tuple[str, ...]:

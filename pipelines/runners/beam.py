@@ -22,7 +22,7 @@ class BeamRunner(Runner):
         Raises:
           BadInputError: There is none.
         """
-        if config.runner == "direct" and config.direct.workers == 1:
+        if not config.has_engine:
             raise BadInputError(
                 '--runner beam does Beam\'s work on an engine, and beam.runner = "direct" with '
                 "beam.direct.workers = 1 is what --runner local does. Set beam.direct.workers to the "
