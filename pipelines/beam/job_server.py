@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pipelines.beam.config import FlinkConfig, JobServerConfig, SparkConfig
+from pipelines.beam.options import restart_settings
 from pipelines.errors import RunFailedError
 
 ANSWER_SECS = 10
@@ -86,6 +87,9 @@ def _command(config: JobServerConfig, folder: Path) -> tuple[list[str], str]:
         server = spark_runner.SparkJarJobServer(PipelineOptions(options))
     else:
         raise TypeError(f"no engine with a job server. Received: config={config!r}")
+    arguments: list[str] = []
+    if isinstance(config, FlinkConfig):
+        arguments = ["--flink-conf-dir", str(_write_settings(config, folder / "flink-conf"))]
     try:
         command, endpoint = server.subprocess_cmd_and_endpoint()
     except Exception as error:
@@ -94,7 +98,15 @@ def _command(config: JobServerConfig, folder: Path) -> tuple[list[str], str]:
             f"the job server's jar cannot be had: {error}. Set beam.*.job_server to the jar, or to the "
             "address of one that runs",
         ) from error
-    return [str(part) for part in command], endpoint
+    return [*map(str, command), *arguments], endpoint
+
+
+def _write_settings(config: FlinkConfig, folder: Path) -> Path:
+    """Writes the settings that each job gets, and returns their folder."""
+    folder.mkdir(exist_ok=True)
+    lines = (f"{key}: {value}\n" for key, value in restart_settings(config).items())
+    (folder / "config.yaml").write_text("".join(lines))
+    return folder
 
 
 def _wait_for(process: subprocess.Popen, endpoint: str, log: Path, secs: float) -> None:
@@ -114,9 +126,8 @@ def _wait_for(process: subprocess.Popen, endpoint: str, log: Path, secs: float) 
 def _listens(address: str, secs: float) -> bool:
     """Returns whether something accepts connections there."""
     host, _, port = address.rpartition(":")
-    end = time.monotonic() + secs
     try:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=max(secs, 0.1)):
             return True
     except OSError:
-        return time.monotonic() > end and False
+        return False

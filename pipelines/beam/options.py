@@ -17,14 +17,11 @@ from pipelines.beam.config import (
 # A worker imports TensorFlow, which takes seconds: one that has nothing to do is kept for the next step.
 KEEP_WORKERS_MILLIS = 30_000
 
-IN_PROCESS_RUNNER = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"
-"""Named in full: Beam would otherwise download and start a runner of its own."""
-
 
 def direct_options(config: DirectConfig) -> list[str]:
     """Returns the options for processes on this machine."""
     return [
-        IN_PROCESS_RUNNER,
+        "--runner=pipelines.beam.processes.ProcessesRunner",
         f"--direct_num_workers={config.workers}",
         "--direct_running_mode=multi_processing",
     ]
@@ -75,11 +72,21 @@ def flink_options(config: FlinkConfig, job_endpoint: str, launcher: Path) -> lis
     options.append(f"--flink_master={config.master}")
     if config.parallelism is not None:
         options.append(f"--parallelism={config.parallelism}")
-    return [
-        *options,
-        f"--number_of_execution_retries={config.retries}",
-        f"--execution_retry_delay={round(config.retry_delay_secs * 1000)}",
-    ]
+    return options
+
+
+def restart_settings(config: FlinkConfig) -> dict[str, str]:
+    """Returns Flink's settings for jobs that lose a task manager.
+
+    Beam's options for it (`number_of_execution_retries`) are looked at in streaming pipelines alone.
+    """
+    if not config.retries:
+        return {"restart-strategy.type": "none"}
+    return {
+        "restart-strategy.type": "fixed-delay",
+        "restart-strategy.fixed-delay.attempts": str(config.retries),
+        "restart-strategy.fixed-delay.delay": f"{round(config.retry_delay_secs * 1000)} ms",
+    }
 
 
 def spark_options(config: SparkConfig, job_endpoint: str, launcher: Path) -> list[str]:

@@ -71,6 +71,10 @@ def test_sections_of_other_engines_are_kept(tmp_path):
             {"flink.version": "'1.19'", "flink.job_server": "a.jar"},
             ["version = '1.19'", "Remove one"],
         ),
+        (
+            {"flink.retries": 2, "flink.job_server": "h:1"},
+            ["retries = 2 is for a job server that the run starts", "restart-strategy"],
+        ),
         ({"flink.job_server": "some server"}, ["neither an address", "nor a jar"]),
         ({"spark.staging": "/s", "spark.job_server": "h:1"}, ["staging = '/s'", "--artifacts-dir"]),
         ({"spark.master": "host:7077"}, ["beam.spark.master = 'host:7077'", "spark://host:port"]),

@@ -17,7 +17,7 @@ def test_processes_on_this_machine():
     direct = view(given, pipeline_options.DirectOptions)
     assert (direct.direct_num_workers, direct.direct_running_mode) == (3, "multi_processing")
     standard = view(given, pipeline_options.StandardOptions)
-    assert standard.runner.endswith("fn_api_runner.FnApiRunner")
+    assert standard.runner == "pipelines.beam.processes.ProcessesRunner"
 
 
 @pytest.mark.parametrize(
@@ -39,16 +39,24 @@ def test_where_the_python_code_runs(settings, kind, value):
 
 
 def test_flink():
-    flink = config.FlinkConfig(master="jobs:8081", parallelism=4, retries=6, retry_delay_secs=2.5)
+    flink = config.FlinkConfig(master="jobs:8081", parallelism=4)
     given = options.flink_options(flink, "localhost:8099", LAUNCHER)
     assert view(given, pipeline_options.StandardOptions).runner == "PortableRunner"
     assert view(given, pipeline_options.PortableOptions).job_endpoint == "localhost:8099"
     read = view(given, pipeline_options.FlinkRunnerOptions)
     assert (read.flink_master, read.parallelism) == ("jobs:8081", 4)
-    # The job server knows these; Beam's Python asks it for them.
-    assert {"--number_of_execution_retries=6", "--execution_retry_delay=2500"} < set(given)
     without = options.flink_options(config.FlinkConfig(master="j:1"), "localhost:8099", LAUNCHER)
     assert not any(option.startswith("--parallelism") for option in without)
+
+
+def test_flinks_settings_for_lost_task_managers():
+    assert options.restart_settings(config.FlinkConfig(retries=6, retry_delay_secs=2.5)) == {
+        "restart-strategy.type": "fixed-delay",
+        "restart-strategy.fixed-delay.attempts": "6",
+        "restart-strategy.fixed-delay.delay": "2500 ms",
+    }
+    none = options.restart_settings(config.FlinkConfig(retries=0))
+    assert none == {"restart-strategy.type": "none"}
 
 
 def test_spark():
