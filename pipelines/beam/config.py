@@ -115,16 +115,11 @@ class FlinkConfig(JobServerConfig):
       master: `host:port` of the JobManager's REST interface.
       version: Of Flink, such as `1.19`: the job server's jar is for one. Default: what the cluster says.
       parallelism: Tasks at a time of each step. Default: the cluster's `parallelism.default`.
-      retries: How often a job is started again when a task manager is lost, or a worker fails. Of a job
-        server that the run starts; one that runs has settings of its own, or the cluster's.
-      retry_delay_secs: How long before that; task managers that were lost may come back.
     """
 
     master: str | None = None
     version: str | None = Field(default=None, pattern=r"^[0-9]+\.[0-9]+$")
     parallelism: int | None = Field(default=None, ge=1)
-    retries: int = Field(default=3, ge=0)
-    retry_delay_secs: float = Field(default=5.0, ge=0, allow_inf_nan=False)
 
     @field_validator("master")
     @classmethod
@@ -137,13 +132,6 @@ class FlinkConfig(JobServerConfig):
             raise ValueError(
                 f"version = {self.version!r} chooses the job server's jar, and job_server = "
                 f"{self.job_server!r} is given. Remove one of the two"
-            )
-        given = {"retries", "retry_delay_secs"} & self.model_fields_set
-        if given and not self.starts_job_server:
-            raise ValueError(
-                f"{min(given)} = {getattr(self, min(given))} is for a job server that the run starts, and "
-                f"job_server = {self.job_server!r} runs already: set restart-strategy in the cluster's "
-                "configuration instead"
             )
         return self
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pipelines.beam.config import FlinkConfig, JobServerConfig, SparkConfig
-from pipelines.beam.options import restart_settings
 from pipelines.errors import RunFailedError
 
 ANSWER_SECS = 10
@@ -87,9 +86,6 @@ def _command(config: JobServerConfig, folder: Path) -> tuple[list[str], str]:
         server = spark_runner.SparkJarJobServer(PipelineOptions(options))
     else:
         raise TypeError(f"no engine with a job server. Received: config={config!r}")
-    arguments: list[str] = []
-    if isinstance(config, FlinkConfig):
-        arguments = ["--flink-conf-dir", str(_write_settings(config, folder / "flink-conf"))]
     try:
         command, endpoint = server.subprocess_cmd_and_endpoint()
     except Exception as error:
@@ -98,15 +94,7 @@ def _command(config: JobServerConfig, folder: Path) -> tuple[list[str], str]:
             f"the job server's jar cannot be had: {error}. Set beam.*.job_server to the jar, or to the "
             "address of one that runs",
         ) from error
-    return [*map(str, command), *arguments], endpoint
-
-
-def _write_settings(config: FlinkConfig, folder: Path) -> Path:
-    """Writes the settings that each job gets, and returns their folder."""
-    folder.mkdir(exist_ok=True)
-    lines = (f"{key}: {value}\n" for key, value in restart_settings(config).items())
-    (folder / "config.yaml").write_text("".join(lines))
-    return folder
+    return [str(part) for part in command], endpoint
 
 
 def _wait_for(process: subprocess.Popen, endpoint: str, log: Path, secs: float) -> None:

@@ -75,20 +75,6 @@ def flink_options(config: FlinkConfig, job_endpoint: str, launcher: Path) -> lis
     return options
 
 
-def restart_settings(config: FlinkConfig) -> dict[str, str]:
-    """Returns Flink's settings for jobs that lose a task manager.
-
-    Beam's options for it (`number_of_execution_retries`) are looked at in streaming pipelines alone.
-    """
-    if not config.retries:
-        return {"restart-strategy.type": "none"}
-    return {
-        "restart-strategy.type": "fixed-delay",
-        "restart-strategy.fixed-delay.attempts": str(config.retries),
-        "restart-strategy.fixed-delay.delay": f"{round(config.retry_delay_secs * 1000)} ms",
-    }
-
-
 def spark_options(config: SparkConfig, job_endpoint: str, launcher: Path) -> list[str]:
     """Returns the options of a pipeline on Spark; arguments as of `job_options`."""
     return [*job_options(config, job_endpoint, launcher), f"--spark_master_url={config.master}"]

@@ -101,6 +101,10 @@ class FlinkCluster:
             "rest.port": str(self._port),
             "heartbeat.interval": "2000",
             "heartbeat.timeout": "20000",
+            # Beam gives its batch jobs no restart strategy: without these lines Flink restarts none.
+            "restart-strategy.type": "fixed-delay",
+            "restart-strategy.fixed-delay.attempts": "3",
+            "restart-strategy.fixed-delay.delay": "5 s",
             # Beam's jars lie beside Flink's here: then workers live from one step of a job to the next.
             "classloader.resolve-order": "parent-first",
         }

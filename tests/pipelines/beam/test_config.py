@@ -35,12 +35,12 @@ def test_sections_of_other_engines_are_kept(tmp_path):
     file.write_text(
         '[data]\npath = "d.csv"\nlabel = "y"\n[beam]\nrunner = "spark"\n'
         '[beam.spark]\nmaster = "local[2]"\n'
-        '[beam.flink]\nmaster = "jobs:8081"\nparallelism = 4\nretries = 7\nretry_delay_secs = 2.5\n'
+        '[beam.flink]\nmaster = "jobs:8081"\nparallelism = 4\n'
         'environment = "external"\nworker_pool = "localhost:50000"\nworkers = 2\n'
     )
     config = load_config(config_file=file).beam
     assert config.spark.master == "local[2]"
-    assert (config.flink.parallelism, config.flink.retries) == (4, 7)
+    assert (config.flink.parallelism, config.flink.workers) == (4, 2)
     assert load_config(config_file=file, settings=["beam.runner=flink"]).beam.runner == "flink"
 
 
@@ -70,10 +70,6 @@ def test_sections_of_other_engines_are_kept(tmp_path):
         (
             {"flink.version": "'1.19'", "flink.job_server": "a.jar"},
             ["version = '1.19'", "Remove one"],
-        ),
-        (
-            {"flink.retries": 2, "flink.job_server": "h:1"},
-            ["retries = 2 is for a job server that the run starts", "restart-strategy"],
         ),
         ({"flink.job_server": "some server"}, ["neither an address", "nor a jar"]),
         ({"spark.staging": "/s", "spark.job_server": "h:1"}, ["staging = '/s'", "--artifacts-dir"]),

@@ -62,8 +62,8 @@ def test_one_that_does_not_answer_is_an_error_at_once():
     ("config", "expected"),
     [
         (
-            FlinkConfig(master="jobs:8081", staging="/shared", retries=4),
-            ["--flink-master", "jobs:8081", "/shared", "--flink-conf-dir"],
+            FlinkConfig(master="jobs:8081", staging="/shared"),
+            ["--flink-master", "jobs:8081", "/shared"],
         ),
         (SparkConfig(master="local[3]"), ["--spark-master-url", "local[3]", "beam/staging"]),
     ],
@@ -82,9 +82,6 @@ def test_one_is_started_from_its_jar_and_ends_with_the_context(
     log = (folder / "job_server.log").read_text()
     for part in ["-jar", jar, *expected]:
         assert part in log
-    if isinstance(config, FlinkConfig):
-        settings = (folder / "flink-conf" / "config.yaml").read_text()
-        assert "restart-strategy.fixed-delay.attempts: 4\n" in settings
 
 
 @pytest.mark.parametrize(

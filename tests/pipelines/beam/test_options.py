@@ -49,16 +49,6 @@ def test_flink():
     assert not any(option.startswith("--parallelism") for option in without)
 
 
-def test_flinks_settings_for_lost_task_managers():
-    assert options.restart_settings(config.FlinkConfig(retries=6, retry_delay_secs=2.5)) == {
-        "restart-strategy.type": "fixed-delay",
-        "restart-strategy.fixed-delay.attempts": "6",
-        "restart-strategy.fixed-delay.delay": "2500 ms",
-    }
-    none = options.restart_settings(config.FlinkConfig(retries=0))
-    assert none == {"restart-strategy.type": "none"}
-
-
 def test_spark():
     given = options.spark_options(config.SparkConfig(master="local[2]"), "localhost:8099", LAUNCHER)
     assert view(given, pipeline_options.SparkRunnerOptions).spark_master_url == "local[2]"
