@@ -34,6 +34,9 @@ _FROM_WORKER = re.compile(
     r"Traceback \(most recent call last\):\n",
     re.DOTALL,
 )
+_SETTING_ERROR = re.compile(
+    rf"^{re.escape(SettingError.__module__)}\.{SettingError.__name__}: ", re.MULTILINE
+)
 _FRAME = re.compile(r'^ +File "([^"]+)", line (\d+)', re.MULTILINE)
 
 _AROUND = (
@@ -90,6 +93,8 @@ def _reason_of_worker(text: str) -> str:
 def is_setting_error(error: BaseException | None) -> bool:
     """Returns whether a component refused a setting; Beam raises such an error anew, as another."""
     while error is not None and not isinstance(error, SettingError):
+        if _FROM_WORKER.match(str(error)) and _SETTING_ERROR.search(str(error)):
+            return True
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return error is not None
 

@@ -224,3 +224,11 @@ def test_what_a_worker_in_another_process_raised(before, behind):
     text = WORKER.format(library=json.__file__, own=__file__)
     found = describe_cause(RuntimeError(before + text + behind))
     assert found == f"ValueError: a cell is no number ({__file__}, line 7)"
+    assert not is_setting_error(RuntimeError(before + text + behind))
+
+
+def test_a_setting_that_a_component_refused_in_another_process():
+    text = WORKER.replace("ValueError", "components.errors.SettingError")
+    text = text.format(library=json.__file__, own=__file__)
+    assert is_setting_error(RuntimeError(text))
+    assert not is_setting_error(RuntimeError(f"something else says: {text}"))
