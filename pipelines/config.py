@@ -9,11 +9,11 @@ from pydantic import (
     BaseModel,
     Field,
     ValidationError,
-    field_validator,
     model_validator,
 )
 
 from components.nearest import nearest_first
+from pipelines.beam.config import BeamConfig
 from pipelines.data.cells import shown
 from pipelines.data.span_pattern import before_placeholder
 from pipelines.data_config import ColumnUse, DataConfig, ProblemType, Section, SplitConfig
@@ -153,24 +153,6 @@ class PusherConfig(Section):
     """
 
     keep: int | None = Field(default=None, ge=1)
-
-
-class BeamConfig(Section):
-    """`[beam]`: Apache Beam.
-
-    Attributes:
-      args: Pipeline options, such as `--direct_num_workers=2`.
-    """
-
-    args: tuple[str, ...] = ()
-
-    @field_validator("args")
-    @classmethod
-    def _are_options(cls, args: tuple[str, ...]) -> tuple[str, ...]:
-        for arg in args:
-            if not arg.startswith("--"):
-                raise ValueError(f"{arg!r} is no Beam option: write --name=value")
-        return args
 
 
 class PipelineConfig(Section):

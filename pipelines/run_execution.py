@@ -77,22 +77,24 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
         fingerprints[pipeline.transform] = kept
     elif plan.mended:
         recorder.note("Transform has nothing that could be kept: it runs with the new code")
-    launcher = ComponentLauncher(
-        pipeline.pipeline,
-        run_id,
-        fingerprints,
-        _Observer(pipeline, recorder, progress),
-        checks={
-            pipeline.example_gen: _LabelCheck(pipeline, plan, recorder),
-            pipeline.statistics_gen: _check_splits,
-            pipeline.schema_gen: _SchemaKeeping(plan, run_id),
-            pipeline.example_validator: _AnomalyCheck(pipeline, plan, recorder),
-            **({pipeline.trainer: _ModelRecording(recorder)} if _compares_models(plan) else {}),
-            pipeline.evaluator: _VerdictRecording(plan, recorder),
-        },
-    )
-    _go_on_with_training(plan, pipeline, run_id)
-    runner.run(launcher)
+    with runner.beam_options(plan.config.beam, plan.root) as beam_options:
+        launcher = ComponentLauncher(
+            pipeline.pipeline,
+            run_id,
+            fingerprints,
+            _Observer(pipeline, recorder, progress),
+            checks={
+                pipeline.example_gen: _LabelCheck(pipeline, plan, recorder),
+                pipeline.statistics_gen: _check_splits,
+                pipeline.schema_gen: _SchemaKeeping(plan, run_id),
+                pipeline.example_validator: _AnomalyCheck(pipeline, plan, recorder),
+                **({pipeline.trainer: _ModelRecording(recorder)} if _compares_models(plan) else {}),
+                pipeline.evaluator: _VerdictRecording(plan, recorder),
+            },
+            beam_options=beam_options,
+        )
+        _go_on_with_training(plan, pipeline, run_id)
+        runner.run(launcher)
     settle_root_schema(plan.root)
     return _outcome(plan, pipeline, launcher)
 

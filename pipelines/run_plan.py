@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from components.nearest import nearest_first
 from pipelines import evaluation
+from pipelines.beam.options import engine_name
 from pipelines.beam_options import check_beam_args
 from pipelines.changed_code import touches_training
 from pipelines.changed_data import baseline_when_pushed
@@ -27,6 +28,7 @@ from pipelines.progress import Display
 from pipelines.root_schema import RootSchema, read_root_schema, schema_file
 from pipelines.run_history import mended_runs, newest_version_ever, unfinished_run, unsettled_pushes
 from pipelines.run_record import RunRecord
+from pipelines.runners import find_runner
 from pipelines.tabular.column_table import ColumnRow
 
 if TYPE_CHECKING:
@@ -107,11 +109,13 @@ class RunPlan:
     kept: KeptTypes = field(default_factory=KeptTypes)
     spans: ResolvedSpans | None = None
 
-    def define(self, data: StagedData) -> "CsvToServing":
+    def define(self, data: StagedData, beam_args: tuple[str, ...] = ()) -> "CsvToServing":
         """Returns the pipeline that does it.
 
         Args:
           data: What CsvExampleGen reads.
+          beam_args: Options of Beam that belong to the pipeline. A runner gives its own at each run,
+            which the cache does not see.
         """
         import components
         from pipelines.definitions.csv_to_serving import PipelinePlaces, csv_to_serving
@@ -148,7 +152,7 @@ class RunPlan:
             enable_cache=self.enable_cache,
             keep=self.config.pusher.keep,
             baseline_then=baseline_when_pushed(self.root),
-            beam_args=self.config.beam.args,
+            beam_args=beam_args,
             cluster=self._cluster(),
             group_column=self.splits.column if self.splits.by == "column" else None,
             text_columns=text_columns + kept_text,
@@ -197,6 +201,7 @@ def plan_run(request: RunRequest, display: Display) -> RunPlan:
         display.line("! There is no unfinished run to resume; this is a new one.")
     config = named_as_in_root(root, _configuration(request, unfinished))
     check_beam_args(config.beam.args)
+    find_runner(request.runner).check(config.beam)
     display.activity(f"checking {config.data.path}")
     root_schema = read_root_schema(root) if config.schema_.path is None else None
     data = read_data(config, root_schema, _spans_of(unfinished, config))
@@ -230,6 +235,12 @@ def plan_run(request: RunRequest, display: Display) -> RunPlan:
             unfinished, mended = None, records
         else:
             mended = records[1:]
+    findings = learned.findings
+    if request.runner == "local" and config.beam.has_engine:
+        findings += (
+            f"--runner local has Beam work in its own process; for {engine_name(config.beam)} as [beam] "
+            "says, run with --runner beam",
+        )
     return RunPlan(
         root=root,
         config=config,
@@ -241,7 +252,7 @@ def plan_run(request: RunRequest, display: Display) -> RunPlan:
         mended=mended,
         columns=learned.columns,
         splits=data.splits,
-        findings=learned.findings,
+        findings=findings,
         root_schema=root_schema,
         kept=data.kept,
         spans=data.spans,
@@ -300,7 +311,7 @@ def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvP
         "." if unfinished.mended is None else ", but not what two versions of the code trained."
     )
     known = PipelineConfig.model_validate(unfinished.config)  # with settings that are new since
-    before, now = _flat(known.model_dump(mode="json")), _flat(config.model_dump(mode="json"))
+    before, now = (_flat(one.model_dump(mode="json", exclude={"beam"})) for one in (known, config))
     for key in dict.fromkeys((*before, *now)):
         if now.get(key) != before.get(key):
             raise BadInputError(

@@ -28,6 +28,17 @@ _TRACEBACK = re.compile(r"\n\s*Traceback \(most recent call last\):.*", re.DOTAL
 _USER_CODE = re.compile(r"^in user code:\n.*\n\n", re.DOTALL)  # AutoGraph's; the reason is last
 _RUNNING = re.compile(r"\s*\[while running [^\]]*\]")
 
+# What a Beam worker in another process raised comes as the text of its traceback, on Flink behind this.
+_FROM_WORKER = re.compile(
+    r"^(?:Pipeline \S+ failed in state FAILED: .*?Error received from SDK harness for instruction \S+: )?"
+    r"Traceback \(most recent call last\):\n",
+    re.DOTALL,
+)
+_SETTING_ERROR = re.compile(
+    rf"^{re.escape(SettingError.__module__)}\.{SettingError.__name__}: ", re.MULTILINE
+)
+_FRAME = re.compile(r'^ +File "([^"]+)", line (\d+)', re.MULTILINE)
+
 _AROUND = (
     _ORIGIN,
     _ORIGIN_IN_FUNCTION,
@@ -47,6 +58,8 @@ def describe_cause(error: BaseException) -> str:
     installed library's, such as one of the user's module.
     """
     error = _before_beam(error)
+    if error.__cause__ is None and _FROM_WORKER.match(str(error)):
+        return _reason_of_worker(str(error))
     while error.__cause__ is not None and _is_wrapped(error):
         error = _before_beam(error.__cause__)
     text = _text(error)
@@ -63,9 +76,25 @@ def describe_cause(error: BaseException) -> str:
     return text
 
 
+def _reason_of_worker(text: str) -> str:
+    """Returns the reason that stands at the end of a worker's traceback, and the line that it is from."""
+    last = text.rpartition("Traceback (most recent call last):\n")[2]
+    lines = iter(last.splitlines())
+    reason = [next((line for line in lines if line and not line.startswith(" ")), "")]
+    for line in lines:  # a message of several lines, up to a blank one or Java's own frames
+        if not line.strip() or line.startswith("\tat "):
+            break
+        reason.append(line)
+    found = _shortened(_RUNNING.sub("", " ".join(" ".join(reason).split())))
+    calls = [call for call in _FRAME.findall(text) if _is_own_code(call[0])]
+    return f"{found} ({calls[-1][0]}, line {calls[-1][1]})" if calls else found
+
+
 def is_setting_error(error: BaseException | None) -> bool:
     """Returns whether a component refused a setting; Beam raises such an error anew, as another."""
     while error is not None and not isinstance(error, SettingError):
+        if _FROM_WORKER.match(str(error)) and _SETTING_ERROR.search(str(error)):
+            return True
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return error is not None
 
@@ -85,10 +114,13 @@ def _is_wrapped(error: BaseException) -> bool:
 
 def _text(error: BaseException) -> str:
     message = "; ".join(dict.fromkeys(_reasons(error)))
-    if len(message) > MAX_LENGTH:
-        half = MAX_LENGTH // 2
-        message = f"{message[:half]} ... {message[-half:]}"
+    message = _shortened(message)
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+def _shortened(message: str) -> str:
+    half = MAX_LENGTH // 2
+    return message if len(message) <= MAX_LENGTH else f"{message[:half]} ... {message[-half:]}"
 
 
 def _reasons(error: BaseException) -> Iterator[str]:

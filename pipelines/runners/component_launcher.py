@@ -1,8 +1,9 @@
 """Runs single components of a pipeline in this process, with TFX's node Launcher."""
 
+import functools
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from tfx.dsl.compiler import compiler, constants
@@ -11,7 +12,13 @@ from tfx.dsl.io import fileio
 from tfx.orchestration import metadata
 from tfx.orchestration.local import runner_utils
 from tfx.orchestration.pipeline import Pipeline
-from tfx.orchestration.portable import launcher, outputs_utils, runtime_parameter_utils
+from tfx.orchestration.portable import (
+    beam_executor_operator,
+    launcher,
+    outputs_utils,
+    runtime_parameter_utils,
+)
+from tfx.proto.orchestration import executable_spec_pb2, placeholder_pb2
 from tfx.types.artifact import Artifact
 from tfx.types.channel import OutputChannel
 
@@ -57,6 +64,8 @@ class ComponentLauncher:
         properties: the user's code, the contents of files. Those without one have none.
       observer: Called before and after each component.
       checks: What has to hold of a component's outputs before others run.
+      beam_options: Further ones of Beam. They go before the pipeline's own, and the cache does not see
+        them: where the work is done makes no other result.
     """
 
     def __init__(
@@ -66,6 +75,7 @@ class ComponentLauncher:
         fingerprints: Mapping[BaseNode, str],
         observer: RunObserver,
         checks: Mapping[BaseNode, Check] | None = None,
+        beam_options: Sequence[str] = (),
     ):
         self._components = tuple(pipeline.components)
         self._ir = compiler.Compiler().compile(pipeline)
@@ -85,6 +95,7 @@ class ComponentLauncher:
         self._metadata = RunMetadata(self._connection)
         self._observer = observer
         self._checks = checks or {}
+        self._beam_operator = functools.partial(_BeamOperator, beam_options)
 
     @property
     def components(self) -> tuple[BaseNode, ...]:
@@ -147,6 +158,7 @@ class ComponentLauncher:
             custom_driver_spec=runner_utils.extract_custom_driver_spec(
                 self._deployment, component.id
             ),
+            custom_executor_operators={executable_spec_pb2.BeamExecutableSpec: self._beam_operator},
         )
 
     def _remove_partial_outputs(self, node: Any) -> None:
@@ -163,6 +175,17 @@ class ComponentLauncher:
                 for key, artifacts in outputs.items()
             }
         )
+
+
+class _BeamOperator(beam_executor_operator.BeamExecutorOperator):
+    """Runs an executor with further options of Beam."""
+
+    def __init__(self, beam_options: Sequence[str], **kwargs: Any):
+        super().__init__(**kwargs)
+        for option in beam_options:
+            expression = placeholder_pb2.PlaceholderExpression()
+            expression.value.string_value = option
+            self.beam_pipeline_args.append(expression)
 
 
 def _add_parameter(node: Any, name: str, value: str) -> None:

@@ -7,11 +7,13 @@ share TFX's launcher and ML Metadata's sqlite file, which are made for one.
 
 from typing import TYPE_CHECKING
 
+from pipelines.runners.runner import Runner
+
 if TYPE_CHECKING:
     from pipelines.runners.component_launcher import ComponentLauncher
 
 
-class LocalRunner:
+class LocalRunner(Runner):
     """The order is the topological one; nothing runs at the same time."""
 
     def run(self, launcher: "ComponentLauncher") -> None:

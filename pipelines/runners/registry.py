@@ -2,11 +2,13 @@
 
 from components.nearest import nearest_first
 from pipelines.errors import BadInputError
+from pipelines.runners.beam import BeamRunner
 from pipelines.runners.local import LocalRunner
 from pipelines.runners.runner import Runner
 
 RUNNERS: dict[str, Runner] = {
     "local": LocalRunner(),
+    "beam": BeamRunner(),
 }
 """By the name that `--runner` takes."""
 

@@ -1,8 +1,12 @@
 """What a runner is."""
 
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from pipelines.beam.config import BeamConfig
     from pipelines.runners.component_launcher import ComponentLauncher
 
 
@@ -15,11 +19,35 @@ class Runner(Protocol):
     A component's `upstream_nodes` are those that it depends on, for a runner that runs several at a time.
 
     Example:
-        class LocalRunner:
+        class LocalRunner(Runner):
             def run(self, launcher: ComponentLauncher) -> None:
                 for component in launcher.components:
                     launcher.run(component)
     """
+
+    def check(self, config: "BeamConfig") -> None:
+        """Checks a configuration, before anything is written. The default takes any.
+
+        Raises:
+          BadInputError: The runner cannot do what it asks for.
+        """
+        del config
+
+    @contextlib.contextmanager
+    def beam_options(self, config: "BeamConfig", root: Path) -> Iterator[tuple[str, ...]]:
+        """Yields the options of Beam, while what they name is there to do the work.
+
+        The default has Beam work in this process, and takes from the configuration what stands in `args`.
+
+        Args:
+          config: The configuration.
+          root: Of the pipeline.
+
+        Raises:
+          RunFailedError: What is to do the work does not answer.
+        """
+        del root
+        yield config.args
 
     def run(self, launcher: "ComponentLauncher") -> None:
         """Runs each component once, after all those that it depends on.

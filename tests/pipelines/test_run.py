@@ -12,10 +12,10 @@ from pipelines.run_history import read_runs
 from pipelines.run_lock import is_locked, locked
 from pipelines.run_plan import RunRequest
 from pipelines.run_record import RunRecords
-from pipelines.runners import RUNNERS
+from pipelines.runners import RUNNERS, Runner
 
 
-class RecordingRunner:
+class RecordingRunner(Runner):
     """Runs no component: remembers those it was given, and raises."""
 
     def __init__(self, root, error):
@@ -48,7 +48,7 @@ def run_with(data, tmp_path, display, monkeypatch):
 
 
 def test_the_runner_that_is_chosen_is_the_one_that_runs(run_with, tmp_path, monkeypatch):
-    class NotChosen:
+    class NotChosen(Runner):
         def run(self, launcher):
             raise AssertionError("this runner was not chosen")
 
@@ -112,7 +112,10 @@ def test_two_runs_do_not_share_a_root(run_with, tmp_path):
 
 @pytest.mark.parametrize(
     ("changes", "message"),
-    [({"label": "z"}, "no label column 'z'"), ({"runner": "kubeflow"}, "Available runners: local")],
+    [
+        ({"label": "z"}, "no label column 'z'"),
+        ({"runner": "kubeflow"}, "Available runners: beam, local"),
+    ],
 )
 def test_what_is_refused_leaves_no_root(data, tmp_path, display, changes, message):
     request = {"root": tmp_path / "root", "data": str(data), "label": "y", **changes}
@@ -124,7 +127,7 @@ def test_what_is_refused_leaves_no_root(data, tmp_path, display, changes, messag
 def test_a_run_that_fails_after_its_push_has_pushed(data, tmp_path, display, monkeypatch):
     root = tmp_path / "root"
 
-    class PushingRunner:
+    class PushingRunner(Runner):
         def run(self, launcher):
             base = root / "serving"
             run_id = RunRecords(root).read_all()[-1].run_id

@@ -29,7 +29,7 @@ from pipelines.run_execution import execute
 from pipelines.run_plan import RunRequest, plan_run
 from pipelines.run_record import RunRecords
 from pipelines.run_recorder import RunRecorder, start_record
-from pipelines.runners import component_launcher
+from pipelines.runners import Runner, component_launcher
 
 assert components
 
@@ -49,10 +49,11 @@ class FakeLauncher:
 
     leaves = {}
 
-    def __init__(self, pipeline, run_id, fingerprints, observer, checks):
+    def __init__(self, pipeline, run_id, fingerprints, observer, checks, beam_options):
         self.components = pipeline.components
         self.run_id, self.fingerprints = run_id, fingerprints
         self._observer, self._checks = observer, checks
+        self.beam_options = beam_options
 
     def run(self, component):
         self._observer.component_started(component)
@@ -66,7 +67,7 @@ class FakeLauncher:
         return self.leaves[channel.type]
 
 
-class AllAtOnce:
+class AllAtOnce(Runner):
     def run(self, launcher):
         self.launcher = launcher
         for component in launcher.components:
@@ -176,6 +177,7 @@ def test_a_pushed_model(leave, run, shown):
     assert ran == [(part.id, "finished", 1.5) for part in runner.launcher.components]
     assert "✓ Trainer  1.5 s" in shown.getvalue()
     assert runner.launcher.run_id == recorder.record.run_id
+    assert runner.launcher.beam_options == ()
     fingerprints = runner.launcher.fingerprints
     assert set(fingerprints) == set(runner.launcher.components)
     # That of the Pusher holds the run's id: no run takes another one's push from the cache.
@@ -518,3 +520,10 @@ def test_every_column_is_listed(leave, run, shown):
     start()
     assert [row["name"] for row in recorder.record.columns] == ["x", "y"]
     assert "  x       number     number" in shown.getvalue()
+
+
+def test_beams_options_are_those_of_the_configuration(leave, run):
+    leave(PASSED, version="1234")
+    start, _, runner = run("beam.args=['--experiments=one']")
+    start()
+    assert runner.launcher.beam_options == ("--experiments=one",)

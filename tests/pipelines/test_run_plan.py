@@ -89,6 +89,30 @@ def test_resume_refuses_other_settings(killed, plan):
         plan("trainer.custom_config.a=1", resume=True)
 
 
+def test_resume_may_have_another_engine(killed, plan):
+    RunRecords(plan().root).write(killed.changed(code_fingerprint=code_fingerprint(plan().code)))
+    resumed = plan("beam.runner=flink", "beam.flink.master=jobs:8081", resume=True, runner="beam")
+    assert resumed.unfinished.run_id == killed.run_id
+    assert resumed.config.beam.flink.master == "jobs:8081"
+
+
+def test_the_runner_checks_the_engine_before_anything_is_written(plan, tmp_path):
+    with pytest.raises(BadInputError, match="is what --runner local does"):
+        plan(runner="beam")
+    assert not (tmp_path / "root").exists()
+
+
+def test_an_engine_that_is_not_used_is_said(plan):
+    found = [one for one in plan("beam.direct.workers=3").findings if "--runner" in one]
+    assert found == [
+        "--runner local has Beam work in its own process; for 3 processes on this machine as [beam] "
+        "says, run with --runner beam"
+    ]
+    assert not [one for one in plan().findings if "--runner" in one]
+    used = plan("beam.direct.workers=3", runner="beam")
+    assert not [one for one in used.findings if "--runner" in one]
+
+
 def test_resume_refuses_other_data(killed, plan, data):
     data.write_text(data.read_text().replace("1.5", "2.5"))
     with pytest.raises(BadInputError, match="have changed since run 20260102-030405 started"):

@@ -16,12 +16,12 @@ from pipelines.run_plan import RunRequest, plan_run
 
 @pytest.fixture
 def define(data, tmp_path, display):
-    def make(*settings):
+    def make(*settings, beam_args=()):
         plan = plan_run(
             RunRequest(root=tmp_path / "root", data=str(data), label="y", settings=settings),
             display,
         )
-        return plan.define(StagedData(tmp_path, "part-*.csv", ()))
+        return plan.define(StagedData(tmp_path, "part-*.csv", ()), beam_args)
 
     return make
 
@@ -93,7 +93,7 @@ def test_the_evaluator_sees_raw_examples_and_the_trainer_transformed_ones(define
 
 
 def test_the_settings_reach_the_components(define, tmp_path):
-    pipeline = define("trainer.train_steps=17", "beam.args=['--direct_num_workers=2']")
+    pipeline = define("trainer.train_steps=17", beam_args=("--experiments=one",))
     assert pipeline.example_gen.exec_properties["input_base"] == str(tmp_path)
     assert "part-*.csv" in pipeline.example_gen.exec_properties["input_config"]
     assert '"num_steps": 17' in pipeline.trainer.exec_properties["train_args"]
@@ -107,7 +107,7 @@ def test_the_settings_reach_the_components(define, tmp_path):
         "withdrawn": str(tmp_path / "root" / "withdrawn"),
     }
     args = pipeline.pipeline.beam_pipeline_args
-    assert "--direct_num_workers=2" in args
+    assert "--experiments=one" in args
     assert args[-1] == "--beam_plugins=components.tfx_compat"
 
 

@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 from tfx.dsl.component.experimental.annotations import OutputArtifact, Parameter
 from tfx.dsl.component.experimental.decorators import component
+from tfx.dsl.components.base import base_beam_component, base_beam_executor, executor_spec
 from tfx.orchestration import metadata
 from tfx.orchestration.pipeline import Pipeline
+from tfx.types.channel import Channel
+from tfx.types.component_spec import ChannelParameter, ComponentSpec
 from tfx.types.standard_artifacts import Examples
 
 from components.errors import SettingError
@@ -17,6 +20,7 @@ from pipelines.runners.component_launcher import ComponentLauncher
 assert components
 
 CALLS = []
+ARGUMENTS = []
 
 
 @component
@@ -91,6 +95,60 @@ class LaunchedPipeline:
     def output(self):
         """What the first component has put out."""
         return self.launcher.artifact(self.first.outputs["out"])
+
+
+class BeamExecutor(base_beam_executor.BaseBeamExecutor):
+    def Do(self, input_dict, output_dict, exec_properties):
+        ARGUMENTS.append(self._beam_pipeline_args)
+
+
+class WorkerSpec(ComponentSpec):
+    PARAMETERS = {}
+    INPUTS = {}
+    OUTPUTS = {"out": ChannelParameter(type=Examples)}
+
+
+class Worker(base_beam_component.BaseBeamComponent):
+    SPEC_CLASS = WorkerSpec
+    EXECUTOR_SPEC = executor_spec.BeamExecutorSpec(BeamExecutor)
+
+    def __init__(self):
+        super().__init__(WorkerSpec(out=Channel(type=Examples)))
+
+
+class LaunchedBeam:
+    """A pipeline with one component, whose executor would use Beam."""
+
+    def __init__(self, folder, run_id, beam_options):
+        self.worker = Worker()
+        pipeline = Pipeline(
+            pipeline_name="test",
+            pipeline_root=str(folder / "artifacts"),
+            metadata_connection_config=metadata.sqlite_metadata_connection_config(
+                str(folder / "metadata.sqlite")
+            ),
+            components=[self.worker],
+            enable_cache=True,
+            beam_pipeline_args=["--runner=Own"],
+        )
+        self.events = Events()
+        self.launcher = ComponentLauncher(
+            pipeline, run_id, {}, self.events, beam_options=beam_options
+        )
+
+    def run(self):
+        self.launcher.run(self.worker)
+
+
+@pytest.fixture
+def launch_beam(tmp_path):
+    """Returns a function that makes a `LaunchedBeam`, and the options that its executor gets."""
+
+    def make(run_id, beam_options):
+        ARGUMENTS.clear()
+        return LaunchedBeam(tmp_path, run_id, beam_options), ARGUMENTS
+
+    return make
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
 import builtins
+import json
 import pickle
 import re
 from pathlib import Path
@@ -187,3 +188,47 @@ def test_a_setting_that_is_refused_within_beam():
     assert is_setting_error(error.value)
     assert not is_setting_error(ValueError("no label"))
     assert not is_setting_error(None)
+
+
+WORKER = """Traceback (most recent call last):
+  File "{library}", line 310, in _execute
+    response = task()
+  File "{own}", line 7, in parse
+    raise ValueError(
+ValueError: a cell is
+no number
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "{library}", line 1500, in process
+    raise
+ValueError: a cell is
+no number [while running 'Parse']
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "behind"),
+    [
+        ("", ""),
+        (
+            "Pipeline BeamApp-1_2 failed in state FAILED: java.lang.RuntimeException: Error received from "
+            "SDK harness for instruction 17: ",
+            "\n\tat java.base/java.util.concurrent.CompletableFuture.get(CompletableFuture.java:396)\n",
+        ),
+    ],
+    ids=["worker processes", "flink"],
+)
+def test_what_a_worker_in_another_process_raised(before, behind):
+    text = WORKER.format(library=json.__file__, own=__file__)
+    found = describe_cause(RuntimeError(before + text + behind))
+    assert found == f"ValueError: a cell is no number ({__file__}, line 7)"
+    assert not is_setting_error(RuntimeError(before + text + behind))
+
+
+def test_a_setting_that_a_component_refused_in_another_process():
+    text = WORKER.replace("ValueError", "components.errors.SettingError")
+    text = text.format(library=json.__file__, own=__file__)
+    assert is_setting_error(RuntimeError(text))
+    assert not is_setting_error(RuntimeError(f"something else says: {text}"))

@@ -98,3 +98,16 @@ def test_a_check_sees_the_outputs_and_can_end_the_run(launch):
             pipeline.launcher.run(pipeline.first)
     assert seen == ["good", "good"]
     assert pipeline.events == [("First", "cached")]
+
+
+def test_beams_options_reach_the_executors_and_not_the_cache(launch_beam):
+    first, calls = launch_beam("run-1", ("--parallelism=3", "--runner=Some"))
+    first.run()
+    (arguments,) = calls
+    # The pipeline's own, then the further ones, which go before them.
+    given = [one for one in arguments if one.startswith(("--runner", "--parallelism"))]
+    assert given == ["--runner=Own", "--parallelism=3", "--runner=Some"]
+    second, calls = launch_beam("run-2", ("--parallelism=4",))
+    second.run()
+    assert calls == []
+    assert second.events == [("Worker", "cached")]

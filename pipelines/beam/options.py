@@ -1,0 +1,112 @@
+"""From `[beam]` to the options that Beam's runners take."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from pipelines.beam.config import (
+    BeamConfig,
+    DataflowConfig,
+    DirectConfig,
+    FlinkConfig,
+    JobServerConfig,
+    SparkConfig,
+    WorkerConfig,
+)
+
+# A worker imports TensorFlow, which takes seconds: one that has nothing to do is kept for the next step.
+KEEP_WORKERS_MILLIS = 30_000
+
+
+def direct_options(config: DirectConfig) -> list[str]:
+    """Returns the options for processes on this machine."""
+    return [
+        "--runner=pipelines.beam.processes.ProcessesRunner",
+        f"--direct_num_workers={config.workers}",
+        "--direct_running_mode=multi_processing",
+    ]
+
+
+def worker_options(config: WorkerConfig, launcher: Path) -> list[str]:
+    """Returns the options that say where the pipeline's Python code runs.
+
+    Args:
+      config: The configuration.
+      launcher: The program that starts a worker where no other one is given.
+    """
+    environments: dict[str, Callable[[], str | None]] = {
+        "process": lambda: json.dumps({"command": config.worker_command or str(launcher)}),
+        "external": lambda: config.worker_pool,
+        "docker": lambda: config.worker_image,
+        "loopback": lambda: None,
+    }
+    options = [f"--environment_type={config.environment.upper()}"]
+    value = environments[config.environment]()
+    if value is not None:
+        options.append(f"--environment_config={value}")
+    return [
+        *options,
+        f"--sdk_worker_parallelism={config.workers}",
+        f"--environment_cache_millis={KEEP_WORKERS_MILLIS}",
+    ]
+
+
+def job_options(config: JobServerConfig, job_endpoint: str, launcher: Path) -> list[str]:
+    """Returns the options of a pipeline that a job server takes.
+
+    Args:
+      config: The configuration.
+      job_endpoint: `host:port` of the job server.
+      launcher: See `worker_options`.
+    """
+    return [
+        "--runner=PortableRunner",
+        f"--job_endpoint={job_endpoint}",
+        *worker_options(config, launcher),
+    ]
+
+
+def flink_options(config: FlinkConfig, job_endpoint: str, launcher: Path) -> list[str]:
+    """Returns the options of a pipeline on Flink; arguments as of `job_options`."""
+    options = job_options(config, job_endpoint, launcher)
+    options.append(f"--flink_master={config.master}")
+    if config.parallelism is not None:
+        options.append(f"--parallelism={config.parallelism}")
+    return options
+
+
+def spark_options(config: SparkConfig, job_endpoint: str, launcher: Path) -> list[str]:
+    """Returns the options of a pipeline on Spark; arguments as of `job_options`."""
+    return [*job_options(config, job_endpoint, launcher), f"--spark_master_url={config.master}"]
+
+
+def dataflow_options(config: DataflowConfig) -> list[str]:
+    """Returns the options of a pipeline on Dataflow."""
+    given = {
+        "project": config.project,
+        "region": config.region,
+        "temp_location": config.temp_location,
+        "staging_location": config.staging_location,
+        "service_account_email": config.service_account,
+        "sdk_container_image": config.worker_image,
+        "worker_machine_type": config.machine_type,
+        "num_workers": config.num_workers,
+        "max_num_workers": config.max_num_workers,
+        "disk_size_gb": config.disk_size_gb,
+        "subnetwork": config.subnetwork,
+    }
+    options = [f"--{name}={value}" for name, value in given.items() if value is not None]
+    if not config.public_ips:
+        options.append("--no_use_public_ips")
+    return ["--runner=DataflowRunner", "--sdk_location=container", *options]
+
+
+def engine_name(config: BeamConfig) -> str:
+    """Returns the engine in words, for messages."""
+    if config.runner == "flink":
+        return f"Flink at {config.flink.master}"
+    if config.runner == "spark":
+        return f"Spark at {config.spark.master}"
+    if config.runner == "dataflow":
+        return f"Dataflow in project {config.dataflow.project}"
+    return f"{config.direct.workers} processes on this machine"

@@ -1,0 +1,37 @@
+"""Beam's own runner with workers in other processes that can import what this process can."""
+
+import os
+import shlex
+import sys
+from typing import Any
+
+from apache_beam.portability import python_urns
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+
+# Importing `components` makes TFDV importable, before anything of the pipeline is unpickled.
+_WORKER = (
+    "import sys, components; from apache_beam.runners.worker import sdk_worker_main; "
+    "sdk_worker_main.main(sys.argv)"
+)
+
+
+class ProcessesRunner(FnApiRunner):
+    """Runs a pipeline in worker processes: `--direct_running_mode=multi_processing`.
+
+    Source: Beam 2.77's FnApiRunner. Its workers are not told the pipeline's options, `--beam_plugins` among
+    them, and find neither folders that this process has put into its path nor TFDV's stand-in
+    module. Here they do.
+    """
+
+    def run_via_runner_api(self, pipeline_proto: Any, options: Any) -> Any:
+        """Runs a pipeline, whose workers are started with another command."""
+        for environment in pipeline_proto.components.environments.values():
+            if environment.urn == python_urns.SUBPROCESS_SDK:
+                environment.payload = worker_command().encode()
+        return super().run_via_runner_api(pipeline_proto, options)
+
+
+def worker_command() -> str:
+    """Returns the shell command that starts a worker."""
+    folders = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
+    return f"PYTHONPATH={shlex.quote(folders)} exec {shlex.quote(sys.executable)} -c {shlex.quote(_WORKER)}"

@@ -1,0 +1,57 @@
+"""Runs the components in this process, and their Beam work on the engine that `[beam]` names."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipelines.errors import BadInputError
+from pipelines.runners.runner import Runner
+
+if TYPE_CHECKING:
+    from pipelines.beam.config import BeamConfig
+    from pipelines.runners.component_launcher import ComponentLauncher
+
+
+class BeamRunner(Runner):
+    """The order is the topological one; what is parallel is the work of each component."""
+
+    def check(self, config: "BeamConfig") -> None:
+        """Checks that there is an engine.
+
+        Raises:
+          BadInputError: There is none.
+        """
+        if not config.has_engine:
+            raise BadInputError(
+                '--runner beam does Beam\'s work on an engine, and beam.runner = "direct" with '
+                "beam.direct.workers = 1 is what --runner local does. Set beam.direct.workers to the "
+                'number of processes, or beam.runner to "flink" or "spark".'
+            )
+        if config.runner == "dataflow":
+            raise BadInputError(
+                '--runner beam cannot run with beam.runner = "dataflow": the root of a run is a local '
+                "folder, which Dataflow's workers cannot read. Take a Flink or Spark cluster that sees "
+                "the root, or a Kubeflow pipeline with its root in a bucket."
+            )
+
+    @contextlib.contextmanager
+    def beam_options(self, config: "BeamConfig", root: Path) -> Iterator[tuple[str, ...]]:
+        """Yields Beam's options, while what they name runs.
+
+        Args:
+          config: The configuration.
+          root: Of the pipeline.
+
+        Raises:
+          RunFailedError: The engine does not answer.
+        """
+        from pipelines.beam.engine import running_engine
+
+        with running_engine(config, root / "beam") as options:
+            yield (*options, *config.args)
+
+    def run(self, launcher: "ComponentLauncher") -> None:
+        """Runs each component once, after all those that it depends on."""
+        for component in launcher.components:
+            launcher.run(component)

@@ -1,0 +1,144 @@
+"""Runs of the demo's pipeline, in this process and on Flink, and what they have written."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_data_validation as tfdv
+from tensorflow.core.protobuf import saved_model_pb2
+
+PROJECT = Path(__file__).parents[2]
+TAXI = PROJECT / "pipelines" / "examples" / "taxi"
+JOB_SERVER = PROJECT / ".flink" / "job-server.jar"
+SECS = 1200
+
+
+class Project:
+    """A folder with the data, the module and the configuration of the demo."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        text = (TAXI / "taxi.toml").read_text()
+        text = re.sub(r"^path = .*taxi_module.*$", 'file = "taxi_module.py"', text, flags=re.M)
+        text = re.sub(r"^train_steps = .*$", "train_steps = 100", text, flags=re.M)
+        (folder / "taxi.toml").write_text(text)
+        self.module = folder / "taxi_module.py"
+        shutil.copy(TAXI / "taxi_module.py", self.module)
+
+    def start(self, root, *arguments):
+        """Starts `python -m pipelines run`."""
+        command = [sys.executable, "-m", "pipelines", "run", "--config", self.folder / "taxi.toml"]
+        return subprocess.Popen(
+            list(map(str, [*command, "--root", root, *arguments])),
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": str(PROJECT), "TF_CPP_MIN_LOG_LEVEL": "3"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, root, *arguments):
+        """Runs it to its end and returns its last line, with `components`: what each came to."""
+        return finished(self.start(root, *arguments), root)
+
+
+def finished(process, root, code=0):
+    """Waits for a run and returns its last line, with `components`: what each came to."""
+    try:
+        stdout, stderr = process.communicate(timeout=SECS)
+    finally:
+        process.kill()
+    assert process.returncode == code, stderr[-6000:]
+    line = json.loads(stdout.splitlines()[-1])
+    return {**line, "components": components(root, line["run_id"])}
+
+
+def components(root, run_id):
+    """Returns what a run's components have come to so far, by name."""
+    record = json.loads((Path(root) / "runs" / f"{run_id}.json").read_text())
+    return {one["name"]: one["status"] for one in record["components"]}
+
+
+def on_flink(cluster, **settings):
+    """Returns the arguments of a run on a cluster."""
+    given = {
+        "runner": "flink",
+        "flink.master": cluster.master,
+        "flink.job_server": JOB_SERVER,
+        "flink.parallelism": 2,
+        **settings,
+    }
+    options = (("--set", f"beam.{key}={value}") for key, value in given.items())
+    return ["--runner", "beam", *(text for pair in options for text in pair)]
+
+
+def newest(root, component, output):
+    """Returns the folder of a component's newest output."""
+    return max((Path(root) / "artifacts" / component / output).iterdir(), key=lambda p: int(p.name))
+
+
+def examples(root, split):
+    """Returns the serialized tf.Examples of a split, sorted."""
+    folder = newest(root, "CsvExampleGen", "examples") / f"Split-{split}"
+    files = sorted(map(str, folder.glob("*.gz")))
+    return sorted(tf.data.TFRecordDataset(files, "GZIP").as_numpy_iterator())
+
+
+def transformed(root, split):
+    """Returns the transformed examples of a split: by feature, the sorted values of all of them."""
+    folder = newest(root, "Transform", "transformed_examples") / f"Split-{split}"
+    values = {}
+    for record in tf.data.TFRecordDataset(sorted(map(str, folder.glob("*.gz"))), "GZIP"):
+        for name, feature in tf.train.Example.FromString(record.numpy()).features.feature.items():
+            values.setdefault(name, []).extend(getattr(feature, feature.WhichOneof("kind")).value)
+    return {name: np.sort(column) for name, column in values.items()}
+
+
+def statistics(root, split):
+    """Returns the statistics of a split: each number and text by where it stands."""
+    folder = newest(root, "StatisticsGen", "statistics") / f"Split-{split}"
+    (file,) = folder.glob("*.pb")
+    (dataset,) = tfdv.load_stats_binary(str(file)).datasets
+    found = {"num_examples": dataset.num_examples}
+    for feature in dataset.features:
+        name = feature.name or ".".join(feature.path.step)
+        found.update(_leaves(feature, name))
+    return found
+
+
+def _leaves(message, where):
+    for field, value in message.ListFields():
+        place = f"{where}.{field.name}"
+        values = [value] if hasattr(value, "ListFields") or np.isscalar(value) else list(value)
+        for number, one in enumerate(values):
+            if hasattr(one, "ListFields"):
+                yield from _leaves(one, f"{place}[{number}]")
+            else:
+                yield f"{place}[{number}]", one
+
+
+def constants(root):
+    """Returns the floating-point constants of the Transform graph, by name."""
+    graph = newest(root, "Transform", "transform_graph")
+    model = saved_model_pb2.SavedModel.FromString(
+        (graph / "transform_fn" / "saved_model.pb").read_bytes()
+    )
+    found = {}
+    for node in (node for part in model.meta_graphs for node in part.graph_def.node):
+        if node.op == "Const":
+            value = tf.make_ndarray(node.attr["value"].tensor)
+            if value.dtype.kind == "f":
+                found[node.name] = value
+    return found
+
+
+def assets(root):
+    """Returns the vocabularies of the Transform graph, by name."""
+    folder = newest(root, "Transform", "transform_graph") / "transform_fn" / "assets"
+    return {file.name: file.read_bytes() for file in folder.iterdir()}

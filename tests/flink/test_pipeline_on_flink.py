@@ -1,0 +1,157 @@
+"""The demo's pipeline on a real Flink cluster comes to what it comes to in one process."""
+
+import math
+import time
+
+import numpy as np
+import pytest
+
+import components  # noqa: F401  Before TFX: makes TFDV importable.
+from pipelines.examples.taxi import generate
+from tests.flink import runs
+
+SPLITS = ("train", "eval")
+BEAM_COMPONENTS = ("CsvExampleGen", "StatisticsGen", "Transform", "Evaluator")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("project")
+    generate.write_csv(folder / "taxi.csv", 3000, 2)
+    return runs.Project(folder)
+
+
+@pytest.fixture(scope="module")
+def local(project):
+    """The root of a run in one process."""
+    root = project.folder / "local"
+    assert set(project.run(root)["components"].values()) == {"finished"}
+    return root
+
+
+@pytest.fixture(scope="module")
+def remote(project, flink):
+    """The root of a run on Flink, and the run."""
+    root = project.folder / "remote"
+    return root, project.run(root, *runs.on_flink(flink))
+
+
+def test_everything_runs_on_the_cluster(remote, flink):
+    _, line = remote
+    assert line["status"] == "pushed"
+    assert set(line["components"].values()) == {"finished"}
+    states = [job["status"] for job in flink.read("jobs")["jobs"]]
+    assert len(states) >= len(BEAM_COMPONENTS)
+    assert set(states) == {"FINISHED"}
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_the_examples_are_the_same(local, remote, split):
+    expected = runs.examples(local, split)
+    assert len(expected) > 500
+    assert runs.examples(remote[0], split) == expected
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_the_statistics_are_the_same(local, remote, split):
+    expected, found = runs.statistics(local, split), runs.statistics(remote[0], split)
+    assert found.keys() == expected.keys()
+    assert len(expected) > 1000
+    for place, value in expected.items():
+        if isinstance(value, float):
+            assert found[place] == pytest.approx(value, rel=1e-9, abs=1e-12, nan_ok=True), place
+        else:
+            assert found[place] == value, place
+
+
+def test_the_transform_graph_is_the_same(local, remote):
+    assert_same_graph(graph(local), graph(remote[0]))
+
+
+def graph(root):
+    return runs.assets(root), runs.constants(root)
+
+
+def assert_same_graph(one, other):
+    (vocabularies, expected), (others, found) = one, other
+    assert others == vocabularies
+    assert found.keys() == expected.keys()
+    assert len(expected) > 5
+    for name, value in expected.items():  # float32 sums, in another order
+        np.testing.assert_allclose(found[name], value, rtol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_the_transformed_examples_are_the_same(local, remote, split):
+    expected, found = runs.transformed(local, split), runs.transformed(remote[0], split)
+    assert found.keys() == expected.keys()
+    for name, values in expected.items():
+        if values.dtype.kind == "f":
+            np.testing.assert_allclose(found[name], values, rtol=1e-5, atol=1e-6, err_msg=name)
+        else:
+            np.testing.assert_array_equal(found[name], values, err_msg=name)
+
+
+@pytest.fixture(scope="module")
+def after_a_kill(project, local, flink):
+    """A run on Flink in the root of the local one, with other code, whose task manager was killed."""
+    with project.module.open("a") as module:
+        module.write("\nTHE_CODE_HAS_CHANGED = True\n")
+    before = {job["id"] for job in flink.read("jobs")["jobs"]}
+    expected = graph(local)
+    process = project.start(local, *runs.on_flink(flink))
+    job = first_running_job(flink, before, process)
+    flink.kill_task_manager()
+    flink.add_task_manager()
+    return runs.finished(process, local), job, expected
+
+
+def first_running_job(flink, before, process, secs=600):
+    """Waits until a new job has tasks that run, and returns its id."""
+    end = time.monotonic() + secs
+    while time.monotonic() < end:
+        assert process.poll() is None, process.stderr.read()[-4000:]
+        for job in flink.read("jobs")["jobs"]:
+            if job["id"] not in before and job["status"] == "RUNNING":
+                states = [part["status"] for part in flink.read(f"jobs/{job['id']}")["vertices"]]
+                # The first steps are over, others read what they have made.
+                if "FINISHED" in states and "RUNNING" in states:
+                    return job["id"]
+        time.sleep(0.1)
+    raise TimeoutError("no job has begun")
+
+
+def test_a_run_on_flink_takes_what_a_local_one_made_from_the_cache(after_a_kill):
+    line, *_ = after_a_kill
+    cached = {name for name, state in line["components"].items() if state == "cached"}
+    assert cached >= {"CsvExampleGen", "StatisticsGen", "SchemaGen"}
+    assert line["components"]["Transform"] == line["components"]["Evaluator"] == "finished"
+
+
+def test_a_run_ends_right_though_a_task_manager_was_killed_in_transform(after_a_kill, local, flink):
+    line, job, expected = after_a_kill
+    assert line["status"] in (
+        "pushed",
+        "not_blessed",
+    )  # as good a model as the first one, or a bit worse
+    read = flink.read(f"jobs/{job}")
+    assert read["state"] == "FINISHED"
+    assert read["timestamps"]["RESTARTING"] > 0
+    assert_same_graph(expected, graph(local))
+
+
+def test_the_metrics_are_the_same(project, local, after_a_kill):
+    """The same model, evaluated on Flink and then in one process, with a slice more."""
+    on_flink, *_ = after_a_kill
+    here = project.run(local, "--set", 'evaluator.slices=[[], ["payment_type"]]')
+    assert here["components"]["Trainer"] == "cached"
+    assert here["components"]["Evaluator"] == "finished"
+    assert here["metrics"].keys() == on_flink["metrics"].keys()
+    for name, value in on_flink["metrics"].items():
+        assert here["metrics"][name] == pytest.approx(value, rel=1e-6, abs=1e-6), name
+    checks = {(check["metric"], check["against"]): check for check in here["checks"]}
+    assert len(checks) >= 3
+    for check in on_flink["checks"]:
+        same = checks[check["metric"], check["against"]]
+        assert same["passed"] == check["passed"]
+        assert math.isclose(same["value"], check["value"], rel_tol=1e-6)

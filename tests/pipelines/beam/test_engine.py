@@ -1,0 +1,110 @@
+import contextlib
+import http.server
+import json
+import socket
+import threading
+import time
+
+import pytest
+
+from pipelines.beam.config import BeamConfig, FlinkConfig
+from pipelines.beam.engine import checked_flink, running_engine
+from pipelines.errors import BadInputError, RunFailedError
+
+OVERVIEW = {"taskmanagers": 2, "slots-total": 4, "flink-version": "1.19.3"}
+
+
+@contextlib.contextmanager
+def job_manager(answer):
+    """Serves an answer at /overview; yields the address."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200 if self.path == "/overview" else 404)
+            self.end_headers()
+            self.wfile.write(answer.encode())
+
+        def log_message(self, *args):
+            pass
+
+    with http.server.HTTPServer(("localhost", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever).start()
+        try:
+            yield f"localhost:{server.server_port}"
+        finally:
+            server.shutdown()
+
+
+def test_the_version_of_the_cluster_chooses_the_jar():
+    with job_manager(json.dumps(OVERVIEW)) as master:
+        assert checked_flink(FlinkConfig(master=master, parallelism=4)).version == "1.19"
+        assert checked_flink(FlinkConfig(master=master, version="1.19")).version == "1.19"
+        assert checked_flink(FlinkConfig(master=master, job_server="h:1")).version is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"version": "2.0"}, r"version = '2\.0'.*is Flink 1\.19\.3.*write '1\.19'"),
+        ({"parallelism": 5}, r"parallelism = 5: .* has 4 task slots \(2 task managers\)"),
+    ],
+)
+def test_what_the_cluster_does_not_have_is_refused(settings, message):
+    with job_manager(json.dumps(OVERVIEW)) as master, pytest.raises(BadInputError, match=message):
+        checked_flink(FlinkConfig(master=master, **settings))
+
+
+def test_a_cluster_without_task_managers_is_refused():
+    empty = json.dumps({**OVERVIEW, "taskmanagers": 0, "slots-total": 0})
+    with job_manager(empty) as master, pytest.raises(BadInputError, match="has 0 task slots"):
+        checked_flink(FlinkConfig(master=master))
+
+
+@pytest.mark.parametrize("answer", ["<html>", '{"other": 1}', "[]"])
+def test_something_else_at_the_address_is_an_error(answer):
+    with job_manager(answer) as master, pytest.raises(RunFailedError, match="no Flink JobManager"):
+        checked_flink(FlinkConfig(master=master))
+
+
+def test_a_job_manager_that_does_not_run_is_an_error_at_once(tmp_path):
+    config = BeamConfig.model_validate({"runner": "flink", "flink": {"master": "localhost:9"}})
+    start = time.monotonic()
+    with (
+        pytest.raises(
+            RunFailedError, match=r"beam\.flink\.master = 'localhost:9'.*mend the address"
+        ),
+        running_engine(config, tmp_path),
+    ):
+        pass
+    assert time.monotonic() - start < 5
+
+
+def test_flink_with_a_job_server_that_runs(tmp_path):
+    with (
+        job_manager(json.dumps(OVERVIEW)) as master,
+        socket.create_server(("localhost", 0)) as server,
+    ):
+        jobs = f"localhost:{server.getsockname()[1]}"
+        flink = {"master": master, "job_server": jobs, "parallelism": 3}
+        config = BeamConfig.model_validate({"runner": "flink", "flink": flink})
+        with running_engine(config, tmp_path / "beam") as options:
+            assert {f"--job_endpoint={jobs}", f"--flink_master={master}", "--parallelism=3"} < set(
+                options
+            )
+    assert (tmp_path / "beam" / "worker.sh").stat().st_mode & 0o111
+
+
+def test_spark_with_a_job_server_that_runs(tmp_path):
+    with socket.create_server(("localhost", 0)) as server:
+        jobs = f"localhost:{server.getsockname()[1]}"
+        spark = {"master": "local[2]", "job_server": jobs}
+        config = BeamConfig.model_validate({"runner": "spark", "spark": spark})
+        with running_engine(config, tmp_path) as options:
+            assert {f"--job_endpoint={jobs}", "--spark_master_url=local[2]"} < set(options)
+
+
+def test_processes_on_this_machine_need_nothing_beside_them(tmp_path):
+    config = BeamConfig.model_validate({"direct": {"workers": 2}})
+    with running_engine(config, tmp_path / "beam") as options:
+        assert "--direct_running_mode=multi_processing" in options
+    assert not (tmp_path / "beam").exists()

@@ -1,0 +1,39 @@
+import os
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from pipelines.beam.config import DirectConfig
+from pipelines.beam.options import direct_options
+
+MODULE = "VALUE = 40\n"
+
+
+def test_workers_are_processes_that_import_what_this_one_can(tmp_path, monkeypatch):
+    (tmp_path / "module_of_the_user.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    file = tmp_path / "found"
+
+    def look(number):
+        import module_of_the_user
+        from tfx_bsl.arrow import sql_util  # TFDV's import, which tfx-bsl has dropped
+
+        assert sql_util
+        return os.getpid(), number + module_of_the_user.VALUE
+
+    def write(found):
+        file.write_text(repr(found))
+
+    options = PipelineOptions(direct_options(DirectConfig(workers=2)))
+    with beam.Pipeline(options=options) as pipeline:
+        _ = (
+            pipeline
+            | beam.Create(range(4))
+            | beam.Reshuffle()
+            | "Look" >> beam.Map(look)
+            | beam.combiners.ToList()
+            | "Write" >> beam.Map(write)
+        )
+    processes, values = zip(*eval(file.read_text()), strict=True)
+    assert sorted(values) == [40, 41, 42, 43]
+    assert os.getpid() not in processes
