@@ -51,6 +51,7 @@ class RunRequest:
       enable_cache: Whether unchanged components are skipped.
       resume: Whether to go on with the newest run that did not end.
       force: With `resume`: though its code has changed.
+      config: A configuration that was validated before, in place of the four above.
     """
 
     root: Path
@@ -62,6 +63,7 @@ class RunRequest:
     enable_cache: bool = True
     resume: bool = False
     force: bool = False
+    config: PipelineConfig | None = None
 
     @property
     def gives_configuration(self) -> bool:
@@ -277,6 +279,8 @@ def _check_root(root: Path) -> None:
 def _configuration(request: RunRequest, unfinished: RunRecord | None) -> PipelineConfig:
     if unfinished is not None and not request.gives_configuration:
         return PipelineConfig.model_validate(unfinished.config)
+    if request.config is not None:
+        return request.config
     return load_config(request.config_file, request.data, request.label, request.settings)
 
 
