@@ -17,10 +17,12 @@ from pipelines.interruption import (
     line_without_run,
     raise_at_signals,
 )
-from pipelines.runners import RUNNERS
+from pipelines.runners import KUBEFLOW, RUNNER_NAMES
 from pipelines.schema_command import app as schema_app
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pipelines.run_plan import RunRequest
     from pipelines.run_record import RunRecord
 
@@ -65,6 +67,14 @@ _Settings = Annotated[
 ]
 
 
+_Parameters = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--param", metavar="name=value", help="Of a run on Kubeflow, such as train_steps=500."
+    ),
+]
+
+
 class _Resume(str, Enum):
     SAME = "same"
     FORCE = "force"
@@ -90,7 +100,7 @@ def run(
         typer.Option(
             "--runner",
             metavar="NAME",
-            help=f"Where the components run: {', '.join(RUNNERS)}.",
+            help=f"Where the components run: {', '.join(RUNNER_NAMES)}.",
         ),
     ] = "local",
     settings: _Settings = None,
@@ -106,6 +116,11 @@ def run(
             "model has changed.",
         ),
     ] = None,
+    local: Annotated[
+        bool,
+        typer.Option("--local", help="With --runner kubeflow: execute the compiled YAML here."),
+    ] = False,
+    parameters: _Parameters = None,
 ) -> None:
     """Run a pipeline: check, train, evaluate, and push the model if it is good enough.
 
@@ -114,22 +129,43 @@ def run(
     """
     from pipelines.run_plan import RunRequest
 
-    _run(
-        RunRequest(
-            root=root,
-            config_file=config,
-            data=data,
-            label=label,
-            settings=tuple(settings or ()),
-            runner=runner,
-            enable_cache=not no_cache,
-            resume=resume is not None,
-            force=resume is _Resume.FORCE,
+    request = RunRequest(
+        root=root,
+        config_file=config,
+        data=data,
+        label=label,
+        settings=tuple(settings or ()),
+        runner=runner,
+        enable_cache=not no_cache,
+        resume=resume is not None,
+        force=resume is _Resume.FORCE,
+    )
+    if runner != KUBEFLOW:
+        _check_not_given("--local", local)
+        _check_not_given("--param", parameters)
+        _run(request)
+    from pipelines.kubeflow.given_parameters import parse_parameters
+    from pipelines.kubeflow.local_run import run_locally
+
+    if not local:
+        _refuse(
+            "--runner kubeflow runs the compiled pipeline here with --local; "
+            "`python -m pipelines submit --config FILE.toml --host URL` runs it on a cluster."
         )
+    _run(
+        request,
+        lambda request, progress, capture: run_locally(
+            request, progress, parse_parameters(parameters or ())
+        ),
     )
 
 
-def _run(request: "RunRequest") -> NoReturn:
+def _check_not_given(option: str, value: Any) -> None:
+    if value:
+        _refuse(f"{option} has a meaning with --runner kubeflow only.")
+
+
+def _run(request: "RunRequest", runs: "Callable[..., RunRecord] | None" = None) -> NoReturn:
     from pipelines.errors import BadInputError
     from pipelines.progress import Progress, display_for, terminal_stream
     from pipelines.run import run as run_pipeline
@@ -141,7 +177,7 @@ def _run(request: "RunRequest") -> NoReturn:
         with captured_output() as capture, Progress(display) as progress:
             try:
                 raise_at_signals()
-                record = run_pipeline(request, progress, capture)
+                record = (runs or run_pipeline)(request, progress, capture)
             finally:
                 ignore_signals()  # what is left is to say how it ended
         line, code = record.summary(), _exit_code(record)
@@ -218,6 +254,37 @@ def plan(
             print(f"written: {output}", file=sys.stderr)
     except BadInputError as error:
         _refuse(str(error))
+
+
+@app.command("compile")
+def compile_(
+    output: Annotated[
+        Path, typer.Option("-o", metavar="FILE.yaml", help="Where the compiled pipeline goes.")
+    ],
+    config: _Config = None,
+    data: _Data = None,
+    label: _Label = None,
+    settings: _Settings = None,
+    parameters: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--param",
+            metavar="section.key",
+            help="A further key of the configuration that a run can be given.",
+        ),
+    ] = None,
+) -> None:
+    """Write the pipeline for Kubeflow Pipelines. The data are not read."""
+    from pipelines.config import load_config
+    from pipelines.errors import BadInputError
+    from pipelines.kubeflow.pipeline_file import compile_pipeline
+
+    try:
+        given = load_config(config, data, label, tuple(settings or ()))
+        output.write_text(compile_pipeline(given, parameters or ()), encoding="utf-8")
+    except (BadInputError, OSError) as error:
+        _refuse(str(error))
+    print(f"written: {output}", file=sys.stderr)
 
 
 @app.command()

@@ -280,7 +280,8 @@ def check_from_json(fields: Mapping[str, Any]) -> ComponentCheck:
     settings = {
         key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()
     }
-    check: ComponentCheck = _KINDS[settings.pop("kind")](**settings)
+    kind = _KINDS[str(settings.pop("kind"))]
+    check: ComponentCheck = kind(**settings)
     return check
 
 

@@ -190,7 +190,7 @@ def plan_run(request: RunRequest, display: Display) -> RunPlan:
     """
     with readable(request.root, "--root"):
         root = request.root.resolve()
-        _check_root(root)
+        check_root(root)
     unfinished = unfinished_run(root) if request.resume else None
     if request.resume and unfinished is None:
         display.line("! There is no unfinished run to resume; this is a new one.")
@@ -262,7 +262,12 @@ def check_same_root_schema(plan: RunPlan) -> None:
         )
 
 
-def _check_root(root: Path) -> None:
+def check_root(root: Path) -> None:
+    """Checks that a root can be used.
+
+    Raises:
+      BadInputError: It is no folder that can be written to, or TFX would misread its name.
+    """
     place = root
     while not place.exists():
         place = place.parent

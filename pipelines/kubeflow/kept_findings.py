@@ -73,7 +73,7 @@ def report_again(root: Path, name: str, findings: Findings) -> None:
 
 def report_json(calls: list[dict[str, Any]], findings: Findings) -> None:
     """Reports what `KeptFindings` has kept."""
-    methods = {
+    methods: dict[str, Any] = {
         "note": findings.note,
         "add_label_comparison": findings.add_label_comparison,
         "add_models": findings.add_models,

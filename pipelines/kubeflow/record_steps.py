@@ -2,12 +2,12 @@
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pipelines.kubeflow.kept_findings import report_again, report_json
 from pipelines.kubeflow.push_step import LOCK_WAIT_SECS
-from pipelines.kubeflow.run_folder import RunFolder
+from pipelines.kubeflow.run_folder import RunFolder, StepEnd
 from pipelines.progress import PlainDisplay
 from pipelines.run_lock import locked
 from pipelines.run_record import ComponentRecord, RunOutcome, RunRecord, RunRecords
@@ -43,12 +43,13 @@ def record_run(
     return recorder.record
 
 
-def end_run(root: Path, kubeflow_run: str) -> RunRecord | None:
+def end_run(root: Path, kubeflow_run: str, outcome: RunOutcome | None = None) -> RunRecord | None:
     """Records why a run ended that did not get to its record; returns the record, None without one.
 
     Args:
       root: Of the pipeline.
       kubeflow_run: Id of the run on Kubeflow.
+      outcome: How it ended. Default: as the steps have left it.
     """
     folder = RunFolder(root, kubeflow_run)
     with locked(root, LOCK_WAIT_SECS):
@@ -58,22 +59,24 @@ def end_run(root: Path, kubeflow_run: str) -> RunRecord | None:
             _record_steps(recorder, folder, [])
             for failure in failures:
                 report_json(json.loads(failure.findings), recorder)
-            if failures:
-                first = failures[0]
-                outcome = RunOutcome(
-                    "failed",
-                    reason=f"{first.component}: {first.reason}",
-                    is_bad_input=first.is_bad_input,
-                )
-            else:
-                outcome = RunOutcome(
-                    "failed",
-                    reason="a step ended without saying why: it was killed, was out of memory or of "
-                    f"time, or could not start. Kubeflow's run {kubeflow_run} tells which",
-                )
+            if outcome is None:
+                outcome = _outcome_of(failures, kubeflow_run)
             recorder.end(after_push(root, recorder.record.run_id, outcome))
         folder.remove()
     return recorder.record if recorder else None
+
+
+def _outcome_of(failures: Sequence[StepEnd], kubeflow_run: str) -> RunOutcome:
+    if not failures:
+        return RunOutcome(
+            "failed",
+            reason="a step ended without saying why: it was killed, was out of memory or of time, or "
+            f"could not start. Kubeflow's run {kubeflow_run} tells which",
+        )
+    first = failures[0]
+    return RunOutcome(
+        "failed", reason=f"{first.component}: {first.reason}", is_bad_input=first.is_bad_input
+    )
 
 
 def _recorder(root: Path, folder: RunFolder) -> RunRecorder | None:
@@ -94,5 +97,7 @@ def _record_steps(
         if end is None:
             recorder.add_component(ComponentRecord(name, "cached", 0.0))
         else:
-            status = "failed" if end.reason is not None else "finished"
-            recorder.add_component(ComponentRecord(name, status, end.elapsed_secs))
+            has_failed = end.reason is not None
+            recorder.add_component(
+                ComponentRecord(name, "failed" if has_failed else "finished", end.elapsed_secs)
+            )
