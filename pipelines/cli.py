@@ -144,20 +144,19 @@ def run(
         _check_not_given("--local", local)
         _check_not_given("--param", parameters)
         _run(request)
-    from pipelines.kubeflow.given_parameters import parse_parameters
-    from pipelines.kubeflow.local_run import run_locally
-
     if not local:
         _refuse(
             "--runner kubeflow runs the compiled pipeline here with --local; "
             "`python -m pipelines submit --config FILE.toml --host URL` runs it on a cluster."
         )
-    _run(
-        request,
-        lambda request, progress, capture: run_locally(
-            request, progress, parse_parameters(parameters or ())
-        ),
-    )
+
+    def run_compiled(request: RunRequest, progress: Any, capture: Any) -> "RunRecord":
+        from pipelines.kubeflow.given_parameters import parse_parameters
+        from pipelines.kubeflow.local_run import run_locally
+
+        return run_locally(request, progress, parse_parameters(parameters or ()))
+
+    _run(request, run_compiled)
 
 
 def _check_not_given(option: str, value: Any) -> None:
