@@ -17,6 +17,7 @@ from pipelines.interruption import (
     line_without_run,
     raise_at_signals,
 )
+from pipelines.kubeflow_commands import Parameters, compile_command, submit_command
 from pipelines.runners import KUBEFLOW, RUNNER_NAMES
 from pipelines.schema_command import app as schema_app
 
@@ -47,6 +48,8 @@ app = typer.Typer(
 )
 
 app.add_typer(schema_app, name="schema")
+app.command("compile")(compile_command)
+app.command("submit")(submit_command)
 
 _Root = Annotated[
     Path, typer.Option("--root", metavar="DIR", help="Where everything of the pipeline is kept.")
@@ -64,14 +67,6 @@ _Label = Annotated[
 _Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="section.key=value", help="Goes before the configuration file."),
-]
-
-
-_Parameters = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--param", metavar="name=value", help="Of a run on Kubeflow, such as train_steps=500."
-    ),
 ]
 
 
@@ -120,7 +115,7 @@ def run(
         bool,
         typer.Option("--local", help="With --runner kubeflow: execute the compiled YAML here."),
     ] = False,
-    parameters: _Parameters = None,
+    parameters: Parameters = None,
 ) -> None:
     """Run a pipeline: check, train, evaluate, and push the model if it is good enough.
 
@@ -146,8 +141,8 @@ def run(
         _run(request)
     if not local:
         _refuse(
-            "--runner kubeflow runs the compiled pipeline here with --local; "
-            "`python -m pipelines submit --config FILE.toml --host URL` runs it on a cluster."
+            "--runner kubeflow runs the compiled pipeline here with --local. On a cluster, "
+            "`python -m pipelines submit --config FILE.toml --host URL` runs it."
         )
 
     def run_compiled(request: RunRequest, progress: Any, capture: Any) -> "RunRecord":
@@ -253,37 +248,6 @@ def plan(
             print(f"written: {output}", file=sys.stderr)
     except BadInputError as error:
         _refuse(str(error))
-
-
-@app.command("compile")
-def compile_(
-    output: Annotated[
-        Path, typer.Option("-o", metavar="FILE.yaml", help="Where the compiled pipeline goes.")
-    ],
-    config: _Config = None,
-    data: _Data = None,
-    label: _Label = None,
-    settings: _Settings = None,
-    parameters: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--param",
-            metavar="section.key",
-            help="A further key of the configuration that a run can be given.",
-        ),
-    ] = None,
-) -> None:
-    """Write the pipeline for Kubeflow Pipelines. The data are not read."""
-    from pipelines.config import load_config
-    from pipelines.errors import BadInputError
-    from pipelines.kubeflow.pipeline_file import compile_pipeline
-
-    try:
-        given = load_config(config, data, label, tuple(settings or ()))
-        output.write_text(compile_pipeline(given, parameters or ()), encoding="utf-8")
-    except (BadInputError, OSError) as error:
-        _refuse(str(error))
-    print(f"written: {output}", file=sys.stderr)
 
 
 @app.command()
