@@ -309,6 +309,8 @@ def _valid_keys(location: tuple[Any, ...]) -> list[str]:
         if isinstance(part, int):
             continue
         fields = {field.alias or name: field for name, field in model.model_fields.items()}
+        if part not in fields:  # a name that the user gives, such as that of a component
+            continue
         annotation = fields[part].annotation
         candidates = [annotation, *_arguments(annotation)]
         model = next(
