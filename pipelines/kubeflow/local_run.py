@@ -38,6 +38,7 @@ def run_locally(
     parameters: Mapping[str, str],
     parallelism: int = 2,
     engine: Engine = as_subprocess,
+    processes: Processes | None = None,
 ) -> RunRecord:
     """Executes the compiled pipeline in a root, and returns the record of the run.
 
@@ -47,6 +48,7 @@ def run_locally(
       parameters: Of the run, as they are written.
       parallelism: How many containers run at a time.
       engine: How a container is run.
+      processes: Run what the engine makes of it. Default: processes of this machine.
 
     Raises:
       BadInputError: The configuration or the data cannot be used; no run was begun.
@@ -80,7 +82,7 @@ def run_locally(
         folder / "containers" / run_id,
         root / "logs" / f"kubeflow-{run_id}",
         engine,
-        Processes(),
+        processes or Processes(),
         tuple(Path(volume.path) for volume in config.kubeflow.volumes),
     )
     workflow = Workflow(

@@ -51,7 +51,10 @@ def test_all_of_it(tmp_path):
     ("text", "message"),
     [
         ('[kubeflow]\nrot = "/mnt"', r"kubeflow.rot = '/mnt'.*Did you mean root"),
-        ('[kubeflow]\nroot = "s3://bucket/taxi"', "kubeflow.root = 's3://bucket/taxi': give an absolute"),
+        (
+            '[kubeflow]\nroot = "s3://bucket/taxi"',
+            "kubeflow.root = 's3://bucket/taxi': give an absolute",
+        ),
         ('[kubeflow]\nroot = "taxi"', "kubeflow.root = 'taxi': give an absolute path"),
         ('[kubeflow]\nenv = {"A-B" = "1"}', "'A-B' is no name of an environment variable"),
         ('[[kubeflow.volumes]]\nclaim = "My_Claim"\npath = "/mnt"', "claim = 'My_Claim'.*RFC 1123"),

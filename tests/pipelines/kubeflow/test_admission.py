@@ -1,7 +1,12 @@
 import pytest
 
 from pipelines.errors import BadInputError
-from pipelines.kubeflow.admission import COMPONENTS, check_config, check_specification, pipeline_name
+from pipelines.kubeflow.admission import (
+    COMPONENTS,
+    check_config,
+    check_specification,
+    pipeline_name,
+)
 from pipelines.kubeflow.dag import pipeline_steps
 
 VERTEX = {
@@ -56,7 +61,7 @@ def test_a_name_of_the_configuration_that_kubernetes_refuses(config_of):
 
 
 def test_data_that_no_step_sees_are_refused(config_of):
-    with pytest.raises(BadInputError, match="data.path = '/home/me/taxi.csv'.*/mnt/pipelines"):
+    with pytest.raises(BadInputError, match=r"data.path = '/home/me/taxi.csv'.*/mnt/pipelines"):
         check_config(config_of(data={"path": "/home/me/taxi.csv", "label": "tips"}))
 
 
