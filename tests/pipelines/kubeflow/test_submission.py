@@ -3,10 +3,10 @@
 import contextlib
 
 import pytest
-from tests.pipelines.kubeflow.kfp_server import KfpServer, RefusedError
 
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.submission import Server, ServerError, check_cron
+from tests.pipelines.kubeflow.kfp_server import KfpServer, RefusedError
 
 TEXT = """
 pipelineInfo: {name: taxi}
@@ -75,7 +75,7 @@ def test_a_recurring_run_is_made_disabled_and_deleted(kfp_server):
     assert server.recurring_run_status(made.recurring_run_id) == "ENABLED"
     server.delete_recurring_run(made.recurring_run_id)
     assert not kfp_server.recurring
-    with pytest.raises(ServerError, match="404.*there is no recurring run"):
+    with pytest.raises(ServerError, match=r"404.*there is no recurring run"):
         server.recurring_run_status(made.recurring_run_id)
 
 
@@ -109,7 +109,7 @@ def test_what_the_server_refuses_says_what_where_and_why(kfp_server):
     with pytest.raises(ServerError, match=f"{kfp_server.url} has refused uploading.*400.*2.1.0"):
         server.submit(TEXT.replace("2.1.0", "2.0.0"), "retrain", {})
     kfp_server.refuses = RefusedError(403, "not yours")
-    with pytest.raises(ServerError, match="403.*not yours.*--namespace"):
+    with pytest.raises(ServerError, match=r"403.*not yours.*--namespace"):
         server.submit(TEXT, "retrain", {})
 
 
