@@ -40,6 +40,7 @@ def test_a_check_survives_its_way_through_json(check):
 
 @pytest.mark.parametrize(("model", "compares"), [("auto", True), ("linear", False)])
 def test_the_checks_of_a_run(data, tmp_path, display, model, compares):
+    data.write_text("x,y\n" + "".join(f"{number}.5,{number % 2}\n" for number in range(400)))
     settings = (
         f"trainer.model={model}",
         "example_validator.on_anomalies=fail",

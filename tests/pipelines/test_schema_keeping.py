@@ -22,7 +22,7 @@ def test_the_schema_of_a_run_is_prepared_with_what_its_columns_are_taken_for(
     assert keeping.classes == ("0", "1")
     assert {column["name"]: column["kind"] for column in keeping.columns} == {
         "x": "number",
-        "y": "category",
+        "y": "number",
     }
     assert SchemaKeeping.from_json(json.loads(json.dumps(asdict(keeping)))).label == "y"
     inferred = tmp_path / "inferred"
@@ -34,7 +34,7 @@ def test_the_schema_of_a_run_is_prepared_with_what_its_columns_are_taken_for(
     text = (root / ".schema-run-1" / "schema.pbtxt").read_text()
     assert "is_categorical: true" in text  # the label's domain
     origin = json.loads((root / ".schema-run-1" / "origin.json").read_text())
-    assert origin["kinds"] == {"x": "number", "y": "category"}
+    assert origin["kinds"] == {"x": "number", "y": "number"}
     settle_root_schema(root)  # nothing was pushed
     (root / "schema").mkdir()
     (root / "schema" / "schema.pbtxt").write_text(SCHEMA)
