@@ -22,8 +22,6 @@ from pipelines.runners import KUBEFLOW, RUNNER_NAMES
 from pipelines.schema_command import app as schema_app
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pipelines.run_plan import RunRequest
     from pipelines.run_record import RunRecord
 
@@ -135,34 +133,12 @@ def run(
         resume=resume is not None,
         force=resume is _Resume.FORCE,
     )
-    if runner != KUBEFLOW:
-        _check_not_given("--local", local)
-        _check_not_given("--param", parameters)
-        _run(request)
-    if not local:
-        _refuse(
-            "--runner kubeflow runs the compiled pipeline here with --local. On a cluster, "
-            "`python -m pipelines submit --config FILE.toml --host URL` runs it."
-        )
-
-    def run_compiled(request: RunRequest, progress: Any, capture: Any) -> "RunRecord":
-        from pipelines.kubeflow.given_parameters import parse_parameters
-        from pipelines.kubeflow.local_run import run_locally
-
-        return run_locally(request, progress, parse_parameters(parameters or ()))
-
-    _run(request, run_compiled)
+    _run(request, local, tuple(parameters or ()))
 
 
-def _check_not_given(option: str, value: Any) -> None:
-    if value:
-        _refuse(f"{option} has a meaning with --runner kubeflow only.")
-
-
-def _run(request: "RunRequest", runs: "Callable[..., RunRecord] | None" = None) -> NoReturn:
+def _run(request: "RunRequest", local: bool, parameters: tuple[str, ...]) -> NoReturn:
     from pipelines.errors import BadInputError
     from pipelines.progress import Progress, display_for, terminal_stream
-    from pipelines.run import run as run_pipeline
     from pipelines.run_log import captured_output
 
     display = display_for(terminal_stream())
@@ -171,7 +147,10 @@ def _run(request: "RunRequest", runs: "Callable[..., RunRecord] | None" = None) 
         with captured_output() as capture, Progress(display) as progress:
             try:
                 raise_at_signals()
-                record = (runs or run_pipeline)(request, progress, capture)
+                if request.runner == KUBEFLOW:
+                    record = _run_compiled(request, progress, local, parameters)
+                else:
+                    record = _run_components(request, progress, capture, local, parameters)
             finally:
                 ignore_signals()  # what is left is to say how it ended
         line, code = record.summary(), _exit_code(record)
@@ -191,6 +170,36 @@ def _run(request: "RunRequest", runs: "Callable[..., RunRecord] | None" = None) 
     # Threads of Beam and gRPC must not keep a run alive that is over, nor its exit code from it.
     sys.stderr.flush()
     os._exit(code)
+
+
+def _run_components(
+    request: "RunRequest", progress: Any, capture: Any, local: bool, parameters: tuple[str, ...]
+) -> "RunRecord":
+    from pipelines.errors import BadInputError
+    from pipelines.run import run as run_pipeline
+
+    if local or parameters:
+        option = "--local" if local else "--param"
+        raise BadInputError(
+            f"{option} has a meaning with --runner kubeflow only. Received: --runner {request.runner}"
+        )
+    return run_pipeline(request, progress, capture)
+
+
+def _run_compiled(
+    request: "RunRequest", progress: Any, local: bool, parameters: tuple[str, ...]
+) -> "RunRecord":
+    from pipelines.errors import BadInputError
+
+    if not local:
+        raise BadInputError(
+            "--runner kubeflow runs the compiled pipeline here with --local. On a cluster, "
+            "`python -m pipelines submit --config FILE.toml --host URL` runs it."
+        )
+    from pipelines.kubeflow.given_parameters import parse_parameters
+    from pipelines.kubeflow.local_run import run_locally
+
+    return run_locally(request, progress, parse_parameters(parameters))
 
 
 def _exit_code(record: "RunRecord") -> int:

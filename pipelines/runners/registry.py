@@ -25,6 +25,6 @@ def find_runner(name: str) -> Runner:
     if name not in RUNNERS:
         raise BadInputError(
             f"--runner {name} is not available. "
-            f"Available runners: {', '.join(nearest_first(name, RUNNER_NAMES))}."
+            f"Available runners: {', '.join(nearest_first(name, (*RUNNERS, KUBEFLOW)))}."
         )
     return RUNNERS[name]
