@@ -171,6 +171,46 @@ class StepConfig(Section):
         return self
 
 
+class TrainingJobConfig(Section):
+    """`[kubeflow.training_job]`: the cluster of `[trainer] workers` as a TFJob, a pod for each task.
+
+    The chief, the workers and the parameter servers are those of `[trainer]`.
+
+    Attributes:
+      namespace: Of the job. Default: that of the Trainer's pod.
+      cpu: Cores of each task.
+      memory: Of each task.
+      accelerators: How many accelerators the chief and the workers have.
+      accelerator: The name of their resource in Kubernetes, such as `nvidia.com/gpu`.
+      deadline_secs: After which the job is ended.
+      keep_secs: How long the job is kept when it has ended, to look at.
+      restarts: How often tasks that were killed are started again.
+      service_account: Of the tasks' pods. Default: that of the namespace.
+      api_server: Address of Kubernetes. Default: the cluster that the Trainer runs in.
+      poll_secs: How often the job is asked for.
+    """
+
+    namespace: _ObjectName | None = None
+    cpu: _Cpu | None = None
+    memory: _Memory | None = None
+    accelerators: int | None = Field(default=None, ge=1)
+    accelerator: str | None = Field(default=None, min_length=1)
+    deadline_secs: int = Field(default=86_400, ge=1)
+    keep_secs: int = Field(default=86_400, ge=0)
+    restarts: int = Field(default=3, ge=0)
+    service_account: _ObjectName | None = None
+    api_server: str | None = None
+    poll_secs: float = Field(default=10, gt=0)
+
+    @model_validator(mode="after")
+    def _has_both(self) -> "TrainingJobConfig":
+        if (self.accelerators is None) != (self.accelerator is None):
+            raise ValueError(
+                'give both accelerators = 1 and accelerator = "nvidia.com/gpu", or neither'
+            )
+        return self
+
+
 class KubeflowConfig(Section):
     """`[kubeflow]`: the compiled pipeline.
 
@@ -191,6 +231,7 @@ class KubeflowConfig(Section):
       cache: Whether steps are skipped when nothing that they depend on has changed.
       parameters: Further keys of the configuration that a run can be given, such as
         `trainer.learning_rate`, beside `data.path`, `trainer.train_steps` and `trainer.eval_steps`.
+      training_job: Where the cluster of `[trainer] workers` runs. Default: in the Trainer's pod.
       components: Settings of single steps, by component; `Plan`, `Record` and `End` are steps, too.
     """
 
@@ -208,4 +249,5 @@ class KubeflowConfig(Section):
     retries: int = Field(default=0, ge=0)
     cache: bool = True
     parameters: tuple[str, ...] = ()
+    training_job: TrainingJobConfig | None = None
     components: dict[str, StepConfig] = Field(default_factory=dict)

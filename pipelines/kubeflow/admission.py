@@ -60,6 +60,7 @@ def check_config(config: PipelineConfig) -> None:
             )
     if settings.backend == "vertex":
         _check_vertex(settings)
+    _check_training_job(config)
     _check_paths(config)
     for key, value in flat(config.model_dump(mode="json")).items():
         if isinstance(value, str) and "{{" in value:
@@ -168,6 +169,23 @@ def _check_vertex(settings: KubeflowConfig) -> None:
             raise BadInputError(
                 f"kubeflow.components.{name}.{key}: Vertex has no pods to set it for; leave it out."
             )
+
+
+def _check_training_job(config: PipelineConfig) -> None:
+    if config.kubeflow.training_job is None:
+        return
+    if config.kubeflow.backend == "vertex":
+        raise BadInputError("kubeflow.training_job: Vertex has no TFJobs; leave it out.")
+    if not config.trainer.workers:
+        raise BadInputError(
+            "kubeflow.training_job: there are no workers that it could run; set trainer.workers and "
+            "trainer.ps, or leave it out."
+        )
+    if config.trainer.evaluator:
+        raise BadInputError(
+            "trainer.evaluator = true: a TFJob ends its evaluator when the chief has ended. Leave it out: "
+            "the Trainer's step evaluates and exports when the job is done."
+        )
 
 
 def _check_paths(config: PipelineConfig) -> None:

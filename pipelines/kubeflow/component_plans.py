@@ -8,6 +8,7 @@ from pipelines.component_checks import check_as_json, component_checks
 from pipelines.kubeflow.component_plan import ComponentPlan
 from pipelines.kubeflow.dag import component_roles, type_path
 from pipelines.kubeflow.served_baseline import find_baseline_model, find_baseline_statistics
+from pipelines.kubeflow.training_job import EXECUTOR, JOB_KEY, TrainingJob, training_job_of
 from pipelines.root_schema import schema_file
 from pipelines.run_execution import plan_fingerprints
 from pipelines.schema_keeping import SchemaKeeping
@@ -56,13 +57,14 @@ def component_plans(
         executor = runner_utils.extract_executor_spec(deployment, component.id)
         check = checks.get(component)
         role = roles[component.id]
+        job = training_job_of(plan) if role == "trainer" else None
         plans[role] = ComponentPlan(
             component=component.id,
             executor={
                 "type": type(executor).DESCRIPTOR.name,
-                "spec": json_format.MessageToDict(executor),
+                "spec": {"classPath": EXECUTOR} if job else json_format.MessageToDict(executor),
             },
-            parameters=json_format.MessageToDict(nodes[component.id].parameters),
+            parameters=_with_job(json_format.MessageToDict(nodes[component.id].parameters), job),
             fingerprint=fingerprints[component],
             inputs={key: type_path(channel.type) for key, channel in component.inputs.items()},
             outputs={key: type_path(channel.type) for key, channel in component.outputs.items()},
@@ -70,6 +72,13 @@ def component_plans(
             **_beyond_the_component(role, plan, baseline_version),
         )
     return plans
+
+
+def _with_job(parameters: dict[str, Any], job: TrainingJob | None) -> dict[str, Any]:
+    if job is None:
+        return parameters
+    added = {JOB_KEY: {"fieldValue": {"stringValue": job.to_json()}}}
+    return {"parameters": {**parameters["parameters"], **added}}
 
 
 def _beyond_the_component(

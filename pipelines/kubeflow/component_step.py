@@ -1,8 +1,9 @@
 """Runs one component between Kubeflow's artifacts, without any metadata service."""
 
+import shutil
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from pipelines.kubeflow.artifacts import (
 )
 from pipelines.kubeflow.component_plan import ComponentPlan
 from pipelines.kubeflow.served_baseline import kept_metadata
+from pipelines.kubeflow.training_job import JOB_KEY, shared_folder
 
 if TYPE_CHECKING:
     from tfx.types.artifact import Artifact
@@ -53,12 +55,39 @@ def run_component(call: StepCall, plan: ComponentPlan, findings: "Findings") -> 
     """
     with tempfile.TemporaryDirectory() as scratch:
         inputs = read_inputs(call, plan, Path(scratch))
-        outputs = execute_component(call, plan, inputs, Path(scratch))
+        if JOB_KEY in plan.parameters.get("parameters", {}):
+            outputs = _execute_shared(call, plan, inputs, Path(scratch))
+        else:
+            outputs = execute_component(call, plan, inputs, Path(scratch))
     if plan.check is not None:
         from pipelines.component_checks import check_from_json
 
         check_from_json(plan.check)(outputs, findings, call.root)
     return output_metadata(call.executor_input, outputs)
+
+
+def _execute_shared(
+    call: StepCall, plan: ComponentPlan, inputs: Artifacts, scratch: Path
+) -> Artifacts:
+    """Runs a component whose work other pods share: its files lie in the root meanwhile.
+
+    The folder is named after the run: a step that is tried again goes on with what is there.
+    """
+    with shared_folder(call.root, plan, call.executor_input) as folder:
+        for key, (artifact,) in inputs.items():
+            place = folder / "inputs" / key
+            if not place.is_dir():
+                partial = place.with_name(f".{key}.partial")
+                shutil.rmtree(partial, ignore_errors=True)
+                shutil.copytree(artifact.uri, partial)
+                partial.rename(place)
+            artifact.uri = str(place)
+        outputs = {key: str(folder / "outputs" / key) for key in call.outputs}
+        made = execute_component(replace(call, outputs=outputs), plan, inputs, scratch)
+        for key, (artifact,) in made.items():
+            shutil.copytree(artifact.uri, call.outputs[key], dirs_exist_ok=True)
+            artifact.uri = call.outputs[key]
+    return made
 
 
 def read_inputs(call: StepCall, plan: ComponentPlan, scratch: Path) -> Artifacts:

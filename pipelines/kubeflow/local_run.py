@@ -117,6 +117,7 @@ def as_seen_here(config: PipelineConfig, root: Path, enable_cache: bool = True) 
             absolute = Path(path).absolute()
             changes[section] = values.model_copy(update={key: str(absolute)})
             folders[_folder_of(absolute)] = None
+    job = settings.training_job
     components = settings.components
     if not enable_cache:
         components = {
@@ -136,6 +137,8 @@ def as_seen_here(config: PipelineConfig, root: Path, enable_cache: bool = True) 
             ),
             "cache": settings.cache and enable_cache,
             "components": components,
+            # There is no cluster to be inside of here.
+            "training_job": job if job is not None and job.api_server else None,
         }
     )
     return config.model_copy(update={**changes, "kubeflow": kubeflow})

@@ -50,7 +50,7 @@ def test_bad_configuration_exits_with_2(warm_command, tmp_path):
     data = tmp_path / "trips.csv"
     data.write_text("a,b,y\n" + ROWS)
     for arguments, part in (
-        (["--runner", "cluster"], "Available runners: local, kubeflow"),
+        (["--runner", "cluster"], "Available runners: kubeflow, local"),
         (["--runner", "kubeflow"], "`python -m pipelines submit"),
         (["--local"], "--local has a meaning with --runner kubeflow only"),
         (["--param", "a=1"], "--param has a meaning with --runner kubeflow only"),
