@@ -54,7 +54,7 @@ def test_a_task_that_was_killed_is_started_again(server, tmp_path):
         "if kind == 'worker' and not os.path.exists(place):\n"
         "  open(place, 'w').close(); os.kill(os.getpid(), 9)\n"
         "if kind == 'worker': open(place + '-done', 'w').close()\n"
-        f"ends = [{str(tmp_path)!r} + f'/worker-{number}-done' for number in (0, 1)]\n"
+        f"ends = [{str(tmp_path)!r} + f'/worker-{{number}}-done' for number in (0, 1)]\n"
         "while kind == 'chief' and not all(map(os.path.exists, ends)): time.sleep(0.05)\n"
         "time.sleep(0.5 if kind == 'chief' else 0)"
     )

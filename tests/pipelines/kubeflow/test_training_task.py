@@ -17,7 +17,7 @@ def run(tmp_path, monkeypatch, play):
 
 def test_it_plays_the_part_of_the_file(tmp_path, monkeypatch):
     played = []
-    assert run(tmp_path, monkeypatch, played.append) == 0
+    assert run(tmp_path, monkeypatch, lambda task: played.append(task)) == 0
     assert played == [TASK]
 
 
