@@ -18,6 +18,7 @@ from pipelines.data.cells import shown
 from pipelines.data.span_pattern import before_placeholder
 from pipelines.data_config import ColumnUse, DataConfig, ProblemType, Section, SplitConfig
 from pipelines.errors import BadInputError
+from pipelines.kubeflow_config import KubeflowConfig
 from pipelines.toml_text import read_toml, toml_value
 from pipelines.trainer_config import TrainerConfig
 
@@ -174,6 +175,7 @@ class PipelineConfig(Section):
     example_validator: ExampleValidatorConfig = ExampleValidatorConfig()
     pusher: PusherConfig = PusherConfig()
     beam: BeamConfig = BeamConfig()
+    kubeflow: KubeflowConfig = KubeflowConfig()
 
     @property
     def has_default_name(self) -> bool:
@@ -227,7 +229,7 @@ def load_config(
     try:
         return PipelineConfig.model_validate(tree)
     except ValidationError as error:
-        raise BadInputError(_explain(error, config_file)) from error
+        raise BadInputError(explain(error, config_file)) from error
 
 
 def _anchor_paths(tree: dict[str, Any], folder: Path) -> None:
@@ -254,7 +256,8 @@ def _default_name(path: str) -> str:
     return name.strip("-_.") or "pipeline"
 
 
-def _explain(error: ValidationError, config_file: Path | None) -> str:
+def explain(error: ValidationError, config_file: Path | None) -> str:
+    """Returns what is wrong with a configuration, and how to mend it."""
     lines = []
     for problem in error.errors():
         location = [str(part) for part in problem["loc"]]
@@ -289,6 +292,8 @@ def _valid_keys(location: tuple[Any, ...]) -> list[str]:
         if isinstance(part, int):
             continue
         fields = {field.alias or name: field for name, field in model.model_fields.items()}
+        if part not in fields:  # a name that the user gives, such as that of a component
+            continue
         annotation = fields[part].annotation
         candidates = [annotation, *_arguments(annotation)]
         model = next(

@@ -82,6 +82,7 @@ class RunRecord:
       label_by_split: How the label is distributed in the splits: the fields of `LabelComparison`.
       spans: Of the data that were read: `span` (a number, or a date as text), `version`, `num_files`.
       models: Those that were trained to take the best one: the fields of `Candidate`.
+      kubeflow_run: Id of the run of Kubeflow Pipelines that it is; None for a run of this machine.
     """
 
     run_id: str
@@ -114,6 +115,7 @@ class RunRecord:
     label_by_split: dict[str, Any] = field(default_factory=dict)
     models: tuple[dict[str, Any], ...] = ()
     spans: tuple[dict[str, Any], ...] = ()
+    kubeflow_run: str | None = None
 
     def changed(self, **changes: Any) -> "RunRecord":
         """Returns a copy with some fields changed."""

@@ -114,7 +114,7 @@ def test_two_runs_do_not_share_a_root(run_with, tmp_path):
     ("changes", "message"),
     [
         ({"label": "z"}, "no label column 'z'"),
-        ({"runner": "kubeflow"}, "Available runners: beam, local"),
+        ({"runner": "cluster"}, "Available runners: kubeflow, beam, local"),
     ],
 )
 def test_what_is_refused_leaves_no_root(data, tmp_path, display, changes, message):
