@@ -16,9 +16,7 @@ def test_an_unknown_name_lists_the_runners_the_nearest_first(monkeypatch):
     monkeypatch.setitem(RUNNERS, "locker", None)
     monkeypatch.setitem(RUNNERS, "cluster", None)
     # Of "lokal": local 2*4/10, locker 2*3/11 (lo, k), kubeflow 2*2/13 (k, l), beam 2*1/9, cluster 2*1/12.
-    message = (
-        r"--runner lokal is not available\. Available runners: local, locker, kubeflow, beam, cluster\."
-    )
+    message = r"--runner lokal is not available\. Available runners: local, locker, kubeflow, beam, cluster\."
     with pytest.raises(BadInputError, match=message):
         find_runner("lokal")
 
