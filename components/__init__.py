@@ -7,7 +7,8 @@ artifacts and channels, so they mix with any stock TFX component. Names are impo
 `import components` is instant, and a Beam worker that only needs `components.tfx_compat` loads nothing
 else. Nothing here imports `tfx.v1`, which costs 8 s of cloud SDKs.
 
-Import this package before anything of TFX: it makes TFDV importable (see `components.tfx_compat`).
+Import this package before anything of TFX: it makes TFDV importable (see `components.tfx_compat`), and
+has TFX import what is asked for only (see `components.tfx_packages`).
 """
 
 import importlib
