@@ -101,7 +101,9 @@ class FlinkCluster:
             "rest.port": str(self._port),
             "heartbeat.interval": "2000",
             "heartbeat.timeout": "20000",
-            # Beam gives its batch jobs no restart strategy: without these lines Flink restarts none.
+            # Beam gives its batch jobs no restart strategy: without these lines Flink restarts none. Of a
+            # lost machine each region of a job would count as an attempt, unless all start again at once.
+            "jobmanager.execution.failover-strategy": "full",
             "restart-strategy.type": "fixed-delay",
             "restart-strategy.fixed-delay.attempts": "3",
             "restart-strategy.fixed-delay.delay": "5 s",

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -46,6 +47,15 @@ class Project:
     def run(self, root, *arguments):
         """Runs it to its end and returns its last line, with `components`: what each came to."""
         return finished(self.start(root, *arguments), root)
+
+
+def guide_arguments(cluster):
+    """Returns the arguments of the guide's command for Flink, for a cluster, without config and root."""
+    guide = (PROJECT / "docs" / "beam-engines.md").read_text().replace("\\\n", " ")
+    (line,) = re.findall(r"^ *python -m pipelines run (.*beam.flink.*)$", guide, re.MULTILINE)
+    line = line.replace("--config taxi.toml --root pipeline_root", "")
+    line = line.replace("localhost:8081", cluster.master).replace(".flink/", f"{PROJECT}/.flink/")
+    return shlex.split(line)
 
 
 def finished(process, root, code=0):

@@ -31,9 +31,9 @@ def local(project):
 
 @pytest.fixture(scope="module")
 def remote(project, flink):
-    """The root of a run on Flink, and the run."""
+    """The root of a run on Flink by the guide's command, and the run."""
     root = project.folder / "remote"
-    return root, project.run(root, *runs.on_flink(flink))
+    return root, project.run(root, *runs.guide_arguments(flink))
 
 
 def test_everything_runs_on_the_cluster(remote, flink):
