@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.errors import BadInputError, RunFailedError
+from pipelines.interruption import came_from_signal, ignore_signals, raise_at_signals
 from pipelines.kubeflow.dag import END, PLAN, RECORD
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd, kubeflow_run_of
 
@@ -109,6 +110,8 @@ def _component(args: argparse.Namespace, findings: Any) -> None:
 
 
 def _reason(error: BaseException) -> tuple[str, bool]:
+    if came_from_signal(error):
+        return "stopped by a signal: it took too long, or the run was ended", False
     if isinstance(error, RunFailedError):
         return str(error), error.is_bad_input
     if isinstance(error, BadInputError):
@@ -158,7 +161,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
+    raise_at_signals()  # what goes on elsewhere, such as a TFJob, is ended with the step
     code = main()
+    ignore_signals()
     # Threads of Beam and gRPC must not keep a step alive that is over, nor its exit code from it.
     sys.stdout.flush()
     sys.stderr.flush()
