@@ -57,7 +57,7 @@ def test_what_the_users_code_raises_in_a_task_is_the_reason(
     module.write_text(
         "import json, os\nimport estimator_core as estimator\nimport tensorflow as tf\n"
         "def preprocessing_fn(inputs):\n"
-        "    size, sold = (tf.reshape(tf.sparse.to_dense(inputs[key]), [-1, 1]) for key in ('size', 'sold'))\n"
+        "    size, sold = (tf.reshape(tf.sparse.to_dense(inputs[k]), [-1, 1]) for k in ('size', 'sold'))\n"
         "    return {'x': size, 'y': tf.cast(sold == 'yes', tf.int64)}\n"
         "def trainer_fn(args, schema):\n"
         "    if json.loads(os.environ.get('TF_CONFIG', '{}')):\n"
