@@ -54,6 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             reason,
             is_bad_input,
             findings.as_json() if findings else "[]",
+            has_outputs=_is_of_check(error),
         )
         _keep_failure(args, end)
         print(f"{args.component}: {reason}", file=sys.stderr, flush=True)
@@ -94,11 +95,17 @@ def _component(args: argparse.Namespace, findings: Any) -> None:
     import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
     from pipelines.kubeflow.component_plan import read_component_plan
     from pipelines.kubeflow.component_step import StepCall, run_component
+    from pipelines.kubeflow.served_baseline import keep_statistics
 
     call = StepCall(args.root, json.loads(args.executor_input), dict(args.input), dict(args.output))
     plan = read_component_plan(args.root, args.plan)
     if plan.push is None:
-        metadata = run_component(call, plan, findings)
+        try:
+            metadata = run_component(call, plan, findings)
+        finally:
+            if findings.has_anomalies:  # `schema accept` may make them the new state
+                run_id = _folder(args).read_run_id() or ""
+                keep_statistics(call, run_id)
     else:
         from pipelines.kubeflow.push_step import run_pusher
 
@@ -119,6 +126,14 @@ def _reason(error: BaseException) -> tuple[str, bool]:
     from pipelines.runners.causes import describe_cause, is_setting_error
 
     return describe_cause(error), is_setting_error(error)
+
+
+def _is_of_check(error: BaseException) -> bool:
+    if not isinstance(error, RunFailedError):
+        return False
+    from pipelines.kubeflow.component_step import CheckFailedError
+
+    return isinstance(error, CheckFailedError)
 
 
 def _keep_failure(args: argparse.Namespace, end: StepEnd) -> None:
