@@ -87,10 +87,12 @@ def _beyond_the_component(
     """Returns what a step does that the definition has other nodes for."""
     root = plan.root
     if role == "example_validator":
-        statistics = find_baseline_statistics(root)
+        schema = plan.root_schema
+        accepted_run = schema.run_to_compare_with(root) if schema else ""
+        statistics = find_baseline_statistics(root, accepted_run)
         return {
             "baselines": _relative(root, {"baseline_statistics": statistics}),
-            "schema": schema_file(root).read_text(encoding="utf-8") if plan.root_schema else None,
+            "schema": schema_file(root).read_text(encoding="utf-8") if schema else None,
         }
     if role == "evaluator":
         code = plan.code

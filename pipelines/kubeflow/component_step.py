@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipelines.errors import RunFailedError
 from pipelines.kubeflow.artifacts import (
     input_metadata,
     metadata_of,
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from pipelines.component_checks import Findings
 
 Artifacts = dict[str, list["Artifact"]]
+
+
+class CheckFailedError(RunFailedError):
+    """The outputs of a component are there, and its check has found that the run must not go on."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,7 @@ def run_component(call: StepCall, plan: ComponentPlan, findings: "Findings") -> 
       findings: Takes what the check finds.
 
     Raises:
-      RunFailedError: The outputs are there, but the run must not go on.
+      CheckFailedError: The outputs are there, but the run must not go on.
     """
     with tempfile.TemporaryDirectory() as scratch:
         inputs = read_inputs(call, plan, Path(scratch))
@@ -62,7 +67,10 @@ def run_component(call: StepCall, plan: ComponentPlan, findings: "Findings") -> 
     if plan.check is not None:
         from pipelines.component_checks import check_from_json
 
-        check_from_json(plan.check)(outputs, findings, call.root)
+        try:
+            check_from_json(plan.check)(outputs, findings, call.root)
+        except RunFailedError as error:
+            raise CheckFailedError(error.component, str(error), error.is_bad_input) from error
     return output_metadata(call.executor_input, outputs)
 
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from pipelines.anomalies import NOTE_PREFIX
 from pipelines.component_checks import Findings
 from pipelines.kubeflow.component_plan import write_named_by_content
 
@@ -15,6 +16,11 @@ class KeptFindings:
 
     def __init__(self) -> None:
         self._calls: list[dict[str, Any]] = []
+
+    @property
+    def has_anomalies(self) -> bool:
+        """Whether the ExampleValidator has found some."""
+        return any(call["values"].get("text", "").startswith(NOTE_PREFIX) for call in self._calls)
 
     def note(self, text: str) -> None:
         """Keeps it."""

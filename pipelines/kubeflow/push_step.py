@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.errors import RunFailedError
-from pipelines.kubeflow.artifacts import input_metadata, new_artifact, output_metadata
+from pipelines.kubeflow.artifacts import output_metadata
 from pipelines.kubeflow.component_plan import ComponentPlan
 from pipelines.kubeflow.component_step import (
     Artifacts,
@@ -16,7 +16,12 @@ from pipelines.kubeflow.component_step import (
     kept_of,
     read_inputs,
 )
-from pipelines.kubeflow.served_baseline import forget_unserved, keep, kept_folder
+from pipelines.kubeflow.served_baseline import (
+    forget_unserved,
+    keep,
+    keep_statistics,
+    kept_folder,
+)
 from pipelines.push_outcome import push_outcome
 from pipelines.root_schema import settle_root_schema
 from pipelines.run_lock import locked
@@ -83,19 +88,10 @@ def _is_blessed(inputs: Artifacts) -> bool:
 
 def _keep_for_next_run(call: StepCall, inputs: Artifacts, run_id: str) -> None:
     """Keeps the model and its statistics in the root; the model that is kept is the one to push."""
-    from tfx.types.standard_artifacts import ExampleStatistics
-
-    from pipelines.kubeflow.dag import type_path
-
     (model,) = inputs["model"]
     folder = keep(call.root, run_id, "model", Path(model.uri), kept_of(model))
     model.uri = str(folder)
-    statistics = new_artifact(
-        type_path(ExampleStatistics),
-        call.inputs["statistics"],
-        input_metadata(call.executor_input, "statistics"),
-    )
-    keep(call.root, run_id, "statistics", Path(statistics.uri), kept_of(statistics))
+    keep_statistics(call, run_id)
 
 
 def _forget(root: Path, run_id: str) -> None:

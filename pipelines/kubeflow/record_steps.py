@@ -97,7 +97,7 @@ def _record_steps(
         if end is None:
             recorder.add_component(ComponentRecord(name, "cached", 0.0))
         else:
-            has_failed = end.reason is not None
+            has_failed = end.reason is not None and not end.has_outputs
             recorder.add_component(
                 ComponentRecord(name, "failed" if has_failed else "finished", end.elapsed_secs)
             )

@@ -30,6 +30,7 @@ class StepEnd:
       reason: Why it failed; None if it did not.
       is_bad_input: Whether the data or the configuration are to blame.
       findings: What its check had found when it failed, see `KeptFindings.as_json`.
+      has_outputs: Whether the component itself went well, and its check has failed.
     """
 
     component: str
@@ -37,6 +38,7 @@ class StepEnd:
     reason: str | None = None
     is_bad_input: bool = False
     findings: str = "[]"
+    has_outputs: bool = False
 
 
 class RunFolder:

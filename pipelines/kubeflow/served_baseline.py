@@ -7,14 +7,20 @@ its versions are served. So the Pusher's step keeps the model and the statistics
 import json
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from components.pusher.provenance import read_provenance
-from pipelines.kubeflow.artifacts import METADATA_KEY
+from pipelines.kubeflow.artifacts import METADATA_KEY, input_metadata
+from pipelines.root_schema import read_root_schema
 from pipelines.run_record import RunRecords
 from pipelines.serving import serving_versions, withdrawn_versions
 
+if TYPE_CHECKING:
+    from pipelines.kubeflow.component_step import StepCall
+
 _FOLDER = "kept"
 _METADATA = ".metadata.json"
+_TO_ACCEPT = 3
 
 
 def kept_folder(root: Path, run_id: str, name: str) -> Path:
@@ -42,8 +48,22 @@ def keep(root: Path, run_id: str, name: str, source: Path, metadata: dict[str, s
     return target
 
 
+def keep_statistics(call: "StepCall", run_id: str) -> Path:
+    """Copies the statistics of a run into the root, and returns where to.
+
+    Args:
+      call: Of a step that has them as input.
+      run_id: The run.
+    """
+    metadata = input_metadata(call.executor_input, "statistics")
+    source = Path(call.inputs["statistics"])
+    return keep(call.root, run_id, "statistics", source, metadata)
+
+
 def forget_unserved(root: Path) -> list[str]:
     """Removes what is kept of runs none of whose versions can be served any more; returns these runs.
+
+    The newest runs are spared: their data may be accepted by `schema accept`.
 
     Args:
       root: Of the pipeline; its lock is held.
@@ -57,14 +77,13 @@ def forget_unserved(root: Path) -> list[str]:
         for version in versions
         if (provenance := read_provenance(str(root / folder), version)) is not None
     }
-    running = {
-        record.run_id for record in RunRecords(root).read_all() if record.status == "running"
-    }
-    gone = [
-        folder
-        for folder in sorted((root / _FOLDER).glob("*"))
-        if folder.name not in needed | running
-    ]
+    records = RunRecords(root).read_all()
+    needed |= {record.run_id for record in records if record.status == "running"}
+    needed |= {record.run_id for record in records[-_TO_ACCEPT:]}
+    schema = read_root_schema(root)
+    if schema is not None and schema.origin is not None:
+        needed.add(schema.origin.run_id)  # whose data new ones are compared with
+    gone = [folder for folder in sorted((root / _FOLDER).glob("*")) if folder.name not in needed]
     for folder in gone:
         shutil.rmtree(folder)
     return [folder.name for folder in gone]
@@ -97,11 +116,18 @@ def find_baseline_model(root: Path, required: bool) -> Path | None:
     )
 
 
-def find_baseline_statistics(root: Path) -> Path | None:
+def find_baseline_statistics(root: Path, accepted_run: str = "") -> Path | None:
     """Returns the folder of the statistics of the data that the model that serves was made of.
 
     None if they are not known, as those of a version that a run on another machine has pushed.
+
+    Args:
+      root: Of the pipeline.
+      accepted_run: Id of the run that was accepted in their place; empty for none.
     """
+    if accepted_run:
+        accepted = kept_folder(root, accepted_run, "statistics")
+        return accepted if accepted.is_dir() else None
     served = serving_versions(root)
     provenance = read_provenance(str(root / "serving"), served[-1]) if served else None
     if provenance is None:

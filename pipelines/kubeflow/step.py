@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.errors import BadInputError, RunFailedError
+from pipelines.interruption import came_from_signal, ignore_signals, raise_at_signals
 from pipelines.kubeflow.dag import END, PLAN, RECORD
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd, kubeflow_run_of
 
@@ -53,6 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             reason,
             is_bad_input,
             findings.as_json() if findings else "[]",
+            has_outputs=_is_of_check(error),
         )
         _keep_failure(args, end)
         print(f"{args.component}: {reason}", file=sys.stderr, flush=True)
@@ -93,11 +95,17 @@ def _component(args: argparse.Namespace, findings: Any) -> None:
     import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
     from pipelines.kubeflow.component_plan import read_component_plan
     from pipelines.kubeflow.component_step import StepCall, run_component
+    from pipelines.kubeflow.served_baseline import keep_statistics
 
     call = StepCall(args.root, json.loads(args.executor_input), dict(args.input), dict(args.output))
     plan = read_component_plan(args.root, args.plan)
     if plan.push is None:
-        metadata = run_component(call, plan, findings)
+        try:
+            metadata = run_component(call, plan, findings)
+        finally:
+            if findings.has_anomalies:  # `schema accept` may make them the new state
+                run_id = _folder(args).read_run_id() or ""
+                keep_statistics(call, run_id)
     else:
         from pipelines.kubeflow.push_step import run_pusher
 
@@ -109,6 +117,8 @@ def _component(args: argparse.Namespace, findings: Any) -> None:
 
 
 def _reason(error: BaseException) -> tuple[str, bool]:
+    if came_from_signal(error):
+        return "stopped by a signal: it took too long, or the run was ended", False
     if isinstance(error, RunFailedError):
         return str(error), error.is_bad_input
     if isinstance(error, BadInputError):
@@ -116,6 +126,14 @@ def _reason(error: BaseException) -> tuple[str, bool]:
     from pipelines.runners.causes import describe_cause, is_setting_error
 
     return describe_cause(error), is_setting_error(error)
+
+
+def _is_of_check(error: BaseException) -> bool:
+    if not isinstance(error, RunFailedError):
+        return False
+    from pipelines.kubeflow.component_step import CheckFailedError
+
+    return isinstance(error, CheckFailedError)
 
 
 def _keep_failure(args: argparse.Namespace, end: StepEnd) -> None:
@@ -158,7 +176,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
+    raise_at_signals()  # what goes on elsewhere, such as a TFJob, is ended with the step
     code = main()
+    ignore_signals()
     # Threads of Beam and gRPC must not keep a step alive that is over, nor its exit code from it.
     sys.stdout.flush()
     sys.stderr.flush()

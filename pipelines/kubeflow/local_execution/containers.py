@@ -85,7 +85,7 @@ class Processes:
     def __init__(self) -> None:
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
-        self._is_closed = False
+        self._closed = threading.Event()
 
     def run(self, process: Process, log: Path, timeout_secs: float | None = None) -> int:
         """Runs a process to its end, and returns its exit code.
@@ -102,7 +102,7 @@ class Processes:
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as stream:
             with self._lock:
-                if self._is_closed:
+                if self._closed.is_set():
                     raise InterruptedError("the run was stopped")
                 started = subprocess.Popen(
                     process.arguments,
@@ -123,10 +123,14 @@ class Processes:
                 with self._lock:
                     self._running.discard(started)
 
+    def pause(self, secs: float) -> None:
+        """Waits some seconds, or until all processes are ended."""
+        self._closed.wait(secs)
+
     def close(self) -> None:
         """Ends all processes, and lets none begin any more."""
         with self._lock:
-            self._is_closed = True
+            self._closed.set()
             running = list(self._running)
         for process in running:
             _end(process)

@@ -112,6 +112,8 @@ class Launcher:
         timeout_secs = self.pipeline.pod(component).get("activeDeadlineSeconds")
         try:
             code = self.processes.run(process, log, timeout_secs and float(timeout_secs))
+        except InterruptedError:  # the run is over: this is no failure to try again
+            raise
         except (OSError, TimeoutError) as error:
             raise ContainerFailedError(f"{name}: {error}") from error
         if code != 0:

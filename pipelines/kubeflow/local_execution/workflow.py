@@ -38,7 +38,7 @@ class Workflow:
       cache: Of tasks.
       observer: Is told of them.
       parallelism: How many containers run at a time.
-      sleep: Waits some seconds before a task is tried again.
+      sleep: Waits some seconds before a task is tried again. Default: no longer than the run goes on.
       failures: What has failed, in that order.
     """
 
@@ -47,7 +47,7 @@ class Workflow:
     cache: TaskCache
     observer: TaskObserver
     parallelism: int = 2
-    sleep: Callable[[float], None] = time.sleep
+    sleep: Callable[[float], None] | None = None
     failures: list[ContainerFailedError] = field(default_factory=list)
 
     def run(self, parameters: Mapping[str, Any]) -> None:
@@ -146,5 +146,5 @@ class Workflow:
                 if retries == 0:
                     raise
             retries -= 1
-            self.sleep(delay_secs)
+            (self.sleep or self.launcher.processes.pause)(delay_secs)
             delay_secs *= float(policy.get("backoffFactor", 2.0))

@@ -49,6 +49,15 @@ def test_what_was_found_is_reported_again_in_its_order(tmp_path):
     ]
 
 
+def test_anomalies_are_known_by_their_notes():
+    findings = KeptFindings()
+    findings.note("something else")
+    findings.add_models(())
+    assert not findings.has_anomalies
+    findings.note("anomaly: train split, column 'x': odd.")
+    assert findings.has_anomalies
+
+
 def test_the_same_findings_have_the_same_name(tmp_path):
     names = set()
     for _ in range(2):

@@ -10,6 +10,7 @@ from pipelines.config import PipelineConfig
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.local_run import as_seen_here
 from pipelines.run_history import read_runs
+from pipelines.schema_acceptance import accept_schema
 from pipelines.serving import rollback, serving_versions
 
 COMPONENTS = [
@@ -134,7 +135,7 @@ def test_a_check_that_fails_ends_the_run_with_its_reason(tmp_path, run_here):
     assert record.status == "failed"
     assert record.is_bad_input
     assert record.reason.startswith("CsvExampleGen: the splits differ in the label")
-    assert statuses(record) == {"CsvExampleGen": "failed"}
+    assert statuses(record) == {"CsvExampleGen": "finished"}  # its check has failed
     assert record.label_by_split  # found before it failed
 
 
@@ -189,6 +190,28 @@ def test_the_configuration_as_it_is_seen_here(tmp_path):
     assert not seen.kubeflow.cache
     assert seen.kubeflow.components["Trainer"].cache is False
     assert seen.kubeflow.components["Trainer"].cpu == "2"
+
+
+@pytest.mark.slow
+def test_data_that_do_not_fit_are_accepted_and_then_compared_with(
+    tmp_path, run_here, little_data, little_settings
+):
+    root, file = tmp_path / "root", tmp_path / "little.csv"
+    settings = (f"data.path={file}", *little_settings[1:])
+    text = little_data.read_text()
+    file.write_text(text)
+    assert run_here(root, *settings).status == "pushed"
+    file.write_text(text.replace(",blue,", ",violet,"))
+    failed = run_here(root, *settings)
+    assert failed.status == "failed"
+    assert failed.reason.startswith("ExampleValidator: the data are not what the model needs")
+    assert "schema accept" in failed.reason
+    assert any(note.startswith("anomaly: ") for note in failed.notes)
+    accepted = accept_schema(root)
+    assert accepted.run_id == failed.run_id
+    third = run_here(root, *settings)
+    assert statuses(third)["Transform"] == "finished"
+    assert not any(note.startswith("anomaly: ") for note in third.notes)
 
 
 @pytest.mark.slow

@@ -71,6 +71,16 @@ def test_a_step_that_failed_says_why(begun):
     }
 
 
+def test_a_component_whose_check_failed_has_finished(begun):
+    root, folder = begun
+    folder.write_step(StepEnd("ExampleValidator", 0.5, "odd data", True, has_outputs=True))
+    record = end_run(root, "run-1")
+    assert record.reason == "ExampleValidator: odd data"
+    assert [(one.name, one.status) for one in record.components] == [
+        ("ExampleValidator", "finished")  # as `schema accept` wants it
+    ]
+
+
 def test_a_step_that_was_killed_says_nothing(begun):
     root, _ = begun
     record = end_run(root, "run-1")

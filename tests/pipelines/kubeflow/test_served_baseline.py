@@ -85,13 +85,31 @@ def test_keeping_twice_keeps_the_first(root, tmp_path):
 
 
 def test_what_cannot_be_served_any_more_is_forgotten(root, tmp_path):
-    for run_id in ("gone", "serving", "withdrawn", "running"):
+    names = {
+        "20260101-000000": "running",
+        **{f"2026010{day}-000000": "failed" for day in range(2, 7)},
+    }
+    for run_id, status in names.items():
+        RunRecords(root).write(
+            RunRecord(run_id, "taxi", status, "2026-01-02T03:04:05+00:00", {}, "", "")
+        )
+    for run_id in (*names, "serving", "withdrawn"):
         keep_all(root, tmp_path, run_id)
     put(root, 5, "serving")
     put(root, 6, "withdrawn", folder="withdrawn")
-    RunRecords(root).write(
-        RunRecord("running", "taxi", "running", "2026-01-02T03:04:05+00:00", {}, "", "")
-    )
-    assert forget_unserved(root) == ["gone"]
+    assert forget_unserved(root) == ["20260102-000000", "20260103-000000"]
     kept = sorted(folder.name for folder in (root / "kept").iterdir())
-    assert kept == ["running", "serving", "withdrawn"]
+    assert kept == [
+        "20260101-000000",  # it goes on
+        *(f"2026010{day}-000000" for day in (4, 5, 6)),  # `schema accept` may take them
+        "serving",
+        "withdrawn",
+    ]
+
+
+def test_an_accepted_run_takes_the_place_of_what_serves(root, tmp_path):
+    for run_id in ("run-a", "run-b"):
+        keep_all(root, tmp_path, run_id)
+    put(root, 5, "run-a")
+    assert find_baseline_statistics(root, "run-b") == kept_folder(root, "run-b", "statistics")
+    assert find_baseline_statistics(root, "run-c") is None

@@ -3,6 +3,7 @@ import json
 import pytest
 
 from pipelines.errors import BadInputError, RunFailedError
+from pipelines.interruption import RunInterruptedError
 from pipelines.kubeflow import plan_step, record_steps, step
 from pipelines.kubeflow.run_folder import RunFolder
 
@@ -41,6 +42,7 @@ def test_plan_hands_the_names_of_the_plans_on(tmp_path, config_of, monkeypatch):
         (RunFailedError("Plan", "bad rows", is_bad_input=True), 2),
         (ValueError("odd"), 1),
         (SystemExit("left"), 1),
+        (RunInterruptedError("SIGTERM"), 1),
     ],
 )
 def test_a_failure_is_kept_and_its_reason_is_the_last_line(
@@ -53,7 +55,7 @@ def test_a_failure_is_kept_and_its_reason_is_the_last_line(
     assert step.main(plan_arguments(tmp_path, config_of)) == code
     last = capsys.readouterr().err.strip().splitlines()[-1]
     assert last.startswith("Plan: ")
-    assert str(error) in last
+    assert str(error) in last or "stopped by a signal" in last
     (end,) = RunFolder(tmp_path, "run-1").failures()
     assert last == f"Plan: {end.reason}"
     assert end.is_bad_input == (code == 2)

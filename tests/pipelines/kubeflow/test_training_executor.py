@@ -19,25 +19,22 @@ def settings_of(server):
     return ("trainer.workers=1", "trainer.ps=1", job)
 
 
-def is_trained(pods):
-    """Returns the worker once it trains."""
-    for pod in pods:
-        if pod.kind == "Worker" and "Instructions for updating" not in pod.log.read_text():
-            text = pod.log.read_text()
-            if "step" in text:
-                return pod
-    return None
+def worker_that_runs(pods):
+    """Returns the worker once it has printed something."""
+    workers = (pod for pod in pods if pod.kind == "Worker" and pod.log.stat().st_size)
+    return next(workers, None)
 
 
 @pytest.mark.slow
 def test_the_cluster_trains_in_a_job_and_the_model_is_pushed(
     tmp_path, run_here, little_settings, server
 ):
-    server.kill_once = is_trained
+    server.kill_once = worker_that_runs
     root = tmp_path / "root"
     record = run_here(root, *little_settings, *settings_of(server), "trainer.train_steps=400")
     assert record.status == "pushed", record.reason
     assert record.metrics["auc"] > 0.9
+    assert server.kill_once is None  # the worker was killed, and started again
     (body,) = server.jobs.values()
     conditions = {one["type"]: one["status"] for one in body["status"]["conditions"]}
     assert conditions["Succeeded"] == "True"
@@ -55,10 +52,9 @@ def test_what_the_users_code_raises_in_a_task_is_the_reason(
     module = tmp_path / "breaking_module.py"
     module.write_text(
         "import json, os\nimport estimator_core as estimator\nimport tensorflow as tf\n"
-        "from pipelines.tabular import preprocessing, training\n"
         "def preprocessing_fn(inputs):\n"
-        "    return {'x': tf.sparse.to_dense(inputs['size']),"
-        " 'y': tf.cast(tf.sparse.to_dense(inputs['sold']) == 'yes', tf.int64)}\n"
+        "    size, sold = (tf.reshape(tf.sparse.to_dense(inputs[k]), [-1, 1]) for k in ('size', 'sold'))\n"
+        "    return {'x': size, 'y': tf.cast(sold == 'yes', tf.int64)}\n"
         "def trainer_fn(args, schema):\n"
         "    if json.loads(os.environ.get('TF_CONFIG', '{}')):\n"
         "        raise ArithmeticError('row 7 is odd')\n"

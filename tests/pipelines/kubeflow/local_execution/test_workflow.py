@@ -201,3 +201,22 @@ def test_tasks_that_wait_for_each_other_are_refused(tmp_path):
     )
     with pytest.raises(BadInputError, match="a, b wait for each other"):
         workflow(pipeline, tmp_path).run({})
+
+
+def test_a_run_that_is_stopped_ends_its_containers_and_tries_none_again(tmp_path):
+    count = tmp_path / "count"
+    count.write_text("")
+
+    def pipeline():
+        FAIL_TWICE(place=str(count)).set_retry(3, backoff_duration="600s")
+
+    flow = workflow(compiled(pipeline, tmp_path), tmp_path)
+
+    def stop(secs):
+        flow.launcher.processes.close()
+        flow.launcher.processes.pause(secs)
+
+    flow.sleep = stop
+    with pytest.raises(InterruptedError):
+        flow.run({})
+    assert count.read_text() == "1"
