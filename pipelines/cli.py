@@ -17,7 +17,8 @@ from pipelines.interruption import (
     line_without_run,
     raise_at_signals,
 )
-from pipelines.runners import RUNNERS
+from pipelines.kubeflow_commands import Parameters, compile_command, submit_command
+from pipelines.runners import KUBEFLOW, RUNNER_NAMES
 from pipelines.schema_command import app as schema_app
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ app = typer.Typer(
 )
 
 app.add_typer(schema_app, name="schema")
+app.command("compile")(compile_command)
+app.command("submit")(submit_command)
 
 _Root = Annotated[
     Path, typer.Option("--root", metavar="DIR", help="Where everything of the pipeline is kept.")
@@ -90,7 +93,7 @@ def run(
         typer.Option(
             "--runner",
             metavar="NAME",
-            help=f"Where the components run: {', '.join(RUNNERS)}.",
+            help=f"Where the components run: {', '.join(RUNNER_NAMES)}.",
         ),
     ] = "local",
     settings: _Settings = None,
@@ -106,6 +109,11 @@ def run(
             "model has changed.",
         ),
     ] = None,
+    local: Annotated[
+        bool,
+        typer.Option("--local", help="With --runner kubeflow: execute the compiled YAML here."),
+    ] = False,
+    parameters: Parameters = None,
 ) -> None:
     """Run a pipeline: check, train, evaluate, and push the model if it is good enough.
 
@@ -114,25 +122,23 @@ def run(
     """
     from pipelines.run_plan import RunRequest
 
-    _run(
-        RunRequest(
-            root=root,
-            config_file=config,
-            data=data,
-            label=label,
-            settings=tuple(settings or ()),
-            runner=runner,
-            enable_cache=not no_cache,
-            resume=resume is not None,
-            force=resume is _Resume.FORCE,
-        )
+    request = RunRequest(
+        root=root,
+        config_file=config,
+        data=data,
+        label=label,
+        settings=tuple(settings or ()),
+        runner=runner,
+        enable_cache=not no_cache,
+        resume=resume is not None,
+        force=resume is _Resume.FORCE,
     )
+    _run(request, local, tuple(parameters or ()))
 
 
-def _run(request: "RunRequest") -> NoReturn:
+def _run(request: "RunRequest", local: bool, parameters: tuple[str, ...]) -> NoReturn:
     from pipelines.errors import BadInputError
     from pipelines.progress import Progress, display_for, terminal_stream
-    from pipelines.run import run as run_pipeline
     from pipelines.run_log import captured_output
 
     display = display_for(terminal_stream())
@@ -141,7 +147,10 @@ def _run(request: "RunRequest") -> NoReturn:
         with captured_output() as capture, Progress(display) as progress:
             try:
                 raise_at_signals()
-                record = run_pipeline(request, progress, capture)
+                if request.runner == KUBEFLOW:
+                    record = _run_compiled(request, progress, local, parameters)
+                else:
+                    record = _run_components(request, progress, capture, local, parameters)
             finally:
                 ignore_signals()  # what is left is to say how it ended
         line, code = record.summary(), _exit_code(record)
@@ -161,6 +170,36 @@ def _run(request: "RunRequest") -> NoReturn:
     # Threads of Beam and gRPC must not keep a run alive that is over, nor its exit code from it.
     sys.stderr.flush()
     os._exit(code)
+
+
+def _run_components(
+    request: "RunRequest", progress: Any, capture: Any, local: bool, parameters: tuple[str, ...]
+) -> "RunRecord":
+    from pipelines.errors import BadInputError
+    from pipelines.run import run as run_pipeline
+
+    if local or parameters:
+        option = "--local" if local else "--param"
+        raise BadInputError(
+            f"{option} has a meaning with --runner kubeflow only. Received: --runner {request.runner}"
+        )
+    return run_pipeline(request, progress, capture)
+
+
+def _run_compiled(
+    request: "RunRequest", progress: Any, local: bool, parameters: tuple[str, ...]
+) -> "RunRecord":
+    from pipelines.errors import BadInputError
+
+    if not local:
+        raise BadInputError(
+            "--runner kubeflow runs the compiled pipeline here with --local. On a cluster, "
+            "`python -m pipelines submit --config FILE.toml --host URL` runs it."
+        )
+    from pipelines.kubeflow.given_parameters import parse_parameters
+    from pipelines.kubeflow.local_run import run_locally
+
+    return run_locally(request, progress, parse_parameters(parameters))
 
 
 def _exit_code(record: "RunRecord") -> int:

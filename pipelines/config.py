@@ -17,6 +17,7 @@ from components.nearest import nearest_first
 from pipelines.data.cells import shown
 from pipelines.data_config import ColumnUse, DataConfig, ProblemType, Section, SplitConfig
 from pipelines.errors import BadInputError
+from pipelines.kubeflow_config import KubeflowConfig
 from pipelines.toml_text import read_toml, toml_value
 from pipelines.trainer_config import TrainerConfig
 
@@ -191,6 +192,7 @@ class PipelineConfig(Section):
     example_validator: ExampleValidatorConfig = ExampleValidatorConfig()
     pusher: PusherConfig = PusherConfig()
     beam: BeamConfig = BeamConfig()
+    kubeflow: KubeflowConfig = KubeflowConfig()
 
     @property
     def has_default_name(self) -> bool:
@@ -244,7 +246,7 @@ def load_config(
     try:
         return PipelineConfig.model_validate(tree)
     except ValidationError as error:
-        raise BadInputError(_explain(error, config_file)) from error
+        raise BadInputError(explain(error, config_file)) from error
 
 
 def _anchor_paths(tree: dict[str, Any], folder: Path) -> None:
@@ -271,7 +273,8 @@ def _default_name(path: str) -> str:
     return name.strip("-_.") or "pipeline"
 
 
-def _explain(error: ValidationError, config_file: Path | None) -> str:
+def explain(error: ValidationError, config_file: Path | None) -> str:
+    """Returns what is wrong with a configuration, and how to mend it."""
     lines = []
     for problem in error.errors():
         location = [str(part) for part in problem["loc"]]
@@ -306,6 +309,8 @@ def _valid_keys(location: tuple[Any, ...]) -> list[str]:
         if isinstance(part, int):
             continue
         fields = {field.alias or name: field for name, field in model.model_fields.items()}
+        if part not in fields:  # a name that the user gives, such as that of a component
+            continue
         annotation = fields[part].annotation
         candidates = [annotation, *_arguments(annotation)]
         model = next(

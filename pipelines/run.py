@@ -12,9 +12,8 @@ from pipelines.run_lock import locked
 from pipelines.run_log import OutputCapture
 from pipelines.run_plan import RunRequest, check_same_root_schema, plan_run
 from pipelines.run_record import RunOutcome, RunRecord, RunRecords
-from pipelines.run_recorder import RunRecorder, start_record
+from pipelines.run_recorder import RunRecorder, after_push, start_record
 from pipelines.runners import find_runner
-from pipelines.serving import version_pushed_by
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -51,15 +50,5 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
             else:
                 _LOGGER.exception("run %s failed", record.run_id)
                 outcome = RunOutcome("failed", reason=f"{type(error).__name__}: {error}")
-        recorder.end(_after_push(plan.root, record.run_id, outcome))
+        recorder.end(after_push(plan.root, record.run_id, outcome))
     return recorder.record
-
-
-def _after_push(root: Path, run_id: str, outcome: RunOutcome) -> RunOutcome:
-    """Returns the outcome; a run that failed or was stopped after its push has pushed all the same."""
-    if outcome.status == "pushed":
-        return outcome
-    version = version_pushed_by(root, run_id)
-    if version is None:
-        return outcome
-    return RunOutcome("pushed", f"after the push: {outcome.reason}", str(version))

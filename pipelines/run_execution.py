@@ -1,35 +1,25 @@
 """The middle part of a run: the components, by a runner, and what they have come to."""
 
-from collections.abc import Mapping
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pipelines.anomalies import NOTE_PREFIX, read_anomalies
-from pipelines.changed_data import changed_data_note
-from pipelines.checks import check_records
-from pipelines.data.staging import stage
-from pipelines.errors import RunFailedError
-from pipelines.evaluation import merge_thresholds
+from pipelines.component_checks import component_checks
+from pipelines.data.staging import StagedData, stage
 from pipelines.fingerprints import Fingerprints, component_fingerprints
-from pipelines.label_distribution import compare_labels, read_labels
-from pipelines.progress import Progress
-from pipelines.root_schema import prepare_root_schema, schema_file, settle_root_schema
-from pipelines.run_history import run_of_version
+from pipelines.progress import Display, Progress
+from pipelines.push_outcome import push_outcome
+from pipelines.root_schema import settle_root_schema
 from pipelines.run_plan import RunPlan
-from pipelines.run_record import ComponentRecord, Metrics, RunOutcome
+from pipelines.run_record import ComponentRecord, RunOutcome
 from pipelines.run_recorder import RunRecorder
 from pipelines.runners import Runner
-from pipelines.schema_file import parse_schema, read_bytes
-from pipelines.schema_of_run import schema_to_keep
-from pipelines.serving import version_state
-from pipelines.split_sizes import count_examples
+from pipelines.schema_keeping import SchemaKeeping
 from pipelines.tabular.column_table import table_lines
 
 if TYPE_CHECKING:
     from tfx.dsl.components.base.base_node import BaseNode
 
     from pipelines.definitions.csv_to_serving import CsvToServing
-    from pipelines.runners.component_launcher import ComponentLauncher
 
 
 def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Progress) -> RunOutcome:
@@ -44,11 +34,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     Raises:
       RunFailedError: A component failed.
     """
-    for line in table_lines(plan.columns):
-        progress.display.line(f"  {line}")
-    of_model = plan.code.plan.notes() if plan.code.plan else ()
-    for note in (*plan.findings, *plan.profile.notes(), *of_model):
-        recorder.note(note)
+    note_plan(plan, recorder, progress.display)
     progress.display.activity("loading TFX ...")
     import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
     from pipelines.leftovers import tidy_root
@@ -58,21 +44,10 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     for lost in tidy_root(plan.root, run_id, *(former.run_id for former in plan.mended)):
         recorder.note(lost)
     settle_root_schema(plan.root, run_id)
-    data = stage(plan.profile, plan.code.required_label, plan.root / "data", plan.splits)
-    for reason in data.reasons:
-        recorder.note(f"data: {reason} (copy in {data.folder})")
+    data = stage_data(plan, recorder)
     (plan.root / "metadata").mkdir(exist_ok=True)
     pipeline = plan.define(data)
-    schema = plan.schema.fingerprint if plan.schema else ""
-    fingerprints = component_fingerprints(
-        pipeline,
-        run_id,
-        plan.profile.fingerprint,
-        plan.code,
-        schema,
-        mixes_code=bool(plan.mended),
-        root_schema=plan.root_schema.fingerprint if plan.root_schema else "",
-    )
+    fingerprints = plan_fingerprints(plan, pipeline, run_id)
     if kept := _kept_transform(plan, pipeline, fingerprints):
         fingerprints[pipeline.transform] = kept
     elif plan.mended:
@@ -82,19 +57,46 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
         run_id,
         fingerprints,
         _Observer(pipeline, recorder, progress),
-        checks={
-            pipeline.example_gen: _LabelCheck(pipeline, plan, recorder),
-            pipeline.statistics_gen: _check_splits,
-            pipeline.schema_gen: _SchemaKeeping(plan, run_id),
-            pipeline.example_validator: _AnomalyCheck(pipeline, plan, recorder),
-            **({pipeline.trainer: _ModelRecording(recorder)} if _compares_models(plan) else {}),
-            pipeline.evaluator: _VerdictRecording(plan, recorder),
-        },
+        checks=_checks(plan, pipeline, recorder),
     )
     _go_on_with_training(plan, pipeline, run_id)
     runner.run(launcher)
     settle_root_schema(plan.root)
-    return _outcome(plan, pipeline, launcher)
+    return push_outcome(
+        launcher.artifact(pipeline.pusher.outputs["pushed_model"]),
+        launcher.artifact(pipeline.evaluator.outputs["evaluation"]).uri,
+        plan.root,
+    )
+
+
+def note_plan(plan: RunPlan, recorder: RunRecorder, display: Display) -> None:
+    """Shows what each column is taken for, and notes what is worth knowing of the data."""
+    for line in table_lines(plan.columns):
+        display.line(f"  {line}")
+    of_model = plan.code.plan.notes() if plan.code.plan else ()
+    for note in (*plan.findings, *plan.profile.notes(), *of_model):
+        recorder.note(note)
+
+
+def stage_data(plan: RunPlan, recorder: RunRecorder) -> StagedData:
+    """Returns what CsvExampleGen reads, and notes why that is a copy of the user's files."""
+    data = stage(plan.profile, plan.code.required_label, plan.root / "data", plan.splits)
+    for reason in data.reasons:
+        recorder.note(f"data: {reason} (copy in {data.folder})")
+    return data
+
+
+def plan_fingerprints(plan: RunPlan, pipeline: "CsvToServing", run_id: str) -> Fingerprints:
+    """Returns the fingerprint of every component of a run."""
+    return component_fingerprints(
+        pipeline,
+        run_id,
+        plan.profile.fingerprint,
+        plan.code,
+        plan.schema.fingerprint if plan.schema else "",
+        mixes_code=bool(plan.mended),
+        root_schema=plan.root_schema.fingerprint if plan.root_schema else "",
+    )
 
 
 def _go_on_with_training(plan: RunPlan, pipeline: "CsvToServing", run_id: str) -> None:
@@ -160,187 +162,16 @@ class _Observer:
         self._recorder.add_component(ComponentRecord(component.id, "failed", elapsed_secs))
 
 
-def _check_splits(outputs: Mapping[str, list[Any]]) -> None:
-    """Checks that there are rows to train and to evaluate on."""
-    for split, num_examples in count_examples(outputs["statistics"][0]).items():
-        if not num_examples:
-            raise RunFailedError(
-                "CsvExampleGen",
-                f"no row fell into the split {split!r}: the data have too few. More rows are needed "
-                "to train and to evaluate",
-                is_bad_input=True,
-            )
-
-
-class _LabelCheck:
-    """Compares the label in the splits, and records it; ends the run if the configuration says so."""
-
-    def __init__(self, pipeline: "CsvToServing", plan: RunPlan, recorder: RunRecorder):
-        self._component = pipeline.example_gen
-        self._plan = plan
-        self._recorder = recorder
-
-    def __call__(self, outputs: Mapping[str, list[Any]]) -> None:
-        plan, label = self._plan, self._plan.config.data.label
-        decimal = plan.code.plan.label.decimal if plan.code.plan else None
-        found = compare_labels(read_labels(outputs["examples"][0], label, decimal))
-        if found is None:
-            return
-        self._recorder.add_label_comparison(found.as_record(label))
-        if not found.is_significant:
-            return
-        difference = f"the splits differ in the label: {found.describe(label)}"
-        split = plan.config.split
-        if not split.stops_at_label_difference:
-            self._recorder.note(difference)
-            return
-        raise RunFailedError(
-            self._component.id,
-            f"{difference}. A model would be judged on other data than it is made for. Mend the "
-            f'split (split.by = "{split.by}"), or go on with split.on_label_difference = "warn"',
-            is_bad_input=True,
-        )
-
-
-class _SchemaKeeping:
-    """Prepares the schema that becomes the root's with the push, if there is none yet."""
-
-    def __init__(self, plan: RunPlan, run_id: str):
-        self._plan = plan
-        self._run_id = run_id
-
-    def __call__(self, outputs: Mapping[str, list[Any]]) -> None:
-        plan = self._plan
-        if plan.schema is not None or schema_file(plan.root).exists():
-            return
-        label = plan.code.plan.label if plan.code.plan else None
-        (file,) = Path(outputs["schema"][0].uri).glob("*.pbtxt")
-        kinds = {column.name: column.kind for column in plan.columns}
-        schema = schema_to_keep(
-            parse_schema(read_bytes(file), str(file), ""),
-            kinds,
-            plan.config.data.label,
-            label.classes if label else (),
-            plan.moving_columns,
-        )
-        prepare_root_schema(plan.root, self._run_id, schema, map(vars, plan.columns))
-
-
-class _AnomalyCheck:
-    """Notes what the ExampleValidator found; ends the run if the configuration says so."""
-
-    def __init__(self, pipeline: "CsvToServing", plan: RunPlan, recorder: RunRecorder):
-        self._validator = pipeline.example_validator
-        self._on_anomalies = plan.config.example_validator.on_anomalies
-        self._has_own_schema = plan.schema is not None
-        self._recorder = recorder
-
-    def __call__(self, outputs: Mapping[str, list[Any]]) -> None:
-        found = read_anomalies(outputs["anomalies"][0])
-        for anomaly in found:
-            self._recorder.note(f"{NOTE_PREFIX}{anomaly.text}")
-        breaking = [anomaly for anomaly in found if anomaly.is_breaking]
-        failing = {"warn": [], "fail": found, "fail_if_broken": breaking}[self._on_anomalies]
-        if failing:
-            accepting = (
-                "go on with --set example_validator.on_anomalies=warn"
-                if self._has_own_schema
-                else "take them as the new state with `python -m pipelines schema accept`"
-            )
-            if any(anomaly.is_drift for anomaly in failing):
-                accepting += (
-                    ", or name a column that is meant to change in example_validator.moving"
-                )
-            raise RunFailedError(
-                self._validator.id,
-                f"the data are not what the model needs ({len(failing)} anomalies; the first: "
-                f"{failing[0].text}) and example_validator.on_anomalies = {self._on_anomalies!r}. Mend "
-                f"the data; if they are right, {accepting}",
-                is_bad_input=True,
-            )
-
-
-def _compares_models(plan: RunPlan) -> bool:
-    return plan.code.plan is not None and plan.code.plan.training.model == "auto"
-
-
-class _ModelRecording:
-    """Records the models that the generic model is the best of."""
-
-    def __init__(self, recorder: RunRecorder):
-        self._recorder = recorder
-
-    def __call__(self, outputs: Mapping[str, list[Any]]) -> None:
-        from pipelines.tabular.model_selection import read_candidates
-
-        found = read_candidates(outputs["model_run"][0].uri)
-        self._recorder.add_models(tuple(candidate.as_record() for candidate in found))
-        (chosen,) = (candidate for candidate in found if candidate.is_chosen)
-        others = "; ".join(one.describe() for one in found if one is not chosen)
-        self._recorder.note(f"model: {chosen.describe()} is better than {others}")
-
-
-class _VerdictRecording:
-    """Records the metrics as soon as they are known: a run that is killed later has them, too."""
-
-    def __init__(self, plan: RunPlan, recorder: RunRecorder):
-        self._names = plan.code.metrics
-        self._root = plan.root
-        self._thresholds = merge_thresholds(plan.code.thresholds)
-        self._recorder = recorder
-
-    def __call__(self, outputs: Mapping[str, list[Any]]) -> None:
-        import components
-
-        verdict = components.load_verdict(outputs["evaluation"][0].uri)
-        metrics = _in_order(verdict.metrics, self._names)
-        baseline = _in_order(verdict.baseline_metrics, self._names)
-        self._recorder.add_verdict(
-            metrics,
-            baseline,
-            {name: _in_order(values, self._names) for name, values in verdict.slices.items()},
-            check_records(verdict.checks, self._thresholds, metrics, baseline, verdict.intervals),
-            verdict.not_checked,
-            dict(verdict.intervals),
-        )
-        former = run_of_version(self._root, self._recorder.record.baseline_version)
-        if former is not None and baseline:
-            note = changed_data_note(
-                former.version,
-                former.metrics,
-                former.intervals,
-                baseline,
-                verdict.baseline_intervals,
-            )
-            if note:
-                self._recorder.note(note)
-
-
-def _outcome(plan: RunPlan, pipeline: "CsvToServing", launcher: "ComponentLauncher") -> RunOutcome:
-    """Returns the verdict and the pushed version that the components have left."""
-    import components
-
-    pushed = launcher.artifact(pipeline.pusher.outputs["pushed_model"])
-    if pushed.get_int_custom_property("pushed") == 1:
-        return RunOutcome("pushed", version=pushed.get_string_custom_property("pushed_version"))
-    if unchanged := pushed.get_string_custom_property("unchanged_version"):
-        reason = pushed.get_string_custom_property("not_pushed_reason")
-        if version_state(plan.root, unchanged) == "withdrawn":
-            reason += f" (`rollback --to {unchanged}` serves it again)"
-        return RunOutcome("unchanged", reason=reason)
-    verdict = components.load_verdict(
-        launcher.artifact(pipeline.evaluator.outputs["evaluation"]).uri
-    )
-    return RunOutcome("not_blessed", reason="; ".join(verdict.failures))
-
-
-def _in_order(metrics: Metrics, names: tuple[str, ...]) -> Metrics:
-    """Returns the metrics in the order of their configuration, further ones behind.
-
-    TFMA adds a `<metric>_diff` to the baseline's; who has both values needs no third.
-    """
-    return {
-        name: metrics[name]
-        for name in dict.fromkeys((*names, *metrics))
-        if name in metrics and name.removesuffix("_diff") not in metrics.keys() - {name}
+def _checks(plan: RunPlan, pipeline: "CsvToServing", recorder: RunRecorder) -> dict[Any, Any]:
+    """Returns what takes the outputs of each component that is checked."""
+    run = recorder.record
+    checks: dict[Any, Any] = {
+        component: partial(check, findings=recorder, root=plan.root)
+        for component, check in component_checks(plan, pipeline, run.baseline_version).items()
     }
+    keeping = SchemaKeeping.of_plan(plan)
+    if keeping is not None:
+        checks[pipeline.schema_gen] = lambda outputs: keeping.prepare(
+            outputs["schema"][0].uri, plan.root, run.run_id
+        )
+    return checks

@@ -11,7 +11,7 @@ def read_runs(root: Path) -> list[RunRecord]:
     """Returns the records of all runs, oldest first; those that were killed as interrupted."""
     going_on = is_locked(root)
     return [
-        _as_killed(root, record) if record.status == "running" and not going_on else record
+        _as_killed(root, record) if _is_of_this_machine(record) and not going_on else record
         for record in RunRecords(root).read_all()
     ]
 
@@ -19,11 +19,13 @@ def read_runs(root: Path) -> list[RunRecord]:
 def unfinished_run(root: Path) -> RunRecord | None:
     """Returns the newest run if it did not end, which is what `--resume` goes on with.
 
+    A run on Kubeflow goes on there: run it again, and its cache has what is done.
+
     A run that was killed after its push goes on, too, if its version is served: what is left to do
     is to record it. If the version was withdrawn, the run has ended.
     """
     newest = next(reversed(RunRecords(root).read_all()), None)
-    if newest is None or newest.status not in UNFINISHED:
+    if newest is None or newest.status not in UNFINISHED or newest.kubeflow_run:
         return None
     pushed = version_pushed_by(root, newest.run_id)
     return None if pushed in withdrawn_versions(root) else newest
@@ -39,7 +41,7 @@ def mark_killed(root: Path) -> None:
     """Corrects the records of runs that were killed. The caller holds the lock: nobody else runs."""
     records = RunRecords(root)
     for record in records.read_all():
-        if record.status == "running":
+        if _is_of_this_machine(record):
             records.write(_as_killed(root, record))
 
 
@@ -68,6 +70,14 @@ def unsettled_pushes(root: Path) -> tuple[str, ...]:
     pushed = [record for record in RunRecords(root).read_all() if record.status == "pushed"]
     settled = {record.version for record in pushed if record.reason is None}
     return tuple(record.run_id for record in pushed if record.version not in settled)
+
+
+def _is_of_this_machine(record: RunRecord) -> bool:
+    """Returns whether a run goes on as long as a process holds the lock of the root.
+
+    A run on Kubeflow does not: its exit handler says how it ended.
+    """
+    return record.status == "running" and record.kubeflow_run is None
 
 
 def _as_killed(root: Path, record: RunRecord) -> RunRecord:

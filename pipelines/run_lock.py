@@ -2,18 +2,25 @@
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from pipelines.errors import BadInputError
 
 _NAME = ".lock"
+_POLL_SECS = 0.5
 
 
 @contextmanager
-def locked(root: Path) -> Iterator[None]:
+def locked(root: Path, wait_secs: float = 0) -> Iterator[None]:
     """Holds the lock of a root; the system releases it when the process ends in any way.
+
+    Args:
+      root: Of the pipeline.
+      wait_secs: How long to wait for another process that holds it.
 
     Raises:
       BadInputError: Another process holds it.
@@ -21,7 +28,7 @@ def locked(root: Path) -> Iterator[None]:
     root.mkdir(parents=True, exist_ok=True)
     with (root / _NAME).open("a+", encoding="utf-8") as stream:
         try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(stream, wait_secs)
         except BlockingIOError as error:
             stream.seek(0)
             raise BadInputError(
@@ -32,6 +39,18 @@ def locked(root: Path) -> Iterator[None]:
         stream.write(str(os.getpid()))
         stream.flush()
         yield
+
+
+def _lock(stream: TextIO, wait_secs: float) -> None:
+    deadline = time.monotonic() + wait_secs
+    while True:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise
+        time.sleep(min(_POLL_SECS, wait_secs))
 
 
 def is_locked(root: Path) -> bool:

@@ -51,6 +51,7 @@ class RunRequest:
       enable_cache: Whether unchanged components are skipped.
       resume: Whether to go on with the newest run that did not end.
       force: With `resume`: though its code has changed.
+      config: A configuration that was validated before, in place of the four above.
     """
 
     root: Path
@@ -62,6 +63,7 @@ class RunRequest:
     enable_cache: bool = True
     resume: bool = False
     force: bool = False
+    config: PipelineConfig | None = None
 
     @property
     def gives_configuration(self) -> bool:
@@ -188,7 +190,7 @@ def plan_run(request: RunRequest, display: Display) -> RunPlan:
     """
     with readable(request.root, "--root"):
         root = request.root.resolve()
-        _check_root(root)
+        check_root(root)
     unfinished = unfinished_run(root) if request.resume else None
     if request.resume and unfinished is None:
         display.line("! There is no unfinished run to resume; this is a new one.")
@@ -260,7 +262,12 @@ def check_same_root_schema(plan: RunPlan) -> None:
         )
 
 
-def _check_root(root: Path) -> None:
+def check_root(root: Path) -> None:
+    """Checks that a root can be used.
+
+    Raises:
+      BadInputError: It is no folder that can be written to, or TFX would misread its name.
+    """
     place = root
     while not place.exists():
         place = place.parent
@@ -277,6 +284,8 @@ def _check_root(root: Path) -> None:
 def _configuration(request: RunRequest, unfinished: RunRecord | None) -> PipelineConfig:
     if unfinished is not None and not request.gives_configuration:
         return PipelineConfig.model_validate(unfinished.config)
+    if request.config is not None:
+        return request.config
     return load_config(request.config_file, request.data, request.label, request.settings)
 
 

@@ -81,6 +81,7 @@ class RunRecord:
       columns: What each column is taken for, and how it is used: the fields of `ColumnRow`.
       label_by_split: How the label is distributed in the splits: the fields of `LabelComparison`.
       models: Those that were trained to take the best one: the fields of `Candidate`.
+      kubeflow_run: Id of the run of Kubeflow Pipelines that it is; None for a run of this machine.
     """
 
     run_id: str
@@ -112,6 +113,7 @@ class RunRecord:
     columns: tuple[dict[str, Any], ...] = ()
     label_by_split: dict[str, Any] = field(default_factory=dict)
     models: tuple[dict[str, Any], ...] = ()
+    kubeflow_run: str | None = None
 
     def changed(self, **changes: Any) -> "RunRecord":
         """Returns a copy with some fields changed."""

@@ -52,6 +52,16 @@ def _newest_but_of(run_id: str, root: Path) -> str | None:
     return str(others[-1]) if others else None
 
 
+def after_push(root: Path, run_id: str, outcome: RunOutcome) -> RunOutcome:
+    """Returns the outcome; a run that failed or was stopped after its push has pushed all the same."""
+    if outcome.status == "pushed":
+        return outcome
+    version = version_pushed_by(root, run_id)
+    if version is None:
+        return outcome
+    return RunOutcome("pushed", f"after the push: {outcome.reason}", str(version))
+
+
 class RunRecorder:
     """Keeps the record of one run on disk up to date.
 

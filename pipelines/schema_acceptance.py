@@ -139,6 +139,7 @@ def _statistics(root: Path, run_id: str) -> list[Any]:
     from tensorflow_metadata.proto.v0 import statistics_pb2
 
     import components
+    from pipelines.kubeflow.served_baseline import kept_folder
     from pipelines.metadata_store import metadata_file, open_store, output_of, relocate_artifacts
 
     folder = None
@@ -148,11 +149,13 @@ def _statistics(root: Path, run_id: str) -> list[Any]:
         kind = components.StatisticsGen
         folder = output_of(store, run_id, f"{kind.__module__}.{kind.__name__}", "statistics")
         del store
-    files = sorted(folder.glob("Split-*/FeatureStats.pb")) if folder else []
+    if folder is None:  # a run on Kubeflow
+        folder = kept_folder(root, run_id, "statistics")
+    files = sorted(folder.glob("Split-*/FeatureStats.pb"))
     if not files:
         raise BadInputError(
-            f"The statistics of run {run_id} are not there any more"
-            f"{f' ({folder})' if folder else ''}. Run with the new data again, and accept that run."
+            f"The statistics of run {run_id} are not there any more ({folder}). Run with the new "
+            "data again, and accept that run."
         )
     return [
         statistics_pb2.DatasetFeatureStatisticsList.FromString(file.read_bytes()) for file in files

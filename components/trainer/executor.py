@@ -90,7 +90,10 @@ class Executor(base_executor.BaseExecutor):
                 inputs = json_utils.dumps(input_dict)
                 model_dir = spec.estimator.model_dir
                 task = ClusterTask(inputs, exec_properties, directories, model_dir)
-                _train_in_cluster(cluster, task, spec, work_dir)
+                log_dir = None if "://" in work_dir else os.path.join(work_dir, LOGS_DIR)
+                self.train_cluster(cluster, task, log_dir)
+                if not cluster.evaluator:  # no task of the cluster has done it
+                    training.evaluate_and_run_exporters(spec)
             # Only the chief exports; where TF_CONFIG makes this another task of a cluster, it is done.
             if spec.estimator.config.is_chief:
                 training.write_models(spec, outputs.serving_model_dir, outputs.eval_model_dir)
@@ -99,6 +102,18 @@ class Executor(base_executor.BaseExecutor):
         unfinished.finish(work_dir, outputs.model_run_dir)
         if cluster is not None:
             _logger.info("The tasks' logs are in %s", os.path.join(outputs.model_run_dir, LOGS_DIR))
+
+    def train_cluster(self, cluster: LocalCluster, task: ClusterTask, log_dir: str | None) -> None:
+        """Trains in the processes of a cluster, and returns when they have ended.
+
+        A subclass can have them run elsewhere, where they see the directories of the task.
+
+        Args:
+            cluster: Which tasks there are.
+            task: What each of them does.
+            log_dir: Directory for a log file of each task; None without one.
+        """
+        train_in_cluster(cluster, task, log_dir)
 
     def _work_dir(
         self,
@@ -118,16 +133,6 @@ class Executor(base_executor.BaseExecutor):
         identity = json.dumps([inputs, exec_properties], sort_keys=True, default=str)
         digest = hashlib.sha256(identity.encode()).hexdigest()[:12]
         return unfinished.working_directory(parent, run_id, digest)
-
-
-def _train_in_cluster(
-    cluster: LocalCluster, task: ClusterTask, spec: training.TrainingSpec, work_dir: str
-) -> None:
-    """Trains in processes of their own, and does here what no evaluator of theirs has done."""
-    log_dir = None if "://" in work_dir else os.path.join(work_dir, LOGS_DIR)
-    train_in_cluster(cluster, task, log_dir)
-    if not cluster.evaluator:
-        training.evaluate_and_run_exporters(spec)
 
 
 def _run_run_fn(run_fn: Callable[..., Any], args: fn_args.TrainerFnArgs, outputs: Outputs) -> None:

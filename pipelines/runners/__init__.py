@@ -1,6 +1,6 @@
 """Runners: each one file that holds only the order and the place in which components run."""
 
-from pipelines.runners.registry import RUNNERS, find_runner
+from pipelines.runners.registry import KUBEFLOW, RUNNER_NAMES, RUNNERS, find_runner
 from pipelines.runners.runner import Runner
 
-__all__ = ["RUNNERS", "Runner", "find_runner"]
+__all__ = ["KUBEFLOW", "RUNNERS", "RUNNER_NAMES", "Runner", "find_runner"]

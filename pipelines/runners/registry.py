@@ -10,6 +10,11 @@ RUNNERS: dict[str, Runner] = {
 }
 """By the name that `--runner` takes."""
 
+KUBEFLOW = "kubeflow"
+"""What `--runner` takes, too: it runs a compiled pipeline, and not the components in this process."""
+
+RUNNER_NAMES = (*RUNNERS, KUBEFLOW)
+
 
 def find_runner(name: str) -> Runner:
     """Returns the runner of this name.
@@ -20,6 +25,6 @@ def find_runner(name: str) -> Runner:
     if name not in RUNNERS:
         raise BadInputError(
             f"--runner {name} is not available. "
-            f"Available runners: {', '.join(nearest_first(name, RUNNERS))}."
+            f"Available runners: {', '.join(nearest_first(name, (*RUNNERS, KUBEFLOW)))}."
         )
     return RUNNERS[name]

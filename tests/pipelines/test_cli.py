@@ -50,7 +50,11 @@ def test_bad_configuration_exits_with_2(warm_command, tmp_path):
     data = tmp_path / "trips.csv"
     data.write_text("a,b,y\n" + ROWS)
     for arguments, part in (
-        (["--runner", "kubeflow"], "Available runners: local"),
+        (["--runner", "cluster"], "Available runners: kubeflow, local"),
+        (["--runner", "kubeflow"], "`python -m pipelines submit"),
+        (["--local"], "--local has a meaning with --runner kubeflow only"),
+        (["--param", "a=1"], "--param has a meaning with --runner kubeflow only"),
+        (["--runner", "kubeflow", "--local", "--set", "name=A_B"], "Set kubeflow.name"),
         (["--set", "trainer.train_step=5"], "Did you mean train_steps"),
         (["--set", 'evaluator.metrics=["acu"]'], "Did you mean 'auc'"),
         (["--set", 'evaluator.slices=[["z"]]'], "no column 'z'"),

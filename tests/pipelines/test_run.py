@@ -99,7 +99,10 @@ def test_two_runs_do_not_share_a_root(run_with, tmp_path):
 
 @pytest.mark.parametrize(
     ("changes", "message"),
-    [({"label": "z"}, "no label column 'z'"), ({"runner": "kubeflow"}, "Available runners: local")],
+    [
+        ({"label": "z"}, "no label column 'z'"),
+        ({"runner": "cluster"}, "Available runners: kubeflow"),
+    ],
 )
 def test_what_is_refused_leaves_no_root(data, tmp_path, display, changes, message):
     request = {"root": tmp_path / "root", "data": str(data), "label": "y", **changes}

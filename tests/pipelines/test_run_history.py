@@ -113,3 +113,13 @@ def test_runs_whose_training_others_went_on_with(killed, tmp_path):
     assert mended_runs(tmp_path / "root", third) == (second, killed)
     assert mended_runs(tmp_path / "root", killed) == ()
     assert mended_runs(tmp_path / "root", lost) == ()
+
+
+def test_a_run_on_kubeflow_goes_on_though_no_process_of_this_machine_does(killed, tmp_path):
+    root = tmp_path / "root"
+    RunRecords(root).write(killed.changed(kubeflow_run="run-1"))
+    (record,) = read_runs(root)
+    assert record.status == "running"
+    mark_killed(root)
+    assert RunRecords(root).read(killed.run_id).status == "running"
+    assert unfinished_run(root) is None

@@ -1,4 +1,6 @@
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -16,3 +18,19 @@ def test_one_run_at_a_time(tmp_path):
     assert not is_locked(root)
     with locked(root):
         pass
+
+
+def test_it_waits_for_another_process(tmp_path):
+    root = tmp_path / "root"
+    program = (
+        "import sys, time; from pathlib import Path; from pipelines.run_lock import locked\n"
+        "with locked(Path(sys.argv[1])):\n  print('held', flush=True); time.sleep(1)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(root)], stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(BadInputError, match="Another run"), locked(root):
+            pass
+        with locked(root, wait_secs=60):
+            assert is_locked(root)

@@ -1,0 +1,64 @@
+"""Parameters of a run, as the command line gives them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from components.nearest import nearest_first
+from pipelines.errors import BadInputError
+
+_TYPES: dict[str, tuple[str, type | tuple[type, ...]]] = {
+    "NUMBER_INTEGER": ("a whole number", int),
+    "NUMBER_DOUBLE": ("a number", (int, float)),
+    "BOOLEAN": ("true or false", bool),
+}
+
+
+def parse_parameters(given: Sequence[str]) -> dict[str, str]:
+    """Returns what `--param name=value` gives, by name.
+
+    Raises:
+      BadInputError: One has no `=`.
+    """
+    found = {}
+    for item in given:
+        name, equals, value = item.partition("=")
+        if not equals or not name:
+            raise BadInputError(f"--param takes name=value. Received: {item!r}")
+        found[name] = value
+    return found
+
+
+def typed_parameters(specification: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:
+    """Returns the parameters of a run in the types that the pipeline declares.
+
+    Args:
+      specification: The PipelineSpec.
+      given: As they are written.
+
+    Raises:
+      BadInputError: The server would refuse one: it does not exist, or is of another type.
+    """
+    declared = specification["root"].get("inputDefinitions", {}).get("parameters", {})
+    found: dict[str, Any] = {}
+    for name, text in given.items():
+        if name not in declared:
+            nearest = nearest_first(name, declared)
+            raise BadInputError(
+                f"--param {name}: the pipeline has no such parameter. Did you mean {nearest[0]}? "
+                f"Parameters: {', '.join(nearest)}."
+            )
+        kind = declared[name]["parameterType"]
+        found[name] = text if kind == "STRING" else _parse(name, text, kind)
+    return found
+
+
+def _parse(name: str, text: str, kind: str) -> Any:
+    words, types = _TYPES[kind]
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if not isinstance(value, types) or (isinstance(value, bool) and types is not bool):
+        raise BadInputError(f"--param {name} takes {words}. Received: {text!r}")
+    return value

@@ -1,0 +1,97 @@
+"""What the check of a step finds: kept in the root, since `Record` needs it of a cached step, too."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pipelines.anomalies import NOTE_PREFIX
+from pipelines.component_checks import Findings
+from pipelines.kubeflow.component_plan import write_named_by_content
+
+_FOLDER = "findings"
+
+
+class KeptFindings:
+    """Takes what a check finds; `Findings`."""
+
+    def __init__(self) -> None:
+        self._calls: list[dict[str, Any]] = []
+
+    @property
+    def has_anomalies(self) -> bool:
+        """Whether the ExampleValidator has found some."""
+        return any(call["values"].get("text", "").startswith(NOTE_PREFIX) for call in self._calls)
+
+    def note(self, text: str) -> None:
+        """Keeps it."""
+        self._keep("note", text=text)
+
+    def add_label_comparison(self, comparison: dict[str, Any]) -> None:
+        """Keeps it."""
+        self._keep("add_label_comparison", comparison=comparison)
+
+    def add_models(self, models: tuple[dict[str, Any], ...]) -> None:
+        """Keeps them."""
+        self._keep("add_models", models=models)
+
+    def add_verdict(
+        self,
+        metrics: Any,
+        baseline_metrics: Any,
+        slices: Any,
+        checks: Any = (),
+        not_checked: Any = (),
+        intervals: Any = None,
+    ) -> None:
+        """Keeps it."""
+        self._keep(
+            "add_verdict",
+            metrics=metrics,
+            baseline_metrics=baseline_metrics,
+            slices=slices,
+            checks=checks,
+            not_checked=not_checked,
+            intervals=intervals,
+        )
+
+    def write(self, root: Path) -> str:
+        """Writes what was found, and returns the name to read it by."""
+        return write_named_by_content(root / _FOLDER, self.as_json().encode())
+
+    def as_json(self) -> str:
+        """Returns what was found."""
+        return json.dumps(self._calls, indent=1, allow_nan=False)
+
+    def _keep(self, method: str, **values: Any) -> None:
+        self._calls.append({"method": method, "values": values})
+
+
+def report_again(root: Path, name: str, findings: Findings) -> None:
+    """Reports what a step has found.
+
+    Args:
+      root: Of the pipeline.
+      name: That `KeptFindings.write` has returned.
+      findings: Takes it.
+    """
+    report_json(json.loads((root / _FOLDER / f"{name}.json").read_text(encoding="utf-8")), findings)
+
+
+def report_json(calls: list[dict[str, Any]], findings: Findings) -> None:
+    """Reports what `KeptFindings` has kept."""
+    methods: dict[str, Any] = {
+        "note": findings.note,
+        "add_label_comparison": findings.add_label_comparison,
+        "add_models": findings.add_models,
+        "add_verdict": findings.add_verdict,
+    }
+    for call in calls:
+        values = call["values"]
+        if call["method"] == "add_models":
+            values["models"] = tuple(values["models"])
+        if call["method"] == "add_verdict":
+            for key in ("checks", "not_checked"):
+                values[key] = tuple(values[key])
+            intervals = values["intervals"] or {}
+            values["intervals"] = {key: (low, high) for key, (low, high) in intervals.items()}
+        methods[call["method"]](**values)

@@ -1,0 +1,80 @@
+"""A compiled pipeline, as it is read from its YAML."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from pipelines.errors import BadInputError
+
+
+@dataclass(frozen=True)
+class CompiledPipeline:
+    """The two documents of the YAML.
+
+    Attributes:
+      specification: The PipelineSpec.
+      platform: Settings of Kubernetes by executor label; empty without any.
+    """
+
+    specification: dict[str, Any]
+    platform: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str) -> "CompiledPipeline":
+        """Returns the pipeline of a YAML."""
+        documents = list(yaml.safe_load_all(text))
+        platform: dict[str, Any] = {}
+        for document in documents[1:]:
+            kubernetes = document.get("platforms", {}).get("kubernetes", {})
+            platform |= kubernetes.get("deploymentSpec", {}).get("executors", {})
+        return cls(documents[0], platform)
+
+    @property
+    def name(self) -> str:
+        """Of the pipeline."""
+        return str(self.specification["pipelineInfo"]["name"])
+
+    @property
+    def pipeline_root(self) -> str:
+        """Where its artifacts are kept."""
+        return str(self.specification["defaultPipelineRoot"]).rstrip("/")
+
+    def component(self, task: dict[str, Any]) -> dict[str, Any]:
+        """Returns the component of a task."""
+        component: dict[str, Any] = self.specification["components"][task["componentRef"]["name"]]
+        return component
+
+    def container(self, component: dict[str, Any]) -> dict[str, Any]:
+        """Returns the container of a component that has one."""
+        label = component["executorLabel"]
+        container: dict[str, Any] = self.specification["deploymentSpec"]["executors"][label][
+            "container"
+        ]
+        return container
+
+    def pod(self, component: dict[str, Any]) -> dict[str, Any]:
+        """Returns the settings of Kubernetes for a component."""
+        pod: dict[str, Any] = self.platform.get(component["executorLabel"], {})
+        return pod
+
+    def parameters(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Returns the parameters of a run.
+
+        Args:
+          given: Those that are not to be the default.
+
+        Raises:
+          BadInputError: The server would refuse them.
+        """
+        declared = self.specification["root"].get("inputDefinitions", {}).get("parameters", {})
+        unknown = sorted(set(given) - set(declared))
+        if unknown:
+            raise BadInputError(
+                f"--param {unknown[0]}: the pipeline has no such parameter. "
+                f"Parameters: {', '.join(declared)}."
+            )
+        return {
+            name: given.get(name, definition.get("defaultValue"))
+            for name, definition in declared.items()
+        }

@@ -1,0 +1,160 @@
+"""What KFP's launcher does around a container: copies inputs, runs it, and takes its outputs."""
+
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipelines.kubeflow.local_execution.bucket import Bucket, mounted_path
+from pipelines.kubeflow.local_execution.compiled import CompiledPipeline
+from pipelines.kubeflow.local_execution.containers import Container, Engine, Processes
+from pipelines.kubeflow.local_execution.inputs import (
+    Artifact,
+    Values,
+    executor_input,
+    new_outputs,
+    substitute,
+    with_identity,
+)
+
+_RUN_ID_LABEL = "metadata.labels['pipeline/runid']"
+
+
+class ContainerFailedError(RuntimeError):
+    """A container has failed.
+
+    Attributes:
+      exit_code: Of it; 1 where it did not end by itself.
+    """
+
+    def __init__(self, message: str, exit_code: int = 1):
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """Runs the containers of one run.
+
+    Attributes:
+      pipeline: That is run.
+      run_id: Of the run.
+      bucket: Keeps the artifacts.
+      folder: Where containers have their files.
+      logs: Where what they print goes.
+      engine: How a container is run.
+      processes: That are running.
+      mounts: Paths of this machine that containers see.
+    """
+
+    pipeline: CompiledPipeline
+    run_id: str
+    bucket: Bucket
+    folder: Path
+    logs: Path
+    engine: Engine
+    processes: Processes
+    mounts: tuple[Path, ...] = ()
+
+    def launch(self, name: str, component: Mapping[str, Any], inputs: Values) -> Values:
+        """Runs the container of a task, and returns its outputs.
+
+        Raises:
+          ContainerFailedError: With the last line that the container has printed.
+        """
+        attempt = str(uuid.uuid4())
+        folder = self.folder / f"{name}-{attempt[:8]}"
+        outputs = new_outputs(
+            component,
+            f"{self.pipeline.pipeline_root}/{self.pipeline.name}/{self.run_id}/{name}/{attempt}",
+        )
+        try:
+            for artifact in inputs.artifacts.values():
+                self.bucket.download(artifact["uri"], folder / mounted_path(artifact["uri"]))
+            parameters = component.get("outputDefinitions", {}).get("parameters", {})
+            files = {key: str(folder / "kfp" / "outputs" / key) for key in parameters}
+            metadata = folder / "kfp" / "output_metadata.json"
+            call = executor_input(inputs, outputs, files, str(metadata))
+            self._run(name, dict(component), call, folder)
+            return Values(
+                {
+                    key: _parameter(Path(file), key, name, parameters[key])
+                    for key, file in files.items()
+                },
+                self._collect(outputs, metadata, folder),
+            )
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _run(
+        self, name: str, component: dict[str, Any], call: dict[str, Any], folder: Path
+    ) -> None:
+        container = self.pipeline.container(component)
+        arguments = [*container.get("command", []), *container.get("args", [])]
+        for listed in call["outputs"]["artifacts"].values():
+            local = folder / mounted_path(listed["artifacts"][0]["uri"])
+            local.parent.mkdir(parents=True, exist_ok=True)
+        (folder / "kfp" / "outputs").mkdir(parents=True)
+        process = self.engine(
+            Container(
+                container["image"],
+                tuple(substitute(arguments, call, str(folder))),
+                self._environment(container, self.pipeline.pod(component)),
+                folder,
+                self.mounts,
+            )
+        )
+        log = self.logs / f"{name}.log"
+        timeout_secs = self.pipeline.pod(component).get("activeDeadlineSeconds")
+        try:
+            code = self.processes.run(process, log, timeout_secs and float(timeout_secs))
+        except InterruptedError:  # the run is over: this is no failure to try again
+            raise
+        except (OSError, TimeoutError) as error:
+            raise ContainerFailedError(f"{name}: {error}") from error
+        if code != 0:
+            raise ContainerFailedError(_last_line(log) or f"{name}: exit code {code}", code)
+
+    def _environment(self, container: Mapping[str, Any], pod: Mapping[str, Any]) -> dict[str, str]:
+        environment = {item["name"]: item["value"] for item in container.get("env", [])}
+        for field in pod.get("fieldPathAsEnv", []):
+            if field["fieldPath"] == _RUN_ID_LABEL:
+                environment[field["name"]] = self.run_id
+        for secret in pod.get("secretAsEnv", []):
+            for item in secret["keyToEnv"]:
+                variable = item["envVar"]
+                if variable not in os.environ:
+                    raise ContainerFailedError(
+                        f"kubeflow.secrets: there are no Secrets here. Set the environment variable "
+                        f"{variable} to what the key {item['secretKey']!r} would hold."
+                    )
+                environment[variable] = os.environ[variable]
+        return environment
+
+    def _collect(
+        self, outputs: Mapping[str, Artifact], metadata: Path, folder: Path
+    ) -> dict[str, Artifact]:
+        written = json.loads(metadata.read_text(encoding="utf-8")) if metadata.is_file() else {}
+        found = {}
+        for key, artifact in outputs.items():
+            listed = written.get("artifacts", {}).get(key, {}).get("artifacts", [])
+            merged = {**artifact, "metadata": listed[0].get("metadata", {}) if listed else {}}
+            self.bucket.upload(folder / mounted_path(artifact["uri"]), artifact["uri"])
+            found[key] = with_identity(merged)
+        return found
+
+
+def _parameter(file: Path, key: str, task: str, definition: Mapping[str, Any]) -> Any:
+    if not file.is_file():
+        raise ContainerFailedError(f"{task}: it has not written its output parameter {key!r}")
+    text = file.read_text(encoding="utf-8")
+    return text if definition["parameterType"] == "STRING" else json.loads(text)
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
+    return next((line for line in reversed(lines) if line.strip()), "")

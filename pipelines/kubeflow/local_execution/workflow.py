@@ -1,0 +1,150 @@
+"""The order in which tasks run: each when those that it depends on have ended, some at a time."""
+
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from pipelines.errors import BadInputError
+from pipelines.kubeflow.local_execution.cache import TaskCache, cache_key
+from pipelines.kubeflow.local_execution.compiled import CompiledPipeline
+from pipelines.kubeflow.local_execution.inputs import Values, resolve_inputs
+from pipelines.kubeflow.local_execution.launcher import ContainerFailedError, Launcher
+
+_ALWAYS = "ALL_UPSTREAM_TASKS_COMPLETED"
+
+
+class TaskObserver(Protocol):
+    """Called before and after each task, from any thread."""
+
+    def task_started(self, name: str) -> None:
+        """A task begins."""
+
+    def task_finished(self, name: str, cached: bool, elapsed_secs: float) -> None:
+        """A task has its outputs."""
+
+    def task_failed(self, name: str, elapsed_secs: float) -> None:
+        """A task has failed for good."""
+
+
+@dataclass
+class Workflow:
+    """Runs the tasks of a pipeline.
+
+    Attributes:
+      pipeline: What to run.
+      launcher: Runs a container.
+      cache: Of tasks.
+      observer: Is told of them.
+      parallelism: How many containers run at a time.
+      sleep: Waits some seconds before a task is tried again. Default: no longer than the run goes on.
+      failures: What has failed, in that order.
+    """
+
+    pipeline: CompiledPipeline
+    launcher: Launcher
+    cache: TaskCache
+    observer: TaskObserver
+    parallelism: int = 2
+    sleep: Callable[[float], None] | None = None
+    failures: list[ContainerFailedError] = field(default_factory=list)
+
+    def run(self, parameters: Mapping[str, Any]) -> None:
+        """Runs all tasks.
+
+        Args:
+          parameters: Of the run.
+
+        Raises:
+          ContainerFailedError: Of the task that failed first; exit handlers have run.
+        """
+        with ThreadPoolExecutor(self.parallelism) as pool:
+            try:
+                self._run_dag(
+                    self.pipeline.specification["root"]["dag"], Values(dict(parameters)), pool
+                )
+            except BaseException:
+                self.launcher.processes.close()
+                raise
+        if self.failures:
+            raise self.failures[0]
+
+    def _run_dag(self, dag: Mapping[str, Any], given: Values, pool: ThreadPoolExecutor) -> bool:
+        """Runs the tasks of a DAG; returns whether all of them went well."""
+        waiting = dict(dag["tasks"])
+        done: dict[str, Values] = {}
+        failed: set[str] = set()
+        running: dict[Future[Values], str] = {}
+        while waiting or running:
+            num_waiting = len(waiting)
+            for name, task in list(waiting.items()):
+                needed = set(task.get("dependentTasks", []))
+                always = task.get("triggerPolicy", {}).get("strategy") == _ALWAYS
+                if needed & failed and not always:
+                    failed.add(name)  # it is omitted
+                    del waiting[name]
+                elif needed <= done.keys() | failed:
+                    del waiting[name]
+                    component = self.pipeline.component(task)
+                    inputs = resolve_inputs(task, component, given, done, self.launcher.run_id)
+                    if "dag" in component:  # in this thread: no container waits for it meanwhile
+                        if self._run_dag(component["dag"], inputs, pool):
+                            done[name] = Values()
+                        else:
+                            failed.add(name)
+                    else:
+                        running[pool.submit(self._run_task, name, task, inputs)] = name
+            if not running:
+                if len(waiting) == num_waiting:
+                    raise BadInputError(
+                        f"The tasks {', '.join(sorted(waiting))} wait for each other, or for tasks that "
+                        "do not exist: the server would refuse the pipeline."
+                    )
+                continue
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                name = running.pop(future)
+                try:
+                    done[name] = future.result()
+                except ContainerFailedError as error:
+                    self.failures.append(error)
+                    failed.add(name)
+        return not failed
+
+    def _run_task(self, name: str, task: Mapping[str, Any], inputs: Values) -> Values:
+        shown = task.get("taskInfo", {}).get("name", name)
+        component = self.pipeline.component(dict(task))
+        key = cache_key(
+            inputs, component, self.pipeline.container(component), self.pipeline.pod(component)
+        )
+        is_cacheable = task.get("cachingOptions", {}).get("enableCache", False)
+        start = time.monotonic()
+        self.observer.task_started(shown)
+        if is_cacheable and (found := self.cache.find(key)) is not None:
+            self.observer.task_finished(shown, True, time.monotonic() - start)
+            return found
+        try:
+            outputs = self._try(name, task, component, inputs)
+        except ContainerFailedError:
+            self.observer.task_failed(shown, time.monotonic() - start)
+            raise
+        if is_cacheable:
+            self.cache.add(key, outputs)
+        self.observer.task_finished(shown, False, time.monotonic() - start)
+        return outputs
+
+    def _try(
+        self, name: str, task: Mapping[str, Any], component: Mapping[str, Any], inputs: Values
+    ) -> Values:
+        policy = task.get("retryPolicy", {})
+        delay_secs = float(str(policy.get("backoffDuration", "0s")).removesuffix("s"))
+        retries = int(policy.get("maxRetryCount", 0))
+        while True:
+            try:
+                return self.launcher.launch(name, component, inputs)
+            except ContainerFailedError:
+                if retries == 0:
+                    raise
+            retries -= 1
+            (self.sleep or self.launcher.processes.pause)(delay_secs)
+            delay_secs *= float(policy.get("backoffFactor", 2.0))

@@ -1,0 +1,62 @@
+"""The first step: reads the data as they are now, begins the run, and plans all others."""
+
+import sys
+from pathlib import Path
+
+from pipelines.config import PipelineConfig
+from pipelines.kubeflow.component_plan import write_component_plan
+from pipelines.kubeflow.component_plans import component_plans
+from pipelines.kubeflow.push_step import LOCK_WAIT_SECS
+from pipelines.kubeflow.run_folder import RunFolder
+from pipelines.progress import PlainDisplay
+from pipelines.root_schema import settle_root_schema
+from pipelines.run_execution import note_plan, stage_data
+from pipelines.run_lock import locked
+from pipelines.run_plan import RunRequest, plan_run
+from pipelines.run_record import RunRecords
+from pipelines.run_recorder import RunRecorder, start_record
+
+
+def plan_on_kubeflow(root: Path, config: PipelineConfig, kubeflow_run: str) -> dict[str, str]:
+    """Begins a run, and returns the names of its components' plans by their roles.
+
+    A step that is tried again goes on with the same run.
+
+    Args:
+      root: Of the pipeline.
+      config: The configuration, with the parameters of the run.
+      kubeflow_run: Id of the run on Kubeflow.
+
+    Raises:
+      BadInputError: The data or the configuration cannot be used; no run was begun.
+    """
+    display = PlainDisplay(sys.stderr)
+    folder = RunFolder(root, kubeflow_run)
+    with locked(root, LOCK_WAIT_SECS):
+        import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
+        from pipelines.leftovers import tidy_root
+
+        plan = plan_run(RunRequest(root=root, config=config), display)
+        record = start_record(plan).changed(kubeflow_run=kubeflow_run)
+        former = folder.read_run_id()
+        if former is not None:
+            log = str(root / "logs" / f"{former}.log")
+            record = record.changed(run_id=former, log=log)
+        run_id = record.run_id
+        recorder = RunRecorder(RunRecords(root), record, display)
+        folder.write_run_id(run_id)
+        display.line(f"run {run_id} of {record.name!r} in {root}")
+        _write_log(Path(record.log), kubeflow_run)
+        note_plan(plan, recorder, display)
+        for lost in tidy_root(root, run_id):
+            recorder.note(lost)
+        settle_root_schema(root)
+        data = stage_data(plan, recorder)
+        plans = component_plans(plan, plan.define(data), run_id, record.baseline_version)
+        return {role: write_component_plan(root, item) for role, item in plans.items()}
+
+
+def _write_log(log: Path, kubeflow_run: str) -> None:
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("a", encoding="utf-8") as stream:
+        stream.write(f"The steps' own logs are with Kubeflow: run {kubeflow_run}.\n")

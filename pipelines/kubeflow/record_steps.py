@@ -1,0 +1,103 @@
+"""The last steps: the record of a run that went through, and of one that did not."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pipelines.kubeflow.kept_findings import report_again, report_json
+from pipelines.kubeflow.push_step import LOCK_WAIT_SECS
+from pipelines.kubeflow.run_folder import RunFolder, StepEnd
+from pipelines.progress import PlainDisplay
+from pipelines.run_lock import locked
+from pipelines.run_record import ComponentRecord, RunOutcome, RunRecord, RunRecords
+from pipelines.run_recorder import RunRecorder, after_push
+
+
+def record_run(
+    root: Path, kubeflow_run: str, findings: Mapping[str, str], outcome: str
+) -> RunRecord:
+    """Writes all that the steps have found into the record of the run, and its report.
+
+    Args:
+      root: Of the pipeline.
+      kubeflow_run: Id of the run on Kubeflow.
+      findings: What the check of each component has found, see `report_again`, in their order.
+      outcome: A `RunOutcome` as JSON.
+
+    Raises:
+      LookupError: The run was not begun in this root.
+    """
+    folder = RunFolder(root, kubeflow_run)
+    with locked(root, LOCK_WAIT_SECS):
+        recorder = _recorder(root, folder)
+        if recorder is None:
+            raise LookupError(
+                f"There is no run {kubeflow_run} in {root}: the step Plan has written to another folder. "
+                "kubeflow.root must be on a volume that every step mounts."
+            )
+        _record_steps(recorder, folder, findings)
+        for name in findings.values():
+            report_again(root, name, recorder)
+        recorder.end(RunOutcome(**json.loads(outcome)))
+    return recorder.record
+
+
+def end_run(root: Path, kubeflow_run: str, outcome: RunOutcome | None = None) -> RunRecord | None:
+    """Records why a run ended that did not get to its record; returns the record, None without one.
+
+    Args:
+      root: Of the pipeline.
+      kubeflow_run: Id of the run on Kubeflow.
+      outcome: How it ended. Default: as the steps have left it.
+    """
+    folder = RunFolder(root, kubeflow_run)
+    with locked(root, LOCK_WAIT_SECS):
+        recorder = _recorder(root, folder)
+        if recorder is not None and recorder.record.status == "running":
+            failures = folder.failures()
+            _record_steps(recorder, folder, [])
+            for failure in failures:
+                report_json(json.loads(failure.findings), recorder)
+            if outcome is None:
+                outcome = _outcome_of(failures, kubeflow_run)
+            recorder.end(after_push(root, recorder.record.run_id, outcome))
+        folder.remove()
+    return recorder.record if recorder else None
+
+
+def _outcome_of(failures: Sequence[StepEnd], kubeflow_run: str) -> RunOutcome:
+    if not failures:
+        return RunOutcome(
+            "failed",
+            reason="a step ended without saying why: it was killed, was out of memory or of time, or "
+            f"could not start. Kubeflow's run {kubeflow_run} tells which",
+        )
+    first = failures[0]
+    return RunOutcome(
+        "failed", reason=f"{first.component}: {first.reason}", is_bad_input=first.is_bad_input
+    )
+
+
+def _recorder(root: Path, folder: RunFolder) -> RunRecorder | None:
+    run_id = folder.read_run_id()
+    record = RunRecords(root).read(run_id) if run_id else None
+    if record is None:
+        return None
+    return RunRecorder(RunRecords(root), record, PlainDisplay(sys.stderr))
+
+
+def _record_steps(
+    recorder: RunRecorder, folder: RunFolder, components: Mapping[str, str] | list[str]
+) -> None:
+    """Records the steps: a component that did not run was taken from Kubeflow's cache."""
+    names = list(components) or [end.component for end in folder.steps()]
+    for name in names:
+        end = folder.read_step(name)
+        if end is None:
+            recorder.add_component(ComponentRecord(name, "cached", 0.0))
+        else:
+            has_failed = end.reason is not None and not end.has_outputs
+            recorder.add_component(
+                ComponentRecord(name, "failed" if has_failed else "finished", end.elapsed_secs)
+            )

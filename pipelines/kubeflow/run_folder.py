@@ -1,0 +1,122 @@
+"""What the steps of one run on Kubeflow leave for each other in the root.
+
+Steps that are cached must not be handed anything that differs between runs. So what belongs to a run
+lies in a folder that is named after the run's id on Kubeflow, which every step can find out.
+"""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+RUN_ID_VARIABLE = "KFP_RUN_ID"
+"""Environment variable with the id of the run, from the label of the pod."""
+
+_FOLDER, _RUN = "kubeflow", "run.json"
+_OF_VERTEX = re.compile(r"^(?:gs://|/gcs/).+/(?P<run>[^/]+)/[^/]+_-?\d+/[^/]+$")
+
+
+@dataclass(frozen=True)
+class StepEnd:
+    """How a step of this run ended.
+
+    Attributes:
+      component: Id of the component.
+      elapsed_secs: Wall time.
+      reason: Why it failed; None if it did not.
+      is_bad_input: Whether the data or the configuration are to blame.
+      findings: What its check had found when it failed, see `KeptFindings.as_json`.
+      has_outputs: Whether the component itself went well, and its check has failed.
+    """
+
+    component: str
+    elapsed_secs: float
+    reason: str | None = None
+    is_bad_input: bool = False
+    findings: str = "[]"
+    has_outputs: bool = False
+
+
+class RunFolder:
+    """The folder of one run.
+
+    Args:
+      root: Of the pipeline.
+      kubeflow_run: Id of the run on Kubeflow.
+    """
+
+    def __init__(self, root: Path, kubeflow_run: str):
+        self.path = root / _FOLDER / re.sub(r"[^A-Za-z0-9._-]", "-", kubeflow_run)
+        self.kubeflow_run = kubeflow_run
+
+    def write_run_id(self, run_id: str) -> None:
+        """Writes the id of the run's record."""
+        self._write(_RUN, {"run_id": run_id})
+
+    def read_run_id(self) -> str | None:
+        """Returns the id of the run's record; None if `Plan` did not get that far."""
+        fields = self._read(_RUN)
+        return fields["run_id"] if fields else None
+
+    def write_step(self, end: StepEnd) -> None:
+        """Writes how a step ended; a step that is tried again replaces it."""
+        self._write(f"{end.component}.json", asdict(end))
+
+    def read_step(self, component: str) -> StepEnd | None:
+        """Returns how a step ended; None if it did not run, as one that is cached."""
+        fields = self._read(f"{component}.json")
+        return StepEnd(**fields) if fields else None
+
+    def steps(self) -> list[StepEnd]:
+        """Returns the steps that have ended, in that order."""
+        files = (path for path in self.path.glob("*.json") if path.name != _RUN)
+        ends = (self.read_step(path.stem) for path in sorted(files, key=_changed))
+        return [end for end in ends if end is not None]
+
+    def failures(self) -> list[StepEnd]:
+        """Returns the steps that failed, the first one first."""
+        return [end for end in self.steps() if end.reason is not None]
+
+    def remove(self) -> None:
+        """Removes the folder: the run has been recorded."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def _write(self, name: str, fields: Mapping[str, Any]) -> None:
+        self.path.mkdir(parents=True, exist_ok=True)
+        partial = self.path / f".{name}.partial"
+        partial.write_text(json.dumps(fields, indent=1), encoding="utf-8")
+        partial.replace(self.path / name)
+
+    def _read(self, name: str) -> Any:
+        file = self.path / name
+        return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+
+
+def kubeflow_run_of(output_uris: list[str], environment: Mapping[str, str] = os.environ) -> str:
+    """Returns the id of the run that this process is a step of.
+
+    Args:
+      output_uris: Of the step's output artifacts; on Vertex they tell.
+      environment: Of the process.
+
+    Raises:
+      LookupError: Nothing tells.
+    """
+    if environment.get(RUN_ID_VARIABLE):
+        return environment[RUN_ID_VARIABLE]
+    for uri in output_uris:
+        if found := _OF_VERTEX.match(uri):
+            return found["run"]
+    raise LookupError(
+        f"Nothing tells which run this step is of: the environment variable {RUN_ID_VARIABLE} is not "
+        "set, which the compiled pipeline takes from the label pipeline/runid of the pod; and its "
+        f"outputs are not on Vertex. Received: {output_uris!r}"
+    )
+
+
+def _changed(path: Path) -> float:
+    return path.stat().st_mtime

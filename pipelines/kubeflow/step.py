@@ -1,0 +1,185 @@
+"""What runs in a container: `python -m pipelines.kubeflow.step COMPONENT ...`.
+
+Kubeflow's launcher calls it with the paths of its local copies, so that nothing here depends on where
+the artifacts are kept. Standard error tells what happens; its last line is the reason of a failure.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pipelines.errors import BadInputError, RunFailedError
+from pipelines.interruption import came_from_signal, ignore_signals, raise_at_signals
+from pipelines.kubeflow.dag import END, PLAN, RECORD
+from pipelines.kubeflow.run_folder import RunFolder, StepEnd, kubeflow_run_of
+
+EXIT_FAILED = 1
+EXIT_BAD_INPUT = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a step and returns its exit code.
+
+    Args:
+      arguments: Default: those of the command line.
+    """
+    args = _parser().parse_args(arguments)
+    steps: dict[str, Callable[[argparse.Namespace], None]] = {
+        PLAN: _plan,
+        RECORD: _record,
+        END: _end,
+    }
+    start = time.monotonic()
+    findings = None
+    try:
+        if args.component in steps:
+            steps[args.component](args)
+        else:
+            from pipelines.kubeflow.kept_findings import KeptFindings
+
+            findings = KeptFindings()
+            _component(args, findings)
+    except BaseException as error:  # the user's code may raise SystemExit, too
+        traceback.print_exc()
+        reason, is_bad_input = _reason(error)
+        end = StepEnd(
+            args.component,
+            time.monotonic() - start,
+            reason,
+            is_bad_input,
+            findings.as_json() if findings else "[]",
+            has_outputs=_is_of_check(error),
+        )
+        _keep_failure(args, end)
+        print(f"{args.component}: {reason}", file=sys.stderr, flush=True)
+        return EXIT_BAD_INPUT if is_bad_input else EXIT_FAILED
+    if findings is not None:
+        _folder(args).write_step(StepEnd(args.component, time.monotonic() - start))
+    return 0
+
+
+def _plan(args: argparse.Namespace) -> None:
+    from pipelines.kubeflow.parameters import configuration_of_run
+    from pipelines.kubeflow.plan_step import plan_on_kubeflow
+
+    config = configuration_of_run(args.config, args.parameter)
+    plans = plan_on_kubeflow(args.root, config, args.run)
+    for role, file in args.plan_of:
+        _write(file, plans[role])
+
+
+def _record(args: argparse.Namespace) -> None:
+    from pipelines.kubeflow.record_steps import record_run
+
+    record = record_run(args.root, args.run, dict(args.findings_of), args.outcome)
+    print(json.dumps(record.summary(), allow_nan=False), file=sys.stderr)
+
+
+def _end(args: argparse.Namespace) -> None:
+    from pipelines.kubeflow.record_steps import end_run
+
+    record = end_run(args.root, args.run)
+    if record is None:
+        print("The run ended before it began: see the step Plan.", file=sys.stderr)
+    else:
+        print(f"run {record.run_id}: {record.status}", file=sys.stderr)
+
+
+def _component(args: argparse.Namespace, findings: Any) -> None:
+    import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
+    from pipelines.kubeflow.component_plan import read_component_plan
+    from pipelines.kubeflow.component_step import StepCall, run_component
+    from pipelines.kubeflow.served_baseline import keep_statistics
+
+    call = StepCall(args.root, json.loads(args.executor_input), dict(args.input), dict(args.output))
+    plan = read_component_plan(args.root, args.plan)
+    if plan.push is None:
+        try:
+            metadata = run_component(call, plan, findings)
+        finally:
+            if findings.has_anomalies:  # `schema accept` may make them the new state
+                run_id = _folder(args).read_run_id() or ""
+                keep_statistics(call, run_id)
+    else:
+        from pipelines.kubeflow.push_step import run_pusher
+
+        run_id = _folder(args).read_run_id() or ""
+        metadata, outcome = run_pusher(call, plan, run_id)
+        _write(args.outcome_file, outcome)
+    _write(args.findings, findings.write(args.root))
+    _write(call.executor_input["outputs"]["outputFile"], json.dumps(metadata))
+
+
+def _reason(error: BaseException) -> tuple[str, bool]:
+    if came_from_signal(error):
+        return "stopped by a signal: it took too long, or the run was ended", False
+    if isinstance(error, RunFailedError):
+        return str(error), error.is_bad_input
+    if isinstance(error, BadInputError):
+        return str(error), True
+    from pipelines.runners.causes import describe_cause, is_setting_error
+
+    return describe_cause(error), is_setting_error(error)
+
+
+def _is_of_check(error: BaseException) -> bool:
+    if not isinstance(error, RunFailedError):
+        return False
+    from pipelines.kubeflow.component_step import CheckFailedError
+
+    return isinstance(error, CheckFailedError)
+
+
+def _keep_failure(args: argparse.Namespace, end: StepEnd) -> None:
+    """Leaves the reason to the exit handler; that it can't must not hide the reason."""
+    try:
+        _folder(args).write_step(end)
+    except (OSError, LookupError) as error:
+        print(f"The reason could not be kept in {args.root}: {error}", file=sys.stderr)
+
+
+def _folder(args: argparse.Namespace) -> RunFolder:
+    if args.run:
+        return RunFolder(args.root, args.run)
+    given = json.loads(args.executor_input) if args.executor_input else {}
+    outputs = given.get("outputs", {}).get("artifacts", {}).values()
+    uris = [artifact["uri"] for output in outputs for artifact in output["artifacts"]]
+    return RunFolder(args.root, kubeflow_run_of(uris))
+
+
+def _write(file: str, text: str) -> None:
+    Path(file).parent.mkdir(parents=True, exist_ok=True)
+    Path(file).write_text(text, encoding="utf-8")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m pipelines.kubeflow.step", description=__doc__)
+    parser.add_argument("component")
+    parser.add_argument("--root", type=Path, required=True)
+    parser.add_argument("--run", default="")
+    parser.add_argument("--executor-input", default="")
+    parser.add_argument("--plan", default="")
+    parser.add_argument("--config", default="")
+    parser.add_argument("--findings", default="")
+    parser.add_argument("--outcome", default="")
+    parser.add_argument("--outcome-file", default="")
+    for name in ("--input", "--output", "--plan-of", "--findings-of"):
+        parser.add_argument(name, nargs=2, action="append", default=[])
+    parser.add_argument("--parameter", nargs=2, action="append", default=[])
+    return parser
+
+
+if __name__ == "__main__":
+    raise_at_signals()  # what goes on elsewhere, such as a TFJob, is ended with the step
+    code = main()
+    ignore_signals()
+    # Threads of Beam and gRPC must not keep a step alive that is over, nor its exit code from it.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

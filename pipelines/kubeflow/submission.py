@@ -1,0 +1,268 @@
+"""Hands a compiled pipeline to a server of Kubeflow Pipelines, through kfp's own client."""
+
+import hashlib
+import re
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipelines.errors import BadInputError
+from pipelines.kubeflow.given_parameters import typed_parameters
+
+FINISHED = ("SUCCEEDED", "FAILED", "SKIPPED", "CANCELED")
+
+_CRON_FIELD = re.compile(r"[-0-9A-Za-z*/,?#]+")
+_POLL_SECS = 5.0
+_ADVICE = {
+    401: "Log in: the server wants a token or a cookie, see kfp.Client.",
+    403: "The user may not do that in this namespace: give --namespace, or have the role granted.",
+    404: "Is --host the address of Kubeflow Pipelines, with the path to its API if it has one?",
+}
+
+
+class ServerError(RuntimeError):
+    """The server could not be reached, or has refused a request."""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What is on the server.
+
+    Attributes:
+      pipeline_id: Of the pipeline.
+      version_id: Of its version with this content.
+      experiment_id: Of the experiment.
+      run_id: Of the run; None for a recurring one.
+      recurring_run_id: Of the recurring run; None for a single one.
+      status: Of the run: that of the server.
+    """
+
+    pipeline_id: str
+    version_id: str
+    experiment_id: str
+    run_id: str | None = None
+    recurring_run_id: str | None = None
+    status: str | None = None
+
+
+class Server:
+    """A server of Kubeflow Pipelines.
+
+    Args:
+      host: Its address, such as `http://localhost:8080`.
+      namespace: Of the user, where there are several. Default: none.
+    """
+
+    def __init__(self, host: str, namespace: str | None = None):
+        if not re.match(r"https?://[^/]", host):
+            raise BadInputError(
+                f"--host takes an address such as http://localhost:8080. Received: {host!r}"
+            )
+        self._host = host
+        self._namespace = namespace
+        with self._speaking("connecting"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # kfp warns of its own versions
+            import kfp
+
+            self._client = kfp.Client(host=host, namespace=namespace or "kubeflow")
+
+    def submit(
+        self,
+        text: str,
+        experiment: str,
+        parameters: Mapping[str, str],
+        cron: str | None = None,
+        service_account: str | None = None,
+    ) -> Submission:
+        """Uploads a pipeline and starts a run of it, or a recurring one.
+
+        The same content is uploaded once: it is a version that is named after it.
+
+        Args:
+          text: The compiled pipeline.
+          experiment: That the run belongs to; it is made if there is none.
+          parameters: Of the run, as they are written.
+          cron: When a recurring run starts, six fields. Default: one run, now.
+          service_account: That its pods have. Default: the server's.
+
+        Raises:
+          BadInputError: The server would refuse the parameters or the schedule.
+          ServerError: It cannot be reached, or has refused something.
+        """
+        import yaml
+
+        specification = next(yaml.safe_load_all(text))
+        typed = typed_parameters(specification, parameters)
+        if cron is not None:
+            check_cron(cron)
+        name = specification["pipelineInfo"]["name"]
+        pipeline_id, version_id = self._upload(name, text)
+        with self._speaking(f"making the experiment {experiment!r}"):
+            found = self._client.create_experiment(experiment, namespace=self._namespace)
+            experiment_id = found.experiment_id
+        common: dict[str, Any] = {
+            "experiment_id": experiment_id,
+            "params": typed,
+            "pipeline_id": pipeline_id,
+            "version_id": version_id,
+            "pipeline_root": specification["defaultPipelineRoot"],
+            "service_account": service_account,
+        }
+        if cron is None:
+            with self._speaking("starting a run"):
+                run = self._client.run_pipeline(job_name=f"{name}-{_stamp()}", **common)
+            return Submission(
+                pipeline_id, version_id, experiment_id, run_id=run.run_id, status=run.state
+            )
+        with self._speaking("creating a recurring run"):
+            recurring = self._client.create_recurring_run(
+                job_name=name,
+                cron_expression=cron,
+                max_concurrency=1,  # runs in one root wait for each other
+                no_catchup=True,
+                **common,
+            )
+        return Submission(
+            pipeline_id,
+            version_id,
+            experiment_id,
+            recurring_run_id=recurring.recurring_run_id,
+            status=recurring.status,
+        )
+
+    def recurring_run_status(self, recurring_run_id: str) -> str:
+        """Returns `ENABLED` or `DISABLED`."""
+        with self._speaking(f"reading the recurring run {recurring_run_id}"):
+            return str(self._client.get_recurring_run(recurring_run_id).status)
+
+    def disable_recurring_run(self, recurring_run_id: str) -> None:
+        """Lets a recurring run start no runs until it is enabled."""
+        with self._speaking(f"disabling the recurring run {recurring_run_id}"):
+            self._client.disable_recurring_run(recurring_run_id)
+
+    def enable_recurring_run(self, recurring_run_id: str) -> None:
+        """Lets a recurring run start runs again."""
+        with self._speaking(f"enabling the recurring run {recurring_run_id}"):
+            self._client.enable_recurring_run(recurring_run_id)
+
+    def delete_recurring_run(self, recurring_run_id: str) -> None:
+        """Removes a recurring run; the runs that it has started stay."""
+        with self._speaking(f"deleting the recurring run {recurring_run_id}"):
+            self._client.delete_recurring_run(recurring_run_id)
+
+    def wait(
+        self,
+        run_id: str,
+        timeout_secs: float,
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> str:
+        """Waits for a run to end, and returns its state: one of `FINISHED`.
+
+        Args:
+          run_id: Of the run.
+          timeout_secs: After which it is given up; the run goes on.
+          sleep: Waits between two questions.
+          clock: Counts seconds.
+
+        Raises:
+          ServerError: It has not ended by then, or the server cannot be reached any more.
+        """
+        deadline = clock() + timeout_secs
+        while True:
+            with self._speaking(f"asking for the run {run_id}"):
+                state = str(self._client.get_run(run_id).state)
+            if state in FINISHED:
+                return state
+            if clock() >= deadline:
+                raise ServerError(
+                    f"The run {run_id} on {self._host} is still {state} after {timeout_secs:g} s. It goes "
+                    "on there; look at it in Kubeflow's pages."
+                )
+            sleep(_POLL_SECS)
+
+    def _upload(self, name: str, text: str) -> tuple[str, str]:
+        version_name = f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+        with tempfile.TemporaryDirectory() as folder, self._speaking("uploading the pipeline"):
+            file = Path(folder) / "pipeline.yaml"
+            file.write_text(text, encoding="utf-8")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                pipeline_id = self._client.get_pipeline_id(name)
+                if pipeline_id is None:
+                    made = self._client.upload_pipeline(
+                        str(file), pipeline_name=name, namespace=self._namespace
+                    )
+                    pipeline_id = made.pipeline_id
+                versions = self._client.list_pipeline_versions(
+                    pipeline_id, page_size=100, sort_by="created_at desc"
+                ).pipeline_versions
+                for version in versions or []:
+                    if version.display_name == version_name:
+                        return pipeline_id, version.pipeline_version_id
+                version = self._client.upload_pipeline_version(
+                    str(file), version_name, pipeline_id=pipeline_id
+                )
+                return pipeline_id, version.pipeline_version_id
+
+    @contextmanager
+    def _speaking(self, doing: str) -> Iterator[None]:
+        """Turns what the client raises into what, where and the fix."""
+        import kfp_server_api
+        import urllib3
+
+        try:
+            yield
+        except kfp_server_api.ApiException as error:
+            advice = _ADVICE.get(error.status, "")
+            raise ServerError(
+                f"{self._host} has refused {doing}: {error.status} {error.reason}: "
+                f"{_message(error.body)} {advice}".rstrip()
+            ) from error
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise ServerError(
+                f"{self._host} cannot be reached ({doing}): {error}. Is it the address of Kubeflow "
+                "Pipelines, and is it open from here? `kubectl -n kubeflow port-forward "
+                "svc/ml-pipeline-ui 8080:80` opens it as http://localhost:8080."
+            ) from error
+
+
+def check_cron(cron: str) -> None:
+    """Checks that Kubeflow takes a schedule.
+
+    Raises:
+      BadInputError: It has not six fields, or signs that no field has.
+    """
+    fields = cron.split()
+    advice = "Kubeflow's has six fields: second minute hour day month weekday"
+    if len(fields) == 5:
+        raise BadInputError(
+            f'--cron "{cron}" has five fields. {advice}. Write "0 {cron}" for second 0.'
+        )
+    if len(fields) != 6:
+        raise BadInputError(
+            f'--cron "{cron}" has {len(fields)} fields. {advice}, such as "0 0 3 * * *" for 3 o\'clock.'
+        )
+    for field in fields:
+        if not _CRON_FIELD.fullmatch(field):
+            raise BadInputError(f'--cron "{cron}": {field!r} is no field of a schedule. {advice}.')
+
+
+def _stamp() -> str:
+    return time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+
+
+def _message(body: Any) -> str:
+    import json
+
+    text = body.decode(errors="replace") if isinstance(body, bytes) else str(body or "")
+    try:
+        fields = json.loads(text)
+    except ValueError:
+        return text[:500]
+    return str(fields.get("error") or fields.get("message") or text)[:500]

@@ -1,0 +1,40 @@
+"""The Trainer whose cluster is a TFJob: it submits the job, waits for it, evaluates and exports."""
+
+import json
+import logging
+from dataclasses import asdict
+from pathlib import Path
+
+from components.trainer import executor
+from components.trainer.cluster_task import ClusterTask
+from components.trainer.local_cluster import LocalCluster
+from pipelines.kubeflow.tfjobs import TfJobs
+from pipelines.kubeflow.training_job import JOB_KEY, TrainingJob, job_name, manifest
+
+_LOGGER = logging.getLogger(__name__)
+
+TASK_FILE = "task.json"
+COMMAND = ("python", "-m", "pipelines.kubeflow.training_task")
+
+
+class Executor(executor.Executor):
+    """Trains in a TFJob. Everything of the task lies in the root, which the job's pods see."""
+
+    def train_cluster(self, cluster: LocalCluster, task: ClusterTask, log_dir: str | None) -> None:
+        """Submits the job and waits for it; one that was submitted by an earlier try is waited for.
+
+        Raises:
+          TrainingJobError: The job failed; with the last lines of the task that did.
+        """
+        job = TrainingJob.from_json(task.exec_properties[JOB_KEY])
+        folder = Path(task.directories["model_run_dir"])
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / TASK_FILE
+        file.write_text(json.dumps(asdict(task)), encoding="utf-8")
+        jobs = TfJobs.of_settings(job.settings)
+        name = job_name(str(folder))
+        body = manifest(
+            job, name, jobs.namespace, [*COMMAND, str(file)], cluster.workers, cluster.ps
+        )
+        _LOGGER.info("Training in the TFJob %s in the namespace %s", name, jobs.namespace)
+        jobs.run(body, Path(log_dir) if log_dir else None)

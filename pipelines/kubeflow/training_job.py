@@ -1,0 +1,209 @@
+"""The cluster of a Trainer as a TFJob: settings, manifest, and the executor that waits for it."""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipelines.kubeflow.run_folder import kubeflow_run_of
+
+if TYPE_CHECKING:
+    from pipelines.kubeflow.component_plan import ComponentPlan
+    from pipelines.run_plan import RunPlan
+
+JOB_KEY = "training_job"
+"""Execution property of a Trainer whose cluster is a TFJob."""
+
+EXECUTOR = "pipelines.kubeflow.training_executor.Executor"
+GROUP, VERSION, PLURAL = "kubeflow.org", "v1", "tfjobs"
+CONTAINER = "tensorflow"
+"""The operator sets TF_CONFIG in the container of this name only."""
+
+_FOLDER = "training"
+
+
+@dataclass(frozen=True)
+class TrainingJob:
+    """A TFJob to be.
+
+    Attributes:
+      image: Of each task.
+      settings: `[kubeflow.training_job]`.
+      volumes: The fields of `VolumeConfig` of each.
+      env: Environment variables of each task.
+      secrets: The fields of `SecretConfig` of each.
+      node_selector: Labels of the nodes.
+      tolerations: The fields of `TolerationConfig` of each.
+    """
+
+    image: str
+    settings: dict[str, Any]
+    volumes: tuple[dict[str, Any], ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
+    secrets: tuple[dict[str, Any], ...] = ()
+    node_selector: dict[str, str] = field(default_factory=dict)
+    tolerations: tuple[dict[str, Any], ...] = ()
+
+    def to_json(self) -> str:
+        """Returns it as text, for an execution property."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> "TrainingJob":
+        """Returns what `to_json` gave."""
+        return cls(**json.loads(text))
+
+
+def training_job_of(plan: "RunPlan") -> TrainingJob | None:
+    """Returns the TFJob of a run; None if its cluster is none."""
+    settings = plan.config.kubeflow
+    if settings.training_job is None or not plan.config.trainer.workers:
+        return None
+    return TrainingJob(
+        str(settings.image),
+        settings.training_job.model_dump(mode="json"),
+        tuple(volume.model_dump(mode="json") for volume in settings.volumes),
+        dict(settings.env),
+        tuple(secret.model_dump(mode="json") for secret in settings.secrets),
+        dict(settings.node_selector),
+        tuple(toleration.model_dump(mode="json") for toleration in settings.tolerations),
+    )
+
+
+@contextmanager
+def shared_folder(
+    root: Path, plan: "ComponentPlan", executor_input: dict[str, Any]
+) -> Iterator[Path]:
+    """Gives a folder in the root for a training, and removes it when that is done.
+
+    Args:
+      root: Of the pipeline, which all tasks see.
+      plan: Of the Trainer.
+      executor_input: KFP's `ExecutorInput` of its step.
+    """
+    outputs = executor_input["outputs"]["artifacts"].values()
+    run = kubeflow_run_of([output["artifacts"][0]["uri"] for output in outputs])
+    digest = hashlib.sha256(f"{run} {plan.fingerprint} {plan.parameters}".encode()).hexdigest()
+    folder = root / _FOLDER / digest[:12]
+    folder.mkdir(parents=True, exist_ok=True)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def job_name(folder: str) -> str:
+    """Returns the name of the job of a training: the same when its step is tried again.
+
+    `<name>-worker-10` is the name of a service: 63 characters at most, beginning with a letter.
+    """
+    return f"trainer-{hashlib.sha256(folder.encode()).hexdigest()[:12]}"
+
+
+def manifest(
+    job: TrainingJob, name: str, namespace: str, command: list[str], workers: int, ps: int
+) -> dict[str, Any]:
+    """Returns the TFJob.
+
+    Parameter servers never end by themselves: `cleanPodPolicy` ends what runs when the chief is done.
+    A task that was killed (exit codes from 128 on) is started again, one that fails ends the job.
+
+    Args:
+      job: Its settings.
+      name: Its name.
+      namespace: Where it is.
+      command: Of each task.
+      workers: Number of workers beside the chief.
+      ps: Number of parameter servers.
+    """
+    settings = job.settings
+    replicas = {"Chief": 1, "Worker": workers, "PS": ps}
+    return {
+        "apiVersion": f"{GROUP}/{VERSION}",
+        "kind": "TFJob",
+        "metadata": {"name": name, "namespace": namespace, **_owner()},
+        "spec": {
+            "runPolicy": {
+                "cleanPodPolicy": "Running",
+                "backoffLimit": settings["restarts"],
+                "activeDeadlineSeconds": settings["deadline_secs"],
+                "ttlSecondsAfterFinished": settings["keep_secs"],
+            },
+            "tfReplicaSpecs": {
+                kind: {
+                    "replicas": number,
+                    "restartPolicy": "ExitCode",
+                    "template": {
+                        "metadata": {"annotations": {"sidecar.istio.io/inject": "false"}},
+                        "spec": _pod(job, command, trains=kind != "PS"),
+                    },
+                }
+                for kind, number in replicas.items()
+            },
+        },
+    }
+
+
+def _pod(job: TrainingJob, command: list[str], *, trains: bool) -> dict[str, Any]:
+    settings = job.settings
+    limits = {key: settings[key] for key in ("cpu", "memory") if settings[key]}
+    if trains and settings["accelerator"]:
+        limits[settings["accelerator"]] = str(settings["accelerators"])
+    volumes = [
+        {"name": f"volume-{number}", "persistentVolumeClaim": {"claimName": volume["claim"]}}
+        for number, volume in enumerate(job.volumes)
+    ]
+    mounts = [
+        {
+            "name": f"volume-{number}",
+            "mountPath": volume["path"],
+            **({"subPath": volume["sub_path"]} if volume["sub_path"] else {}),
+        }
+        for number, volume in enumerate(job.volumes)
+    ]
+    env: list[dict[str, Any]] = [{"name": key, "value": value} for key, value in job.env.items()]
+    for number, secret in enumerate(job.secrets):
+        for key, variable in secret["env"].items():
+            source = {"secretKeyRef": {"name": secret["name"], "key": key}}
+            env.append({"name": variable, "valueFrom": source})
+        if secret["path"]:
+            volumes.append({"name": f"secret-{number}", "secret": {"secretName": secret["name"]}})
+            mounts.append({"name": f"secret-{number}", "mountPath": secret["path"]})
+    container: dict[str, Any] = {
+        "name": CONTAINER,
+        "image": job.image,
+        "command": command,
+        "env": env,
+        "ports": [{"name": "tfjob-port", "containerPort": 2222}],
+        "volumeMounts": mounts,
+    }
+    if limits:
+        container["resources"] = {"limits": limits, "requests": dict(limits)}
+    pod: dict[str, Any] = {"containers": [container], "volumes": volumes}
+    if job.node_selector:
+        pod["nodeSelector"] = job.node_selector
+    if job.tolerations:
+        pod["tolerations"] = [_toleration(one) for one in job.tolerations]
+    if settings["service_account"]:
+        pod["serviceAccountName"] = settings["service_account"]
+    return pod
+
+
+def _toleration(fields: dict[str, Any]) -> dict[str, Any]:
+    names = {"seconds": "tolerationSeconds"}
+    return {names.get(key, key): value for key, value in fields.items() if value is not None}
+
+
+def _owner() -> dict[str, Any]:
+    """Returns who owns the job: the Trainer's pod, where it says who it is; a job goes with its owner."""
+    name, uid = os.environ.get("KFP_POD_NAME"), os.environ.get("KFP_POD_UID")
+    if not name or not uid:
+        return {}
+    return {
+        "ownerReferences": [
+            {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": uid, "controller": False}
+        ]
+    }

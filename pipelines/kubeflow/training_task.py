@@ -1,0 +1,39 @@
+"""What runs in each pod of a TFJob: `python -m pipelines.kubeflow.training_task FILE`."""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Plays the part in the cluster that TF_CONFIG gives to this process; returns the exit code.
+
+    What the user's code raises is no reason to start the task again: the exit code is 1.
+
+    Args:
+      arguments: The file that describes the task.
+    """
+    import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
+    from components.trainer.cluster_task import ClusterTask
+    from components.trainer.task_failure import TaskFailedError
+    from pipelines.runners.causes import describe_cause
+
+    (file,) = arguments
+    task = ClusterTask(**json.loads(Path(file).read_text(encoding="utf-8")))
+    try:
+        task()
+    except TaskFailedError as failure:
+        print(failure.text, file=sys.stderr)
+        print(describe_cause(failure.error()), file=sys.stderr, flush=True)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    code = main(sys.argv[1:])
+    # Threads of TensorFlow's server must not keep a task alive that is over.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

@@ -1,0 +1,122 @@
+"""`compile` and `submit`: the pipeline on Kubeflow Pipelines, or on Vertex."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+EXIT_FAILED = 1
+EXIT_BAD_INPUT = 2
+
+_Config = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE.toml", help="Configuration file.")
+]
+_Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="section.key=value", help="Goes before the configuration file."),
+]
+_FurtherKeys = Annotated[
+    list[str] | None,
+    typer.Option("--param", metavar="section.key", help="A further key that a run can be given."),
+]
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option("--param", metavar="name=value", help="Of the run, such as train_steps=500."),
+]
+
+
+def compile_command(
+    output: Annotated[
+        Path, typer.Option("-o", metavar="FILE.yaml", help="Where the compiled pipeline goes.")
+    ],
+    config: _Config = None,
+    settings: _Settings = None,
+    parameters: _FurtherKeys = None,
+) -> None:
+    """Write the pipeline for Kubeflow Pipelines. The data are not read."""
+    from pipelines.errors import BadInputError
+
+    try:
+        output.write_text(_compiled(config, settings, parameters)[1], encoding="utf-8")
+    except (BadInputError, OSError) as error:
+        _end(str(error), EXIT_BAD_INPUT)
+    print(f"written: {output}", file=sys.stderr)
+
+
+def submit_command(
+    host: Annotated[
+        str, typer.Option("--host", metavar="URL", help="Address of Kubeflow Pipelines.")
+    ],
+    config: _Config = None,
+    settings: _Settings = None,
+    parameters: Parameters = None,
+    experiment: Annotated[
+        str | None, typer.Option("--experiment", help="Default: the name of the pipeline.")
+    ] = None,
+    namespace: Annotated[
+        str | None, typer.Option("--namespace", help="Of the user, where there are several.")
+    ] = None,
+    cron: Annotated[
+        str | None,
+        typer.Option(
+            "--cron",
+            metavar='"S M H D M W"',
+            help="Start a run whenever this comes about: six fields, seconds first.",
+        ),
+    ] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for the run to end.")] = False,
+    wait_secs: Annotated[
+        float, typer.Option("--wait-secs", help="How long to wait for it.")
+    ] = 86_400,
+) -> None:
+    """Compile the pipeline, upload it, and start a run, or a recurring one with --cron.
+
+    The last line on stdout is one JSON object. Exit codes: 0, 2 bad input, 1 any other failure; with
+    --wait that of a run that did not succeed is 1.
+    """
+    from dataclasses import asdict, replace
+
+    from pipelines.errors import BadInputError
+    from pipelines.kubeflow.admission import pipeline_name
+    from pipelines.kubeflow.given_parameters import parse_parameters
+    from pipelines.kubeflow.submission import Server, ServerError
+
+    try:
+        if cron is not None and wait:
+            raise BadInputError("--wait waits for one run; leave it out with --cron.")
+        given, text = _compiled(config, settings, None)
+        server = Server(host, namespace)
+        made = server.submit(
+            text,
+            experiment or pipeline_name(given),
+            parse_parameters(parameters or ()),
+            cron,
+            given.kubeflow.service_account,
+        )
+        if wait and made.run_id is not None:
+            print(f"run {made.run_id} on {host} ...", file=sys.stderr)
+            made = replace(made, status=server.wait(made.run_id, wait_secs))
+    except BadInputError as error:
+        _end(str(error), EXIT_BAD_INPUT)
+    except ServerError as error:
+        _end(str(error), EXIT_FAILED)
+    print(json.dumps({"host": host, **asdict(made)}))
+    if wait and made.status != "SUCCEEDED":
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _compiled(
+    config: Path | None, settings: list[str] | None, keys: list[str] | None
+) -> tuple[Any, str]:
+    from pipelines.config import load_config
+    from pipelines.kubeflow.pipeline_file import compile_pipeline
+
+    given = load_config(config, settings=tuple(settings or ()))
+    return given, compile_pipeline(given, keys or ())
+
+
+def _end(message: str, code: int) -> NoReturn:
+    print(message, file=sys.stderr)
+    raise typer.Exit(code)

@@ -1,0 +1,88 @@
+"""Runs the commands of docs/kubeflow.md that need no cluster, the others against a server on the loopback."""
+
+import contextlib
+import json
+import pathlib
+import re
+import shlex
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from pipelines.cli import app
+from pipelines.config import load_config
+from pipelines.kubeflow.admission import check_config
+from pipelines.kubeflow_config import KubeflowConfig, TrainingJobConfig
+from tests.pipelines.kubeflow.kfp_server import KfpServer
+
+ROOT = pathlib.Path(__file__).parents[2]
+TEXT = (ROOT / "docs" / "kubeflow.md").read_text()
+CONFIGURATION, PARAMETERS, TRAINING_JOB = re.findall(r"```toml\n(.*?)```", TEXT, flags=re.DOTALL)
+COMMANDS = [
+    shlex.split(line.removesuffix("&"))[3:]
+    for block in re.findall(r"```sh\n(.*?)```", TEXT, flags=re.DOTALL)
+    for line in block.splitlines()
+    if line.startswith("python -m pipelines")
+]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with the configuration of the page, and a server of Kubeflow Pipelines."""
+    (tmp_path / "taxi.toml").write_text(CONFIGURATION)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with contextlib.closing(KfpServer()) as server:
+        yield server
+
+
+def test_the_page_has_the_commands_that_it_is_about():
+    assert [command[0] for command in COMMANDS] == ["run", "compile", "submit", "submit"]
+
+
+def test_the_commands_do_what_the_page_says(here, tmp_path):
+    outputs = {}
+    for command in COMMANDS[1:]:
+        given = [here.url if "localhost" in word else word for word in command]
+        ran = CliRunner().invoke(app, given)
+        assert ran.exit_code == 0, ran.output
+        outputs[tuple(command)] = ran.stdout
+    specification = next(yaml.safe_load_all((tmp_path / "taxi.yaml").read_text()))
+    assert specification["schemaVersion"] == "2.1.0"
+    (run,) = here.runs.values()
+    assert run["runtime_config"]["parameters"] == {"train_steps": 500}
+    (recurring,) = here.recurring.values()
+    assert recurring["trigger"]["cron_schedule"]["cron"] == "0 0 3 * * *"
+    last = json.loads(outputs[tuple(COMMANDS[2])].splitlines()[-1])
+    assert last["run_id"] == run["run_id"]
+    assert last["status"] == "SUCCEEDED"
+
+
+@pytest.mark.parametrize("block", [PARAMETERS, TRAINING_JOB])
+def test_the_other_blocks_are_configurations(tmp_path, block):
+    file = tmp_path / "taxi.toml"
+    head, _, kubeflow = CONFIGURATION.partition("[kubeflow]\n")
+    if block == PARAMETERS:
+        kubeflow = block.removeprefix("[kubeflow]\n") + kubeflow
+        file.write_text(f"{head}[trainer]\nlearning_rate = 0.1\n[kubeflow]\n{kubeflow}")
+    else:
+        file.write_text(f"{head}[kubeflow]\n{kubeflow}{block}")
+    check_config(load_config(file))
+
+
+@pytest.mark.parametrize("model", [KubeflowConfig, TrainingJobConfig])
+def test_the_page_names_every_key(model):
+    for name in model.model_fields:
+        assert re.search(
+            rf"`[^`]*\b{name}\b[^`]*`|^{name} = |kubeflow\.{name}", TEXT, re.MULTILINE
+        ), name
+
+
+def test_the_tests_of_the_table_exist():
+    table = TEXT.partition("What was wrong with TFX")[2].partition("\n## ")[0]
+    named = re.findall(r"`(?:tests/pipelines/kubeflow/)?(test_\w+\.py)(?:::(test_\w+))?`", table)
+    assert len(named) >= 12
+    for file, test in named:
+        source = (ROOT / "tests" / "pipelines" / "kubeflow" / file).read_text()
+        assert not test or f"def {test}(" in source, (file, test)

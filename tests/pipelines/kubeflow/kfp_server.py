@@ -1,0 +1,172 @@
+"""A server on the loopback that speaks the part of KFP's REST API that `submit` needs.
+
+It takes what the real one takes: schema version 2.1.0, a version that exists, known parameters.
+"""
+
+import http.server
+import json
+import re
+import threading
+import uuid
+from email.parser import BytesParser
+from urllib.parse import parse_qs, urlsplit
+
+import yaml
+
+PREFIX = "/apis/v2beta1/"
+
+
+class RefusedError(Exception):
+    def __init__(self, code, message):
+        super().__init__(message)
+        self.code = code
+
+
+class KfpServer:
+    """The server.
+
+    Attributes:
+      requests: Method, path and body of each request.
+      states: What the next questions for a run are answered with; the last one stays.
+    """
+
+    def __init__(self):
+        self.requests, self.states = [], ["SUCCEEDED"]
+        self.experiments, self.pipelines, self.versions = {}, {}, {}
+        self.runs, self.recurring = {}, {}
+        self.refuses = None
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def log_message(self, *args):
+                pass
+
+            def answer(self, method):
+                outer.answer(self, method)
+
+            def do_GET(self):
+                self.answer("GET")
+
+            def do_POST(self):
+                self.answer("POST")
+
+            def do_DELETE(self):
+                self.answer("DELETE")
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self._server.shutdown()
+        self._server.server_close()
+
+    def answer(self, handler, method):
+        parts = urlsplit(handler.path)
+        query = {key: values[0] for key, values in parse_qs(parts.query).items()}
+        raw = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
+        kind = handler.headers.get("Content-Type") or ""
+        body = _uploaded(kind, raw) if kind.startswith("multipart/") else json.loads(raw or b"null")
+        path = parts.path.removeprefix(PREFIX)
+        self.requests.append((method, path, body))
+        try:
+            if self.refuses is not None:
+                raise self.refuses
+            code, answer = 200, self._route(method, path, query, body)
+        except RefusedError as error:
+            code, answer = error.code, {"error": str(error)}
+        content = json.dumps(answer).encode()
+        handler.send_response(code)
+        handler.send_header("Content-Type", "application/json")
+        handler.send_header("Content-Length", str(len(content)))
+        handler.end_headers()
+        handler.wfile.write(content)
+
+    def _route(self, method, path, query, body):
+        if path == "healthz":
+            return {"multi_user": False}
+        if path == "experiments" and method == "POST":
+            return _add(self.experiments, "experiment_id", body)
+        if path == "experiments":
+            return _listed("experiments", self.experiments.values(), query)
+        if path == "pipelines/upload":
+            specification = _admitted(body)
+            pipeline = _add(self.pipelines, "pipeline_id", {"display_name": query["name"]})
+            self._add_version(pipeline["pipeline_id"], query["name"], specification)
+            return pipeline
+        if path == "pipelines/upload_version":
+            return self._add_version(query["pipelineid"], query["name"], _admitted(body))
+        if path == "pipelines":
+            return _listed("pipelines", self.pipelines.values(), query)
+        if found := re.fullmatch(r"pipelines/([^/]+)/versions", path):
+            versions = [one for one in self.versions.values() if one["pipeline_id"] == found[1]]
+            return {"pipeline_versions": versions, "total_size": len(versions)}
+        if path == "runs" and method == "POST":
+            self._check_parameters(body)
+            return _add(self.runs, "run_id", {**body, "state": "PENDING"})
+        if (found := re.fullmatch(r"runs/([^/]+)", path)) and found[1] in self.runs:
+            state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
+            return {**self.runs[found[1]], "state": state}
+        if path == "recurringruns" and method == "POST":
+            self._check_parameters(body)
+            if len(body["trigger"]["cron_schedule"]["cron"].split()) != 6:
+                raise RefusedError(400, "a schedule has six fields")
+            return _add(self.recurring, "recurring_run_id", {**body, "status": "ENABLED"})
+        if found := re.fullmatch(r"recurringruns/([^/:]+)(:enable|:disable)?", path):
+            if found[1] not in self.recurring:
+                raise RefusedError(404, f"there is no recurring run {found[1]}")
+            if method == "DELETE":
+                del self.recurring[found[1]]
+                return {}
+            if found[2]:
+                self.recurring[found[1]]["status"] = f"{found[2][1:].upper()}D"
+                return {}
+            return self.recurring[found[1]]
+        raise RefusedError(404, f"{method} {path}")
+
+    def _add_version(self, pipeline_id, name, specification):
+        version = {
+            "pipeline_id": pipeline_id,
+            "display_name": name,
+            "pipeline_spec": specification,
+        }
+        return _add(self.versions, "pipeline_version_id", version)
+
+    def _check_parameters(self, body):
+        reference = body["pipeline_version_reference"]["pipeline_version_id"]
+        if reference not in self.versions:
+            raise RefusedError(404, f"there is no version {reference}")
+        specification = self.versions[reference]["pipeline_spec"]
+        declared = specification["root"]["inputDefinitions"]["parameters"]
+        given = (body.get("runtime_config") or {}).get("parameters") or {}
+        for name in given:
+            if name not in declared:
+                raise RefusedError(400, f"parameter {name} is not required by the pipeline")
+
+
+def _uploaded(kind, raw):
+    message = BytesParser().parsebytes(b"Content-Type: " + kind.encode() + b"\r\n\r\n" + raw)
+    (part,) = message.get_payload()
+    return part.get_payload(decode=True).decode()
+
+
+def _admitted(text):
+    specification = next(yaml.safe_load_all(text))
+    if specification.get("schemaVersion") != "2.1.0":
+        raise RefusedError(400, "KFP only supports schema version 2.1.0")
+    return specification
+
+
+def _add(table, key, item):
+    item = {**item, key: str(uuid.uuid4()), "created_at": "2026-01-02T03:04:05Z"}
+    table[item[key]] = item
+    return item
+
+
+def _listed(name, items, query):
+    wanted = [
+        predicate.get("stringValue", predicate.get("string_value"))
+        for predicate in json.loads(query.get("filter") or "{}").get("predicates", [])
+    ]
+    found = [item for item in items if not wanted or item["display_name"] in wanted]
+    return {name: found, "total_size": len(found)}

@@ -1,0 +1,87 @@
+"""Pipelines of a few lines of Python, compiled by kfp, to see how they are executed."""
+
+import inspect
+import warnings
+from pathlib import Path
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # kfp warns of its own versions
+    from kfp import compiler, dsl
+
+from pipelines.kubeflow.local_execution.bucket import Bucket
+from pipelines.kubeflow.local_execution.cache import TaskCache
+from pipelines.kubeflow.local_execution.compiled import CompiledPipeline
+from pipelines.kubeflow.local_execution.containers import Processes, as_subprocess
+from pipelines.kubeflow.local_execution.launcher import Launcher
+from pipelines.kubeflow.local_execution.workflow import Workflow
+
+
+def container(name, parameters, program, *arguments):
+    """Returns a component that runs a program.
+
+    Args:
+      name: Of the component.
+      parameters: Types of its inputs and outputs by name.
+      program: Python; `sys` and `pathlib` are imported.
+      arguments: Of the program: each a function of the inputs and outputs.
+    """
+
+    def build(*values):
+        given = dict(zip(parameters, values, strict=True))
+        return dsl.ContainerSpec(
+            image="none",
+            command=["python", "-S", "-c", f"import sys, pathlib, os, json\n{program}"],
+            args=[argument(given) if callable(argument) else argument for argument in arguments],
+        )
+
+    build.__name__ = name
+    build.__signature__ = inspect.Signature(
+        [
+            inspect.Parameter(key, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=kind)
+            for key, kind in parameters.items()
+        ],
+        return_annotation=dsl.ContainerSpec,
+    )
+    return dsl.container_component(build)
+
+
+def compiled(function, folder):
+    """Returns the pipeline that kfp makes of a function."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pipeline = dsl.pipeline(function, name="little", pipeline_root="minio://bucket/root")
+        compiler.Compiler().compile(pipeline, str(folder / "little.yaml"))
+    return CompiledPipeline.parse((folder / "little.yaml").read_text())
+
+
+class Seen:
+    """What the observer was told."""
+
+    def __init__(self):
+        self.events = []
+
+    def task_started(self, name):
+        self.events.append(("started", name))
+
+    def task_finished(self, name, cached, elapsed_secs):
+        self.events.append(("cached" if cached else "finished", name))
+
+    def task_failed(self, name, elapsed_secs):
+        self.events.append(("failed", name))
+
+    def ended(self):
+        return {name: how for how, name in self.events if how != "started"}
+
+
+def workflow(pipeline, folder: Path, run_id="run-1", **settings):
+    """Returns what executes a pipeline, with all files in a folder."""
+    launcher = Launcher(
+        pipeline,
+        run_id,
+        Bucket(folder / "bucket"),
+        folder / "containers",
+        folder / "logs",
+        as_subprocess,
+        Processes(),
+    )
+    return Workflow(pipeline, launcher, TaskCache(folder / "cache"), Seen(), **settings)

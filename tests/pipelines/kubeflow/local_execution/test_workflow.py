@@ -1,0 +1,222 @@
+import warnings
+
+import pytest
+
+from pipelines.errors import BadInputError
+from pipelines.kubeflow.local_execution.compiled import CompiledPipeline
+from pipelines.kubeflow.local_execution.launcher import ContainerFailedError
+from tests.pipelines.kubeflow.local_execution.little_pipelines import compiled, container, workflow
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from kfp import dsl
+
+WRITE = container(
+    "write",
+    {"text": str, "folder": dsl.Output[dsl.Dataset], "size": dsl.OutputPath(int)},
+    "out = pathlib.Path(sys.argv[2]); out.mkdir(parents=True, exist_ok=True)\n"
+    "(out / 'a').write_text(sys.argv[1]); (out / 'empty').mkdir()\n"
+    "pathlib.Path(sys.argv[3]).write_text(str(len(sys.argv[1])))\n"
+    "given = json.loads(sys.argv[4]); artifact = given['outputs']['artifacts']['folder']['artifacts'][0]\n"
+    "artifact['metadata'] = {'written': 'yes'}\n"
+    "pathlib.Path(given['outputs']['outputFile']).write_text("
+    "json.dumps({'artifacts': {'folder': {'artifacts': [artifact]}}}))",
+    lambda given: given["text"],
+    lambda given: given["folder"].path,
+    lambda given: given["size"],
+    "{{$}}",
+)
+READ = container(
+    "read",
+    {"folder": dsl.Input[dsl.Dataset], "size": int, "said": dsl.OutputPath(str)},
+    "given = json.loads(sys.argv[1])['inputs']['artifacts']['folder']['artifacts'][0]\n"
+    "assert given['type'] == {}, given\n"
+    "said = [(pathlib.Path(sys.argv[2]) / 'a').read_text(), sys.argv[3], given['metadata']['written'],"
+    " sorted(os.listdir(sys.argv[2])), os.getcwd() != '/', sorted(os.listdir())]\n"
+    "pathlib.Path(sys.argv[4]).write_text(json.dumps(said))",
+    "{{$}}",
+    lambda given: given["folder"].path,
+    lambda given: given["size"],
+    lambda given: given["said"],
+)
+SHOW = container(
+    "show",
+    {"said": str, "run": str},
+    "pathlib.Path(sys.argv[3]).write_text('\\n'.join(sys.argv[1:3]))",
+    lambda given: given["said"],
+    lambda given: given["run"],
+    "SHOWN",
+)
+
+
+def shown(tmp_path):
+    """Returns the pipeline that writes, reads, and shows what was read in a file."""
+
+    def pipeline(text: str = "abc"):
+        written = WRITE(text=text)
+        read = READ(folder=written.outputs["folder"], size=written.outputs["size"])
+        show = SHOW(said=read.outputs["said"], run=dsl.PIPELINE_JOB_ID_PLACEHOLDER)
+        show.set_caching_options(False)
+
+    found = compiled(pipeline, tmp_path)
+    args = found.specification["deploymentSpec"]["executors"]["exec-show"]["container"]["args"]
+    args[args.index("SHOWN")] = str(tmp_path / "shown")
+    return found
+
+
+def test_artifacts_and_parameters_go_from_task_to_task(tmp_path):
+    pipeline = shown(tmp_path)
+    workflow(pipeline, tmp_path, run_id="run-7").run(pipeline.parameters({"text": "hello"}))
+    said, run = (tmp_path / "shown").read_text().split("\n")
+    # An object store has no empty folders, and a container begins in one.
+    assert said == '["hello", "5", "yes", ["a"], true, []]'
+    assert run == "run-7"
+    assert list((tmp_path / "containers").iterdir()) == []
+    (written,) = (tmp_path / "bucket" / "minio" / "bucket" / "root").rglob("a")
+    assert written.relative_to(tmp_path / "bucket/minio/bucket/root").parts[:3] == (
+        "little", "run-7", "write",
+    )  # fmt: skip
+
+
+def test_a_task_with_the_same_inputs_is_taken_from_the_cache(tmp_path):
+    pipeline = shown(tmp_path)
+    for run_id, text, expected in (
+        ("run-1", "one", {"write": "finished", "read": "finished", "show": "finished"}),
+        ("run-2", "one", {"write": "cached", "read": "cached", "show": "finished"}),
+        ("run-3", "two", {"write": "finished", "read": "finished", "show": "finished"}),
+    ):
+        flow = workflow(pipeline, tmp_path, run_id=run_id)
+        flow.run(pipeline.parameters({"text": text}))
+        assert flow.observer.ended() == expected
+    assert (tmp_path / "shown").read_text().startswith('["two", "3"')
+
+
+FAIL_TWICE = container(
+    "fail_twice",
+    {"place": str},
+    "count = pathlib.Path(sys.argv[1]); number = int(count.read_text() or 0) + 1\n"
+    "count.write_text(str(number))\n"
+    "sys.exit(0 if number > 2 else f'attempt {number}')",
+    lambda given: given["place"],
+)
+TOUCH = container(
+    "touch",
+    {"place": str},
+    "pathlib.Path(sys.argv[1]).write_text('touched')",
+    lambda given: given["place"],
+)
+
+
+@pytest.mark.parametrize("retries", [1, 2])
+def test_a_task_is_tried_again(tmp_path, retries):
+    count = tmp_path / "count"
+    count.write_text("")
+
+    def pipeline():
+        task = FAIL_TWICE(place=str(count))
+        task.set_retry(retries, backoff_duration="3s", backoff_factor=4)
+        TOUCH(place=str(tmp_path / "behind")).after(task)
+
+    naps = []
+    flow = workflow(compiled(pipeline, tmp_path), tmp_path, sleep=naps.append)
+    if retries == 2:
+        flow.run({})
+        assert flow.observer.ended() == {"fail-twice": "finished", "touch": "finished"}
+        assert naps == [3, 12]
+    else:
+        with pytest.raises(ContainerFailedError, match="attempt 2"):
+            flow.run({})
+        assert flow.observer.ended() == {
+            "fail-twice": "failed"
+        }  # and what depends on it is omitted
+        assert not (tmp_path / "behind").exists()
+
+
+@pytest.mark.parametrize("attempts_before", ["2", ""])
+def test_an_exit_handler_runs_whatever_happened(tmp_path, attempts_before):
+    count = tmp_path / "count"
+    count.write_text(attempts_before)
+
+    def pipeline():
+        with dsl.ExitHandler(TOUCH(place=str(tmp_path / "end"))):
+            FAIL_TWICE(place=str(count))
+
+    flow = workflow(compiled(pipeline, tmp_path), tmp_path)
+    if attempts_before:
+        flow.run({})
+    else:
+        with pytest.raises(ContainerFailedError, match="attempt 1") as caught:
+            flow.run({})
+        assert caught.value.exit_code == 1
+    assert (tmp_path / "end").read_text() == "touched"
+
+
+MEET = container(
+    "meet",
+    {"mine": str, "other": str},
+    "import time; pathlib.Path(sys.argv[1]).write_text('here')\n"
+    "end = time.monotonic() + float(sys.argv[3])\n"
+    "while not pathlib.Path(sys.argv[2]).exists():\n"
+    "  if time.monotonic() > end: sys.exit('alone')\n"
+    "  time.sleep(0.02)",
+    lambda given: given["mine"],
+    lambda given: given["other"],
+    "SECS",
+)
+
+
+@pytest.mark.parametrize(("parallelism", "secs"), [(2, "60"), (1, "0.3")])
+def test_independent_tasks_run_at_a_time_up_to_the_limit(tmp_path, parallelism, secs):
+    def pipeline():
+        MEET(mine=str(tmp_path / "a"), other=str(tmp_path / "b"))
+        MEET(mine=str(tmp_path / "b"), other=str(tmp_path / "a"))
+
+    found = compiled(pipeline, tmp_path)
+    for executor in found.specification["deploymentSpec"]["executors"].values():
+        args = executor["container"]["args"]
+        args[args.index("SECS")] = secs
+    flow = workflow(found, tmp_path, parallelism=parallelism)
+    if parallelism == 2:
+        flow.run({})
+    else:
+        with pytest.raises(ContainerFailedError, match="alone"):
+            flow.run({})
+
+
+def test_tasks_that_wait_for_each_other_are_refused(tmp_path):
+    task = {"componentRef": {"name": "comp-a"}, "cachingOptions": {}}
+    pipeline = CompiledPipeline(
+        {
+            "pipelineInfo": {"name": "circle"},
+            "defaultPipelineRoot": "minio://bucket",
+            "root": {
+                "dag": {
+                    "tasks": {
+                        "a": {**task, "dependentTasks": ["b"]},
+                        "b": {**task, "dependentTasks": ["a"]},
+                    }
+                }
+            },
+        }
+    )
+    with pytest.raises(BadInputError, match="a, b wait for each other"):
+        workflow(pipeline, tmp_path).run({})
+
+
+def test_a_run_that_is_stopped_ends_its_containers_and_tries_none_again(tmp_path):
+    count = tmp_path / "count"
+    count.write_text("")
+
+    def pipeline():
+        FAIL_TWICE(place=str(count)).set_retry(3, backoff_duration="600s")
+
+    flow = workflow(compiled(pipeline, tmp_path), tmp_path)
+
+    def stop(secs):
+        flow.launcher.processes.close()
+        flow.launcher.processes.pause(secs)
+
+    flow.sleep = stop
+    with pytest.raises(InterruptedError):
+        flow.run({})
+    assert count.read_text() == "1"

@@ -1,0 +1,115 @@
+import components  # noqa: I001  Before TFX: makes TFDV importable.
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tensorflow_metadata.proto.v0 import statistics_pb2
+from tfx.types.standard_artifacts import ExampleStatistics
+
+from pipelines.errors import RunFailedError
+from pipelines.kubeflow.artifacts import metadata_of
+from pipelines.kubeflow.component_plan import ComponentPlan
+from pipelines.kubeflow.component_step import StepCall, read_inputs, run_component
+from pipelines.kubeflow.kept_findings import KeptFindings
+
+assert components
+
+SCHEMA = 'feature { name: "x" type: FLOAT }\n'
+TYPES = "tfx.types.standard_artifacts"
+
+
+@pytest.fixture
+def importing(tmp_path):
+    """The plan of an ImportSchemaGen, which copies a file, and what its step is called with."""
+    (tmp_path / "schema.pbtxt").write_text(SCHEMA)
+    executor = "tfx.components.schema_gen.import_schema_gen.executor.Executor"
+    plan = ComponentPlan(
+        component="SchemaGen",
+        executor={"type": "PythonClassExecutableSpec", "spec": {"classPath": executor}},
+        parameters={
+            "parameters": {
+                "schema_file": {"fieldValue": {"stringValue": str(tmp_path / "schema.pbtxt")}}
+            }
+        },
+        fingerprint="",
+        outputs={"schema": f"{TYPES}.Schema"},
+    )
+    declared = {"artifacts": [{"name": "schema", "uri": "minio://b/schema"}]}
+    call = StepCall(
+        tmp_path / "root",
+        {"outputs": {"artifacts": {"schema": declared}, "outputFile": "/out"}},
+        {},
+        {"schema": str(tmp_path / "minio" / "b" / "schema")},
+    )
+    return call, plan
+
+
+def test_a_component_writes_where_the_launcher_looks(importing):
+    call, plan = importing
+    metadata = run_component(call, plan, KeptFindings())
+    assert (Path(call.outputs["schema"]) / "schema.pbtxt").read_text() == SCHEMA
+    (artifact,) = metadata["artifacts"]["schema"]["artifacts"]
+    assert artifact["uri"] == "minio://b/schema"
+    json.dumps(metadata)
+
+
+def test_a_check_ends_the_run_when_the_outputs_are_there(importing, tmp_path):
+    statistics = ExampleStatistics()
+    statistics.split_names = '["train", "eval"]'
+    sizes = statistics_pb2.DatasetFeatureStatisticsList()
+    sizes.datasets.add(num_examples=5)
+    for split, content in (
+        ("train", sizes),
+        ("eval", statistics_pb2.DatasetFeatureStatisticsList()),
+    ):
+        folder = tmp_path / "statistics" / f"Split-{split}"
+        folder.mkdir(parents=True)
+        (folder / "FeatureStats.pb").write_bytes(content.SerializeToString())
+    statistics.uri = str(tmp_path / "statistics")
+    from pipelines.component_checks import check_from_json
+
+    check = check_from_json({"kind": "SplitCheck", "component": "CsvExampleGen"})
+    with pytest.raises(RunFailedError, match="no row fell into the split 'eval'"):
+        check({"statistics": [statistics]}, KeptFindings(), tmp_path)
+    call, plan = importing
+    asks_for_models = replace(plan, check={"kind": "ModelCheck"})
+    with pytest.raises(KeyError):  # there are none: the check runs on these outputs
+        run_component(call, asks_for_models, KeptFindings())
+
+
+def test_the_baseline_and_the_schema_of_the_root_come_from_the_plan(tmp_path):
+    statistics = ExampleStatistics()
+    statistics.split_names = '["train"]'
+    kept = tmp_path / "root" / "kept" / "run-a" / "statistics"
+    kept.mkdir(parents=True)
+    kept.with_name("statistics.metadata.json").write_text(json.dumps(metadata_of(statistics)))
+    plan = ComponentPlan(
+        component="ExampleValidator",
+        executor={},
+        parameters={},
+        fingerprint="",
+        inputs={
+            "statistics": f"{TYPES}.ExampleStatistics",
+            "schema": f"{TYPES}.Schema",
+            "baseline_statistics": f"{TYPES}.ExampleStatistics",
+        },
+        baselines={"baseline_statistics": "kept/run-a/statistics"},
+        schema=SCHEMA,
+    )
+    given = {"artifacts": [{"name": "artifacts/1", "type": {}, "metadata": {}}]}
+    call = StepCall(
+        tmp_path / "root",
+        {"inputs": {"artifacts": {"statistics": given, "schema": given}}},
+        {"statistics": "/minio/statistics", "schema": "/minio/schema"},
+    )
+    inputs = read_inputs(call, plan, tmp_path)
+    assert inputs["statistics"][0].uri == "/minio/statistics"
+    assert inputs["baseline_statistics"][0].uri == str(kept)
+    assert inputs["baseline_statistics"][0].split_names == '["train"]'
+    (file,) = Path(inputs["schema"][0].uri).iterdir()
+    assert file.read_text() == SCHEMA
+    without = read_inputs(call, replace(plan, schema=None, baselines={}), tmp_path)
+    assert without["schema"][0].uri == "/minio/schema"
+    assert "baseline_statistics" not in without

@@ -1,0 +1,93 @@
+import components  # noqa: I001  Before TFX: makes TFDV importable.
+
+import pytest
+
+from pipelines.config import PipelineConfig
+from pipelines.errors import BadInputError
+from pipelines.kubeflow.admission import COMPONENTS
+from pipelines.kubeflow.component_plan import read_component_plan
+from pipelines.kubeflow.plan_step import plan_on_kubeflow
+from pipelines.kubeflow.run_folder import RunFolder
+from pipelines.run_history import read_runs, unfinished_run
+
+assert components
+
+
+@pytest.fixture
+def plan(data, tmp_path):
+    """Returns a function that plans a run, and gives the names of the plans by role."""
+
+    def make(kubeflow_run, **sections):
+        config = {
+            "name": "data",
+            "data": {"path": str(data), "label": "y"},
+            "trainer": {"model": "linear"},
+            "kubeflow": {"name": "data"},
+            **sections,
+        }
+        return plan_on_kubeflow(
+            tmp_path / "root", PipelineConfig.model_validate(config), kubeflow_run
+        )
+
+    return make
+
+
+def changed(before, after):
+    return {role for role in before if before[role] != after[role]}
+
+
+def test_a_run_begins_and_each_component_has_a_plan(plan, tmp_path):
+    root = tmp_path / "root"
+    names = plan("run-1")
+    plans = [read_component_plan(root, name) for name in names.values()]
+    assert tuple(found.component for found in plans) == COMPONENTS
+    (record,) = read_runs(root)  # it goes on, though no process holds the lock
+    assert record.status == "running"
+    assert record.kubeflow_run == "run-1"
+    assert record.columns
+    assert RunFolder(root, "run-1").read_run_id() == record.run_id
+    assert unfinished_run(root) is None  # nothing that `--resume` of a local run could go on with
+
+
+def test_equal_runs_have_equal_plans(plan, tmp_path):
+    names = {role: name for role, name in plan("run-1").items() if role != "pusher"}
+    again = plan("run-2")
+    assert changed(names, again) == set()
+    assert len(read_runs(tmp_path / "root")) == 2
+
+
+def test_the_data_are_seen_and_not_their_name(plan, data):
+    names = plan("run-1")
+    text = data.read_text()
+    data.write_text(text.replace("3.5,1", "3.5,0"))
+    assert changed(names, plan("run-2")) >= {"example_gen"}
+    data.write_text(text)
+    assert changed(names, plan("run-3")) == {"pusher"}
+
+
+@pytest.mark.parametrize(
+    ("section", "settings", "role"),
+    [
+        ("trainer", {"model": "linear", "train_steps": 30}, "trainer"),
+        ("split", {"on_label_difference": "warn"}, "example_gen"),
+        ("example_validator", {"on_anomalies": "fail"}, "example_validator"),
+        ("evaluator", {"confidence": 0.9}, "evaluator"),
+    ],
+)
+def test_each_setting_is_seen_where_it_counts(plan, section, settings, role):
+    names = plan("run-1")
+    assert changed(names, plan("run-2", **{section: settings})) - {"pusher"} == {role}
+
+
+def test_a_step_that_is_tried_again_goes_on_with_the_same_run(plan, tmp_path):
+    names = plan("run-1")
+    assert changed(names, plan("run-1")) == set()
+    assert len(read_runs(tmp_path / "root")) == 1
+
+
+def test_data_that_cannot_be_used_leave_no_run(plan, data, tmp_path):
+    data.write_text("x,z\n1,2\n")
+    with pytest.raises(BadInputError, match="'y'"):
+        plan("run-1")
+    assert read_runs(tmp_path / "root") == []
+    assert RunFolder(tmp_path / "root", "run-1").read_run_id() is None

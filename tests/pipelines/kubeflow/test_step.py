@@ -1,0 +1,93 @@
+import json
+
+import pytest
+
+from pipelines.errors import BadInputError, RunFailedError
+from pipelines.interruption import RunInterruptedError
+from pipelines.kubeflow import plan_step, record_steps, step
+from pipelines.kubeflow.run_folder import RunFolder
+
+
+@pytest.fixture(autouse=True)
+def run_id(monkeypatch):
+    monkeypatch.setenv("KFP_RUN_ID", "run-1")
+
+
+def plan_arguments(tmp_path, config_of):
+    return [
+        "Plan", "--root", str(tmp_path), "--run", "run-1", "--config",
+        config_of().model_dump_json(), "--parameter", "trainer.train_steps", "70",
+        "--plan-of", "trainer", str(tmp_path / "out" / "trainer"),
+    ]  # fmt: skip
+
+
+def test_plan_hands_the_names_of_the_plans_on(tmp_path, config_of, monkeypatch):
+    asked = []
+
+    def plan(root, config, kubeflow_run):
+        asked.append((root, config.trainer.train_steps, kubeflow_run))
+        return {"trainer": "abc", "pusher": "def"}
+
+    monkeypatch.setattr(plan_step, "plan_on_kubeflow", plan)
+    assert step.main(plan_arguments(tmp_path, config_of)) == 0
+    assert asked == [(tmp_path, 70, "run-1")]
+    assert (tmp_path / "out" / "trainer").read_text() == "abc"
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (BadInputError("no such file"), 2),
+        (RunFailedError("Plan", "it broke"), 1),
+        (RunFailedError("Plan", "bad rows", is_bad_input=True), 2),
+        (ValueError("odd"), 1),
+        (SystemExit("left"), 1),
+        (RunInterruptedError("SIGTERM"), 1),
+    ],
+)
+def test_a_failure_is_kept_and_its_reason_is_the_last_line(
+    tmp_path, config_of, monkeypatch, capsys, error, code
+):
+    def plan(*arguments):
+        raise error
+
+    monkeypatch.setattr(plan_step, "plan_on_kubeflow", plan)
+    assert step.main(plan_arguments(tmp_path, config_of)) == code
+    last = capsys.readouterr().err.strip().splitlines()[-1]
+    assert last.startswith("Plan: ")
+    assert str(error) in last or "stopped by a signal" in last
+    (end,) = RunFolder(tmp_path, "run-1").failures()
+    assert last == f"Plan: {end.reason}"
+    assert end.is_bad_input == (code == 2)
+
+
+def test_a_root_that_cannot_be_written_to_hides_no_reason(tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").write_text("no folder")
+
+    def end(root, run):
+        raise ValueError("odd")
+
+    monkeypatch.setattr(record_steps, "end_run", end)
+    assert step.main(["End", "--root", str(tmp_path / "file"), "--run", "run-1"]) == 1
+    said = capsys.readouterr().err
+    assert "could not be kept" in said
+    assert said.strip().splitlines()[-1].startswith("End: ValueError: odd")
+
+
+def test_a_component_without_its_plan_says_what_is_wrong(tmp_path, capsys):
+    given = {"inputs": {}, "outputs": {"outputFile": str(tmp_path / "out.json")}}
+    arguments = ["Trainer", "--root", str(tmp_path), "--plan", "0" * 64]
+    arguments += ["--executor-input", json.dumps(given), "--findings", str(tmp_path / "f")]
+    assert step.main(arguments) == 1
+    assert "every step mounts" in capsys.readouterr().err
+    assert RunFolder(tmp_path, "run-1").failures()[0].component == "Trainer"
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_end_says_how_the_run_ended(tmp_path, killed, capsys):
+    root = tmp_path / "root"
+    RunFolder(root, "run-1").write_run_id(killed.run_id)
+    assert step.main(["End", "--root", str(root), "--run", "run-1"]) == 0
+    assert f"run {killed.run_id}: failed" in capsys.readouterr().err
+    assert step.main(["End", "--root", str(root), "--run", "run-2"]) == 0
+    assert "before it began" in capsys.readouterr().err

@@ -1,0 +1,80 @@
+"""A Trainer whose cluster is a TFJob, against Kubernetes on the loopback, whose pods are real processes."""
+
+import contextlib
+
+import pytest
+
+from pipelines.serving import serving_versions
+from tests.pipelines.kubeflow.kubernetes_server import KubernetesServer
+
+
+@pytest.fixture
+def server(tmp_path):
+    with contextlib.closing(KubernetesServer(tmp_path)) as started:
+        yield started
+
+
+def settings_of(server):
+    job = f'kubeflow.training_job={{api_server = "{server.url}", poll_secs = 0.2, restarts = 5}}'
+    return ("trainer.workers=1", "trainer.ps=1", job)
+
+
+def worker_that_runs(pods):
+    """Returns the worker once it has printed something."""
+    workers = (pod for pod in pods if pod.kind == "Worker" and pod.log.stat().st_size)
+    return next(workers, None)
+
+
+@pytest.mark.slow
+def test_the_cluster_trains_in_a_job_and_the_model_is_pushed(
+    tmp_path, run_here, little_settings, server
+):
+    server.kill_once = worker_that_runs
+    root = tmp_path / "root"
+    record = run_here(root, *little_settings, *settings_of(server), "trainer.train_steps=400")
+    assert record.status == "pushed", record.reason
+    assert record.metrics["auc"] > 0.9
+    assert server.kill_once is None  # the worker was killed, and started again
+    (body,) = server.jobs.values()
+    conditions = {one["type"]: one["status"] for one in body["status"]["conditions"]}
+    assert conditions["Succeeded"] == "True"
+    (container,) = body["spec"]["tfReplicaSpecs"]["Chief"]["template"]["spec"]["containers"]
+    assert container["command"][:3] == ["python", "-m", "pipelines.kubeflow.training_task"]
+    assert container["volumeMounts"][0]["mountPath"] == str(tmp_path)  # where the root is
+    assert len(serving_versions(root)) == 1
+    assert not list(root.glob("training/*"))
+
+
+@pytest.mark.slow
+def test_what_the_users_code_raises_in_a_task_is_the_reason(
+    tmp_path, run_here, little_settings, server
+):
+    module = tmp_path / "breaking_module.py"
+    module.write_text(
+        "import json, os\nimport estimator_core as estimator\nimport tensorflow as tf\n"
+        "def preprocessing_fn(inputs):\n"
+        "    size, sold = (tf.reshape(tf.sparse.to_dense(inputs[k]), [-1, 1]) for k in ('size', 'sold'))\n"
+        "    return {'x': size, 'y': tf.cast(sold == 'yes', tf.int64)}\n"
+        "def trainer_fn(args, schema):\n"
+        "    if json.loads(os.environ.get('TF_CONFIG', '{}')):\n"
+        "        raise ArithmeticError('row 7 is odd')\n"
+        "    def input_fn():\n"
+        "        return tf.data.Dataset.from_tensors(({'x': [[1.0]]}, [[1]]))\n"
+        "    column = tf.feature_column.numeric_column('x')\n"
+        "    made = estimator.LinearClassifier([column], model_dir=args.serving_model_dir)\n"
+        "    exporter = estimator.FinalExporter('serving', lambda: None)\n"
+        "    return {'estimator': made, 'train_spec': estimator.TrainSpec(input_fn, max_steps=5),\n"
+        "            'eval_spec': estimator.EvalSpec(input_fn, exporters=[exporter]),\n"
+        "            'eval_input_receiver_fn': lambda: None}\n"
+    )
+    record = run_here(
+        tmp_path / "root",
+        *little_settings[:2],
+        *settings_of(server),
+        f"module.file={module}",
+        "evaluator.label=y",
+    )
+    assert record.status == "failed"
+    assert record.reason.startswith("Trainer: TrainingJobError: trainer-")
+    assert "ArithmeticError: row 7 is odd" in record.reason
+    assert "breaking_module.py, line 9" in record.reason

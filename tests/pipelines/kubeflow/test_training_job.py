@@ -1,0 +1,140 @@
+import contextlib
+import json
+from pathlib import Path
+
+import pytest
+
+from pipelines.kubeflow.component_plan import ComponentPlan
+from pipelines.kubeflow.training_job import (
+    TrainingJob,
+    job_name,
+    manifest,
+    shared_folder,
+    training_job_of,
+)
+from pipelines.kubeflow_config import TrainingJobConfig
+from pipelines.run_plan import RunRequest, plan_run
+
+SETTINGS = {
+    "cpu": "2", "memory": "4Gi", "accelerators": 1, "accelerator": "nvidia.com/gpu",
+    "deadline_secs": 500, "keep_secs": 60, "restarts": 5, "service_account": "runner",
+}  # fmt: skip
+
+
+def job(**changes):
+    settings = TrainingJobConfig(**{**SETTINGS, **changes}).model_dump(mode="json")
+    return TrainingJob(
+        "image:1",
+        settings,
+        volumes=({"claim": "pipelines", "path": "/mnt", "sub_path": "a"},),
+        env={"A": "1"},
+        secrets=({"name": "login", "env": {"password": "WORD"}, "path": "/etc/login"},),
+        node_selector={"pool": "ml"},
+        tolerations=({"key": "gpu", "operator": "Exists", "value": None, "seconds": 30},),
+    )
+
+
+def test_the_job_is_one_that_ends(monkeypatch):
+    monkeypatch.delenv("KFP_POD_NAME", raising=False)
+    body = manifest(job(), "trainer-1", "ml", ["run"], workers=3, ps=2)
+    assert body["apiVersion"] == "kubeflow.org/v1"
+    assert body["metadata"] == {"name": "trainer-1", "namespace": "ml"}
+    assert body["spec"]["runPolicy"] == {
+        "cleanPodPolicy": "Running",  # or parameter servers would run for ever
+        "backoffLimit": 5,
+        "activeDeadlineSeconds": 500,
+        "ttlSecondsAfterFinished": 60,
+    }
+    replicas = body["spec"]["tfReplicaSpecs"]
+    assert {kind: one["replicas"] for kind, one in replicas.items()} == {
+        "Chief": 1,
+        "Worker": 3,
+        "PS": 2,
+    }
+    assert {one["restartPolicy"] for one in replicas.values()} == {"ExitCode"}
+
+
+def test_the_pods_see_the_root_and_what_the_steps_see():
+    replicas = manifest(job(), "trainer-1", "ml", ["run"], 1, 1)["spec"]["tfReplicaSpecs"]
+    pod = replicas["Worker"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert container["name"] == "tensorflow"  # TF_CONFIG goes to this one alone
+    assert container["image"] == "image:1"
+    assert container["volumeMounts"] == [
+        {"name": "volume-0", "mountPath": "/mnt", "subPath": "a"},
+        {"name": "secret-0", "mountPath": "/etc/login"},
+    ]
+    assert pod["volumes"] == [
+        {"name": "volume-0", "persistentVolumeClaim": {"claimName": "pipelines"}},
+        {"name": "secret-0", "secret": {"secretName": "login"}},
+    ]
+    assert container["env"] == [
+        {"name": "A", "value": "1"},
+        {"name": "WORD", "valueFrom": {"secretKeyRef": {"name": "login", "key": "password"}}},
+    ]
+    assert container["resources"]["limits"] == {
+        "cpu": "2",
+        "memory": "4Gi",
+        "nvidia.com/gpu": "1",
+    }
+    assert pod["nodeSelector"] == {"pool": "ml"}
+    assert pod["tolerations"] == [{"key": "gpu", "operator": "Exists", "tolerationSeconds": 30}]
+    assert pod["serviceAccountName"] == "runner"
+    (server,) = replicas["PS"]["template"]["spec"]["containers"]
+    assert "nvidia.com/gpu" not in server["resources"]["limits"]
+
+
+def test_the_job_belongs_to_the_pod_of_the_step(monkeypatch):
+    monkeypatch.setenv("KFP_POD_NAME", "taxi-abc")
+    monkeypatch.setenv("KFP_POD_UID", "123")
+    (owner,) = manifest(job(), "a", "ml", [], 1, 1)["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"], owner["uid"]) == ("Pod", "taxi-abc", "123")
+
+
+def test_the_name_is_that_of_the_training_and_short_enough():
+    assert job_name("/a") == job_name("/a")
+    assert job_name("/a") != job_name("/b")
+    assert len(f"{job_name('/a' * 100)}-worker-99") <= 63
+
+
+def test_it_travels_as_text():
+    again = TrainingJob.from_json(job().to_json())
+    assert json.loads(again.to_json()) == json.loads(job().to_json())
+
+
+@pytest.mark.parametrize("asked_for", [True, False])
+def test_a_run_has_one_if_it_has_workers_and_asks_for_it(data, tmp_path, display, asked_for):
+    settings = [
+        "trainer.workers=2",
+        "trainer.ps=1",
+        "trainer.model=linear",
+        "kubeflow.image=image:7",
+    ]
+    if asked_for:
+        settings.append('kubeflow.training_job={namespace = "ml"}')
+    plan = plan_run(
+        RunRequest(root=tmp_path / "root", data=str(data), label="y", settings=tuple(settings)),
+        display,
+    )
+    found = training_job_of(plan)
+    assert (found is not None) == asked_for
+    if found:
+        assert found.image == "image:7"
+        assert found.settings["namespace"] == "ml"
+
+
+def test_a_step_that_is_tried_again_finds_what_it_has_trained(tmp_path, monkeypatch):
+    monkeypatch.setenv("KFP_RUN_ID", "run-1")
+    plan = ComponentPlan("Trainer", {}, {"parameters": {}}, "fingerprint")
+    given = {"outputs": {"artifacts": {"model": {"artifacts": [{"uri": "minio://b/1"}]}}}}
+    again = {"outputs": {"artifacts": {"model": {"artifacts": [{"uri": "minio://b/2"}]}}}}
+    killed = contextlib.ExitStack()
+    folder = killed.enter_context(shared_folder(tmp_path, plan, given))
+    (folder / "checkpoint").touch()
+    killed.pop_all()  # the process is gone, and has put nothing in order
+    with shared_folder(tmp_path, plan, again) as folder:
+        assert (folder / "checkpoint").exists()
+    assert not Path(folder).exists()
+    monkeypatch.setenv("KFP_RUN_ID", "run-2")
+    with shared_folder(tmp_path, plan, given) as other:
+        assert other != folder

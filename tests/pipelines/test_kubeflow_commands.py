@@ -1,0 +1,122 @@
+import contextlib
+import json
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from pipelines.cli import app
+from pipelines.kubeflow import submission
+from tests.pipelines.kubeflow.kfp_server import KfpServer
+
+CONFIG = """
+name = "taxi"
+[data]
+path = "/mnt/pipelines/taxi.csv"
+label = "tips"
+[kubeflow]
+image = "pipelines:1.0"
+pipeline_root = "minio://mlpipeline/v2/artifacts"
+root = "/mnt/pipelines/taxi"
+service_account = "runner"
+[[kubeflow.volumes]]
+claim = "pipelines"
+path = "/mnt/pipelines"
+"""
+
+
+@pytest.fixture
+def config(tmp_path):
+    file = tmp_path / "taxi.toml"
+    file.write_text(CONFIG)
+    return str(file)
+
+
+@pytest.fixture
+def server(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with contextlib.closing(KfpServer()) as started:
+        yield started
+
+
+def call(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_compile_writes_the_yaml_without_the_data(config, tmp_path):
+    output = tmp_path / "taxi.yaml"
+    ran = call("compile", "--config", config, "--param", "trainer.seed", "-o", output)
+    assert ran.exit_code == 0, ran.output
+    specification = next(yaml.safe_load_all(output.read_text()))
+    assert specification["schemaVersion"] == "2.1.0"
+    assert "trainer_seed" in specification["root"]["inputDefinitions"]["parameters"]
+
+
+def test_compile_says_what_is_wrong(config, tmp_path):
+    ran = call(
+        "compile", "--config", config, "--set", "kubeflow.root=/else/where", "-o", tmp_path / "a"
+    )
+    assert ran.exit_code == 2
+    assert "is on no volume" in ran.output
+    assert not (tmp_path / "a").exists()
+
+
+def test_submit_starts_a_run_and_waits_for_it(config, server, monkeypatch):
+    monkeypatch.setattr(submission, "_POLL_SECS", 0.0)
+    server.states = ["RUNNING", "FAILED"]
+    ran = call(
+        "submit", "--config", config, "--host", server.url, "--param", "train_steps=70", "--wait"
+    )
+    assert ran.exit_code == 1
+    line = json.loads(ran.stdout.splitlines()[-1])
+    assert line["status"] == "FAILED"
+    (run,) = server.runs.values()
+    assert line["run_id"] == run["run_id"]
+    assert run["runtime_config"]["parameters"] == {"train_steps": 70}
+    assert run["service_account"] == "runner"
+    (experiment,) = server.experiments.values()
+    assert experiment["display_name"] == "taxi"
+
+
+def test_submit_makes_a_recurring_run(config, server):
+    ran = call("submit", "--config", config, "--host", server.url, "--cron", "0 0 3 * * *")
+    assert ran.exit_code == 0, ran.output
+    (recurring,) = server.recurring.values()
+    assert (
+        json.loads(ran.stdout.splitlines()[-1])["recurring_run_id"]
+        == (recurring["recurring_run_id"])
+    )
+    assert not server.runs
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--cron", "0 3 * * *"), "has five fields"),
+        (("--cron", "0 0 3 * * *", "--wait"), "leave it out with --cron"),
+        (("--param", "steps=3"), "no such parameter"),
+    ],
+)
+def test_submit_refuses_what_the_server_would(config, server, arguments, message):
+    ran = call("submit", "--config", config, "--host", server.url, *arguments)
+    assert ran.exit_code == 2
+    assert message in ran.output
+    assert not server.runs
+
+
+def test_a_server_that_refuses(config, server):
+    from tests.pipelines.kubeflow.kfp_server import RefusedError
+
+    server.refuses = None
+    created = server._route
+
+    def refuse(method, path, query, body):
+        if path.startswith("pipelines/upload"):
+            raise RefusedError(403, "not in this namespace")
+        return created(method, path, query, body)
+
+    server._route = refuse
+    ran = call("submit", "--config", config, "--host", server.url)
+    assert ran.exit_code == 1
+    assert "403" in ran.output
+    assert "not in this namespace" in ran.output
