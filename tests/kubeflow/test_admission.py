@@ -58,7 +58,8 @@ def test_the_compiled_demo_is_accepted(compiled, tmp_path):
         ("        trainer:\n", "        trainer_1:\n", '"trainer_1": a lowercase RFC 1123 label'),
         ("producerTask: plan", "producerTask: plans", 'there is no task "plans"'),
         ("outputArtifactKey: examples", "outputArtifactKey: rows", 'has no output "rows"'),
-        ("memoryLimit: 4Gi", "memoryLimit: 4 Gi", 'memory limit "4 Gi"'),
+        ("MemoryLimit: 4Gi", "MemoryLimit: 4 Gi", 'memory limit "4 Gi"'),
+        ("constant: pipelines\n", "constant: The_Pipelines\n", 'claim "The_Pipelines"'),
         ("mountPath: ", "mountPlace: ", 'unknown field "mountPlace"'),
     ],
 )

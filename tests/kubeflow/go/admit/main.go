@@ -229,8 +229,13 @@ func checkPlatform(json []byte) {
 		}
 		for label, executor := range platform.GetDeploymentSpec().GetExecutors() {
 			config := &kubernetesplatform.KubernetesExecutorConfig{}
-			checkNewerFields(executor, label)
+			removeNewerFields(structpb.NewStructValue(executor))
 			into(executor, config, "kubernetes, executor "+label)
+			for _, mount := range config.GetPvcMount() {
+				for _, reason := range validation.IsDNS1123Subdomain(mount.GetConstant()) {
+					fault("executor %s, claim %q: %s", label, mount.GetConstant(), reason)
+				}
+			}
 			for key, value := range config.GetNodeSelector().GetLabels() {
 				for _, reason := range validation.IsQualifiedName(key) {
 					fault("executor %s, node selector %q: %s", label, key, reason)
@@ -243,17 +248,19 @@ func checkPlatform(json []byte) {
 	}
 }
 
-// checkNewerFields takes out what the published types are too old for: the name of a volume claim as a
-// parameter, which newer servers read.
-func checkNewerFields(executor *structpb.Struct, label string) {
-	for _, mount := range executor.GetFields()["pvcMount"].GetListValue().GetValues() {
-		fields := mount.GetStructValue().GetFields()
-		claim := fields["pvcNameParameter"].GetStructValue().GetFields()["runtimeValue"].GetStructValue().
-			GetFields()["constant"].GetStringValue()
-		for _, reason := range validation.IsDNS1123Subdomain(claim) {
-			fault("executor %s, claim %q: %s", label, claim, reason)
-		}
-		delete(fields, "pvcNameParameter")
+// Fields of kfp's that the published types are older than; newer servers read them.
+var newerFields = []string{"pvcNameParameter", "secretNameParameter", "optional"}
+
+func removeNewerFields(value *structpb.Value) {
+	for _, item := range value.GetListValue().GetValues() {
+		removeNewerFields(item)
+	}
+	fields := value.GetStructValue().GetFields()
+	for _, name := range newerFields {
+		delete(fields, name)
+	}
+	for _, item := range fields {
+		removeNewerFields(item)
 	}
 }
 
