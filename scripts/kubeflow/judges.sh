@@ -1,6 +1,7 @@
 #!/bin/sh
-# Builds what the tests of the compiled pipeline are judged with, into .kubeflow/ of this checkout:
-# versitygw, an S3 server, from the Go module proxy, at the version and checksums of tests/kubeflow/go.
+# Builds what the tests of the compiled pipeline are judged with, into .kubeflow/ of this checkout, at the
+# versions and checksums of tests/kubeflow/go: versitygw, an S3 server, from the Go module proxy; and `admit`,
+# which reads a pipeline into KFP's own types.
 # Usage: judges.sh TARGET_DIR          $GO names a go other than the one on PATH
 set -eu
 
@@ -18,11 +19,11 @@ if ! command -v "$go" >/dev/null 2>&1; then
 fi
 
 mkdir -p "$target/bin"
-stamp=$(cat "$module/go.mod" "$module/go.sum" | sha256sum | cut -d ' ' -f 1)
+stamp=$(cat "$module/go.mod" "$module/go.sum" "$module"/*/*.go | sha256sum | cut -d ' ' -f 1)
 if [ "$(cat "$target/.built" 2>/dev/null)" != "$stamp" ] || [ ! -x "$target/bin/versitygw" ]; then
-  echo "test-kubeflow: building versitygw (some minutes the first time)" >&2
+  echo "test-kubeflow: building versitygw and admit (some minutes the first time)" >&2
   # -mod=readonly: what go.sum does not name is refused.
   (cd "$module" && CGO_ENABLED=0 "$go" build -mod=readonly -trimpath -ldflags "-s -w" \
-    -o "$target/bin/versitygw" github.com/versity/versitygw/cmd/versitygw)
+    -o "$target/bin/" github.com/versity/versitygw/cmd/versitygw ./admit)
   echo "$stamp" >"$target/.built"
 fi
