@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pipelines.config import PipelineConfig
 from pipelines.data.byte_checks import readable
-from pipelines.data.spans import describe_spans
+from pipelines.data.spans import name_spans
 from pipelines.data_plan import DataPlan, plan_data, read_data
 from pipelines.plan_file import render_plan_file
 from pipelines.tabular.column_table import table_lines
@@ -23,11 +23,7 @@ def describe_plan(config: PipelineConfig) -> tuple[DataPlan, list[str]]:
     of_model = plan.code.plan.notes()[:1] if plan.code.plan else []
     number = data.profile.num_rows
     lines = [
-        *(
-            [f"spans {describe_spans(data.spans.as_records())} of {data.spans.path}"]
-            if data.spans
-            else []
-        ),
+        *([f"{name_spans(data.spans.as_records())} of {data.spans.path}"] if data.spans else []),
         f"{number} rows in {len(data.profile.files)} file{'s' if len(data.profile.files) > 1 else ''}; "
         f"{data.profile.dialect}; {data.texts.encoding}",
         "",

@@ -3,7 +3,7 @@
 import logging
 from pathlib import Path
 
-from pipelines.data.spans import describe_spans
+from pipelines.data.spans import name_spans
 from pipelines.errors import RunFailedError
 from pipelines.interruption import came_from_signal
 from pipelines.progress import Progress
@@ -40,7 +40,7 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
             f"{resumed}run {record.run_id} of {record.name!r} in {plan.root}{mended}"
         )
         if record.spans and plan.spans:
-            recorder.note(f"data: spans {describe_spans(record.spans)} of {plan.spans.path}")
+            recorder.note(f"data: {name_spans(record.spans)} of {plan.spans.path}")
         try:
             outcome = execute(plan, runner, recorder, progress)
         except RunFailedError as error:

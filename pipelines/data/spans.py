@@ -126,6 +126,11 @@ def describe_spans(records: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
+def name_spans(records: Sequence[Mapping[str, Any]]) -> str:
+    """Returns the spans of a run as a part of a sentence, such as `span 8` or `spans 8..9`."""
+    return f"span{'s' if len(records) > 1 else ''} {describe_spans(records)}"
+
+
 class _SpanReader:
     """Finds the files of single spans."""
 

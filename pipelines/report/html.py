@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.checks import CheckRecord, against_text, interval_text
-from pipelines.data.spans import describe_spans
+from pipelines.data.spans import name_spans
 from pipelines.report.data_sections import data_sections
 from pipelines.report.html_table import number as _number
 from pipelines.report.html_table import table as _table
@@ -52,7 +52,7 @@ def render_report(record: RunRecord) -> str:
         f"<h1>{_text(record.name)}</h1>",
         f"<p>Run {_text(record.run_id)}, {_text(record.started)} to "
         f"{_text(record.finished or 'now')}"
-        + (f"; spans {_text(describe_spans(record.spans))}" if record.spans else "")
+        + (f"; {_text(name_spans(record.spans))}" if record.spans else "")
         + "</p>",
         f'<p><span class="verdict {_text(record.status)}">{_OUTCOMES[record.status]}</span> '
         f"{_text(f'version {record.version}' if record.version else '')} "

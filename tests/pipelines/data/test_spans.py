@@ -1,7 +1,7 @@
 import pytest
 
 from pipelines.data.span_selection import parse_selection
-from pipelines.data.spans import describe_spans, resolve_spans
+from pipelines.data.spans import describe_spans, name_spans, resolve_spans
 from pipelines.errors import BadInputError
 
 
@@ -222,6 +222,8 @@ def test_spans_in_words():
         "4..5 (version 1), 6 (version 2)"
     )
     assert describe_spans([record("2026-01-31"), record("2026-02-01")]) == "2026-01-31..2026-02-01"
+    assert name_spans([record(4, 3)]) == "span 4 (version 3)"
+    assert name_spans([record(4), record(6)]) == "spans 4, 6"
 
 
 def test_a_path_without_placeholders():
