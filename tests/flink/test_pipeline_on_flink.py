@@ -1,6 +1,5 @@
 """The demo's pipeline on a real Flink cluster comes to what it comes to in one process."""
 
-import math
 import time
 
 import numpy as np
@@ -149,9 +148,15 @@ def test_the_metrics_are_the_same(project, local, after_a_kill):
     assert here["metrics"].keys() == on_flink["metrics"].keys()
     for name, value in on_flink["metrics"].items():
         assert here["metrics"][name] == pytest.approx(value, rel=1e-6, abs=1e-6), name
-    checks = {(check["metric"], check["against"]): check for check in here["checks"]}
-    assert len(checks) >= 3
-    for check in on_flink["checks"]:
-        same = checks[check["metric"], check["against"]]
-        assert same["passed"] == check["passed"]
-        assert math.isclose(same["value"], check["value"], rel_tol=1e-6)
+    # Other checks are against the model that serves, which is another one in the meantime.
+    expected, found = (trivial_checks(one) for one in (on_flink, here))
+    assert found.keys() == expected.keys()
+    assert len(expected) >= 2
+    for metric, check in expected.items():
+        assert found[metric]["passed"] == check["passed"]
+        for key in ("value", "low", "high"):
+            assert found[metric][key] == pytest.approx(check[key], rel=1e-6), (metric, key)
+
+
+def trivial_checks(line):
+    return {one["metric"]: one for one in line["checks"] if one["against"] == "trivial"}
