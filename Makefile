@@ -9,6 +9,10 @@ ROWS ?= 15000
 SEED ?= 1
 DEMO_DATA := demo_data/rows-$(ROWS)-seed-$(SEED)/taxi.csv
 DEMO_ROOT ?= demo_root
+# What `make image` builds; with a registry's name in front, `docker push` takes it there.
+IMAGE ?= localhost/estimator-pipelines
+# Another base than the Dockerfile's: a digest, or a mirror's name of it.
+IMAGE_BASE ?=
 # Test files at a time.
 WORKERS ?= 2
 IN_PARALLEL := --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
@@ -28,7 +32,7 @@ export UV_SYSTEM_CERTS ?= $(if $(wildcard $(CERTIFICATES)),true,false)
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-tf1 test-matrix lint bench clean
+.PHONY: help setup demo test test-all test-tf1 test-matrix lint bench image test-image clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 13
@@ -67,6 +71,12 @@ bench: $(STAMP)  ## ratios against the peers, measured in the same run
 	@$(BIN)/python benchmarks/taxi_pipeline.py
 	@$(BIN)/python benchmarks/cluster_steps.py
 	@$(BIN)/python benchmarks/cluster_faults.py
+
+image:  ## the container image, with docker, podman or buildah, whichever works here
+	@PYTHON3="$(PYTHON3)" scripts/image/build.sh "$(IMAGE)" "$(IMAGE_BASE)"
+
+test-image: $(STAMP)  ## builds the image here and runs the demo in it, as the image's user
+	@PYTHON3="$(PYTHON3)" scripts/image/test.sh localhost/estimator-pipelines-test $(BIN)/python
 
 clean:  ## remove what the targets above made, but not the environment
 	rm -rf demo_data demo_root .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

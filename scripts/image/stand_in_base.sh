@@ -1,0 +1,36 @@
+#!/bin/sh
+# Makes a stand-in for the base image where no registry can be reached: Debian 12 with its own
+# Python 3.11, by debootstrap, under the name localhost/python-stand-in:bookworm. Needs root.
+# It is for tests: its Python is Debian's 3.11.2, not the release that the Dockerfile names.
+# Usage: stand_in_base.sh    prints the name
+set -eu
+
+name=localhost/python-stand-in:bookworm
+export STORAGE_DRIVER="${STORAGE_DRIVER:-overlay}" BUILDAH_ISOLATION=chroot
+
+if [ -z "$(buildah images --quiet "$name" 2>/dev/null)" ]; then
+  mirror=$(sed -nE 's/^URIs: *([^ ]+).*/\1/p' /etc/apt/sources.list.d/*.sources 2>/dev/null | head -n 1)
+  root=$(mktemp -d)
+  trap 'rm -rf "$root"' EXIT
+  if ! debootstrap --variant=minbase \
+    --include=python3,python3-venv,python3-pip,libpython3.11-dev,ca-certificates \
+    bookworm "$root" "${mirror:-http://deb.debian.org/debian}" >"$root.log" 2>&1; then
+    tail -n 20 "$root.log" >&2
+    echo "image: debootstrap could not make the stand-in for the base image; its reason stands above." >&2
+    rm -f "$root.log"
+    exit 1
+  fi
+  rm -f "$root.log"
+  # What python:3.11-slim has, and Debian has not: `python`, and a pip that may install (Python's headers,
+  # which libpython3.11-dev above brings, are the third such thing).
+  ln -s python3 "$root/usr/bin/python"
+  rm -f "$root"/usr/lib/python3.11/EXTERNALLY-MANAGED
+  # Nor do Debian's images keep what apt caches.
+  printf 'Dir::Cache::pkgcache "";\nDir::Cache::srcpkgcache "";\nDPkg::Post-Invoke { "rm -f /var/cache/apt/archives/*.deb || true"; };\n' \
+    >"$root/etc/apt/apt.conf.d/docker-clean"
+  rm -rf "$root"/var/cache/apt/*.bin "$root"/var/cache/apt/archives/*.deb "$root"/var/lib/apt/lists/*
+  container=$(buildah from scratch)
+  buildah add --quiet "$container" "$root" / >/dev/null
+  buildah commit --quiet --rm "$container" "$name" >/dev/null
+fi
+echo "$name"
