@@ -81,6 +81,7 @@ def test_nothing_of_the_builders_indexes_stayed(run):
     assert run("sh", "-c", "ls /run/secrets/* /etc/uv/uv.toml", check=False).returncode != 0
 
 
+@pytest.mark.timeout(1800)
 def test_the_demo(run, shared):
     mounts = [Mount(str(shared), "/data")]
     run(
@@ -99,7 +100,7 @@ def test_the_demo(run, shared):
         *("--set", "data.path=/data/taxi.csv", "--set", "trainer.train_steps=400"),
         *("--root", "/data/root"),
         mounts=mounts,
-        timeout=600,
+        timeout=1500,
     )
     result = json.loads(outcome.stdout.splitlines()[-1])
     assert result["status"] == "pushed"
