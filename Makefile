@@ -13,6 +13,8 @@ DEMO_ROOT ?= demo_root
 IMAGE ?= localhost/estimator-pipelines
 # Another base than the Dockerfile's: a digest, or a mirror's name of it.
 IMAGE_BASE ?=
+# Builds the S3 server of `make test-kubeflow`.
+GO ?= go
 # Test files at a time.
 WORKERS ?= 2
 IN_PARALLEL := --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
@@ -32,7 +34,7 @@ export UV_SYSTEM_CERTS ?= $(if $(wildcard $(CERTIFICATES)),true,false)
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-tf1 test-matrix lint bench image test-image clean
+.PHONY: help setup demo test test-all test-tf1 test-matrix lint bench image test-image test-kubeflow clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 13
@@ -77,6 +79,10 @@ image:  ## the container image, with docker, podman or buildah, whichever works 
 
 test-image: $(STAMP)  ## builds the image here and runs the demo in it, as the image's user
 	@PYTHON3="$(PYTHON3)" scripts/image/test.sh localhost/estimator-pipelines-test $(BIN)/python
+
+test-kubeflow: $(STAMP)  ## the compiled pipeline, run by KFP's own code against a real S3 server
+	@GO="$(GO)" scripts/kubeflow/judges.sh "$(CURDIR)/.kubeflow"
+	@$(BIN)/python -m pytest -q --timeout=3600 tests/kubeflow
 
 clean:  ## remove what the targets above made, but not the environment
 	rm -rf demo_data demo_root .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -53,6 +53,7 @@ class Container(Protocol):
         argv: Sequence[str],
         env: Mapping[str, str] | None = None,
         mounts: Sequence[Mount] = (),
+        user: str | None = None,
     ) -> list[str]:
         """Returns the command of this machine that runs `argv` in the container.
 
@@ -60,6 +61,7 @@ class Container(Protocol):
           argv: Program and arguments inside the container.
           env: Environment variables, in addition to the image's.
           mounts: What the command sees of this machine.
+          user: `UID:GID` that it runs as. Default: the image's.
         """
 
 
@@ -84,11 +86,13 @@ class _OneCommandContainer:
         argv: Sequence[str],
         env: Mapping[str, str] | None = None,
         mounts: Sequence[Mount] = (),
+        user: str | None = None,
     ) -> list[str]:
         return [
             *(self.program, "run", "--rm"),
             *(f"--env={name}={value}" for name, value in (env or {}).items()),
             *(f"--volume={mount.volume()}" for mount in mounts),
+            *_user_option(user),
             *(f"--entrypoint={argv[0]}", self.image),
             *argv[1:],
         ]
@@ -115,12 +119,14 @@ class _WorkingContainer:
         argv: Sequence[str],
         env: Mapping[str, str] | None = None,
         mounts: Sequence[Mount] = (),
+        user: str | None = None,
     ) -> list[str]:
         return [
             # chroot needs no user namespaces and no runtime, and works inside a container, too.
             *("buildah", "run", f"--isolation={os.environ.get('BUILDAH_ISOLATION', 'chroot')}"),
             *(f"--env={name}={value}" for name, value in (env or {}).items()),
             *(f"--volume={mount.volume()}" for mount in mounts),
+            *_user_option(user),
             *(self.name, "--"),
             *argv,
         ]
@@ -191,6 +197,10 @@ def find_engine(name: str | None = None) -> Engine:
         f"No container engine works here: {', '.join(ENGINES)} were tried, "
         "by calling `info` of each. Install and start one of them."
     )
+
+
+def _user_option(user: str | None) -> tuple[str, ...]:
+    return () if user is None else (f"--user={user}",)
 
 
 def _works(name: str) -> bool:

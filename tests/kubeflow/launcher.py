@@ -43,7 +43,7 @@ class Launcher:
         environment: Mapping[str, str],
     ):
         self.launched: list[tuple[str, list[str], int]] = []
-        self.images = types.SimpleNamespace(list=lambda: [], pull=lambda image: None)
+        self.images = types.SimpleNamespace(list=list, pull=lambda image: None)
         self.containers = types.SimpleNamespace(run=self._run)
         self._store = store
         self._root = pipeline_root

@@ -75,10 +75,11 @@ def test_the_command_replaces_the_entry_point(engines, name):
             ["python", "-m", "pipelines", "--help"],
             {"TF_CONFIG": '{"task": 1}', "B": "2"},
             [Mount("/data", "/in", read_only=True), Mount("/out", "/out")],
+            "1234:77",
         )
     assert command == [
         *(name, "run", "--rm", '--env=TF_CONFIG={"task": 1}', "--env=B=2"),
-        *("--volume=/data:/in:ro", "--volume=/out:/out"),
+        *("--volume=/data:/in:ro", "--volume=/out:/out", "--user=1234:77"),
         *("--entrypoint=python", "registry.local/image:7", "-m", "pipelines", "--help"),
     ]
 
@@ -87,11 +88,12 @@ def test_buildah_runs_all_commands_in_one_working_container_and_removes_it(engin
     engines("buildah", 'if [ "$1" = from ]; then echo image-working-container-3; fi')
     with find_engine().container("localhost/image") as container:
         command = container.command(["id", "-u"], {"A": "1"}, [Mount("/data", "/in")])
-        container.command(["id", "-g"])
+        as_another = container.command(["id", "-g"], user="7:8")
     assert command == [
         *("buildah", "run", "--isolation=chroot", "--env=A=1", "--volume=/data:/in"),
         *("image-working-container-3", "--", "id", "-u"),
     ]
+    assert as_another[3:] == ["--user=7:8", "image-working-container-3", "--", "id", "-g"]
     assert engines.calls() == [
         "buildah info",
         "buildah from --pull-never localhost/image",
