@@ -24,16 +24,20 @@ def test_the_demo_compiled_and_run_step_by_step_in_the_image(tmp_path):
         folder.chmod(0o755)
     root = tmp_path / "root"
     subprocess.run(
-        [sys.executable, "-m", "pipelines.examples.taxi.generate", "--rows=4000", "--seed=1"]
-        + ["--out", str(tmp_path / "taxi.csv")],
+        [
+            *(sys.executable, "-m", "pipelines.examples.taxi.generate"),
+            *("--rows=4000", "--seed=1", "--out", str(tmp_path / "taxi.csv")),
+        ],
         env=environment,
         check=True,
     )
     outcome = subprocess.run(
-        [sys.executable, "-m", "pipelines", "run", "--runner", "kubeflow", "--local"]
-        + ["--image", IMAGE, "--root", str(root)]
-        + ["--config", str(ROOT / "pipelines/examples/taxi/taxi.toml")]
-        + ["--set", f"data.path={tmp_path / 'taxi.csv'}", "--set", "trainer.train_steps=400"],
+        [
+            *(sys.executable, "-m", "pipelines", "run", "--runner", "kubeflow", "--local"),
+            *("--image", IMAGE, "--root", str(root)),
+            *("--config", str(ROOT / "pipelines/examples/taxi/taxi.toml")),
+            *("--set", f"data.path={tmp_path / 'taxi.csv'}", "--set", "trainer.train_steps=400"),
+        ],
         env=environment,
         stdout=subprocess.PIPE,
         text=True,
