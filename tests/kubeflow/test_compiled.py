@@ -40,6 +40,9 @@ eval_steps = 20
 [evaluator]
 label = "tips_xf"
 slices = [[], ["trip_start_hour"]]
+[[evaluator.thresholds]]
+metric = "auc"
+lower = 0.6
 [kubeflow]
 image = "{image}"
 pipeline_root = "s3://mlpipeline/v2/artifacts"
@@ -102,7 +105,7 @@ def test_the_demo_from_the_yaml_to_a_pushed_model(tmp_path, volume):
         object_store(tmp_path / "store") as store,
         containers(root, volume, mount) as command,
     ):
-        launcher = Launcher(store, root, command, {"KFP_RUN_ID": "run-7"})
+        launcher = Launcher(store, root, _with_run_id(command), {})
         local.init(runner=local.DockerRunner(), pipeline_root=str(root))
         with launching(launcher):
             components.load_component_from_file(str(file))(train_steps=400)
@@ -114,15 +117,28 @@ def test_the_demo_from_the_yaml_to_a_pushed_model(tmp_path, volume):
     assert {transfer: moved.count(transfer) for transfer in TRANSFERS} == TRANSFERS
     (record,) = RunRecords(volume / "taxi").read_all()
     assert record.status == "pushed"
-    assert record.kubeflow_run == "run-7"
+    assert record.kubeflow_run == _option(launcher.launched[0][1], "--run")
+    assert record.metrics["auc"] > 0.6
     model = volume / "taxi/serving" / str(record.version) / "saved_model.pb"
     assert model.stat().st_uid == (1000 if IMAGE else os.getuid())
     # The default of train_steps, 1000, would be there if the run's parameter had not arrived.
-    assert "400" in [
-        argv[argv.index("trainer.train_steps") + 1]
-        for _, argv, _ in launcher.launched
-        if "trainer.train_steps" in argv
-    ]
+    assert _option(launcher.launched[0][1], "trainer.train_steps") == "400"
+
+
+def _with_run_id(command):
+    """Sets what a pod takes from its label: the id that kfp.local gives to the run's own steps."""
+    found = {}
+
+    def with_run_id(argv, environment):
+        if "--run" in argv:
+            found["KFP_RUN_ID"] = _option(argv, "--run")
+        return command(argv, {**environment, **found})
+
+    return with_run_id
+
+
+def _option(argv, name):
+    return argv[argv.index(name) + 1]
 
 
 def _python(*arguments):
