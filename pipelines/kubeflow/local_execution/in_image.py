@@ -64,6 +64,8 @@ def _give_to_everyone(container: Container) -> None:
         path.chmod(folder_mode if path.is_dir() else file_mode)
     if "--root" in container.arguments:
         root = Path(container.arguments[container.arguments.index("--root") + 1])
+        # This process makes it when it writes the first log; steps write logs there, too.
+        (root / "logs").mkdir(parents=True, exist_ok=True)
         for path in (root, *(path for path in root.glob("*") if path.is_dir())):
             if path.stat().st_uid == 0:
                 path.chmod(folder_mode)

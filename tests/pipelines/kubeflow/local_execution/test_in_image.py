@@ -102,7 +102,8 @@ def test_the_user_of_the_image_may_write_what_root_has_made(container, tmp_path)
         container.folder / "minio/bucket": 0o777,
     }
     assert written[container.folder / "minio/bucket/rows"] == 0o666
-    assert (tmp_path / "root").stat().st_mode & 0o777 == 0o777
+    for path in (tmp_path / "root", tmp_path / "root/logs"):
+        assert path.stat().st_mode & 0o777 == 0o777
     assert pathlib.Path(data).stat().st_mode & 0o777 == 0o755
 
 
