@@ -41,6 +41,12 @@ else
   echo "test-image: $base, Debian's own Python, stands in for it" >&2
 fi
 
+# Layers of gigabytes are written several times before they are where they stay.
+free_mb=$(df -Pm /var/tmp | awk 'NR == 2 {print $4}')
+if [ "$free_mb" -lt 20000 ]; then
+  echo "test-image: the build takes up to 20,000 MB of disk; /var/tmp has $free_mb MB left" >&2
+fi
+
 "$here/build.sh" "$name" "$base"
 python3 "$here/layers.py" "$engine" "$name"
 IMAGE=$name IMAGE_ENGINE=$engine "$python" -m pytest -q tests/image "$@"
