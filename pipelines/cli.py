@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -118,6 +119,14 @@ def run(
         bool,
         typer.Option("--local", help="With --runner kubeflow: execute the compiled YAML here."),
     ] = False,
+    image: Annotated[
+        str | None,
+        typer.Option(
+            "--image",
+            metavar="NAME",
+            help="With --local: run each step in this image, by docker, podman or buildah.",
+        ),
+    ] = None,
     parameters: Parameters = None,
 ) -> None:
     """Run a pipeline: check, train, evaluate, and push the model if it is good enough.
@@ -138,10 +147,24 @@ def run(
         resume=resume is not None,
         force=resume is _Resume.FORCE,
     )
-    _run(request, local, tuple(parameters or ()))
+    _run(request, _OfKubeflow(local, image, tuple(parameters or ())))
 
 
-def _run(request: "RunRequest", local: bool, parameters: tuple[str, ...]) -> NoReturn:
+@dataclass(frozen=True)
+class _OfKubeflow:
+    """The options of `run` that have a meaning with `--runner kubeflow` only."""
+
+    local: bool
+    image: str | None
+    parameters: tuple[str, ...]
+
+    def given(self) -> str | None:
+        """Returns the first option that was given; None if there is none."""
+        options = {"--local": self.local, "--image": self.image, "--param": self.parameters}
+        return next((option for option, value in options.items() if value), None)
+
+
+def _run(request: "RunRequest", kubeflow: _OfKubeflow) -> NoReturn:
     from pipelines.errors import BadInputError
     from pipelines.progress import Progress, display_for, terminal_stream
     from pipelines.run_log import captured_output
@@ -153,9 +176,9 @@ def _run(request: "RunRequest", local: bool, parameters: tuple[str, ...]) -> NoR
             try:
                 raise_at_signals()
                 if request.runner == KUBEFLOW:
-                    record = _run_compiled(request, progress, local, parameters)
+                    record = _run_compiled(request, progress, kubeflow)
                 else:
-                    record = _run_components(request, progress, capture, local, parameters)
+                    record = _run_components(request, progress, capture, kubeflow)
             finally:
                 ignore_signals()  # what is left is to say how it ended
         line, code = record.summary(), _exit_code(record)
@@ -178,25 +201,22 @@ def _run(request: "RunRequest", local: bool, parameters: tuple[str, ...]) -> NoR
 
 
 def _run_components(
-    request: "RunRequest", progress: Any, capture: Any, local: bool, parameters: tuple[str, ...]
+    request: "RunRequest", progress: Any, capture: Any, kubeflow: _OfKubeflow
 ) -> "RunRecord":
     from pipelines.errors import BadInputError
     from pipelines.run import run as run_pipeline
 
-    if local or parameters:
-        option = "--local" if local else "--param"
+    if option := kubeflow.given():
         raise BadInputError(
             f"{option} has a meaning with --runner kubeflow only. Received: --runner {request.runner}"
         )
     return run_pipeline(request, progress, capture)
 
 
-def _run_compiled(
-    request: "RunRequest", progress: Any, local: bool, parameters: tuple[str, ...]
-) -> "RunRecord":
+def _run_compiled(request: "RunRequest", progress: Any, kubeflow: _OfKubeflow) -> "RunRecord":
     from pipelines.errors import BadInputError
 
-    if not local:
+    if not kubeflow.local:
         raise BadInputError(
             "--runner kubeflow runs the compiled pipeline here with --local. On a cluster, "
             "`python -m pipelines submit --config FILE.toml --host URL` runs it."
@@ -204,7 +224,13 @@ def _run_compiled(
     from pipelines.kubeflow.given_parameters import parse_parameters
     from pipelines.kubeflow.local_run import run_locally
 
-    return run_locally(request, progress, parse_parameters(parameters))
+    given = parse_parameters(kubeflow.parameters)
+    if kubeflow.image is None:
+        return run_locally(request, progress, given)
+    from pipelines.kubeflow.local_execution.in_image import in_image
+
+    with in_image(kubeflow.image) as engine:
+        return run_locally(request, progress, given, engine=engine)
 
 
 def _exit_code(record: "RunRecord") -> int:

@@ -100,6 +100,7 @@ def test_bad_configuration_exits_with_2(warm_command, tmp_path):
         (["--runner", "cluster"], "Available runners: kubeflow, beam, local"),
         (["--runner", "kubeflow"], "`python -m pipelines submit"),
         (["--local"], "--local has a meaning with --runner kubeflow only"),
+        (["--image", "mine:3"], "--image has a meaning with --runner kubeflow only"),
         (["--param", "a=1"], "--param has a meaning with --runner kubeflow only"),
         (["--runner", "kubeflow", "--local", "--set", "name=A_B"], "Set kubeflow.name"),
         (["--set", "trainer.train_step=5"], "Did you mean train_steps"),

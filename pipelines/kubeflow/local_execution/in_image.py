@@ -1,0 +1,71 @@
+"""A container that is run in its image, by docker, podman or buildah.
+
+As on a cluster, the code is that of the image, and the command runs as the image's user. Unlike
+there, an artifact's local copy lies below the container's folder, which is mounted at its own path.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from pipelines.container_engine import Container as ImageContainer
+from pipelines.container_engine import Mount, find_engine
+from pipelines.kubeflow.local_execution.containers import Container, Engine, Process
+
+_FOR_EVERYONE = 0o777, 0o666
+
+
+@contextlib.contextmanager
+def in_image(image: str) -> Iterator[Engine]:
+    """Gives what runs containers in an image, and removes what it took at the end.
+
+    A caller other than root runs them as itself, since files that it makes must be its own. For root,
+    they run as the image's user (uid 1000 in ours), which is given access to the folders of the
+    container and to the root of the pipeline.
+
+    Args:
+      image: Takes the place of the one that the specification names.
+
+    Raises:
+      BadInputError: No engine works here, or there is no such image.
+    """
+    with find_engine().container(image) as container:
+        yield _InImage(container)
+
+
+class _InImage:
+    def __init__(self, container: ImageContainer):
+        self._container = container
+        self._is_root = os.getuid() == 0
+
+    def __call__(self, container: Container) -> Process:
+        temporary = container.folder / "tmp"
+        temporary.mkdir(parents=True, exist_ok=True)
+        if self._is_root:
+            _give_to_everyone(container)
+        user = None if self._is_root else f"{os.getuid()}:{os.getgid()}"
+        mounts = [Mount(str(path), str(path)) for path in _outermost(container)]
+        environment = {"TMPDIR": str(temporary), **container.environment}
+        command = self._container.command(container.arguments, environment, mounts, user)
+        return Process(tuple(command), dict(os.environ), Path.cwd())
+
+
+def _outermost(container: Container) -> list[Path]:
+    """Returns the paths that the container sees, without those that lie below others."""
+    paths = sorted({container.folder, *container.mounts})
+    return [path for path in paths if not any(path.is_relative_to(p) and path != p for p in paths)]
+
+
+def _give_to_everyone(container: Container) -> None:
+    """Lets the image's user write: to the container's folder, and to the root of the pipeline."""
+    folder_mode, file_mode = _FOR_EVERYONE
+    for path in (container.folder, *container.folder.rglob("*")):
+        path.chmod(folder_mode if path.is_dir() else file_mode)
+    if "--root" in container.arguments:
+        root = Path(container.arguments[container.arguments.index("--root") + 1])
+        # This process makes it when it writes the first log; steps write logs there, too.
+        (root / "logs").mkdir(parents=True, exist_ok=True)
+        for path in (root, *(path for path in root.glob("*") if path.is_dir())):
+            if path.stat().st_uid == 0:
+                path.chmod(folder_mode)

@@ -1,0 +1,117 @@
+"""Containers that run in an image, with a stand-in for the engine that writes down its calls."""
+
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+from pipelines.errors import BadInputError
+from pipelines.kubeflow.local_execution.containers import Container
+from pipelines.kubeflow.local_execution.in_image import in_image
+
+DOCKER = """#!/bin/sh
+[ "$1" = info ] && exit 0
+printf '%s\\n' "$@"
+"""
+
+
+@pytest.fixture
+def docker(tmp_path, monkeypatch):
+    program = tmp_path / "bin/docker"
+    program.parent.mkdir()
+    program.write_text(DOCKER)
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.delenv("IMAGE_ENGINE", raising=False)
+
+
+def run(container):
+    with in_image("registry.local/mine:3") as engine:
+        process = engine(container)
+    return subprocess.run(
+        process.arguments,
+        env=process.environment,
+        cwd=process.folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+
+
+@pytest.fixture
+def container(tmp_path):
+    folder = tmp_path / "root/containers/trainer"
+    (folder / "minio/bucket").mkdir(parents=True)
+    (folder / "minio/bucket/rows").write_text("1")
+    data = tmp_path / "data"
+    data.mkdir()
+    for path in (tmp_path / "root", folder, folder / "minio/bucket/rows"):
+        path.chmod(0o700)
+    return Container(
+        "registry.local/of-the-cluster:1",
+        ("python", "-m", "step", "--root", str(tmp_path / "root")),
+        {"KFP_RUN_ID": "run-7"},
+        folder,
+        (tmp_path / "root", data),
+    )
+
+
+@pytest.mark.usefixtures("docker")
+def test_the_command_runs_in_the_image_that_was_named(container, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "getuid", lambda: 0)
+    assert run(container) == [
+        *("run", "--rm", f"--env=TMPDIR={container.folder}/tmp", "--env=KFP_RUN_ID=run-7"),
+        # The container's folder lies below the root, which is mounted.
+        f"--volume={tmp_path}/data:{tmp_path}/data",
+        f"--volume={tmp_path}/root:{tmp_path}/root",
+        *("--entrypoint=python", "registry.local/mine:3", "-m", "step", "--root"),
+        f"{tmp_path}/root",
+    ]
+
+
+@pytest.mark.usefixtures("docker")
+def test_a_folder_that_is_not_below_a_mount_is_mounted_too(container, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "getuid", lambda: 0)
+    alone = Container("image", ("true",), {}, container.folder, (tmp_path / "data",))
+    volumes = [line for line in run(alone) if line.startswith("--volume")]
+    assert volumes == [
+        f"--volume={tmp_path}/data:{tmp_path}/data",
+        f"--volume={container.folder}:{container.folder}",
+    ]
+
+
+@pytest.mark.usefixtures("docker")
+def test_a_caller_other_than_root_runs_it_as_itself(container, monkeypatch):
+    monkeypatch.setattr(os, "getuid", lambda: 1234)
+    monkeypatch.setattr(os, "getgid", lambda: 77)
+    assert "--user=1234:77" in run(container)
+    assert container.folder.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.usefixtures("docker")
+@pytest.mark.skipif(os.getuid() != 0, reason="root's folders must be opened to the image's user")
+def test_the_user_of_the_image_may_write_what_root_has_made(container, tmp_path):
+    data = tmp_path / "data"
+    data.chmod(0o755)
+    run(container)
+    written = {path: path.stat().st_mode & 0o777 for path in container.folder.rglob("*")}
+    assert {path: mode for path, mode in written.items() if path.is_dir()} == {
+        container.folder / "tmp": 0o777,
+        container.folder / "minio": 0o777,
+        container.folder / "minio/bucket": 0o777,
+    }
+    assert written[container.folder / "minio/bucket/rows"] == 0o666
+    for path in (tmp_path / "root", tmp_path / "root/logs"):
+        assert path.stat().st_mode & 0o777 == 0o777
+    assert pathlib.Path(data).stat().st_mode & 0o777 == 0o755
+
+
+def test_without_an_engine_it_says_what_was_tried(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("IMAGE_ENGINE", raising=False)
+    with (
+        pytest.raises(BadInputError, match="docker, podman, buildah were tried"),
+        in_image("image"),
+    ):
+        pass
