@@ -8,6 +8,7 @@ import json
 import pytest
 from tfx.dsl.compiler import compiler
 from tfx.dsl.components.common.resolver import RESOLVER_CONFIG
+from tfx.utils.dependency_utils import make_beam_dependency_flags
 
 from pipelines.data.staging import StagedData
 from pipelines.progress import PlainDisplay
@@ -109,6 +110,7 @@ def test_the_settings_reach_the_components(define, tmp_path):
     args = pipeline.pipeline.beam_pipeline_args
     assert "--experiments=one" in args
     assert args[-1] == "--beam_plugins=components.tfx_compat"
+    assert make_beam_dependency_flags(args) == args  # TFX packs nothing
 
 
 def test_the_default_checks_reach_the_evaluator_and_need_the_model_that_serves(define):
