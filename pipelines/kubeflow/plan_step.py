@@ -44,7 +44,7 @@ def plan_on_kubeflow(root: Path, config: PipelineConfig, kubeflow_run: str) -> d
             record = record.changed(run_id=former, log=log)
         run_id = record.run_id
         recorder = RunRecorder(RunRecords(root), record, display)
-        folder.write_run_id(run_id)
+        folder.write_run(run_id)
         display.line(f"run {run_id} of {record.name!r} in {root}")
         _write_log(Path(record.log), kubeflow_run)
         note_plan(plan, recorder, display)
@@ -53,6 +53,7 @@ def plan_on_kubeflow(root: Path, config: PipelineConfig, kubeflow_run: str) -> d
         settle_root_schema(root)
         data = stage_data(plan, recorder)
         plans = component_plans(plan, plan.define(data), run_id, record.baseline_version)
+        folder.write_run(run_id, num_notes=len(recorder.record.notes))
         return {role: write_component_plan(root, item) for role, item in plans.items()}
 
 

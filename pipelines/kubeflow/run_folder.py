@@ -53,14 +53,40 @@ class RunFolder:
         self.path = root / _FOLDER / re.sub(r"[^A-Za-z0-9._-]", "-", kubeflow_run)
         self.kubeflow_run = kubeflow_run
 
-    def write_run_id(self, run_id: str) -> None:
-        """Writes the id of the run's record."""
-        self._write(_RUN, {"run_id": run_id})
+    def write_run(self, run_id: str, num_notes: int | None = None) -> None:
+        """Writes the id of the run's record.
+
+        Args:
+          run_id: The id.
+          num_notes: How many notes `Plan` has left in the record; None as long as it is at work.
+        """
+        self._write(_RUN, {"run_id": run_id, "num_notes": num_notes})
 
     def read_run_id(self) -> str | None:
         """Returns the id of the run's record; None if `Plan` did not get that far."""
         fields = self._read(_RUN)
         return fields["run_id"] if fields else None
+
+    def read_num_notes(self) -> int | None:
+        """Returns how many notes `Plan` has left in the record; None if it did not get to its end."""
+        fields = self._read(_RUN)
+        return fields.get("num_notes") if fields else None
+
+    def require_run_id(self) -> str:
+        """Returns the id of the run's record.
+
+        Raises:
+          LookupError: There is none here: the run was not begun in this root, or is over.
+        """
+        run_id = self.read_run_id()
+        if not run_id:
+            raise LookupError(
+                f"There is no run {self.kubeflow_run} in {self.path.parent.parent}. Either the step Plan has "
+                "written to another folder: kubeflow.root must be on a volume that every step mounts. Or "
+                "the run is over, and what its steps left for each other was removed: start a new run; "
+                "what has not changed is taken from the cache."
+            )
+        return run_id
 
     def write_step(self, end: StepEnd) -> None:
         """Writes how a step ended; a step that is tried again replaces it."""
@@ -70,6 +96,10 @@ class RunFolder:
         """Returns how a step ended; None if it did not run, as one that is cached."""
         fields = self._read(f"{component}.json")
         return StepEnd(**fields) if fields else None
+
+    def forget_step(self, component: str) -> None:
+        """Removes how a step ended."""
+        (self.path / f"{component}.json").unlink(missing_ok=True)
 
     def steps(self) -> list[StepEnd]:
         """Returns the steps that have ended, in that order."""
