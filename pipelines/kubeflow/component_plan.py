@@ -29,6 +29,7 @@ class ComponentPlan:
       baselines: Folders in the root that are further inputs, by key, relative to the root.
       schema: The root's schema as text, in place of the input `schema`; None takes the input.
       push: What the step of the Pusher does beside pushing; None for any other.
+      data: The files that CsvExampleGen reads, see `DataFiles`; None for any other.
     """
 
     component: str
@@ -41,6 +42,7 @@ class ComponentPlan:
     baselines: dict[str, str] = field(default_factory=dict)
     schema: str | None = None
     push: dict[str, Any] | None = None
+    data: dict[str, Any] | None = None
 
 
 def write_component_plan(root: Path, plan: ComponentPlan) -> str:

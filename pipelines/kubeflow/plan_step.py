@@ -1,11 +1,14 @@
 """The first step: reads the data as they are now, begins the run, and plans all others."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from pipelines.config import PipelineConfig
 from pipelines.kubeflow.component_plan import write_component_plan
 from pipelines.kubeflow.component_plans import component_plans
+from pipelines.kubeflow.dag import PLAN
+from pipelines.kubeflow.data_files import check_as_profiled, data_files_of
 from pipelines.kubeflow.push_step import LOCK_WAIT_SECS
 from pipelines.kubeflow.run_folder import RunFolder
 from pipelines.progress import PlainDisplay
@@ -29,6 +32,7 @@ def plan_on_kubeflow(root: Path, config: PipelineConfig, kubeflow_run: str) -> d
 
     Raises:
       BadInputError: The data or the configuration cannot be used; no run was begun.
+      RunFailedError: The data changed while they were read.
     """
     display = PlainDisplay(sys.stderr)
     folder = RunFolder(root, kubeflow_run)
@@ -52,7 +56,10 @@ def plan_on_kubeflow(root: Path, config: PipelineConfig, kubeflow_run: str) -> d
             recorder.note(lost)
         settle_root_schema(root)
         data = stage_data(plan, recorder)
+        files = data_files_of(data)
+        check_as_profiled(plan.profile, PLAN)
         plans = component_plans(plan, plan.define(data), run_id, record.baseline_version)
+        plans["example_gen"] = replace(plans["example_gen"], data=files.as_plan())
         folder.write_run(run_id, num_notes=len(recorder.record.notes))
         return {role: write_component_plan(root, item) for role, item in plans.items()}
 

@@ -1,9 +1,12 @@
 import components  # noqa: I001  Before TFX: makes TFDV importable.
 
+import hashlib
+
 import pytest
 
 from pipelines.config import PipelineConfig
-from pipelines.errors import BadInputError
+from pipelines.errors import BadInputError, RunFailedError
+from pipelines.kubeflow import plan_step
 from pipelines.kubeflow.admission import COMPONENTS
 from pipelines.kubeflow.component_plan import read_component_plan
 from pipelines.kubeflow.plan_step import plan_on_kubeflow
@@ -63,6 +66,27 @@ def test_the_data_are_seen_and_not_their_name(plan, data):
     assert changed(names, plan("run-2")) >= {"example_gen"}
     data.write_text(text)
     assert changed(names, plan("run-3")) == {"pusher"}
+
+
+def test_the_plan_names_the_files_by_their_content(plan, data, tmp_path):
+    planned = read_component_plan(tmp_path / "root", plan("run-1")["example_gen"]).data
+    digest = hashlib.sha256(data.read_bytes()).hexdigest()
+    assert planned == {
+        "folder": str(data.parent), "patterns": [data.name], "files": {data.name: digest},
+    }  # fmt: skip
+
+
+def test_data_that_change_while_the_run_is_planned_end_it(plan, data, monkeypatch):
+    stage = plan_step.stage_data
+
+    def late(*arguments):
+        staged = stage(*arguments)
+        data.write_text(data.read_text() + "1.5,1\n")
+        return staged
+
+    monkeypatch.setattr(plan_step, "stage_data", late)
+    with pytest.raises(RunFailedError, match="changed while they were read"):
+        plan("run-1")
 
 
 @pytest.mark.parametrize(
