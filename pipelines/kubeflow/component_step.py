@@ -40,12 +40,14 @@ class StepCall:
       executor_input: KFP's `ExecutorInput`, as JSON has it.
       inputs: The launcher's local copies of the input artifacts, by key.
       outputs: Where it takes the output artifacts from, by key.
+      beam_options: Of this run, for components that work with Beam. They go before the plan's.
     """
 
     root: Path
     executor_input: dict[str, Any]
     inputs: dict[str, str] = field(default_factory=dict)
     outputs: dict[str, str] = field(default_factory=dict)
+    beam_options: tuple[str, ...] = ()
 
 
 def run_component(call: StepCall, plan: ComponentPlan, findings: "Findings") -> dict[str, Any]:
@@ -159,7 +161,7 @@ def execute_component(
         Path(path).mkdir(parents=True, exist_ok=True)
     for name in ("stateful", "temporary"):
         (scratch / name).mkdir()
-    result = _operator(plan)(
+    result = _operator(plan, call.beam_options)(
         data_types.ExecutionInfo(
             execution_id=1,
             input_dict=inputs,
@@ -195,7 +197,7 @@ def _node(plan: ComponentPlan) -> Any:
     return node
 
 
-def _operator(plan: ComponentPlan) -> Callable[[Any], Any]:
+def _operator(plan: ComponentPlan, beam_options: tuple[str, ...]) -> Callable[[Any], Any]:
     """Returns what runs the executor: TFX's operator for its kind."""
     from google.protobuf import json_format
     from tfx.orchestration.portable import beam_executor_operator, python_executor_operator
@@ -207,5 +209,8 @@ def _operator(plan: ComponentPlan) -> Callable[[Any], Any]:
     }
     kind = plan.executor["type"]
     spec = json_format.ParseDict(plan.executor["spec"], getattr(executable_spec_pb2, kind)())
+    if kind == "BeamExecutableSpec":
+        for option in beam_options:
+            spec.beam_pipeline_args_placeholders.add().value.string_value = option
     run: Callable[[Any], Any] = operators[kind](spec).run_executor
     return run

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pipelines.config import PipelineConfig
+from pipelines.kubeflow.beam_steps import check_beam, step_options
 from pipelines.kubeflow.component_plan import write_component_plan
 from pipelines.kubeflow.component_plans import component_plans
 from pipelines.kubeflow.dag import PLAN
@@ -34,13 +35,15 @@ def plan_on_kubeflow(root: Path, config: PipelineConfig, kubeflow_run: str) -> d
       BadInputError: The data or the configuration cannot be used; no run was begun.
       RunFailedError: The data changed while they were read.
     """
+    check_beam(config.beam)
     display = PlainDisplay(sys.stderr)
     folder = RunFolder(root, kubeflow_run)
     with locked(root, LOCK_WAIT_SECS):
         import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
         from pipelines.leftovers import tidy_root
 
-        plan = plan_run(RunRequest(root=root, config=config), display)
+        runner = "beam" if config.beam.has_engine else "local"
+        plan = plan_run(RunRequest(root=root, config=config, runner=runner), display)
         record = start_record(plan).changed(kubeflow_run=kubeflow_run)
         former = folder.read_run_id()
         if former is not None:
@@ -60,7 +63,7 @@ def plan_on_kubeflow(root: Path, config: PipelineConfig, kubeflow_run: str) -> d
         check_as_profiled(plan.profile, PLAN)
         plans = component_plans(plan, plan.define(data), run_id, record.baseline_version)
         plans["example_gen"] = replace(plans["example_gen"], data=files.as_plan())
-        folder.write_run(run_id, num_notes=len(recorder.record.notes))
+        folder.write_run(run_id, len(recorder.record.notes), step_options(config.beam))
         return {role: write_component_plan(root, item) for role, item in plans.items()}
 
 

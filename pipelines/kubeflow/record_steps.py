@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pipelines.kubeflow.kept_findings import report_again, report_json
+from pipelines.kubeflow.kept_findings import read_findings, report_json
 from pipelines.kubeflow.push_step import LOCK_WAIT_SECS
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd
 from pipelines.progress import PlainDisplay
@@ -24,11 +24,11 @@ def record_run(
     Args:
       root: Of the pipeline.
       kubeflow_run: Id of the run on Kubeflow.
-      findings: What the check of each component has found, see `report_again`, in their order.
+      findings: What the check of each component has found, see `read_findings`, in their order.
       outcome: A `RunOutcome` as JSON.
 
     Raises:
-      LookupError: The run was not begun in this root.
+      LookupError: The run was not begun in this root, or what its steps have found is gone.
     """
     folder = RunFolder(root, kubeflow_run)
     with locked(root, LOCK_WAIT_SECS):
@@ -39,9 +39,10 @@ def record_run(
                 f"There is no record of run {folder.require_run_id()} in {root / 'runs'}: it was removed "
                 "while the run went on."
             )
+        found = [read_findings(root, name) for name in findings.values()]
         _record_steps(recorder, folder, findings)
-        for name in findings.values():
-            report_again(root, name, recorder)
+        for calls in found:
+            report_json(calls, recorder)
         recorder.end(RunOutcome(**json.loads(outcome)))
     return recorder.record
 

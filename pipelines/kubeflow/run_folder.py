@@ -8,7 +8,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -53,14 +53,18 @@ class RunFolder:
         self.path = root / _FOLDER / re.sub(r"[^A-Za-z0-9._-]", "-", kubeflow_run)
         self.kubeflow_run = kubeflow_run
 
-    def write_run(self, run_id: str, num_notes: int | None = None) -> None:
+    def write_run(
+        self, run_id: str, num_notes: int | None = None, beam_options: Sequence[str] = ()
+    ) -> None:
         """Writes the id of the run's record.
 
         Args:
           run_id: The id.
           num_notes: How many notes `Plan` has left in the record; None as long as it is at work.
+          beam_options: Of the steps. They are no part of their plans, which the cache sees.
         """
-        self._write(_RUN, {"run_id": run_id, "num_notes": num_notes})
+        fields = {"run_id": run_id, "num_notes": num_notes, "beam_options": list(beam_options)}
+        self._write(_RUN, fields)
 
     def read_run_id(self) -> str | None:
         """Returns the id of the run's record; None if `Plan` did not get that far."""
@@ -71,6 +75,10 @@ class RunFolder:
         """Returns how many notes `Plan` has left in the record; None if it did not get to its end."""
         fields = self._read(_RUN)
         return fields.get("num_notes") if fields else None
+
+    def read_beam_options(self) -> tuple[str, ...]:
+        """Returns the options of Beam that this run's steps work with."""
+        return tuple((self._read(_RUN) or {}).get("beam_options", ()))
 
     def require_run_id(self) -> str:
         """Returns the id of the run's record.

@@ -100,8 +100,15 @@ def _component(args: argparse.Namespace, findings: Any) -> None:
     from pipelines.kubeflow.record_steps import reopen_run
     from pipelines.kubeflow.served_baseline import keep_statistics
 
-    call = StepCall(args.root, json.loads(args.executor_input), dict(args.input), dict(args.output))
-    run_id = _folder(args).require_run_id()
+    folder = _folder(args)
+    run_id = folder.require_run_id()
+    call = StepCall(
+        args.root,
+        json.loads(args.executor_input),
+        dict(args.input),
+        dict(args.output),
+        folder.read_beam_options(),
+    )
     plan = read_component_plan(args.root, args.plan)
     reopen_run(args.root, run_id)
     if plan.push is None:

@@ -3,9 +3,11 @@ import components  # noqa: I001  Before TFX: makes TFDV importable.
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tensorflow_metadata.proto.v0 import statistics_pb2
+from tfx.orchestration.portable.beam_executor_operator import BeamExecutorOperator
 from tfx.types.standard_artifacts import ExampleStatistics
 
 from pipelines.errors import RunFailedError
@@ -79,6 +81,22 @@ def test_a_check_ends_the_run_when_the_outputs_are_there(importing, tmp_path):
     asks_for_models = replace(plan, check={"kind": "ModelCheck"})
     with pytest.raises(KeyError):  # there are none: the check runs on these outputs
         run_component(call, asks_for_models, KeptFindings())
+
+
+def test_options_of_beam_go_before_those_of_the_plan(importing, monkeypatch):
+    call, plan = importing
+    given = []
+
+    def run_executor(operator, execution_info):
+        given.extend(part.value.string_value for part in operator.beam_pipeline_args)
+        return SimpleNamespace(output_artifacts={})
+
+    monkeypatch.setattr(BeamExecutorOperator, "run_executor", run_executor)
+    planned = [{"value": {"stringValue": "--runner=DirectRunner"}}]
+    spec = {"pythonExecutorSpec": plan.executor["spec"], "beamPipelineArgsPlaceholders": planned}
+    beam = replace(plan, executor={"type": "BeamExecutableSpec", "spec": spec})
+    run_component(replace(call, beam_options=("--a=1", "--b=2")), beam, KeptFindings())
+    assert given == ["--runner=DirectRunner", "--a=1", "--b=2"]  # of equal ones the last counts
 
 
 def test_data_that_changed_since_the_plan_are_not_read(importing, tmp_path):

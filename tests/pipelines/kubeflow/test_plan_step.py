@@ -1,6 +1,7 @@
 import components  # noqa: I001  Before TFX: makes TFDV importable.
 
 import hashlib
+import shutil
 
 import pytest
 
@@ -66,6 +67,25 @@ def test_the_data_are_seen_and_not_their_name(plan, data):
     assert changed(names, plan("run-2")) >= {"example_gen"}
     data.write_text(text)
     assert changed(names, plan("run-3")) == {"pusher"}
+
+
+def test_no_step_is_taken_from_the_cache_whose_findings_are_gone(plan, tmp_path):
+    names = plan("run-1")
+    shutil.rmtree(tmp_path / "root" / "findings")
+    assert changed(names, plan("run-2")) == set(names)
+
+
+def test_where_beam_works_changes_no_plan_and_reaches_the_steps(plan, tmp_path, capsys):
+    names = plan("run-1")
+    beam = {"direct": {"workers": 2}, "args": ["--temp_location=/tmp/b"]}
+    assert changed(names, plan("run-2", beam=beam)) == {"pusher"}
+    options = RunFolder(tmp_path / "root", "run-2").read_beam_options()
+    assert options[1:] == (
+        "--direct_num_workers=2", "--direct_running_mode=multi_processing", "--temp_location=/tmp/b",
+    )  # fmt: skip
+    assert not any("--runner" in note for note in read_runs(tmp_path / "root")[-1].notes)
+    with pytest.raises(BadInputError, match="no meaning on Kubeflow"):
+        plan("run-3", beam={"runner": "flink", "flink": {"master": "localhost:8081"}})
 
 
 def test_the_plan_names_the_files_by_their_content(plan, data, tmp_path):

@@ -88,6 +88,16 @@ def test_a_run_that_failed_can_be_tried_again(begun):
     assert not folder.path.exists()
 
 
+def test_findings_that_are_gone_are_said_and_leave_the_record_alone(begun):
+    root, folder = begun
+    given = {"CsvExampleGen": said(root, "one"), "Trainer": said(root, "two")}
+    (root / "findings" / f"{given['Trainer']}.json").unlink()
+    with pytest.raises(LookupError, match=r"Remove all of .*findings and run again"):
+        record_run(root, "run-1", given, json.dumps(asdict(RunOutcome("unchanged"))))
+    record = RunRecords(root).read(folder.read_run_id())
+    assert (record.status, record.notes, record.components) == ("running", (), ())
+
+
 def test_a_step_that_failed_says_why(begun):
     root, folder = begun
     folder.write_step(StepEnd("Transform", 1.5))
