@@ -5,11 +5,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pipelines.kubeflow.dag import END, RECORD
 from pipelines.kubeflow.kept_findings import read_findings, report_json
-from pipelines.kubeflow.push_step import LOCK_WAIT_SECS
-from pipelines.kubeflow.run_folder import RunFolder, StepEnd
+from pipelines.kubeflow.run_folder import RunFolder, StepEnd, locked_for_step
 from pipelines.progress import PlainDisplay
-from pipelines.run_lock import locked
 from pipelines.run_record import UNFINISHED, ComponentRecord, RunOutcome, RunRecord, RunRecords
 from pipelines.run_recorder import RunRecorder, after_push
 
@@ -31,7 +30,7 @@ def record_run(
       LookupError: The run was not begun in this root, or what its steps have found is gone.
     """
     folder = RunFolder(root, kubeflow_run)
-    with locked(root, LOCK_WAIT_SECS):
+    with locked_for_step(root, RECORD, kubeflow_run):
         reopen_run(root, folder.require_run_id())
         recorder = _recorder(root, folder)
         if recorder is None:
@@ -73,7 +72,7 @@ def end_run(root: Path, kubeflow_run: str, outcome: RunOutcome | None = None) ->
       outcome: How it ended. Default: as the steps have left it.
     """
     folder = RunFolder(root, kubeflow_run)
-    with locked(root, LOCK_WAIT_SECS):
+    with locked_for_step(root, END, kubeflow_run):
         recorder = _recorder(root, folder)
         if recorder is not None and recorder.record.status == "running":
             failures = folder.failures()

@@ -8,10 +8,16 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from pipelines.errors import RunFailedError
+from pipelines.run_lock import RootBusyError, locked
+
+LOCK_WAIT_SECS = 600
 
 RUN_ID_VARIABLE = "KFP_RUN_ID"
 """Environment variable with the id of the run, from the label of the pod."""
@@ -39,6 +45,30 @@ class StepEnd:
     is_bad_input: bool = False
     findings: str = "[]"
     has_outputs: bool = False
+
+
+@contextmanager
+def locked_for_step(root: Path, component: str, run: str) -> Iterator[None]:
+    """Holds the lock of a root for a step, which waits for the steps of other runs.
+
+    Args:
+      root: Of the pipeline.
+      component: The step.
+      run: Id of its run, for those who wait.
+
+    Raises:
+      RunFailedError: It waited too long.
+    """
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(
+                locked(root, LOCK_WAIT_SECS, f"the step {component} of run {run} on Kubeflow")
+            )
+        except RootBusyError as error:
+            raise RunFailedError(
+                component, f"waited {LOCK_WAIT_SECS} s for the lock of the root. {error}"
+            ) from error
+        yield
 
 
 class RunFolder:
