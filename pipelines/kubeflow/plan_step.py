@@ -12,6 +12,7 @@ from pipelines.kubeflow.component_plan import write_component_plan
 from pipelines.kubeflow.component_plans import component_plans
 from pipelines.kubeflow.dag import PLAN
 from pipelines.kubeflow.data_files import check_as_profiled, data_files_of
+from pipelines.kubeflow.old_runs import tidy_runs
 from pipelines.kubeflow.run_folder import RunFolder, locked_for_step
 from pipelines.progress import PlainDisplay
 from pipelines.root_schema import read_root_schema, settle_root_schema
@@ -74,6 +75,8 @@ def _begin(plan: RunPlan, folder: RunFolder, display: PlainDisplay) -> dict[str,
     if record.spans and plan.spans:
         recorder.note(f"data: {name_spans(record.spans)} of {plan.spans.path}")
     note_plan(plan, recorder, display)
+    for silent in tidy_runs(root):
+        display.line(f"! run {silent} has not ended: its record says so now")
     for lost in tidy_root(root, run_id):
         recorder.note(lost)
     data = stage_data(plan, recorder)

@@ -164,6 +164,11 @@ class RunFolder:
         return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
 
 
+def run_folders(root: Path) -> list[Path]:
+    """Returns the folders of all runs in a root."""
+    return sorted(path for path in (root / _FOLDER).glob("*") if path.is_dir())
+
+
 def kubeflow_run_of(output_uris: list[str], environment: Mapping[str, str] = os.environ) -> str:
     """Returns the id of the run that this process is a step of.
 
