@@ -9,6 +9,7 @@ from pipelines.kubeflow.component_plan import ComponentPlan
 from pipelines.kubeflow.dag import component_roles, type_path
 from pipelines.kubeflow.kept_findings import findings_id
 from pipelines.kubeflow.served_baseline import find_baseline_model, find_baseline_statistics
+from pipelines.kubeflow.step_code import code_of_step
 from pipelines.kubeflow.training_job import EXECUTOR, JOB_KEY, TrainingJob, training_job_of
 from pipelines.root_schema import schema_file
 from pipelines.run_execution import plan_fingerprints
@@ -71,6 +72,7 @@ def component_plans(
             inputs={key: type_path(channel.type) for key, channel in component.inputs.items()},
             outputs={key: type_path(channel.type) for key, channel in component.outputs.items()},
             check=check_as_json(check) if check else None,
+            code=code_of_step(role, plan.code),
             findings_id=place,
             **_beyond_the_component(role, plan, baseline_version),
         )

@@ -99,6 +99,7 @@ def _component(args: argparse.Namespace, findings: Any) -> None:
     from pipelines.kubeflow.component_step import StepCall, run_component
     from pipelines.kubeflow.record_steps import reopen_run
     from pipelines.kubeflow.served_baseline import keep_statistics
+    from pipelines.kubeflow.step_code import check_code
 
     folder = _folder(args)
     run_id = folder.require_run_id()
@@ -111,6 +112,8 @@ def _component(args: argparse.Namespace, findings: Any) -> None:
     )
     plan = read_component_plan(args.root, args.plan)
     reopen_run(args.root, run_id)
+    if plan.code is not None:
+        check_code(plan.code, plan.component)
     if plan.push is None:
         try:
             metadata = run_component(call, plan, findings)

@@ -118,6 +118,17 @@ def test_a_step_that_is_tried_again_reopens_its_run(tmp_path, killed):
     assert (record.status, record.reason, record.is_bad_input) == ("running", None, False)
 
 
+def test_a_step_whose_code_is_not_what_was_planned_does_nothing(tmp_path, killed, capsys):
+    root = tmp_path / "root"
+    RunFolder(root, "run-1").write_run(killed.run_id)
+    code = {"source": {}, "digests": {"the libraries": "of another image"}}
+    name = write_component_plan(root, ComponentPlan("Trainer", {"type": "none"}, {}, "", code=code))
+    arguments = component_arguments("Trainer", root, tmp_path)
+    arguments[arguments.index("0" * 64)] = name
+    assert step.main(arguments) == 1
+    assert "the libraries changed after the step Plan" in capsys.readouterr().err
+
+
 def test_a_try_that_failed_does_not_count_when_the_next_one_went_well(
     tmp_path, config_of, monkeypatch
 ):
