@@ -240,6 +240,8 @@ def _exit_code(record: "RunRecord") -> int:
 def _say_outcome(say: Any, record: "RunRecord") -> None:
     from pipelines.history_table import evaluation_lines
 
+    # A run of Kubeflow has its cache.
+    advice = "another run" if record.kubeflow_run else "`run --resume`"
     if record.status == "pushed":
         say(f"✓ pushed version {record.version}")
         if record.reason:
@@ -251,11 +253,11 @@ def _say_outcome(say: Any, record: "RunRecord") -> None:
     elif record.status == "not_blessed":
         say(f"✗ not blessed, nothing is pushed: {record.reason}")
     elif record.status == "interrupted":
-        say(f"✗ {record.reason}; `run --resume` goes on from here")
+        say(f"✗ {record.reason}; {advice} goes on from here")
     else:
         say(f"✗ {record.reason}")
         if not record.is_bad_input:  # other data or settings make another run
-            say("  once that is mended, `run --resume` goes on from here")
+            say(f"  once that is mended, {advice} goes on from here")
         say(f"  log: {record.log}")
     for line in evaluation_lines(record):
         say(line)

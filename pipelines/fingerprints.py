@@ -53,8 +53,8 @@ def component_fingerprints(
       root_schema: Fingerprint of the root's schema; empty where it is not used.
     """
     users_code = code_fingerprint(code)[:16]
-    components_code = _package_fingerprint("components")
-    core_code = _package_fingerprint("estimator_core")
+    components_code = package_fingerprint("components")
+    core_code = package_fingerprint("estimator_core")
     own: dict[BaseNode, tuple[str, ...]] = {
         pipeline.example_gen: (components_code, data_fingerprint[:16]),
         pipeline.schema_gen: (schema[:16],),
@@ -66,7 +66,7 @@ def component_fingerprints(
     }
     if pipeline.root_schema is not None:
         own[pipeline.root_schema] = (root_schema[:16],)
-    libraries = _library_versions()
+    libraries = library_versions()
     return {
         component: "-".join(filter(None, (libraries, *own.get(component, ()))))
         for component in pipeline.pipeline.components
@@ -109,10 +109,10 @@ def model_fingerprint(
     if any(kept_types):
         settings["kept_types"] = list(map(list, kept_types))
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
-    for part in (users_code, schema.fingerprint if schema else "", _library_versions()):
+    for part in (users_code, schema.fingerprint if schema else "", library_versions()):
         digest.update(part.encode() + b"\0")
     for package in ("components", "estimator_core", "pipelines.data"):
-        digest.update(_package_fingerprint(package).encode())
+        digest.update(package_fingerprint(package).encode())
     for file in files:
         with file.open("rb") as stream:
             digest.update(hashlib.file_digest(stream, "sha256").digest())
@@ -121,26 +121,29 @@ def model_fingerprint(
 
 def code_fingerprint(code: ModelCode) -> str:
     """Returns a hash of what Transform and Trainer call; empty when its source is not here."""
-    return user_source.fingerprint(**_source(code))
+    return user_source.fingerprint(**source_of(code))
 
 
 def code_definitions(code: ModelCode) -> dict[str, user_source.Definition]:
     """Returns the parts of what Transform and Trainer call; empty when its source is not here."""
-    return user_source.read_definitions(**_source(code))
+    return user_source.read_definitions(**source_of(code))
 
 
-def _source(code: ModelCode) -> dict[str, str | None]:
+def source_of(code: ModelCode) -> dict[str, str | None]:
+    """Returns where the code is that Transform and Trainer call: the arguments of `user_source`."""
     if code.module_file:
         return {"module_file": code.module_file}
     return {"import_path": code.trainer_path or code.preprocessing_fn}
 
 
-def _library_versions() -> str:
+def library_versions() -> str:
+    """Returns a hash of the versions of the libraries that components depend on."""
     versions = [f"{library}=={metadata.version(library)}" for library in _LIBRARIES]
     return hashlib.sha256(" ".join(versions).encode()).hexdigest()[:16]
 
 
-def _package_fingerprint(package: str) -> str:
+def package_fingerprint(package: str) -> str:
+    """Returns a hash of the source files of a package."""
     folder = Path(str(importlib.import_module(package).__file__)).parent
     digest = hashlib.sha256()
     for file in sorted(folder.rglob("*.py")):

@@ -14,16 +14,21 @@ _NAME = ".lock"
 _POLL_SECS = 0.5
 
 
+class RootBusyError(BadInputError):
+    """Another process holds the lock of a root."""
+
+
 @contextmanager
-def locked(root: Path, wait_secs: float = 0) -> Iterator[None]:
+def locked(root: Path, wait_secs: float = 0, holder: str = "") -> Iterator[None]:
     """Holds the lock of a root; the system releases it when the process ends in any way.
 
     Args:
       root: Of the pipeline.
       wait_secs: How long to wait for another process that holds it.
+      holder: Who holds it, for those who wait. Default: this process, by its number.
 
     Raises:
-      BadInputError: Another process holds it.
+      RootBusyError: Another process holds it.
     """
     root.mkdir(parents=True, exist_ok=True)
     with (root / _NAME).open("a+", encoding="utf-8") as stream:
@@ -31,12 +36,12 @@ def locked(root: Path, wait_secs: float = 0) -> Iterator[None]:
             _lock(stream, wait_secs)
         except BlockingIOError as error:
             stream.seek(0)
-            raise BadInputError(
-                f"Another run is going on in {root} (process {stream.read().strip() or 'unknown'}). "
+            raise RootBusyError(
+                f"Another run is going on in {root} ({stream.read().strip() or 'not known which'}). "
                 "Wait for it, stop it, or give another --root."
             ) from error
         stream.truncate(0)
-        stream.write(str(os.getpid()))
+        stream.write(holder or f"process {os.getpid()}")
         stream.flush()
         yield
 

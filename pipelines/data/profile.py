@@ -196,16 +196,11 @@ def _profile(files: list[Path], dialect: Dialect) -> CsvProfile:
                     )
         if next(iter(columns.values())).num_rows == rows_before:
             raise BadInputError(f"{file}: there is a header (line 1) but no row below it.")
-    digest = hashlib.sha256()
-    for file in files:
-        digest.update(file.name.encode() + b"\0")
-        with file.open("rb") as stream:
-            digest.update(hashlib.file_digest(stream, "sha256").digest())
     return CsvProfile(
         files=files,
         columns={name: scan.profile() for name, scan in columns.items()},
         num_rows=next(iter(columns.values())).num_rows,
-        fingerprint=digest.hexdigest(),
+        fingerprint=fingerprint_of(files),
         has_byte_order_mark=any(faults.has_byte_order_mark(file) for file in files),
         has_unnamed_column="" in headers[first],
         has_plain_header=all(
@@ -214,6 +209,16 @@ def _profile(files: list[Path], dialect: Dialect) -> CsvProfile:
         has_irregular_quotes=irregular_quotes,
         dialect=dialect,
     )
+
+
+def fingerprint_of(files: Sequence[Path]) -> str:
+    """Returns a SHA-256 over the names and contents of files."""
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.name.encode() + b"\0")
+        with file.open("rb") as stream:
+            digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()
 
 
 def read_batches(

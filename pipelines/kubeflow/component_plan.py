@@ -29,6 +29,9 @@ class ComponentPlan:
       baselines: Folders in the root that are further inputs, by key, relative to the root.
       schema: The root's schema as text, in place of the input `schema`; None takes the input.
       push: What the step of the Pusher does beside pushing; None for any other.
+      code: What the step runs, see `code_of_step`; None where nothing is known of it.
+      findings_id: Of the folder that the check's findings go to, see `findings_id`.
+      data: The files that CsvExampleGen reads, see `DataFiles`; None for any other.
     """
 
     component: str
@@ -41,6 +44,9 @@ class ComponentPlan:
     baselines: dict[str, str] = field(default_factory=dict)
     schema: str | None = None
     push: dict[str, Any] | None = None
+    code: dict[str, Any] | None = None
+    findings_id: str = ""
+    data: dict[str, Any] | None = None
 
 
 def write_component_plan(root: Path, plan: ComponentPlan) -> str:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 from pipelines.component_checks import check_as_json, component_checks
 from pipelines.kubeflow.component_plan import ComponentPlan
 from pipelines.kubeflow.dag import component_roles, type_path
+from pipelines.kubeflow.kept_findings import findings_id
 from pipelines.kubeflow.served_baseline import find_baseline_model, find_baseline_statistics
+from pipelines.kubeflow.step_code import code_of_step
 from pipelines.kubeflow.training_job import EXECUTOR, JOB_KEY, TrainingJob, training_job_of
 from pipelines.root_schema import schema_file
 from pipelines.run_execution import plan_fingerprints
@@ -50,6 +52,7 @@ def component_plans(
     fingerprints = plan_fingerprints(plan, pipeline, run_id)
     checks = component_checks(plan, pipeline, baseline_version)
     roles = component_roles(pipeline)
+    place = findings_id(plan.root)
     plans = {}
     for component in pipeline.pipeline.components:
         if component.id not in roles:
@@ -69,6 +72,8 @@ def component_plans(
             inputs={key: type_path(channel.type) for key, channel in component.inputs.items()},
             outputs={key: type_path(channel.type) for key, channel in component.outputs.items()},
             check=check_as_json(check) if check else None,
+            code=code_of_step(role, plan.code),
+            findings_id=place,
             **_beyond_the_component(role, plan, baseline_version),
         )
     return plans

@@ -15,6 +15,7 @@ from pipelines.kubeflow.artifacts import (
     output_metadata,
 )
 from pipelines.kubeflow.component_plan import ComponentPlan
+from pipelines.kubeflow.data_files import check_data_files
 from pipelines.kubeflow.served_baseline import kept_metadata
 from pipelines.kubeflow.training_job import JOB_KEY, shared_folder
 
@@ -39,12 +40,14 @@ class StepCall:
       executor_input: KFP's `ExecutorInput`, as JSON has it.
       inputs: The launcher's local copies of the input artifacts, by key.
       outputs: Where it takes the output artifacts from, by key.
+      beam_options: Of this run, for components that work with Beam. They go before the plan's.
     """
 
     root: Path
     executor_input: dict[str, Any]
     inputs: dict[str, str] = field(default_factory=dict)
     outputs: dict[str, str] = field(default_factory=dict)
+    beam_options: tuple[str, ...] = ()
 
 
 def run_component(call: StepCall, plan: ComponentPlan, findings: "Findings") -> dict[str, Any]:
@@ -57,13 +60,16 @@ def run_component(call: StepCall, plan: ComponentPlan, findings: "Findings") -> 
 
     Raises:
       CheckFailedError: The outputs are there, but the run must not go on.
+      RunFailedError: The data are not those that `Plan` has read.
     """
+    _check_data(plan)
     with tempfile.TemporaryDirectory() as scratch:
         inputs = read_inputs(call, plan, Path(scratch))
         if JOB_KEY in plan.parameters.get("parameters", {}):
             outputs = _execute_shared(call, plan, inputs, Path(scratch))
         else:
             outputs = execute_component(call, plan, inputs, Path(scratch))
+    _check_data(plan)
     if plan.check is not None:
         from pipelines.component_checks import check_from_json
 
@@ -72,6 +78,12 @@ def run_component(call: StepCall, plan: ComponentPlan, findings: "Findings") -> 
         except RunFailedError as error:
             raise CheckFailedError(error.component, str(error), error.is_bad_input) from error
     return output_metadata(call.executor_input, outputs)
+
+
+def _check_data(plan: ComponentPlan) -> None:
+    """Checks what is read of the user's: before, and behind it, as it may have changed meanwhile."""
+    if plan.data is not None:
+        check_data_files(plan.data, plan.component)
 
 
 def _execute_shared(
@@ -149,7 +161,7 @@ def execute_component(
         Path(path).mkdir(parents=True, exist_ok=True)
     for name in ("stateful", "temporary"):
         (scratch / name).mkdir()
-    result = _operator(plan)(
+    result = _operator(plan, call.beam_options)(
         data_types.ExecutionInfo(
             execution_id=1,
             input_dict=inputs,
@@ -185,7 +197,7 @@ def _node(plan: ComponentPlan) -> Any:
     return node
 
 
-def _operator(plan: ComponentPlan) -> Callable[[Any], Any]:
+def _operator(plan: ComponentPlan, beam_options: tuple[str, ...]) -> Callable[[Any], Any]:
     """Returns what runs the executor: TFX's operator for its kind."""
     from google.protobuf import json_format
     from tfx.orchestration.portable import beam_executor_operator, python_executor_operator
@@ -197,5 +209,8 @@ def _operator(plan: ComponentPlan) -> Callable[[Any], Any]:
     }
     kind = plan.executor["type"]
     spec = json_format.ParseDict(plan.executor["spec"], getattr(executable_spec_pb2, kind)())
+    if kind == "BeamExecutableSpec":
+        for option in beam_options:
+            spec.beam_pipeline_args_placeholders.add().value.string_value = option
     run: Callable[[Any], Any] = operators[kind](spec).run_executor
     return run

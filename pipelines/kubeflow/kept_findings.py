@@ -1,6 +1,11 @@
-"""What the check of a step finds: kept in the root, since `Record` needs it of a cached step, too."""
+"""What the check of a step finds: kept in the root, since `Record` needs it of a cached step, too.
+
+The folder has an id, which is in the plan of every component: when the folder is gone, a new one has
+another id, and no step is taken from the cache whose findings were in the old one.
+"""
 
 import json
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +13,7 @@ from pipelines.anomalies import NOTE_PREFIX
 from pipelines.component_checks import Findings
 from pipelines.kubeflow.component_plan import write_named_by_content
 
-_FOLDER = "findings"
+_FOLDER, _ID = "findings", "id"
 
 
 class KeptFindings:
@@ -66,15 +71,40 @@ class KeptFindings:
         self._calls.append({"method": method, "values": values})
 
 
-def report_again(root: Path, name: str, findings: Findings) -> None:
-    """Reports what a step has found.
+def findings_id(root: Path) -> str:
+    """Returns the id of the folder that has what steps have found; a new folder has a new one.
+
+    Args:
+      root: Of the pipeline; its lock is held.
+    """
+    file = root / _FOLDER / _ID
+    if not file.is_file():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        partial = file.with_name(f".{_ID}.partial")
+        partial.write_text(uuid.uuid4().hex, encoding="utf-8")
+        partial.replace(file)
+    return file.read_text(encoding="utf-8")
+
+
+def read_findings(root: Path, name: str) -> list[dict[str, Any]]:
+    """Returns what a step has found, for `report_json`.
 
     Args:
       root: Of the pipeline.
       name: That `KeptFindings.write` has returned.
-      findings: Takes it.
+
+    Raises:
+      LookupError: It is not there any more.
     """
-    report_json(json.loads((root / _FOLDER / f"{name}.json").read_text(encoding="utf-8")), findings)
+    file = root / _FOLDER / f"{name}.json"
+    if not file.is_file():
+        raise LookupError(
+            f"There is no {name}.json in {file.parent}, where a step has written what it found: files of "
+            f"that folder were removed. Remove all of {file.parent} and run again: then no step is taken "
+            "from the cache."
+        )
+    found: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
+    return found
 
 
 def report_json(calls: list[dict[str, Any]], findings: Findings) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from pipelines.config import PipelineConfig
 from pipelines.kubeflow.admission import check_config, check_specification, pipeline_name
+from pipelines.kubeflow.beam_steps import check_beam
 from pipelines.kubeflow.dag import END, PLAN, RECORD, Step, pipeline_steps
 from pipelines.kubeflow.parameters import RuntimeParameter, runtime_parameters
 
@@ -26,6 +27,7 @@ def compile_pipeline(config: PipelineConfig, parameters: Iterable[str] = ()) -> 
       BadInputError: Kubeflow would refuse the pipeline, or its steps could not work.
     """
     check_config(config)
+    check_beam(config.beam)
     given = runtime_parameters(config, parameters)
     steps = pipeline_steps(curated_schema=config.schema_.path is not None)
     with warnings.catch_warnings():

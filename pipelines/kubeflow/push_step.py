@@ -16,6 +16,7 @@ from pipelines.kubeflow.component_step import (
     kept_of,
     read_inputs,
 )
+from pipelines.kubeflow.run_folder import locked_for_step
 from pipelines.kubeflow.served_baseline import (
     forget_unserved,
     keep,
@@ -24,11 +25,8 @@ from pipelines.kubeflow.served_baseline import (
 )
 from pipelines.push_outcome import push_outcome
 from pipelines.root_schema import settle_root_schema
-from pipelines.run_lock import locked
 from pipelines.schema_keeping import SchemaKeeping
 from pipelines.serving import serving_versions, version_pushed_by
-
-LOCK_WAIT_SECS = 600
 
 
 def run_pusher(call: StepCall, plan: ComponentPlan, run_id: str) -> tuple[dict[str, Any], str]:
@@ -48,7 +46,10 @@ def run_pusher(call: StepCall, plan: ComponentPlan, run_id: str) -> tuple[dict[s
       RunFailedError: Another version serves than the one that the model was compared with.
     """
     push = plan.push or {}
-    with tempfile.TemporaryDirectory() as scratch, locked(call.root, LOCK_WAIT_SECS):
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        locked_for_step(call.root, plan.component, run_id),
+    ):
         _check_same_baseline(call.root, plan.component, run_id, push.get("baseline_version"))
         inputs = read_inputs(call, plan, Path(scratch))
         if _is_blessed(inputs):

@@ -5,12 +5,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pipelines.kubeflow.kept_findings import report_again, report_json
-from pipelines.kubeflow.push_step import LOCK_WAIT_SECS
-from pipelines.kubeflow.run_folder import RunFolder, StepEnd
+from pipelines.kubeflow.dag import END, RECORD
+from pipelines.kubeflow.kept_findings import read_findings, report_json
+from pipelines.kubeflow.run_folder import RunFolder, StepEnd, locked_for_step
 from pipelines.progress import PlainDisplay
-from pipelines.run_lock import locked
-from pipelines.run_record import ComponentRecord, RunOutcome, RunRecord, RunRecords
+from pipelines.run_record import UNFINISHED, ComponentRecord, RunOutcome, RunRecord, RunRecords
 from pipelines.run_recorder import RunRecorder, after_push
 
 
@@ -19,32 +18,53 @@ def record_run(
 ) -> RunRecord:
     """Writes all that the steps have found into the record of the run, and its report.
 
+    It begins with what `Plan` has written: a step that is tried again writes the same record.
+
     Args:
       root: Of the pipeline.
       kubeflow_run: Id of the run on Kubeflow.
-      findings: What the check of each component has found, see `report_again`, in their order.
+      findings: What the check of each component has found, see `read_findings`, in their order.
       outcome: A `RunOutcome` as JSON.
 
     Raises:
-      LookupError: The run was not begun in this root.
+      LookupError: The run was not begun in this root, or what its steps have found is gone.
     """
     folder = RunFolder(root, kubeflow_run)
-    with locked(root, LOCK_WAIT_SECS):
+    with locked_for_step(root, RECORD, kubeflow_run):
+        reopen_run(root, folder.require_run_id())
         recorder = _recorder(root, folder)
         if recorder is None:
             raise LookupError(
-                f"There is no run {kubeflow_run} in {root}: the step Plan has written to another folder. "
-                "kubeflow.root must be on a volume that every step mounts."
+                f"There is no record of run {folder.require_run_id()} in {root / 'runs'}: it was removed "
+                "while the run went on."
             )
+        found = [read_findings(root, name) for name in findings.values()]
         _record_steps(recorder, folder, findings)
-        for name in findings.values():
-            report_again(root, name, recorder)
+        for calls in found:
+            report_json(calls, recorder)
         recorder.end(RunOutcome(**json.loads(outcome)))
     return recorder.record
 
 
+def reopen_run(root: Path, run_id: str) -> None:
+    """Marks a run as going on; it may have ended as failed, and is tried again on Kubeflow.
+
+    Args:
+      root: Of the pipeline.
+      run_id: Of the record.
+    """
+    records = RunRecords(root)
+    record = records.read(run_id)
+    if record is not None and record.status != "running":
+        records.write(
+            record.changed(status="running", finished=None, reason=None, is_bad_input=False)
+        )
+
+
 def end_run(root: Path, kubeflow_run: str, outcome: RunOutcome | None = None) -> RunRecord | None:
     """Records why a run ended that did not get to its record; returns the record, None without one.
+
+    What the steps have left for each other stays then: Kubeflow can try the failed ones again.
 
     Args:
       root: Of the pipeline.
@@ -52,7 +72,7 @@ def end_run(root: Path, kubeflow_run: str, outcome: RunOutcome | None = None) ->
       outcome: How it ended. Default: as the steps have left it.
     """
     folder = RunFolder(root, kubeflow_run)
-    with locked(root, LOCK_WAIT_SECS):
+    with locked_for_step(root, END, kubeflow_run):
         recorder = _recorder(root, folder)
         if recorder is not None and recorder.record.status == "running":
             failures = folder.failures()
@@ -62,7 +82,8 @@ def end_run(root: Path, kubeflow_run: str, outcome: RunOutcome | None = None) ->
             if outcome is None:
                 outcome = _outcome_of(failures, kubeflow_run)
             recorder.end(after_push(root, recorder.record.run_id, outcome))
-        folder.remove()
+        elif recorder is None or recorder.record.status not in UNFINISHED:
+            folder.remove()
     return recorder.record if recorder else None
 
 
@@ -80,10 +101,13 @@ def _outcome_of(failures: Sequence[StepEnd], kubeflow_run: str) -> RunOutcome:
 
 
 def _recorder(root: Path, folder: RunFolder) -> RunRecorder | None:
+    """Returns what records the run, from what `Plan` has written on."""
     run_id = folder.read_run_id()
     record = RunRecords(root).read(run_id) if run_id else None
     if record is None:
         return None
+    if record.status == "running":
+        record = record.changed(components=(), notes=record.notes[: folder.read_num_notes()])
     return RunRecorder(RunRecords(root), record, PlainDisplay(sys.stderr))
 
 

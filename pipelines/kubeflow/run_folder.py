@@ -8,10 +8,16 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from pipelines.errors import RunFailedError
+from pipelines.run_lock import RootBusyError, locked
+
+LOCK_WAIT_SECS = 600
 
 RUN_ID_VARIABLE = "KFP_RUN_ID"
 """Environment variable with the id of the run, from the label of the pod."""
@@ -41,6 +47,30 @@ class StepEnd:
     has_outputs: bool = False
 
 
+@contextmanager
+def locked_for_step(root: Path, component: str, run: str) -> Iterator[None]:
+    """Holds the lock of a root for a step, which waits for the steps of other runs.
+
+    Args:
+      root: Of the pipeline.
+      component: The step.
+      run: Id of its run, for those who wait.
+
+    Raises:
+      RunFailedError: It waited too long.
+    """
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(
+                locked(root, LOCK_WAIT_SECS, f"the step {component} of run {run} on Kubeflow")
+            )
+        except RootBusyError as error:
+            raise RunFailedError(
+                component, f"waited {LOCK_WAIT_SECS} s for the lock of the root. {error}"
+            ) from error
+        yield
+
+
 class RunFolder:
     """The folder of one run.
 
@@ -53,14 +83,48 @@ class RunFolder:
         self.path = root / _FOLDER / re.sub(r"[^A-Za-z0-9._-]", "-", kubeflow_run)
         self.kubeflow_run = kubeflow_run
 
-    def write_run_id(self, run_id: str) -> None:
-        """Writes the id of the run's record."""
-        self._write(_RUN, {"run_id": run_id})
+    def write_run(
+        self, run_id: str, num_notes: int | None = None, beam_options: Sequence[str] = ()
+    ) -> None:
+        """Writes the id of the run's record.
+
+        Args:
+          run_id: The id.
+          num_notes: How many notes `Plan` has left in the record; None as long as it is at work.
+          beam_options: Of the steps. They are no part of their plans, which the cache sees.
+        """
+        fields = {"run_id": run_id, "num_notes": num_notes, "beam_options": list(beam_options)}
+        self._write(_RUN, fields)
 
     def read_run_id(self) -> str | None:
         """Returns the id of the run's record; None if `Plan` did not get that far."""
         fields = self._read(_RUN)
         return fields["run_id"] if fields else None
+
+    def read_num_notes(self) -> int | None:
+        """Returns how many notes `Plan` has left in the record; None if it did not get to its end."""
+        fields = self._read(_RUN)
+        return fields.get("num_notes") if fields else None
+
+    def read_beam_options(self) -> tuple[str, ...]:
+        """Returns the options of Beam that this run's steps work with."""
+        return tuple((self._read(_RUN) or {}).get("beam_options", ()))
+
+    def require_run_id(self) -> str:
+        """Returns the id of the run's record.
+
+        Raises:
+          LookupError: There is none here: the run was not begun in this root, or is over.
+        """
+        run_id = self.read_run_id()
+        if not run_id:
+            raise LookupError(
+                f"There is no run {self.kubeflow_run} in {self.path.parent.parent}. Either the step Plan has "
+                "written to another folder: kubeflow.root must be on a volume that every step mounts. Or "
+                "the run is over, and what its steps left for each other was removed: start a new run; "
+                "what has not changed is taken from the cache."
+            )
+        return run_id
 
     def write_step(self, end: StepEnd) -> None:
         """Writes how a step ended; a step that is tried again replaces it."""
@@ -70,6 +134,10 @@ class RunFolder:
         """Returns how a step ended; None if it did not run, as one that is cached."""
         fields = self._read(f"{component}.json")
         return StepEnd(**fields) if fields else None
+
+    def forget_step(self, component: str) -> None:
+        """Removes how a step ended."""
+        (self.path / f"{component}.json").unlink(missing_ok=True)
 
     def steps(self) -> list[StepEnd]:
         """Returns the steps that have ended, in that order."""
@@ -94,6 +162,11 @@ class RunFolder:
     def _read(self, name: str) -> Any:
         file = self.path / name
         return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+
+
+def run_folders(root: Path) -> list[Path]:
+    """Returns the folders of all runs in a root."""
+    return sorted(path for path in (root / _FOLDER).glob("*") if path.is_dir())
 
 
 def kubeflow_run_of(output_uris: list[str], environment: Mapping[str, str] = os.environ) -> str:

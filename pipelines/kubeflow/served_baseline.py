@@ -83,7 +83,8 @@ def forget_unserved(root: Path) -> list[str]:
     schema = read_root_schema(root)
     if schema is not None and schema.origin is not None:
         needed.add(schema.origin.run_id)  # whose data new ones are compared with
-    gone = [folder for folder in sorted((root / _FOLDER).glob("*")) if folder.name not in needed]
+    folders = (path for path in sorted((root / _FOLDER).glob("*")) if path.is_dir())
+    gone = [folder for folder in folders if folder.name not in needed]
     for folder in gone:
         shutil.rmtree(folder)
     return [folder.name for folder in gone]

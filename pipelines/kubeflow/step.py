@@ -61,6 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_BAD_INPUT if is_bad_input else EXIT_FAILED
     if findings is not None:
         _folder(args).write_step(StepEnd(args.component, time.monotonic() - start))
+    else:
+        _folder(args).forget_step(args.component)  # that an earlier try failed does not count
     return 0
 
 
@@ -95,21 +97,32 @@ def _component(args: argparse.Namespace, findings: Any) -> None:
     import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
     from pipelines.kubeflow.component_plan import read_component_plan
     from pipelines.kubeflow.component_step import StepCall, run_component
+    from pipelines.kubeflow.record_steps import reopen_run
     from pipelines.kubeflow.served_baseline import keep_statistics
+    from pipelines.kubeflow.step_code import check_code
 
-    call = StepCall(args.root, json.loads(args.executor_input), dict(args.input), dict(args.output))
+    folder = _folder(args)
+    run_id = folder.require_run_id()
+    call = StepCall(
+        args.root,
+        json.loads(args.executor_input),
+        dict(args.input),
+        dict(args.output),
+        folder.read_beam_options(),
+    )
     plan = read_component_plan(args.root, args.plan)
+    reopen_run(args.root, run_id)
+    if plan.code is not None:
+        check_code(plan.code, plan.component)
     if plan.push is None:
         try:
             metadata = run_component(call, plan, findings)
         finally:
             if findings.has_anomalies:  # `schema accept` may make them the new state
-                run_id = _folder(args).read_run_id() or ""
                 keep_statistics(call, run_id)
     else:
         from pipelines.kubeflow.push_step import run_pusher
 
-        run_id = _folder(args).read_run_id() or ""
         metadata, outcome = run_pusher(call, plan, run_id)
         _write(args.outcome_file, outcome)
     _write(args.findings, findings.write(args.root))

@@ -31,8 +31,8 @@ class BeamRunner(Runner):
         if config.runner == "dataflow":
             raise BadInputError(
                 '--runner beam cannot run with beam.runner = "dataflow": the root of a run is a local '
-                "folder, which Dataflow's workers cannot read. Take a Flink or Spark cluster that sees "
-                "the root, or a Kubeflow pipeline with its root in a bucket."
+                "folder, which Dataflow's workers cannot read, and so is a root on Kubeflow. Take a Flink or "
+                "Spark cluster that sees the root."
             )
 
     @contextlib.contextmanager

@@ -65,10 +65,10 @@ def test_a_training_of_two_versions_of_the_code_is_shared_with_no_other_run(chan
     ],
 )
 def test_other_code_of_our_own_runs_what_uses_it(changed, pipeline, monkeypatch, package, roles):
-    original = fingerprints._package_fingerprint
+    original = fingerprints.package_fingerprint
     monkeypatch.setattr(
         fingerprints,
-        "_package_fingerprint",
+        "package_fingerprint",
         lambda name: "edited" if name == package else original(name),
     )
     assert changed() == {getattr(pipeline, role) for role in roles}

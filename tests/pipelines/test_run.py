@@ -104,6 +104,15 @@ def test_a_run_that_fails_over_its_input_says_so_by_its_exit_code(run_with, tmp_
     assert any("`run --resume` goes on" in line for line in shown) is not is_bad_input
 
 
+@pytest.mark.parametrize("status", ["failed", "interrupted"])
+def test_a_run_of_kubeflow_is_not_resumed_but_run_again(killed, status):
+    shown = []
+    record = killed.changed(status=status, reason="it broke", kubeflow_run="run-1")
+    cli._say_outcome(shown.append, record)
+    assert any("another run goes on from here" in line for line in shown)
+    assert not any("--resume" in line for line in shown)
+
+
 def test_two_runs_do_not_share_a_root(run_with, tmp_path):
     with locked(tmp_path / "root"), pytest.raises(BadInputError, match="Another run is going on"):
         run_with(AssertionError("must not run"))

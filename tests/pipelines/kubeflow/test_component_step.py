@@ -3,14 +3,18 @@ import components  # noqa: I001  Before TFX: makes TFDV importable.
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tensorflow_metadata.proto.v0 import statistics_pb2
+from tfx.orchestration.portable.beam_executor_operator import BeamExecutorOperator
 from tfx.types.standard_artifacts import ExampleStatistics
 
 from pipelines.errors import RunFailedError
+from pipelines.kubeflow import component_step
 from pipelines.kubeflow.artifacts import metadata_of
 from pipelines.kubeflow.component_plan import ComponentPlan
+from pipelines.kubeflow.data_files import DataFiles
 from pipelines.kubeflow.component_step import StepCall, read_inputs, run_component
 from pipelines.kubeflow.kept_findings import KeptFindings
 
@@ -77,6 +81,54 @@ def test_a_check_ends_the_run_when_the_outputs_are_there(importing, tmp_path):
     asks_for_models = replace(plan, check={"kind": "ModelCheck"})
     with pytest.raises(KeyError):  # there are none: the check runs on these outputs
         run_component(call, asks_for_models, KeptFindings())
+
+
+def test_options_of_beam_go_before_those_of_the_plan(importing, monkeypatch):
+    call, plan = importing
+    given = []
+
+    def run_executor(operator, execution_info):
+        given.extend(part.value.string_value for part in operator.beam_pipeline_args)
+        return SimpleNamespace(output_artifacts={})
+
+    monkeypatch.setattr(BeamExecutorOperator, "run_executor", run_executor)
+    planned = [{"value": {"stringValue": "--runner=DirectRunner"}}]
+    spec = {"pythonExecutorSpec": plan.executor["spec"], "beamPipelineArgsPlaceholders": planned}
+    beam = replace(plan, executor={"type": "BeamExecutableSpec", "spec": spec})
+    run_component(replace(call, beam_options=("--a=1", "--b=2")), beam, KeptFindings())
+    assert given == ["--runner=DirectRunner", "--a=1", "--b=2"]  # of equal ones the last counts
+
+
+def test_data_that_changed_since_the_plan_are_not_read(importing, tmp_path):
+    call, plan = importing
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "a.csv").write_text("x,y\n1,2\n")
+    planned = replace(plan, data=DataFiles.read(str(folder), ["*.csv"]).as_plan())
+    run_component(call, planned, KeptFindings())
+    (folder / "a.csv").write_text("x,y\n1,3\n")
+    before = replace(call, outputs={"schema": str(tmp_path / "not_made")})
+    with pytest.raises(RunFailedError, match=r"changed after the step Plan.*a\.csv") as caught:
+        run_component(before, planned, KeptFindings())
+    assert not caught.value.is_bad_input
+    assert not (tmp_path / "not_made").exists()
+
+
+def test_data_that_change_while_they_are_read_fail_the_step(importing, tmp_path, monkeypatch):
+    call, plan = importing
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "a.csv").write_text("x,y\n1,2\n")
+    planned = replace(plan, data=DataFiles.read(str(folder), ["*.csv"]).as_plan())
+    execute = component_step.execute_component
+
+    def with_more_data(*arguments):
+        (folder / "b.csv").write_text("x,y\n1,3\n")
+        return execute(*arguments)
+
+    monkeypatch.setattr(component_step, "execute_component", with_more_data)
+    with pytest.raises(RunFailedError, match=r"changed after the step Plan.*b\.csv"):
+        run_component(call, planned, KeptFindings())
 
 
 def test_the_baseline_and_the_schema_of_the_root_come_from_the_plan(tmp_path):

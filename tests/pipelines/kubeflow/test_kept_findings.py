@@ -1,4 +1,6 @@
-from pipelines.kubeflow.kept_findings import KeptFindings, report_again
+import shutil
+
+from pipelines.kubeflow.kept_findings import KeptFindings, findings_id, read_findings, report_json
 
 
 class Recorder:
@@ -29,7 +31,7 @@ def test_what_was_found_is_reported_again_in_its_order(tmp_path):
     findings.add_label_comparison({"label": "y"})
     name = findings.write(tmp_path)
     recorder = Recorder()
-    report_again(tmp_path, name, recorder)
+    report_json(read_findings(tmp_path, name), recorder)
     assert recorder.calls == [
         ("note", "first"),
         ("models", ({"name": "linear"},)),
@@ -66,3 +68,10 @@ def test_the_same_findings_have_the_same_name(tmp_path):
         names.add(findings.write(tmp_path))
     assert len(names) == 1
     assert KeptFindings().write(tmp_path) not in names
+
+
+def test_a_new_folder_has_a_new_id(tmp_path):
+    first = findings_id(tmp_path)
+    assert findings_id(tmp_path) == first
+    shutil.rmtree(tmp_path / "findings")
+    assert findings_id(tmp_path) != first

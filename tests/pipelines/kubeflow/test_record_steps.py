@@ -16,7 +16,7 @@ def begun(killed, tmp_path):
     root = tmp_path / "root"
     RunRecords(root).write(killed.changed(kubeflow_run="run-1"))
     folder = RunFolder(root, "run-1")
-    folder.write_run_id(killed.run_id)
+    folder.write_run(killed.run_id)
     return root, folder
 
 
@@ -52,6 +52,50 @@ def test_a_run_that_was_recorded_stays_as_it_is(begun):
     record = record_run(root, "run-1", {}, json.dumps(asdict(RunOutcome("unchanged", "same"))))
     assert end_run(root, "run-1") == record
     assert not folder.path.exists()
+
+
+def test_a_step_that_records_twice_writes_the_same(begun):
+    root, folder = begun
+    recorder = RunRecords(root)
+    recorder.write(recorder.read(folder.read_run_id()).changed(notes=("of the plan",)))
+    folder.write_run(folder.read_run_id(), num_notes=1)
+    given = {"CsvExampleGen": said(root, "one"), "Trainer": said(root, "two")}
+    outcome = json.dumps(asdict(RunOutcome("pushed", version="5")))
+    first = record_run(root, "run-1", given, outcome)
+    assert first.notes == ("of the plan", "one", "two")
+    recorder.write(first.changed(status="running", finished=None))  # killed before its end
+    again = record_run(root, "run-1", given, outcome)
+    assert again.notes == first.notes
+    assert again.components == first.components
+    assert again.status == "pushed"
+
+
+def test_a_run_that_failed_can_be_tried_again(begun):
+    root, folder = begun
+    folder.write_run(folder.read_run_id(), num_notes=0)
+    findings = KeptFindings()
+    findings.note("found before")
+    folder.write_step(StepEnd("Trainer", 0.5, "it broke", True, findings.as_json()))
+    assert end_run(root, "run-1").status == "failed"
+    assert end_run(root, "run-1").status == "failed"  # tried again, as it was killed
+    folder.write_step(StepEnd("Trainer", 2.5))
+    outcome = json.dumps(asdict(RunOutcome("pushed", version="5")))
+    record = record_run(root, "run-1", {"Trainer": said(root, "two")}, outcome)
+    assert (record.status, record.reason, record.is_bad_input) == ("pushed", None, False)
+    assert record.notes == ("two",)
+    assert [(one.name, one.elapsed_secs) for one in record.components] == [("Trainer", 2.5)]
+    assert end_run(root, "run-1") == record
+    assert not folder.path.exists()
+
+
+def test_findings_that_are_gone_are_said_and_leave_the_record_alone(begun):
+    root, folder = begun
+    given = {"CsvExampleGen": said(root, "one"), "Trainer": said(root, "two")}
+    (root / "findings" / f"{given['Trainer']}.json").unlink()
+    with pytest.raises(LookupError, match=r"Remove all of .*findings and run again"):
+        record_run(root, "run-1", given, json.dumps(asdict(RunOutcome("unchanged"))))
+    record = RunRecords(root).read(folder.read_run_id())
+    assert (record.status, record.notes, record.components) == ("running", (), ())
 
 
 def test_a_step_that_failed_says_why(begun):
@@ -104,7 +148,7 @@ def test_a_run_that_failed_after_its_push_has_pushed(begun):
 
 def test_a_run_that_did_not_begin_has_no_record(tmp_path):
     assert end_run(tmp_path, "run-1") is None
-    with pytest.raises(LookupError, match=r"no run run-1 in .*every step mounts"):
+    with pytest.raises(LookupError, match=r"no run run-1 in .*every step mounts.*is over"):
         record_run(tmp_path, "run-1", {}, "{}")
 
 

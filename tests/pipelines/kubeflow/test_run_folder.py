@@ -8,7 +8,7 @@ from pipelines.kubeflow.run_folder import RunFolder, StepEnd, kubeflow_run_of
 def test_steps_leave_how_they_ended(tmp_path):
     folder = RunFolder(tmp_path, "run/1")
     assert folder.read_run_id() is None
-    folder.write_run_id("20260102-030405")
+    folder.write_run("20260102-030405")
     folder.write_step(StepEnd("Transform", 2.5))
     failed = StepEnd("Trainer", 1.5, "it broke", True, '[{"method": "note"}]')
     folder.write_step(failed)

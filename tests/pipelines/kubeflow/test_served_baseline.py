@@ -113,3 +113,9 @@ def test_an_accepted_run_takes_the_place_of_what_serves(root, tmp_path):
     put(root, 5, "run-a")
     assert find_baseline_statistics(root, "run-b") == kept_folder(root, "run-b", "statistics")
     assert find_baseline_statistics(root, "run-c") is None
+
+
+def test_what_is_no_folder_of_a_run_stays(root):
+    (root / "kept").mkdir(parents=True)
+    (root / "kept" / "model.metadata.json").write_text("{}")
+    assert forget_unserved(root) == []

@@ -16,7 +16,10 @@ DATAFLOW = {
     ("settings", "message"),
     [
         ({}, r"is what --runner local does.*beam\.direct\.workers.*flink"),
-        ({"runner": "dataflow", "dataflow": DATAFLOW}, "root of a run is a local folder.*Kubeflow"),
+        (
+            {"runner": "dataflow", "dataflow": DATAFLOW},
+            "root of a run is a local folder.*so is a root on Kubeflow",
+        ),
     ],
 )
 def test_what_is_no_engine_for_a_run_here_is_refused(settings, message):

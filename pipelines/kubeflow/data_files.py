@@ -1,0 +1,114 @@
+"""The files that CsvExampleGen reads, by their content.
+
+`Plan` has read them before, in another pod. What the step makes of them is cached under what `Plan` has
+seen: so the step reads these files and no others, or fails.
+"""
+
+import fnmatch
+import hashlib
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pipelines.data.profile import CsvProfile, fingerprint_of
+from pipelines.data.staging import StagedData
+from pipelines.errors import RunFailedError
+
+
+@dataclass(frozen=True)
+class DataFiles:
+    """What is in the folder that ExampleGen reads.
+
+    Attributes:
+      folder: Absolute path.
+      patterns: Of the files in it that are read, relative to the folder.
+      files: SHA-256 of each, in hexadecimal digits, by its path relative to the folder.
+    """
+
+    folder: str
+    patterns: list[str]
+    files: dict[str, str]
+
+    def as_plan(self) -> dict[str, Any]:
+        """Returns it as plain values."""
+        return asdict(self)
+
+    @classmethod
+    def read(cls, folder: str, patterns: list[str]) -> "DataFiles":
+        """Reads all files that the patterns match."""
+        place = Path(folder)
+        found = {
+            file.relative_to(place).as_posix(): file
+            for pattern in patterns
+            for file in _matches(place, pattern)
+        }
+        return cls(folder, patterns, {name: _digest(found[name]) for name in sorted(found)})
+
+
+def data_files_of(data: StagedData) -> DataFiles:
+    """Returns what ExampleGen reads of staged data."""
+    patterns = [pattern for _, pattern in data.splits] or [data.pattern]
+    return DataFiles.read(str(data.folder), patterns)
+
+
+def check_as_profiled(profile: CsvProfile, component: str) -> None:
+    """Checks that files still have the content that their profile was made of.
+
+    Args:
+      profile: Of the files.
+      component: The step that wants to know, for the error.
+
+    Raises:
+      RunFailedError: They have not.
+    """
+    try:
+        is_same = fingerprint_of(profile.files) == profile.fingerprint
+    except FileNotFoundError:
+        is_same = False
+    if not is_same:
+        raise RunFailedError(
+            component,
+            f"the data changed while they were read: {profile.files[0].parent}. Run again when nothing "
+            "writes there",
+        )
+
+
+def check_data_files(planned: dict[str, Any], component: str) -> None:
+    """Checks that the files are those that `Plan` has seen.
+
+    Args:
+      planned: `DataFiles.as_plan`.
+      component: The step that reads them, for the error.
+
+    Raises:
+      RunFailedError: Files have changed, are gone, or have come.
+    """
+    before: dict[str, str] = planned["files"]
+    try:
+        now = DataFiles.read(planned["folder"], planned["patterns"]).files
+    except FileNotFoundError:  # gone while they were read
+        now = {}
+    changed = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
+    if changed:
+        more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+        raise RunFailedError(
+            component,
+            f"the data changed after the step Plan had read them: {changed[0]}{more} in "
+            f"{planned['folder']}. Start a new run, which reads them as they are now; give new data a "
+            "name of their own",
+        )
+
+
+def _matches(folder: Path, pattern: str) -> list[Path]:
+    place = folder / Path(pattern).parent
+    name = Path(pattern).name
+    if not place.is_dir():
+        return []
+    return [
+        file for file in place.iterdir() if file.is_file() and fnmatch.fnmatchcase(file.name, name)
+    ]
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
