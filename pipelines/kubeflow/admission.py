@@ -1,7 +1,10 @@
 """Refuses what Kubeflow, Argo or Kubernetes would refuse, and what could not work, with the reason."""
 
+import posixpath
 import re
+from collections.abc import Iterator
 from pathlib import PurePosixPath
+from typing import Any
 
 from components.nearest import nearest_first
 from pipelines.config import PipelineConfig
@@ -62,10 +65,11 @@ def check_config(config: PipelineConfig) -> None:
         _check_vertex(settings)
     _check_training_job(config)
     _check_paths(config)
-    for key, value in flat(config.model_dump(mode="json")).items():
-        if isinstance(value, str) and "{{" in value:
+    _check_mounts(settings)
+    for key, text in _texts(config.model_dump(mode="json")):
+        if "{{" in text:
             raise BadInputError(
-                f"{key} = {value!r}: Kubeflow would take {{{{ for a placeholder of its own. Write it "
+                f"{key} = {text!r}: Kubeflow would take {{{{ for a placeholder of its own. Write it "
                 "without two opening braces in a row."
             )
 
@@ -155,6 +159,38 @@ def _check_root(settings: KubeflowConfig) -> None:
         )
 
 
+def _check_mounts(settings: KubeflowConfig) -> None:
+    """Checks that no two things are mounted at one place, which Kubernetes refuses."""
+    places: dict[PurePosixPath, str] = {}
+    mounts = [
+        *((f"volumes.{number}", one.path) for number, one in enumerate(settings.volumes)),
+        *((f"secrets.{number}", one.path) for number, one in enumerate(settings.secrets)),
+    ]
+    for key, path in mounts:
+        if path is None:
+            continue
+        former = places.setdefault(PurePosixPath(path), key)
+        if former != key:
+            raise BadInputError(
+                f"kubeflow.{key}.path = {path!r}: kubeflow.{former} is mounted there already. Give each a "
+                "folder of its own."
+            )
+
+
+def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """Returns each text of a configuration with its key: values, items of lists, and keys."""
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            inner = f"{key}.{name}" if key else name
+            yield inner, name
+            yield from _texts(item, inner)
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _texts(item, f"{key}.{number}")
+
+
 def _check_vertex(settings: KubeflowConfig) -> None:
     for key in ("volumes", "secrets", "node_selector", "tolerations"):
         value = getattr(settings, key)
@@ -205,4 +241,4 @@ def _check_paths(config: PipelineConfig) -> None:
 
 
 def _is_below(path: str, folder: str) -> bool:
-    return PurePosixPath(path).is_relative_to(folder)
+    return PurePosixPath(posixpath.normpath(path)).is_relative_to(folder)
