@@ -11,10 +11,12 @@ EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
 
 _VERTEX = """\
-kubeflow.backend = "vertex": submit speaks to the open-source Kubeflow Pipelines alone. Compile the pipeline, and start it with \
-Google's own client: `python -m pipelines compile ... -o pipeline.yaml`, then in Python
+kubeflow.backend = "vertex": submit speaks to the open-source Kubeflow Pipelines alone. Compile the
+pipeline, and start it with Google's own client: `python -m pipelines compile ... -o pipeline.yaml`,
+then in Python
   from google.cloud import aiplatform
-  aiplatform.PipelineJob(display_name="NAME", template_path="pipeline.yaml", project="PROJECT", location="REGION").submit()"""
+  aiplatform.init(project="PROJECT", location="REGION")
+  aiplatform.PipelineJob(display_name="NAME", template_path="pipeline.yaml").submit()"""
 
 _Config = Annotated[
     Path | None, typer.Option("--config", metavar="FILE.toml", help="Configuration file.")

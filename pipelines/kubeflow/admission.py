@@ -11,6 +11,7 @@ from pipelines.config import PipelineConfig
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.dag import END, PLAN, RECORD
 from pipelines.kubeflow.parameters import flat
+from pipelines.kubeflow.task_settings import NEVER_CACHED
 from pipelines.kubeflow_config import KubeflowConfig
 
 COMPONENTS = (
@@ -60,6 +61,12 @@ def check_config(config: PipelineConfig) -> None:
             raise BadInputError(
                 f"kubeflow.components.{name}: there is no such step. Did you mean {nearest[0]}? Steps: "
                 f"{', '.join(nearest)}."
+            )
+    for name in NEVER_CACHED:
+        if name in settings.components and settings.components[name].cache:
+            raise BadInputError(
+                f"kubeflow.components.{name}.cache = true: this step is never cached, since it reads or "
+                "writes the root. Leave it out."
             )
     if settings.backend == "vertex":
         _check_vertex(settings)
@@ -192,6 +199,11 @@ def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _check_vertex(settings: KubeflowConfig) -> None:
+    if settings.service_account is not None:
+        raise BadInputError(
+            "kubeflow.service_account: only submit uses it, which does not speak to Vertex. Leave it "
+            f'out, and write PipelineJob.submit("{settings.service_account}") in Google\'s client.'
+        )
     for key in ("volumes", "secrets", "node_selector", "tolerations"):
         value = getattr(settings, key)
         if value:

@@ -9,6 +9,9 @@ from pipelines.kubeflow_config import KubeflowConfig, StepConfig
 NEVER_CACHED = (PLAN, RECORD, END, "Pusher")
 """Steps that read or write the root."""
 
+_END_RETRIES = 2
+"""Nothing else ends the record of a run that has failed."""
+
 _RUN_ID_LABEL = "metadata.labels['pipeline/runid']"
 
 
@@ -35,11 +38,15 @@ def apply_settings(
         task.set_memory_request(step.memory).set_memory_limit(step.memory)
     if step.accelerator is not None:
         task.set_accelerator_type(step.accelerator).set_accelerator_limit(step.accelerators)
-    retries = settings.retries if step.retries is None else step.retries
-    if retries and component != END:
+    retries = _retries(settings, component) if step.retries is None else step.retries
+    if retries:
         task.set_retry(retries, backoff_duration="30s")
     if settings.backend == "kubeflow":
         _apply_to_pod(task, settings, step)
+
+
+def _retries(settings: KubeflowConfig, component: str) -> int:
+    return max(settings.retries, _END_RETRIES) if component == END else settings.retries
 
 
 def _apply_to_pod(task: Any, settings: KubeflowConfig, step: StepConfig) -> None:

@@ -101,7 +101,9 @@ def test_submit_replaces_the_schedule(config, server):
     assert recurring["trigger"]["cron_schedule"]["cron"] == "0 0 4 * * *"
 
 
-def test_submit_does_not_speak_to_vertex(config, server, tmp_path):
+def test_submit_does_not_speak_to_vertex(server, tmp_path):
+    config = tmp_path / "vertex.toml"
+    config.write_text(CONFIG.replace('service_account = "runner"\n', ""))
     settings = (
         "kubeflow.backend=vertex",
         "kubeflow.volumes=[]",

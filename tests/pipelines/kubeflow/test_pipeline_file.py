@@ -31,7 +31,7 @@ SETTINGS = {
     "node_selector": {"pool": "ml"},
     "tolerations": [{"key": "gpu", "value": "yes", "effect": "NoSchedule", "seconds": 30}],
     "retries": 2,
-    "components": {"Trainer": TRAINER, "Evaluator": {"cache": False}},
+    "components": {"Trainer": TRAINER, "Evaluator": {"cache": False}, "End": {"retries": 4}},
     "parameters": ["trainer.learning_rate"],
 }
 
@@ -186,6 +186,8 @@ def test_resources_and_retries(specification, tasks):
     assert resources["accelerator"]["resourceCount"] == "1"
     assert tasks["trainer"]["retryPolicy"]["maxRetryCount"] == 3
     assert tasks["transform"]["retryPolicy"]["maxRetryCount"] == 2
+    end = specification["root"]["dag"]["tasks"]["end"]
+    assert end["retryPolicy"]["maxRetryCount"] == 4
     assert "resources" not in containers(specification)["transform"]
 
 

@@ -43,8 +43,12 @@ def test_settings_of_a_step_go_before_those_of_all():
     assert transform["set_env_variable"] == [("A", "1"), ("B", "2")]
 
 
-def test_the_exit_handler_is_not_tried_again():
-    assert "set_retry" not in applied("End", retries=4)
+def test_the_exit_handler_is_tried_again():
+    assert applied("End")["set_retry"] == [(2, "30s")]
+    assert applied("End", retries=4)["set_retry"] == [(4, "30s")]
+    assert applied("End", components={"End": {"retries": 1}})["set_retry"] == [(1, "30s")]
+    assert "set_retry" not in applied("End", retries=4, components={"End": {"retries": 0}})
+    assert "set_retry" not in applied("Record")
 
 
 def test_resources():
