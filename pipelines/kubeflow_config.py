@@ -271,3 +271,10 @@ class KubeflowConfig(Section):
     parameters: tuple[str, ...] = ()
     training_job: TrainingJobConfig | None = None
     components: dict[str, StepConfig] = Field(default_factory=dict)
+
+    def without_env(self) -> "KubeflowConfig":
+        """Returns it without environment variables, whose values are for the containers alone."""
+        components = {
+            name: step.model_copy(update={"env": {}}) for name, step in self.components.items()
+        }
+        return self.model_copy(update={"env": {}, "components": components})

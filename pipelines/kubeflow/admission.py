@@ -229,6 +229,13 @@ def _check_training_job(config: PipelineConfig) -> None:
             "kubeflow.training_job: there are no workers that it could run; set trainer.workers and "
             "trainer.ps, or leave it out."
         )
+    step = config.kubeflow.components.get("Trainer")
+    if step is not None and step.accelerator is not None:
+        raise BadInputError(
+            "kubeflow.components.Trainer.accelerator: with kubeflow.training_job the pods of the TFJob "
+            "train, and the Trainer's step waits for them. Set kubeflow.training_job.accelerator and "
+            "kubeflow.training_job.accelerators instead."
+        )
     if config.trainer.evaluator:
         raise BadInputError(
             "trainer.evaluator = true: a TFJob ends its evaluator when the chief has ended. Leave it out: "

@@ -4,6 +4,7 @@ from typing import Any
 
 from pipelines.kubeflow.dag import END, PLAN, RECORD
 from pipelines.kubeflow.run_folder import RUN_ID_VARIABLE
+from pipelines.kubeflow.training_job import VARIABLE, training_job
 from pipelines.kubeflow_config import KubeflowConfig, StepConfig
 
 NEVER_CACHED = (PLAN, RECORD, END, "Pusher")
@@ -32,6 +33,9 @@ def apply_settings(
     task.set_display_name(component)
     for name, value in {**settings.env, **step.env}.items():
         task.set_env_variable(name, value)
+    job = training_job(settings) if component == "Trainer" else None
+    if job is not None:
+        task.set_env_variable(VARIABLE, job.as_variable())
     if step.cpu is not None:
         task.set_cpu_request(step.cpu).set_cpu_limit(step.cpu)
     if step.memory is not None:

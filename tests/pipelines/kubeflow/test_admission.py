@@ -108,6 +108,15 @@ def test_placeholders_are_found_in_lists_and_keys(config_of, sections, key):
         check_config(config_of(**sections))
 
 
+def test_an_accelerator_that_no_task_would_have_is_refused(config_of):
+    kubeflow = {
+        "training_job": {},
+        "components": {"Trainer": {"accelerators": 1, "accelerator": "nvidia.com/gpu"}},
+    }
+    with pytest.raises(BadInputError, match=r"Set kubeflow.training_job.accelerator"):
+        check_config(config_of(kubeflow, trainer={"workers": 2, "ps": 1}))
+
+
 TASKS = {"plan": {}}
 
 

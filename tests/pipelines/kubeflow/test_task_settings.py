@@ -1,4 +1,7 @@
+import json
+
 from pipelines.kubeflow.task_settings import NEVER_CACHED, apply_settings
+from pipelines.kubeflow.training_job import VARIABLE
 from pipelines.kubeflow_config import KubeflowConfig
 
 
@@ -59,3 +62,11 @@ def test_resources():
     assert calls["set_accelerator_type"] == [("google.com/tpu",)]
     assert calls["set_accelerator_limit"] == [(2,)]
     assert "set_cpu_limit" not in applied("Transform", components={"Trainer": step})
+
+
+def test_the_trainer_is_told_of_its_training_job():
+    settings = {"image": "image:1", "training_job": {"poll_secs": 3}}
+    ((name, text),) = applied("Trainer", **settings)["set_env_variable"]
+    assert name == VARIABLE
+    assert json.loads(text)["settings"]["poll_secs"] == 3
+    assert "set_env_variable" not in applied("Transform", **settings)
