@@ -197,7 +197,8 @@ class TrainingJobConfig(Section):
     The chief, the workers and the parameter servers are those of `[trainer]`.
 
     Attributes:
-      namespace: Of the job. Default: that of the Trainer's pod.
+      namespace: Of the job. Default: that of the Trainer's pod. Another one must have the claims, the
+        secrets and the service account, too, and the job does not go with the pod.
       cpu: Cores of each task.
       memory: Of each task.
       accelerators: How many accelerators the chief and the workers have.

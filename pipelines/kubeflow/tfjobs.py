@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pipelines.kubeflow.training_job import CONTAINER, GROUP, PLURAL, VERSION
+from pipelines.kubeflow.training_job import CONTAINER, GROUP, PLURAL, VERSION, step_namespace
 
 _LOGGER = logging.getLogger(__name__)
 
-_NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _STATES = ("Failed", "Succeeded", "Suspended", "Restarting", "Running", "Created")
 _LOG_LINES = 200
 _DENIED = (401, 403)
@@ -68,10 +67,8 @@ class TfJobs:
                     "are processes of the Trainer's pod then."
                 ) from error
             api = client.ApiClient()
-        namespace = settings["namespace"]
-        if not namespace and _NAMESPACE_FILE.is_file():
-            namespace = _NAMESPACE_FILE.read_text(encoding="utf-8").strip()
-        return cls(api, namespace or "kubeflow", settings["poll_secs"])
+        namespace = settings["namespace"] or step_namespace() or "kubeflow"
+        return cls(api, namespace, settings["poll_secs"])
 
     def run(self, body: dict[str, Any], log_dir: Path | None = None) -> None:
         """Submits a job and waits until it has succeeded.

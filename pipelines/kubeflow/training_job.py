@@ -29,6 +29,7 @@ CONTAINER = "tensorflow"
 """The operator sets TF_CONFIG in the container of this name only."""
 
 _FOLDER = "training"
+_NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ def manifest(
     return {
         "apiVersion": f"{GROUP}/{VERSION}",
         "kind": "TFJob",
-        "metadata": {"name": name, "namespace": namespace, **_owner()},
+        "metadata": {"name": name, "namespace": namespace, **_owner(settings, namespace)},
         "spec": {
             "runPolicy": {
                 "cleanPodPolicy": "Running",
@@ -224,10 +225,22 @@ def _toleration(fields: dict[str, Any]) -> dict[str, Any]:
     return {names.get(key, key): value for key, value in fields.items() if value is not None}
 
 
-def _owner() -> dict[str, Any]:
-    """Returns who owns the job: the Trainer's pod, where it says who it is; a job goes with its owner."""
+def step_namespace() -> str | None:
+    """Returns the namespace of the pod that this process is in; None outside of a cluster."""
+    if not _NAMESPACE_FILE.is_file():
+        return None
+    return _NAMESPACE_FILE.read_text(encoding="utf-8").strip() or None
+
+
+def _owner(settings: dict[str, Any], namespace: str) -> dict[str, Any]:
+    """Returns who owns the job: the Trainer's pod, where it says who it is; a job goes with its owner.
+
+    Owners in other namespaces, or in another cluster, do not exist for Kubernetes: it would delete the
+    job at once.
+    """
     name, uid = os.environ.get("KFP_POD_NAME"), os.environ.get("KFP_POD_UID")
-    if not name or not uid:
+    is_elsewhere = bool(settings["api_server"]) or namespace != step_namespace()
+    if not name or not uid or is_elsewhere:
         return {}
     return {
         "ownerReferences": [

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.kubeflow import training_job as module
 from pipelines.kubeflow.component_plan import ComponentPlan
 from pipelines.kubeflow.training_job import (
     VARIABLE,
@@ -87,11 +88,29 @@ def test_the_pods_see_the_root_and_what_the_steps_see():
     assert "nvidia.com/gpu" not in server["resources"]["limits"]
 
 
-def test_the_job_belongs_to_the_pod_of_the_step(monkeypatch):
+@pytest.fixture
+def pod(tmp_path, monkeypatch):
+    """This process is the pod `taxi-abc` in the namespace `ml`."""
+    file = tmp_path / "namespace"
+    file.write_text("ml\n")
+    monkeypatch.setattr(module, "_NAMESPACE_FILE", file)
     monkeypatch.setenv("KFP_POD_NAME", "taxi-abc")
     monkeypatch.setenv("KFP_POD_UID", "123")
+    return file
+
+
+def test_the_job_belongs_to_the_pod_of_the_step(pod):
     (owner,) = manifest(job(), "a", "ml", [], 1, 1)["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["name"], owner["uid"]) == ("Pod", "taxi-abc", "123")
+
+
+def test_no_owner_is_in_another_namespace_or_cluster(pod):
+    # Kubernetes deletes what names an owner that is not in its own namespace.
+    assert "ownerReferences" not in manifest(job(), "a", "training", [], 1, 1)["metadata"]
+    elsewhere = job(api_server="https://other.example.com")
+    assert "ownerReferences" not in manifest(elsewhere, "a", "ml", [], 1, 1)["metadata"]
+    pod.unlink()
+    assert "ownerReferences" not in manifest(job(), "a", "ml", [], 1, 1)["metadata"]
 
 
 def test_the_name_is_that_of_the_training_and_short_enough():
