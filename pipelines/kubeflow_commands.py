@@ -10,6 +10,14 @@ import typer
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
 
+_VERTEX = """\
+kubeflow.backend = "vertex": submit speaks to the open-source Kubeflow Pipelines alone. Compile the
+pipeline, and start it with Google's own client: `python -m pipelines compile ... -o pipeline.yaml`,
+then in Python
+  from google.cloud import aiplatform
+  aiplatform.init(project="PROJECT", location="REGION")
+  aiplatform.PipelineJob(display_name="NAME", template_path="pipeline.yaml").submit()"""
+
 _Config = Annotated[
     Path | None, typer.Option("--config", metavar="FILE.toml", help="Configuration file.")
 ]
@@ -58,12 +66,17 @@ def submit_command(
     namespace: Annotated[
         str | None, typer.Option("--namespace", help="Of the user, where there are several.")
     ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option("--token-file", metavar="FILE", help="Holds a token for the server."),
+    ] = None,
     cron: Annotated[
         str | None,
         typer.Option(
             "--cron",
             metavar='"S M H D M W"',
-            help="Start a run whenever this comes about: six fields, seconds first.",
+            help="Start a run whenever this comes about, in place of the pipeline's former schedule: six "
+            "fields, seconds first.",
         ),
     ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the run to end.")] = False,
@@ -81,13 +94,15 @@ def submit_command(
     from pipelines.errors import BadInputError
     from pipelines.kubeflow.admission import pipeline_name
     from pipelines.kubeflow.given_parameters import parse_parameters
-    from pipelines.kubeflow.submission import Server, ServerError
+    from pipelines.kubeflow.submission import Server, ServerError, read_token
 
     try:
         if cron is not None and wait:
             raise BadInputError("--wait waits for one run; leave it out with --cron.")
         given, text = _compiled(config, settings, None)
-        server = Server(host, namespace)
+        if given.kubeflow.backend == "vertex":
+            raise BadInputError(_VERTEX)
+        server = Server(host, namespace, read_token(token_file) if token_file else None)
         made = server.submit(
             text,
             experiment or pipeline_name(given),
@@ -95,6 +110,8 @@ def submit_command(
             cron,
             given.kubeflow.service_account,
         )
+        for former in made.replaced:
+            print(f"deleted: the former schedule of the pipeline, {former}", file=sys.stderr)
         if wait and made.run_id is not None:
             print(f"run {made.run_id} on {host} ...", file=sys.stderr)
             made = replace(made, status=server.wait(made.run_id, wait_secs))

@@ -10,6 +10,14 @@ from pipelines.data_config import Section
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*")
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_KFP = "KFP_"
+_PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+_IMAGE = re.compile(
+    r"(?:[A-Za-z0-9](?:[-A-Za-z0-9.]*[A-Za-z0-9])?(?::[0-9]+)?/)?"  # host
+    rf"{_PART}(?:/{_PART})*"
+    r"(?::[A-Za-z0-9_][-A-Za-z0-9._]{0,127})?(?:@sha256:[0-9a-f]{64})?"
+)
+"""Source: the grammar of references that registries and Kubernetes read (distribution/reference)."""
 _CPU = re.compile(r"[0-9]+(\.[0-9]+)?|[0-9]+m")
 _MEMORY = re.compile(r"[0-9]+(E|Ei|P|Pi|T|Ti|G|Gi|M|Mi|K|Ki)?")
 _QUALIFIED = re.compile(r"([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
@@ -25,9 +33,20 @@ def _object_name(name: str) -> str:
     return name
 
 
+def _image(name: str) -> str:
+    if not _IMAGE.fullmatch(name):
+        raise ValueError(
+            'give the name of an image, such as "registry.example.com/pipelines:1.0" or one with '
+            '"@sha256:..."; only its host and its tag may have upper-case letters'
+        )
+    return name
+
+
 def _env_name(name: str) -> str:
     if not _ENV_NAME.fullmatch(name):
         raise ValueError(f"{name!r} is no name of an environment variable: letters, digits and '_'")
+    if name.startswith(_KFP):
+        raise ValueError(f"{name!r}: Kubeflow sets the variables {_KFP}... itself; rename it")
     return name
 
 
@@ -68,6 +87,7 @@ def _label_value(value: str) -> str:
 
 _ObjectName = Annotated[str, AfterValidator(_object_name)]
 _EnvName = Annotated[str, AfterValidator(_env_name)]
+_ImageName = Annotated[str, AfterValidator(_image)]
 _MountPath = Annotated[str, AfterValidator(_mount_path)]
 _Cpu = Annotated[str, AfterValidator(_cpu)]
 _Memory = Annotated[str, AfterValidator(_memory)]
@@ -177,7 +197,8 @@ class TrainingJobConfig(Section):
     The chief, the workers and the parameter servers are those of `[trainer]`.
 
     Attributes:
-      namespace: Of the job. Default: that of the Trainer's pod.
+      namespace: Of the job. Default: that of the Trainer's pod. Another one must have the claims, the
+        secrets and the service account, too, and the job does not go with the pod.
       cpu: Cores of each task.
       memory: Of each task.
       accelerators: How many accelerators the chief and the workers have.
@@ -237,7 +258,7 @@ class KubeflowConfig(Section):
 
     backend: Literal["kubeflow", "vertex"] = "kubeflow"
     name: str | None = None
-    image: str | None = Field(default=None, min_length=1)
+    image: _ImageName | None = None
     pipeline_root: str | None = None
     root: _MountPath | None = None
     volumes: tuple[VolumeConfig, ...] = ()
@@ -251,3 +272,10 @@ class KubeflowConfig(Section):
     parameters: tuple[str, ...] = ()
     training_job: TrainingJobConfig | None = None
     components: dict[str, StepConfig] = Field(default_factory=dict)
+
+    def without_env(self) -> "KubeflowConfig":
+        """Returns it without environment variables, whose values are for the containers alone."""
+        components = {
+            name: step.model_copy(update={"env": {}}) for name, step in self.components.items()
+        }
+        return self.model_copy(update={"env": {}, "components": components})

@@ -1,13 +1,17 @@
 """Refuses what Kubeflow, Argo or Kubernetes would refuse, and what could not work, with the reason."""
 
+import posixpath
 import re
+from collections.abc import Iterator
 from pathlib import PurePosixPath
+from typing import Any
 
 from components.nearest import nearest_first
 from pipelines.config import PipelineConfig
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.dag import END, PLAN, RECORD
 from pipelines.kubeflow.parameters import flat
+from pipelines.kubeflow.task_settings import NEVER_CACHED
 from pipelines.kubeflow_config import KubeflowConfig
 
 COMPONENTS = (
@@ -58,14 +62,21 @@ def check_config(config: PipelineConfig) -> None:
                 f"kubeflow.components.{name}: there is no such step. Did you mean {nearest[0]}? Steps: "
                 f"{', '.join(nearest)}."
             )
+    for name in NEVER_CACHED:
+        if name in settings.components and settings.components[name].cache:
+            raise BadInputError(
+                f"kubeflow.components.{name}.cache = true: this step is never cached, since it reads or "
+                "writes the root. Leave it out."
+            )
     if settings.backend == "vertex":
         _check_vertex(settings)
     _check_training_job(config)
     _check_paths(config)
-    for key, value in flat(config.model_dump(mode="json")).items():
-        if isinstance(value, str) and "{{" in value:
+    _check_mounts(settings)
+    for key, text in _texts(config.model_dump(mode="json")):
+        if "{{" in text:
             raise BadInputError(
-                f"{key} = {value!r}: Kubeflow would take {{{{ for a placeholder of its own. Write it "
+                f"{key} = {text!r}: Kubeflow would take {{{{ for a placeholder of its own. Write it "
                 "without two opening braces in a row."
             )
 
@@ -155,7 +166,44 @@ def _check_root(settings: KubeflowConfig) -> None:
         )
 
 
+def _check_mounts(settings: KubeflowConfig) -> None:
+    """Checks that no two things are mounted at one place, which Kubernetes refuses."""
+    places: dict[PurePosixPath, str] = {}
+    mounts = [
+        *((f"volumes.{number}", one.path) for number, one in enumerate(settings.volumes)),
+        *((f"secrets.{number}", one.path) for number, one in enumerate(settings.secrets)),
+    ]
+    for key, path in mounts:
+        if path is None:
+            continue
+        former = places.setdefault(PurePosixPath(path), key)
+        if former != key:
+            raise BadInputError(
+                f"kubeflow.{key}.path = {path!r}: kubeflow.{former} is mounted there already. Give each a "
+                "folder of its own."
+            )
+
+
+def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """Returns each text of a configuration with its key: values, items of lists, and keys."""
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            inner = f"{key}.{name}" if key else name
+            yield inner, name
+            yield from _texts(item, inner)
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _texts(item, f"{key}.{number}")
+
+
 def _check_vertex(settings: KubeflowConfig) -> None:
+    if settings.service_account is not None:
+        raise BadInputError(
+            "kubeflow.service_account: only submit uses it, which does not speak to Vertex. Leave it "
+            f'out, and write PipelineJob.submit("{settings.service_account}") in Google\'s client.'
+        )
     for key in ("volumes", "secrets", "node_selector", "tolerations"):
         value = getattr(settings, key)
         if value:
@@ -181,6 +229,13 @@ def _check_training_job(config: PipelineConfig) -> None:
             "kubeflow.training_job: there are no workers that it could run; set trainer.workers and "
             "trainer.ps, or leave it out."
         )
+    step = config.kubeflow.components.get("Trainer")
+    if step is not None and step.accelerator is not None:
+        raise BadInputError(
+            "kubeflow.components.Trainer.accelerator: with kubeflow.training_job the pods of the TFJob "
+            "train, and the Trainer's step waits for them. Set kubeflow.training_job.accelerator and "
+            "kubeflow.training_job.accelerators instead."
+        )
     if config.trainer.evaluator:
         raise BadInputError(
             "trainer.evaluator = true: a TFJob ends its evaluator when the chief has ended. Leave it out: "
@@ -205,4 +260,4 @@ def _check_paths(config: PipelineConfig) -> None:
 
 
 def _is_below(path: str, folder: str) -> bool:
-    return PurePosixPath(path).is_relative_to(folder)
+    return PurePosixPath(posixpath.normpath(path)).is_relative_to(folder)

@@ -1,8 +1,10 @@
 """The parameters that a run can be given: keys of the configuration, with their values as defaults."""
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from keyword import iskeyword
 from typing import Any
 
 from pydantic import ValidationError
@@ -14,6 +16,7 @@ from pipelines.errors import BadInputError
 _UNSET = {"trainer.train_steps": 0, "trainer.eval_steps": 0}
 """Keys that a run can always be given, and the value that stands for their default."""
 
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _SCALARS = (bool, int, float, str)
 
 
@@ -70,7 +73,25 @@ def runtime_parameters(
                 "texts, numbers and booleans."
             )
         found.append(RuntimeParameter(key, default))
+    _check_names(found)
     return tuple(found)
+
+
+def _check_names(parameters: Iterable[RuntimeParameter]) -> None:
+    keys: dict[str, str] = {}
+    for parameter in parameters:
+        name, key = parameter.name, parameter.key
+        if not _NAME.fullmatch(name) or iskeyword(name):
+            raise BadInputError(
+                f"kubeflow.parameters: {key} would be the parameter {name!r}, and Kubeflow takes letters, "
+                "digits and '_' (ASCII), beginning with a letter. Leave it out."
+            )
+        if name in keys:
+            raise BadInputError(
+                f"kubeflow.parameters: {keys[name]} and {key} would both be the parameter {name!r}. Leave "
+                "one of them out."
+            )
+        keys[name] = key
 
 
 def configuration_of_run(text: str, given: Sequence[Sequence[str]]) -> PipelineConfig:
@@ -86,11 +107,13 @@ def configuration_of_run(text: str, given: Sequence[Sequence[str]]) -> PipelineC
     tree: dict[str, Any] = json.loads(text)
     defaults = flat(tree)
     for key, value in given:
-        *sections, name = key.split(".")
-        place = tree
-        for section in sections:
-            place = place[section]
-        place[name] = _value(key, value, defaults.get(key))
+        if key not in defaults:
+            raise BadInputError(
+                f"The parameter {key} is no key of the configuration that was compiled. Received: "
+                f"{key}={value!r}"
+            )
+        place, name = _place(tree, key)
+        place[name] = _value(key, value, defaults[key])
     try:
         return PipelineConfig.model_validate(tree)
     except ValidationError as error:
@@ -106,6 +129,17 @@ def flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             found[prefix + key] = value
     return found
+
+
+def _place(tree: dict[str, Any], key: str) -> tuple[dict[str, Any], str]:
+    """Returns the section that holds a key of `flat`, and its name there, which may have dots itself."""
+    if key in tree:
+        return tree, key
+    for name, value in tree.items():
+        rest = key.removeprefix(f"{name}.")
+        if isinstance(value, dict) and rest != key and rest in flat(value):
+            return _place(value, rest)
+    raise LookupError(key)
 
 
 def _value(key: str, text: str, default: Any) -> Any:

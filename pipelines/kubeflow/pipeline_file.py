@@ -96,7 +96,8 @@ def _add_tasks(
     end = containers.end_step(image, root)(run=run)
     apply_settings(end, settings, END)
     with dsl.ExitHandler(end, name="run"):
-        plan = containers.plan_step(config, steps, given, image, root)(run=run, **parameters)
+        planned = config.model_copy(update={"kubeflow": settings.without_env()})
+        plan = containers.plan_step(planned, steps, given, image, root)(run=run, **parameters)
         apply_settings(plan, settings, PLAN)
         types = {(step.role, key): path for step in steps for key, path in step.outputs.items()}
         tasks: dict[str, Any] = {}

@@ -1,6 +1,7 @@
 """Hands a compiled pipeline to a server of Kubeflow Pipelines, through kfp's own client."""
 
 import hashlib
+import json
 import re
 import tempfile
 import time
@@ -18,8 +19,9 @@ FINISHED = ("SUCCEEDED", "FAILED", "SKIPPED", "CANCELED")
 
 _CRON_FIELD = re.compile(r"[-0-9A-Za-z*/,?#]+")
 _POLL_SECS = 5.0
+_PAGE_SIZE = 100
 _ADVICE = {
-    401: "Log in: the server wants a token or a cookie, see kfp.Client.",
+    401: "Log in: give a token for the server with --token-file.",
     403: "The user may not do that in this namespace: give --namespace, or have the role granted.",
     404: "Is --host the address of Kubeflow Pipelines, with the path to its API if it has one?",
 }
@@ -40,6 +42,7 @@ class Submission:
       run_id: Of the run; None for a recurring one.
       recurring_run_id: Of the recurring run; None for a single one.
       status: Of the run: that of the server.
+      replaced: Ids of the recurring runs in whose place this one is.
     """
 
     pipeline_id: str
@@ -48,6 +51,7 @@ class Submission:
     run_id: str | None = None
     recurring_run_id: str | None = None
     status: str | None = None
+    replaced: tuple[str, ...] = ()
 
 
 class Server:
@@ -56,9 +60,10 @@ class Server:
     Args:
       host: Its address, such as `http://localhost:8080`.
       namespace: Of the user, where there are several. Default: none.
+      token: That the user is known by there. Default: none.
     """
 
-    def __init__(self, host: str, namespace: str | None = None):
+    def __init__(self, host: str, namespace: str | None = None, token: str | None = None):
         if not re.match(r"https?://[^/]", host):
             raise BadInputError(
                 f"--host takes an address such as http://localhost:8080. Received: {host!r}"
@@ -69,7 +74,9 @@ class Server:
             warnings.simplefilter("ignore")  # kfp warns of its own versions
             import kfp
 
-            self._client = kfp.Client(host=host, namespace=namespace or "kubeflow")
+            self._client = kfp.Client(
+                host=host, namespace=namespace or "kubeflow", existing_token=token
+            )
 
     def submit(
         self,
@@ -81,7 +88,8 @@ class Server:
     ) -> Submission:
         """Uploads a pipeline and starts a run of it, or a recurring one.
 
-        The same content is uploaded once: it is a version that is named after it.
+        The same content is uploaded once: it is a version that is named after it. A pipeline has one
+        schedule: a recurring run of it that is there is deleted when the new one has been made.
 
         Args:
           text: The compiled pipeline.
@@ -119,6 +127,7 @@ class Server:
             return Submission(
                 pipeline_id, version_id, experiment_id, run_id=run.run_id, status=run.state
             )
+        former = self._recurring_runs(name, pipeline_id)
         with self._speaking("creating a recurring run"):
             recurring = self._client.create_recurring_run(
                 job_name=name,
@@ -127,12 +136,15 @@ class Server:
                 no_catchup=True,
                 **common,
             )
+        for recurring_run_id in former:
+            self.delete_recurring_run(recurring_run_id)
         return Submission(
             pipeline_id,
             version_id,
             experiment_id,
             recurring_run_id=recurring.recurring_run_id,
             status=recurring.status,
+            replaced=tuple(former),
         )
 
     def recurring_run_status(self, recurring_run_id: str) -> str:
@@ -186,6 +198,27 @@ class Server:
                 )
             sleep(_POLL_SECS)
 
+    def _recurring_runs(self, name: str, pipeline_id: str) -> list[str]:
+        """Returns the ids of a pipeline's recurring runs of a name, in whichever experiment."""
+        found: list[str] = []
+        token = ""
+        with self._speaking(f"listing the recurring runs of {name!r}"):
+            namespace = self._namespace or self._client.get_user_namespace() or None
+            while True:
+                listed = self._client.list_recurring_runs(
+                    page_token=token,
+                    page_size=_PAGE_SIZE,
+                    namespace=namespace,
+                    filter=_named(name),
+                )
+                for one in listed.recurring_runs or []:
+                    reference = one.pipeline_version_reference
+                    if reference is not None and reference.pipeline_id == pipeline_id:
+                        found.append(one.recurring_run_id)
+                token = listed.next_page_token or ""
+                if not token:
+                    return found
+
     def _upload(self, name: str, text: str) -> tuple[str, str]:
         version_name = f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
         with tempfile.TemporaryDirectory() as folder, self._speaking("uploading the pipeline"):
@@ -193,14 +226,14 @@ class Server:
             file.write_text(text, encoding="utf-8")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                pipeline_id = self._client.get_pipeline_id(name)
+                pipeline_id = self._pipeline_id(name)
                 if pipeline_id is None:
                     made = self._client.upload_pipeline(
                         str(file), pipeline_name=name, namespace=self._namespace
                     )
                     pipeline_id = made.pipeline_id
                 versions = self._client.list_pipeline_versions(
-                    pipeline_id, page_size=100, sort_by="created_at desc"
+                    pipeline_id, page_size=_PAGE_SIZE, filter=_named(version_name)
                 ).pipeline_versions
                 for version in versions or []:
                     if version.display_name == version_name:
@@ -209,6 +242,24 @@ class Server:
                     str(file), version_name, pipeline_id=pipeline_id
                 )
                 return pipeline_id, version.pipeline_version_id
+
+    def _pipeline_id(self, name: str) -> str | None:
+        """Returns the id of a pipeline; None if there is none.
+
+        kfp's own `get_pipeline_id` does not look into namespaces.
+        """
+        listed = self._client.list_pipelines(
+            page_size=_PAGE_SIZE, filter=_named(name), namespace=self._namespace
+        )
+        found: list[str] = [
+            one.pipeline_id for one in listed.pipelines or [] if one.display_name == name
+        ]
+        if len(found) > 1:
+            raise ServerError(
+                f"{self._host} has {len(found)} pipelines of the name {name!r}: {', '.join(found)}. Delete "
+                "all but one, or set kubeflow.name to another name."
+            )
+        return found[0] if found else None
 
     @contextmanager
     def _speaking(self, doing: str) -> Iterator[None]:
@@ -223,6 +274,13 @@ class Server:
             raise ServerError(
                 f"{self._host} has refused {doing}: {error.status} {error.reason}: "
                 f"{_message(error.body)} {advice}".rstrip()
+            ) from error
+        except (
+            ValueError
+        ) as error:  # kfp's own, and what it makes of an answer that is none of the API's
+            raise ServerError(
+                f"{self._host}: the answer can't be used ({doing}): {error}. Is it the address of Kubeflow "
+                "Pipelines itself, and no page to log in (--token-file)?"
             ) from error
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise ServerError(
@@ -253,13 +311,32 @@ def check_cron(cron: str) -> None:
             raise BadInputError(f'--cron "{cron}": {field!r} is no field of a schedule. {advice}.')
 
 
+def read_token(file: Path) -> str:
+    """Returns the token in a file.
+
+    Raises:
+      BadInputError: There is no such file, or no token in it.
+    """
+    try:
+        token = file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInputError(f"--token-file: {file} can't be read: {error}") from error
+    if not token or len(token.split()) != 1:
+        raise BadInputError(f"--token-file: {file} must hold one token, and nothing else.")
+    return token
+
+
+def _named(name: str) -> str:
+    """Returns a filter of KFP's API for the items of a name."""
+    predicate = {"operation": "EQUALS", "key": "display_name", "stringValue": name}
+    return json.dumps({"predicates": [predicate]})
+
+
 def _stamp() -> str:
     return time.strftime("%Y%m%d-%H%M%S", time.gmtime())
 
 
 def _message(body: Any) -> str:
-    import json
-
     text = body.decode(errors="replace") if isinstance(body, bytes) else str(body or "")
     try:
         fields = json.loads(text)

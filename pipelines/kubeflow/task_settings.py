@@ -4,10 +4,14 @@ from typing import Any
 
 from pipelines.kubeflow.dag import END, PLAN, RECORD
 from pipelines.kubeflow.run_folder import RUN_ID_VARIABLE
+from pipelines.kubeflow.training_job import VARIABLE, training_job
 from pipelines.kubeflow_config import KubeflowConfig, StepConfig
 
 NEVER_CACHED = (PLAN, RECORD, END, "Pusher")
 """Steps that read or write the root."""
+
+_END_RETRIES = 2
+"""Nothing else ends the record of a run that has failed."""
 
 _RUN_ID_LABEL = "metadata.labels['pipeline/runid']"
 
@@ -29,17 +33,24 @@ def apply_settings(
     task.set_display_name(component)
     for name, value in {**settings.env, **step.env}.items():
         task.set_env_variable(name, value)
+    job = training_job(settings) if component == "Trainer" else None
+    if job is not None:
+        task.set_env_variable(VARIABLE, job.as_variable())
     if step.cpu is not None:
         task.set_cpu_request(step.cpu).set_cpu_limit(step.cpu)
     if step.memory is not None:
         task.set_memory_request(step.memory).set_memory_limit(step.memory)
     if step.accelerator is not None:
         task.set_accelerator_type(step.accelerator).set_accelerator_limit(step.accelerators)
-    retries = settings.retries if step.retries is None else step.retries
-    if retries and component != END:
+    retries = _retries(settings, component) if step.retries is None else step.retries
+    if retries:
         task.set_retry(retries, backoff_duration="30s")
     if settings.backend == "kubeflow":
         _apply_to_pod(task, settings, step)
+
+
+def _retries(settings: KubeflowConfig, component: str) -> int:
+    return max(settings.retries, _END_RETRIES) if component == END else settings.retries
 
 
 def _apply_to_pod(task: Any, settings: KubeflowConfig, step: StepConfig) -> None:

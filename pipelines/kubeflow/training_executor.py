@@ -9,7 +9,7 @@ from components.trainer import executor
 from components.trainer.cluster_task import ClusterTask
 from components.trainer.local_cluster import LocalCluster
 from pipelines.kubeflow.tfjobs import TfJobs
-from pipelines.kubeflow.training_job import JOB_KEY, TrainingJob, job_name, manifest
+from pipelines.kubeflow.training_job import TrainingJob, job_name, manifest
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ class Executor(executor.Executor):
         Raises:
           TrainingJobError: The job failed; with the last lines of the task that did.
         """
-        job = TrainingJob.from_json(task.exec_properties[JOB_KEY])
+        job = TrainingJob.from_environment()
         folder = Path(task.directories["model_run_dir"])
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / TASK_FILE

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.kubeflow.run_folder import kubeflow_run_of
+from pipelines.kubeflow_config import KubeflowConfig, StepConfig
 
 if TYPE_CHECKING:
     from pipelines.kubeflow.component_plan import ComponentPlan
@@ -19,12 +20,16 @@ if TYPE_CHECKING:
 JOB_KEY = "training_job"
 """Execution property of a Trainer whose cluster is a TFJob."""
 
+VARIABLE = "ESTIMATOR_PIPELINES_TRAINING_JOB"
+"""Environment variable of the Trainer's step with the settings of its TFJob."""
+
 EXECUTOR = "pipelines.kubeflow.training_executor.Executor"
 GROUP, VERSION, PLURAL = "kubeflow.org", "v1", "tfjobs"
 CONTAINER = "tensorflow"
 """The operator sets TF_CONFIG in the container of this name only."""
 
 _FOLDER = "training"
+_NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
 @dataclass(frozen=True)
@@ -50,27 +55,50 @@ class TrainingJob:
     tolerations: tuple[dict[str, Any], ...] = ()
 
     def to_json(self) -> str:
-        """Returns it as text, for an execution property."""
+        """Returns what the Trainer's plan says of it, as text.
+
+        It is no more than that there is one: the plan is in the key of the cache, and where and how the
+        tasks run changes no model.
+        """
+        return json.dumps({"environment": VARIABLE})
+
+    def as_variable(self) -> str:
+        """Returns all of it as text, for the variable of the Trainer's step, which no cache looks at."""
         return json.dumps(asdict(self), sort_keys=True)
 
     @classmethod
-    def from_json(cls, text: str) -> "TrainingJob":
-        """Returns what `to_json` gave."""
+    def from_environment(cls) -> "TrainingJob":
+        """Returns the one that the Trainer's step was given.
+
+        Raises:
+          LookupError: It was given none.
+        """
+        text = os.environ.get(VARIABLE)
+        if text is None:
+            raise LookupError(
+                f"The environment of this step has no {VARIABLE}: the pipeline was compiled without "
+                "kubeflow.training_job, or by an older version. Compile it again."
+            )
         return cls(**json.loads(text))
 
 
 def training_job_of(plan: "RunPlan") -> TrainingJob | None:
     """Returns the TFJob of a run; None if its cluster is none."""
-    settings = plan.config.kubeflow
-    if settings.training_job is None or not plan.config.trainer.workers:
+    return training_job(plan.config.kubeflow) if plan.config.trainer.workers else None
+
+
+def training_job(settings: KubeflowConfig) -> TrainingJob | None:
+    """Returns the TFJob of a configuration; its pods have what the Trainer's step has."""
+    if settings.training_job is None:
         return None
+    step = settings.components.get("Trainer", StepConfig())
     return TrainingJob(
         str(settings.image),
         settings.training_job.model_dump(mode="json"),
         tuple(volume.model_dump(mode="json") for volume in settings.volumes),
-        dict(settings.env),
+        {**settings.env, **step.env},
         tuple(secret.model_dump(mode="json") for secret in settings.secrets),
-        dict(settings.node_selector),
+        {**settings.node_selector, **step.node_selector},
         tuple(toleration.model_dump(mode="json") for toleration in settings.tolerations),
     )
 
@@ -124,7 +152,7 @@ def manifest(
     return {
         "apiVersion": f"{GROUP}/{VERSION}",
         "kind": "TFJob",
-        "metadata": {"name": name, "namespace": namespace, **_owner()},
+        "metadata": {"name": name, "namespace": namespace, **_owner(settings, namespace)},
         "spec": {
             "runPolicy": {
                 "cleanPodPolicy": "Running",
@@ -197,10 +225,22 @@ def _toleration(fields: dict[str, Any]) -> dict[str, Any]:
     return {names.get(key, key): value for key, value in fields.items() if value is not None}
 
 
-def _owner() -> dict[str, Any]:
-    """Returns who owns the job: the Trainer's pod, where it says who it is; a job goes with its owner."""
+def step_namespace() -> str | None:
+    """Returns the namespace of the pod that this process is in; None outside of a cluster."""
+    if not _NAMESPACE_FILE.is_file():
+        return None
+    return _NAMESPACE_FILE.read_text(encoding="utf-8").strip() or None
+
+
+def _owner(settings: dict[str, Any], namespace: str) -> dict[str, Any]:
+    """Returns who owns the job: the Trainer's pod, where it says who it is; a job goes with its owner.
+
+    Owners in other namespaces, or in another cluster, do not exist for Kubernetes: it would delete the
+    job at once.
+    """
     name, uid = os.environ.get("KFP_POD_NAME"), os.environ.get("KFP_POD_UID")
-    if not name or not uid:
+    is_elsewhere = bool(settings["api_server"]) or namespace != step_namespace()
+    if not name or not uid or is_elsewhere:
         return {}
     return {
         "ownerReferences": [

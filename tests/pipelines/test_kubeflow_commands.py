@@ -89,6 +89,50 @@ def test_submit_makes_a_recurring_run(config, server):
     assert not server.runs
 
 
+def test_submit_replaces_the_schedule(config, server):
+    schedule = ("submit", "--config", config, "--host", server.url, "--cron")
+    first = json.loads(call(*schedule, "0 0 3 * * *").stdout.splitlines()[-1])
+    ran = call(*schedule, "0 0 4 * * *")
+    assert (
+        f"deleted: the former schedule of the pipeline, {first['recurring_run_id']}" in ran.stderr
+    )
+    assert json.loads(ran.stdout.splitlines()[-1])["replaced"] == [first["recurring_run_id"]]
+    (recurring,) = server.recurring.values()
+    assert recurring["trigger"]["cron_schedule"]["cron"] == "0 0 4 * * *"
+
+
+def test_submit_does_not_speak_to_vertex(server, tmp_path):
+    config = tmp_path / "vertex.toml"
+    config.write_text(CONFIG.replace('service_account = "runner"\n', ""))
+    settings = (
+        "kubeflow.backend=vertex",
+        "kubeflow.volumes=[]",
+        "kubeflow.root=/gcs/bucket/taxi",
+        "kubeflow.pipeline_root=gs://bucket/artifacts",
+        "data.path=/gcs/bucket/taxi.csv",
+    )
+    given = ["--config", config, *(word for one in settings for word in ("--set", one))]
+    ran = call("submit", *given, "--host", server.url)
+    assert ran.exit_code == 2
+    assert "aiplatform.PipelineJob(" in ran.output
+    assert not server.requests
+    assert call("compile", *given, "-o", tmp_path / "pipeline.yaml").exit_code == 0
+
+
+def test_submit_with_a_token(config, server, tmp_path):
+    server.token = "abc.def"
+    (tmp_path / "token").write_text("abc.def\n")
+    ran = call(
+        "submit", "--config", config, "--host", server.url, "--token-file", tmp_path / "token"
+    )
+    assert ran.exit_code == 0, ran.output
+    ran = call(
+        "submit", "--config", config, "--host", server.url, "--token-file", tmp_path / "other"
+    )
+    assert ran.exit_code == 2
+    assert "abc.def" not in ran.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

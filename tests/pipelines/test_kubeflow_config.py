@@ -66,6 +66,15 @@ def test_all_of_it(tmp_path):
         ('[kubeflow.components.Trainer]\nmemory = "8 GB"', "Trainer.memory = '8 GB': give bytes"),
         ("[kubeflow.components.Trainer]\naccelerators = 1", "give both accelerators = 1"),
         ("[kubeflow.components.Trainer]\ncpus = 1", "Trainer.cpus = 1.*Did you mean cpu"),
+        ('[kubeflow]\nenv = {KFP_RUN_ID = "1"}', "'KFP_RUN_ID': Kubeflow sets"),
+        (
+            '[[kubeflow.secrets]]\nname = "a"\nenv = {key = "KFP_POD_NAME"}',
+            "'KFP_POD_NAME': Kubeflow sets",
+        ),
+        ('[kubeflow.components.Trainer]\nenv = {KFP_RUN_ID = "1"}', "Kubeflow sets"),
+        ('[kubeflow]\nimage = "Not A Valid Image!!"', "kubeflow.image = 'Not A.*name of an image"),
+        ('[kubeflow]\nimage = "host/Pipelines:1"', "kubeflow.image = 'host/Pipelines:1'"),
+        ('[kubeflow]\nimage = "pipelines:"', "kubeflow.image"),
         ('[kubeflow]\nnode_selector = {"a b" = "c"}', "'a b' is no label"),
         ('[kubeflow]\nnode_selector = {"a" = "b c"}', "'b c' is no value of a label"),
     ],
@@ -73,3 +82,17 @@ def test_all_of_it(tmp_path):
 def test_bad_values_are_refused_with_the_key_and_the_fix(tmp_path, text, message):
     with pytest.raises(BadInputError, match=message):
         load(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pipelines",
+        "pipelines:1.0",
+        "localhost:5000/team/my_pipelines__x:V-1_a.b",
+        "registry.example.com/a-b/c.d@sha256:" + "0a" * 32,
+        "europe-docker.pkg.dev/project/repository/image:7@sha256:" + "ff" * 32,
+    ],
+)
+def test_names_of_images(tmp_path, name):
+    assert load(tmp_path, f'[kubeflow]\nimage = "{name}"').image == name

@@ -7,6 +7,7 @@ import pytest
 
 from pipelines.config import PipelineConfig
 from pipelines.kubeflow.local_run import run_locally
+from pipelines.kubeflow.training_job import VARIABLE
 from pipelines.progress import PlainDisplay, Progress
 from pipelines.run_plan import RunRequest
 
@@ -48,7 +49,9 @@ class StepsHere:
         assert process.arguments[:3] == ("python", "-m", "pipelines.kubeflow.step")
         said = io.StringIO()
         with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stderr(said):
-            patch.setenv("KFP_RUN_ID", process.environment["KFP_RUN_ID"])
+            for name in ("KFP_RUN_ID", VARIABLE):
+                if name in process.environment:
+                    patch.setenv(name, process.environment[name])
             code = step.main(process.arguments[3:])
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("a") as stream:

@@ -26,6 +26,7 @@ class KfpServer:
     """The server.
 
     Attributes:
+      token: That requests must have; none need one if it is None.
       requests: Method, path and body of each request.
       states: What the next questions for a run are answered with; the last one stays.
     """
@@ -34,7 +35,7 @@ class KfpServer:
         self.requests, self.states = [], ["SUCCEEDED"]
         self.experiments, self.pipelines, self.versions = {}, {}, {}
         self.runs, self.recurring = {}, {}
-        self.refuses = None
+        self.refuses, self.token = None, None
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -72,6 +73,8 @@ class KfpServer:
         try:
             if self.refuses is not None:
                 raise self.refuses
+            if self.token and handler.headers.get("authorization") != f"Bearer {self.token}":
+                raise RefusedError(401, "who are you?")
             code, answer = 200, self._route(method, path, query, body)
         except RefusedError as error:
             code, answer = error.code, {"error": str(error)}
@@ -91,16 +94,21 @@ class KfpServer:
             return _listed("experiments", self.experiments.values(), query)
         if path == "pipelines/upload":
             specification = _admitted(body)
-            pipeline = _add(self.pipelines, "pipeline_id", {"display_name": query["name"]})
+            fields = {"display_name": query["name"], "namespace": query.get("namespace", "")}
+            if any(fields.items() <= one.items() for one in self.pipelines.values()):
+                raise RefusedError(409, f"the name {query['name']} already exists")
+            pipeline = _add(self.pipelines, "pipeline_id", fields)
             self._add_version(pipeline["pipeline_id"], query["name"], specification)
             return pipeline
         if path == "pipelines/upload_version":
             return self._add_version(query["pipelineid"], query["name"], _admitted(body))
         if path == "pipelines":
-            return _listed("pipelines", self.pipelines.values(), query)
+            namespace = query.get("namespace", "")
+            found = [one for one in self.pipelines.values() if one["namespace"] == namespace]
+            return _listed("pipelines", found, query)
         if found := re.fullmatch(r"pipelines/([^/]+)/versions", path):
             versions = [one for one in self.versions.values() if one["pipeline_id"] == found[1]]
-            return {"pipeline_versions": versions, "total_size": len(versions)}
+            return _listed("pipeline_versions", versions, query)
         if path == "runs" and method == "POST":
             self._check_parameters(body)
             return _add(self.runs, "run_id", {**body, "state": "PENDING"})
@@ -112,6 +120,8 @@ class KfpServer:
             if len(body["trigger"]["cron_schedule"]["cron"].split()) != 6:
                 raise RefusedError(400, "a schedule has six fields")
             return _add(self.recurring, "recurring_run_id", {**body, "status": "ENABLED"})
+        if path == "recurringruns":
+            return _listed("recurringRuns", self.recurring.values(), query)
         if found := re.fullmatch(r"recurringruns/([^/:]+)(:enable|:disable)?", path):
             if found[1] not in self.recurring:
                 raise RefusedError(404, f"there is no recurring run {found[1]}")

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 import time
+import uuid
 from urllib.parse import parse_qs, urlsplit
 
 JOBS = "/apis/kubeflow.org/v1/namespaces/"
@@ -65,11 +66,15 @@ class KubernetesServer:
     Attributes:
       jobs: By name, as they were submitted, with their status.
       pods: By the name of the job.
+      drops: How many requests get no answer: their connection is closed.
+      failures: How many requests are answered with 503.
+      lingers: How often a job that is deleted is still read.
     """
 
     def __init__(self, folder):
         self.jobs, self.pods, self.refuses = {}, {}, None
         self.kill_once = None
+        self.drops, self.failures, self.lingers = 0, 0, 0
         self._folder, self._lock, self._ends = folder, threading.RLock(), threading.Event()
         self._started, self._restarts = {}, {}
         outer = self
@@ -112,7 +117,14 @@ class KubernetesServer:
         parts = urlsplit(handler.path)
         query = {key: values[0] for key, values in parse_qs(parts.query).items()}
         raw = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
+        if self.drops:
+            self.drops -= 1
+            handler.close_connection = True
+            return
         try:
+            if self.failures:
+                self.failures -= 1
+                raise RefusedError(503, "etcd is electing a leader")
             if self.refuses is not None:
                 raise self.refuses
             with self._lock:
@@ -133,10 +145,18 @@ class KubernetesServer:
                 return self._submit(body)
             if found[2] not in self.jobs:
                 raise RefusedError(404, f'tfjobs.kubeflow.org "{found[2]}" not found')
+            metadata = self.jobs[found[2]]["metadata"]
             if method == "DELETE":
+                wanted = (body.get("preconditions") or {}).get("uid", metadata["uid"])
+                if wanted != metadata["uid"]:
+                    raise RefusedError(409, f"the UID in the precondition is {wanted}")
                 for pod in self.pods.pop(found[2], []):
                     pod.kill()
-                return self.jobs.pop(found[2])
+                metadata["deletionTimestamp"] = "2026-01-02T03:04:05Z"
+                return self.jobs[found[2]] if self.lingers else self.jobs.pop(found[2])
+            if "deletionTimestamp" in metadata:
+                self.lingers -= 1
+                return self.jobs[found[2]] if self.lingers > 0 else self.jobs.pop(found[2])
             return self.jobs[found[2]]
         if found := re.fullmatch(r"/api/v1/namespaces/[^/]+/pods(?:/(.+)/log)?", path):
             if found[1]:
@@ -161,7 +181,8 @@ class KubernetesServer:
             containers = replica["template"]["spec"]["containers"]
             if not any(one["name"] == "tensorflow" and one["image"] for one in containers):
                 raise RefusedError(403, f"{kind}: no container with name tensorflow and an image")
-        self.jobs[name] = {**body, "status": {"conditions": []}}
+        metadata = {**body["metadata"], "uid": str(uuid.uuid4())}
+        self.jobs[name] = {**body, "metadata": metadata, "status": {"conditions": []}}
         self._condition(name, "Created", "")
         return self.jobs[name]
 
@@ -207,6 +228,8 @@ class KubernetesServer:
 
     def _reconcile(self, name):
         job = self.jobs[name]
+        if "deletionTimestamp" in job["metadata"]:
+            return
         done = {one["type"] for one in job["status"]["conditions"]} & {"Succeeded", "Failed"}
         if done:
             return

@@ -40,11 +40,27 @@ def test_the_steps_are_those_of_the_pipeline():
         ({"name": "Taxi_Tips"}, 'kubeflow.name = "taxi-tips"'),
         ({"name": "a" * 58}, "at most 57"),
         ({"components": {"Traner": {}}}, "Did you mean Trainer"),
+        ({"components": {"Pusher": {"cache": True}}}, "Pusher.cache = true: this step is never"),
+        ({"components": {"End": {"cache": True}}}, "End.cache = true: this step is never"),
+        ({**VERTEX, "service_account": "me"}, "kubeflow.service_account: only submit"),
         ({**VERTEX, "root": "/mnt/pipelines/taxi"}, "/gcs/BUCKET/FOLDER"),
         ({**VERTEX, "pipeline_root": "minio://mlpipeline"}, "'vertex' takes gs://"),
         ({**VERTEX, "node_selector": {"a": "b"}}, "kubeflow.node_selector: Vertex has no pods"),
         ({**VERTEX, "components": {"Trainer": {"timeout": 5}}}, "Trainer.timeout: Vertex"),
         ({"env": {"A": "x {{y}}"}}, "kubeflow.env.A.*two opening braces"),
+        (
+            {
+                "volumes": [
+                    {"claim": "pipelines", "path": "/mnt/pipelines"},
+                    {"claim": "data", "path": "/mnt/pipelines/"},
+                ]
+            },
+            "kubeflow.volumes.1.path = '/mnt/pipelines/': kubeflow.volumes.0 is mounted there",
+        ),
+        (
+            {"secrets": [{"name": "a", "path": "/key"}, {"name": "b", "path": "/key"}]},
+            "kubeflow.secrets.1.path = '/key': kubeflow.secrets.0 is mounted",
+        ),
     ],
 )
 def test_what_could_not_work_is_refused(config_of, kubeflow, message):
@@ -63,6 +79,42 @@ def test_a_name_of_the_configuration_that_kubernetes_refuses(config_of):
 def test_data_that_no_step_sees_are_refused(config_of):
     with pytest.raises(BadInputError, match=r"data.path = '/home/me/taxi.csv'.*/mnt/pipelines"):
         check_config(config_of(data={"path": "/home/me/taxi.csv", "label": "tips"}))
+
+
+def test_data_beside_the_volume_are_refused(config_of):
+    check_config(config_of(data={"path": "/mnt/pipelines/a/../taxi.csv", "label": "tips"}))
+    with pytest.raises(BadInputError, match=r"no step sees it"):
+        check_config(config_of(data={"path": "/mnt/pipelines/../../etc/x.csv", "label": "tips"}))
+
+
+@pytest.mark.parametrize(
+    ("sections", "key"),
+    [
+        (
+            {
+                "data": {
+                    "path": "/mnt/pipelines/a.csv",
+                    "label": "y",
+                    "exclude": ["a", "{{workflow.name}}"],
+                }
+            },
+            "data.exclude.1",
+        ),
+        ({"columns": {"{{workflow.name}}": "number"}}, r"columns.{{workflow.name}}"),
+    ],
+)
+def test_placeholders_are_found_in_lists_and_keys(config_of, sections, key):
+    with pytest.raises(BadInputError, match=f"^{key} = '{{{{workflow.name}}}}': Kubeflow would"):
+        check_config(config_of(**sections))
+
+
+def test_an_accelerator_that_no_task_would_have_is_refused(config_of):
+    kubeflow = {
+        "training_job": {},
+        "components": {"Trainer": {"accelerators": 1, "accelerator": "nvidia.com/gpu"}},
+    }
+    with pytest.raises(BadInputError, match=r"Set kubeflow.training_job.accelerator"):
+        check_config(config_of(kubeflow, trainer={"workers": 2, "ps": 1}))
 
 
 TASKS = {"plan": {}}

@@ -40,6 +40,40 @@ def test_what_can_be_no_parameter(config_of, key, message):
         runtime_parameters(config_of(), [key])
 
 
+@pytest.mark.parametrize(
+    ("columns", "keys", "message"),
+    [
+        (
+            {"a b": "category"},
+            ["columns.a b"],
+            r"columns.a b would be the parameter 'columns_a b'.*letters, digits",
+        ),
+        ({"größe": "number"}, ["columns.größe"], "'columns_größe'"),
+        (
+            {"a.b": "category", "a_b": "number"},
+            ["columns.a.b", "columns.a_b"],
+            "columns.a.b and columns.a_b would both be the parameter 'columns_a_b'",
+        ),
+    ],
+)
+def test_what_is_no_name_of_a_parameter(config_of, columns, keys, message):
+    with pytest.raises(BadInputError, match=message):
+        runtime_parameters(config_of(columns=columns), keys)
+
+
+def test_a_column_may_have_dots_in_its_name(config_of):
+    columns = {"c": "number", "c.d": "category", "c.d.e": "number"}
+    found = {item.name for item in runtime_parameters(config_of(columns=columns), ["columns.c.d"])}
+    assert "columns_c_d" in found
+    config = given(config_of, ("columns.c.d", "number"), columns=columns)
+    assert config.columns == {**columns, "c.d": "number"}
+
+
+def test_a_key_that_was_not_compiled(config_of):
+    with pytest.raises(BadInputError, match=r"trainer.sed is no key.*trainer.sed='7'"):
+        given(config_of, ("trainer.sed", "7"))
+
+
 def given(config_of, *pairs, **sections):
     return configuration_of_run(config_of(**sections).model_dump_json(), pairs)
 

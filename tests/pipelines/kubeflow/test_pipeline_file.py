@@ -31,7 +31,7 @@ SETTINGS = {
     "node_selector": {"pool": "ml"},
     "tolerations": [{"key": "gpu", "value": "yes", "effect": "NoSchedule", "seconds": 30}],
     "retries": 2,
-    "components": {"Trainer": TRAINER, "Evaluator": {"cache": False}},
+    "components": {"Trainer": TRAINER, "Evaluator": {"cache": False}, "End": {"retries": 4}},
     "parameters": ["trainer.learning_rate"],
 }
 
@@ -166,7 +166,13 @@ def test_containers_call_our_entry_point_with_what_the_launcher_gives(specificat
 
 def test_the_configuration_travels_in_the_pipeline(specification):
     arguments = containers(specification)["plan"]["args"]
-    assert json.loads(arguments[arguments.index("--config") + 1])["data"]["label"] == "tips"
+    config = json.loads(arguments[arguments.index("--config") + 1])
+    assert config["data"]["label"] == "tips"
+    # What is set for containers is with them alone, and in no record.
+    assert config["kubeflow"]["env"] == {}
+    assert config["kubeflow"]["components"]["Trainer"]["env"] == {}
+    assert config["kubeflow"]["components"]["Trainer"]["cpu"] == "2"
+    assert "of the trainer" not in str(arguments)
 
 
 def test_the_exit_handler_runs_whatever_came_before(specification):
@@ -186,6 +192,8 @@ def test_resources_and_retries(specification, tasks):
     assert resources["accelerator"]["resourceCount"] == "1"
     assert tasks["trainer"]["retryPolicy"]["maxRetryCount"] == 3
     assert tasks["transform"]["retryPolicy"]["maxRetryCount"] == 2
+    end = specification["root"]["dag"]["tasks"]["end"]
+    assert end["retryPolicy"]["maxRetryCount"] == 4
     assert "resources" not in containers(specification)["transform"]
 
 

@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 from pipelines.errors import BadInputError
-from pipelines.kubeflow.submission import Server, ServerError, check_cron
+from pipelines.kubeflow.submission import Server, ServerError, check_cron, read_token
 from tests.pipelines.kubeflow.kfp_server import KfpServer, RefusedError
 
 TEXT = """
@@ -77,6 +77,78 @@ def test_a_recurring_run_is_made_disabled_and_deleted(kfp_server):
     assert not kfp_server.recurring
     with pytest.raises(ServerError, match=r"404.*there is no recurring run"):
         server.recurring_run_status(made.recurring_run_id)
+
+
+def test_a_pipeline_has_one_schedule(kfp_server):
+    server = Server(kfp_server.url)
+    first = server.submit(TEXT, "retrain", {}, cron="0 30 3 * * *")
+    other = server.submit(TEXT.replace("taxi", "bus"), "retrain", {}, cron="0 0 3 * * *")
+    assert first.replaced == other.replaced == ()
+    second = server.submit(TEXT.replace("5.0", "6.0"), "weekly", {}, cron="0 30 4 * * *")
+    assert second.replaced == (first.recurring_run_id,)
+    assert set(kfp_server.recurring) == {second.recurring_run_id, other.recurring_run_id}
+
+
+def test_the_schedule_stays_when_there_can_be_no_new_one(kfp_server):
+    server = Server(kfp_server.url)
+    first = server.submit(TEXT, "retrain", {}, cron="0 30 3 * * *")
+    route = kfp_server._route
+
+    def refuse(method, path, query, body):
+        if (method, path) == ("POST", "recurringruns"):
+            raise RefusedError(403, "not you")
+        return route(method, path, query, body)
+
+    kfp_server._route = refuse
+    with pytest.raises(ServerError, match="403"):
+        server.submit(TEXT, "retrain", {}, cron="0 30 4 * * *")
+    assert list(kfp_server.recurring) == [first.recurring_run_id]
+
+
+def test_a_namespace_has_pipelines_of_its_own(kfp_server):
+    ours = Server(kfp_server.url, "ours")
+    first, second = (ours.submit(TEXT, "retrain", {}) for _ in range(2))
+    theirs = Server(kfp_server.url, "theirs").submit(TEXT, "retrain", {})
+    assert first.version_id == second.version_id
+    assert theirs.pipeline_id != first.pipeline_id
+    assert [one["namespace"] for one in kfp_server.pipelines.values()] == ["ours", "theirs"]
+
+
+def test_two_pipelines_of_one_name(kfp_server):
+    server = Server(kfp_server.url)
+    made = server.submit(TEXT, "retrain", {})
+    kfp_server.pipelines["2"] = {**kfp_server.pipelines[made.pipeline_id], "pipeline_id": "2"}
+    with pytest.raises(ServerError, match=r"has 2 pipelines of the name 'taxi'.*kubeflow.name"):
+        server.submit(TEXT, "retrain", {})
+
+
+def test_two_experiments_of_one_name(kfp_server):
+    server = Server(kfp_server.url)
+    made = server.submit(TEXT, "retrain", {})
+    kfp_server.experiments["2"] = kfp_server.experiments[made.experiment_id]
+    with pytest.raises(
+        ServerError, match=r"answer can't be used \(making the.*Multiple experiments"
+    ):
+        server.submit(TEXT, "retrain", {})
+
+
+def test_a_token(kfp_server, tmp_path):
+    kfp_server.token = "abc.def"
+    with pytest.raises(ServerError, match=r"401.*--token-file"):
+        Server(kfp_server.url, "ours").submit(TEXT, "retrain", {})
+    file = tmp_path / "token"
+    file.write_text("abc.def\n")
+    Server(kfp_server.url, "ours", read_token(file)).submit(TEXT, "retrain", {})
+    assert len(kfp_server.runs) == 1
+
+
+@pytest.mark.parametrize("content", [None, "", "  \n", "two words"])
+def test_a_file_without_a_token(tmp_path, content):
+    file = tmp_path / "token"
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(BadInputError, match=f"--token-file: {file}"):
+        read_token(file)
 
 
 @pytest.mark.parametrize("state", ["SUCCEEDED", "FAILED", "CANCELED"])

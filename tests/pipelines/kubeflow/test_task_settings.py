@@ -1,4 +1,7 @@
+import json
+
 from pipelines.kubeflow.task_settings import NEVER_CACHED, apply_settings
+from pipelines.kubeflow.training_job import VARIABLE
 from pipelines.kubeflow_config import KubeflowConfig
 
 
@@ -43,8 +46,12 @@ def test_settings_of_a_step_go_before_those_of_all():
     assert transform["set_env_variable"] == [("A", "1"), ("B", "2")]
 
 
-def test_the_exit_handler_is_not_tried_again():
-    assert "set_retry" not in applied("End", retries=4)
+def test_the_exit_handler_is_tried_again():
+    assert applied("End")["set_retry"] == [(2, "30s")]
+    assert applied("End", retries=4)["set_retry"] == [(4, "30s")]
+    assert applied("End", components={"End": {"retries": 1}})["set_retry"] == [(1, "30s")]
+    assert "set_retry" not in applied("End", retries=4, components={"End": {"retries": 0}})
+    assert "set_retry" not in applied("Record")
 
 
 def test_resources():
@@ -55,3 +62,11 @@ def test_resources():
     assert calls["set_accelerator_type"] == [("google.com/tpu",)]
     assert calls["set_accelerator_limit"] == [(2,)]
     assert "set_cpu_limit" not in applied("Transform", components={"Trainer": step})
+
+
+def test_the_trainer_is_told_of_its_training_job():
+    settings = {"image": "image:1", "training_job": {"poll_secs": 3}}
+    ((name, text),) = applied("Trainer", **settings)["set_env_variable"]
+    assert name == VARIABLE
+    assert json.loads(text)["settings"]["poll_secs"] == 3
+    assert "set_env_variable" not in applied("Transform", **settings)

@@ -1,4 +1,6 @@
 import contextlib
+import time
+from dataclasses import replace
 
 import pytest
 
@@ -75,15 +77,104 @@ def test_a_job_that_is_there_is_waited_for(server):
     assert len(server.jobs) == 1
 
 
-def test_a_step_that_is_stopped_ends_its_job(server):
+@pytest.mark.parametrize("lingers", [0, 3])
+def test_a_job_that_has_failed_is_made_anew_by_the_next_try(server, tmp_path, lingers):
+    server.lingers = lingers
+    program = SERVE_FOR_EVER + (
+        f"place = {str(tmp_path / 'tried')!r}\n"
+        "if kind == 'chief' and not os.path.exists(place):\n"
+        "  open(place, 'w').close(); sys.exit('ValueError: out of quota')\n"
+        "time.sleep(0 if kind == 'chief' else 600)"
+    )
+    jobs, body = jobs_of(server), job(program)
+    with pytest.raises(TrainingJobError, match="out of quota"):
+        jobs.run(body)
+    first = server.jobs["trainer-1"]["metadata"]["uid"]
+    jobs.run(body)
+    assert server.jobs["trainer-1"]["metadata"]["uid"] != first
+
+
+def test_a_job_that_is_being_deleted_is_waited_out(server):
+    server.lingers = 4
+    jobs = jobs_of(server)
+    body = job(SERVE_FOR_EVER)
+    server._submit(job("time.sleep(600)"))
+    jobs._delete("trainer-1")
+    jobs.run(body)
+    assert server.jobs["trainer-1"]["spec"] == body["spec"]
+
+
+def test_a_job_that_does_not_go_away(server):
+    server.lingers = 10**6
+    server._submit(job("time.sleep(600)"))
+    jobs = jobs_of(server)
+    jobs._delete("trainer-1")
+    with pytest.raises(
+        TrainingJobError, match=r"still there 0.3 s after.*kubectl -n ml get tfjobs"
+    ):
+        replace(jobs, patience_secs=0.3).run(job(""))
+
+
+def test_only_the_job_that_has_failed_is_deleted(server):
+    server._submit(job("time.sleep(600)"))
+    jobs_of(server)._delete("trainer-1", "the uid of another one")
+    assert list(server.jobs) == ["trainer-1"]
+
+
+@pytest.mark.parametrize("trouble", ["drops", "failures"])
+def test_kubernetes_may_be_out_of_reach_for_a_while(server, tmp_path, trouble):
+    naps = []
+
+    def sleep(secs):
+        naps.append(secs)
+        if len(naps) == 2:
+            setattr(server, trouble, 40)  # more than urllib3 tries by itself, ten times
+        if len(naps) > 200:
+            pytest.fail("it waits for ever")
+        time.sleep(0.02)
+
+    jobs = replace(jobs_of(server), sleep=sleep)
+    jobs.run(job(SERVE_FOR_EVER + "time.sleep(0.5)"), tmp_path / "logs")
+    assert getattr(server, trouble) == 0
+    assert len(server.jobs) == 1
+
+
+@pytest.mark.parametrize("trouble", ["drops", "failures"])
+def test_a_job_goes_on_when_kubernetes_stays_out_of_reach(server, tmp_path, trouble):
+    def sleep(secs):
+        setattr(server, trouble, 10**6)
+
+    times = iter(range(0, 10**6, 30))
+    jobs = replace(jobs_of(server), sleep=sleep, clock=lambda: next(times))
+    with pytest.raises(
+        TrainingJobError, match=r"out of reach for 600 s \(reading the TFJob trainer-1"
+    ):
+        jobs.run(job("time.sleep(600)"), tmp_path / "logs")
+    assert next(times) < 2000
+    assert list(server.jobs) == ["trainer-1"]
+    assert "deletionTimestamp" not in server.jobs["trainer-1"]["metadata"]
+
+
+def test_logs_that_are_lost_fail_nothing(server, tmp_path):
+    class Jobs(TfJobs):
+        def _wait(self, name):
+            found = super()._wait(name)
+            server.drops = 10**6
+            return found
+
+    jobs = jobs_of(server)
+    Jobs(jobs.client, jobs.namespace, jobs.poll_secs).run(job(SERVE_FOR_EVER), tmp_path / "logs")
+
+
+@pytest.mark.parametrize("is_in_trouble", [False, True])
+def test_a_step_that_is_stopped_ends_its_job(server, tmp_path, is_in_trouble):
     def interrupt(secs):
+        server.drops = 10**6 if is_in_trouble else 0
         raise KeyboardInterrupt
 
-    from dataclasses import replace
-
     with pytest.raises(KeyboardInterrupt):
-        replace(jobs_of(server), sleep=interrupt).run(job("time.sleep(600)"))
-    assert server.jobs == {}
+        replace(jobs_of(server), sleep=interrupt).run(job("time.sleep(600)"), tmp_path / "logs")
+    assert list(server.jobs) == (["trainer-1"] if is_in_trouble else [])
 
 
 @pytest.mark.parametrize(

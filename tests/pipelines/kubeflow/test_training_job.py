@@ -1,18 +1,22 @@
 import contextlib
 import json
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
+from pipelines.kubeflow import training_job as module
 from pipelines.kubeflow.component_plan import ComponentPlan
 from pipelines.kubeflow.training_job import (
+    VARIABLE,
     TrainingJob,
     job_name,
     manifest,
     shared_folder,
+    training_job,
     training_job_of,
 )
-from pipelines.kubeflow_config import TrainingJobConfig
+from pipelines.kubeflow_config import KubeflowConfig, TrainingJobConfig
 from pipelines.run_plan import RunRequest, plan_run
 
 SETTINGS = {
@@ -84,11 +88,29 @@ def test_the_pods_see_the_root_and_what_the_steps_see():
     assert "nvidia.com/gpu" not in server["resources"]["limits"]
 
 
-def test_the_job_belongs_to_the_pod_of_the_step(monkeypatch):
+@pytest.fixture
+def pod(tmp_path, monkeypatch):
+    """This process is the pod `taxi-abc` in the namespace `ml`."""
+    file = tmp_path / "namespace"
+    file.write_text("ml\n")
+    monkeypatch.setattr(module, "_NAMESPACE_FILE", file)
     monkeypatch.setenv("KFP_POD_NAME", "taxi-abc")
     monkeypatch.setenv("KFP_POD_UID", "123")
+    return file
+
+
+def test_the_job_belongs_to_the_pod_of_the_step(pod):
     (owner,) = manifest(job(), "a", "ml", [], 1, 1)["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["name"], owner["uid"]) == ("Pod", "taxi-abc", "123")
+
+
+def test_no_owner_is_in_another_namespace_or_cluster(pod):
+    # Kubernetes deletes what names an owner that is not in its own namespace.
+    assert "ownerReferences" not in manifest(job(), "a", "training", [], 1, 1)["metadata"]
+    elsewhere = job(api_server="https://other.example.com")
+    assert "ownerReferences" not in manifest(elsewhere, "a", "ml", [], 1, 1)["metadata"]
+    pod.unlink()
+    assert "ownerReferences" not in manifest(job(), "a", "ml", [], 1, 1)["metadata"]
 
 
 def test_the_name_is_that_of_the_training_and_short_enough():
@@ -97,9 +119,34 @@ def test_the_name_is_that_of_the_training_and_short_enough():
     assert len(f"{job_name('/a' * 100)}-worker-99") <= 63
 
 
-def test_it_travels_as_text():
-    again = TrainingJob.from_json(job().to_json())
-    assert json.loads(again.to_json()) == json.loads(job().to_json())
+def test_it_travels_in_the_environment_and_not_in_the_plan(monkeypatch):
+    monkeypatch.setenv(VARIABLE, job(poll_secs=3).as_variable())
+    again = TrainingJob.from_environment()
+    given = json.loads(json.dumps(asdict(job(poll_secs=3))))
+    assert json.loads(json.dumps(asdict(again))) == given
+    # What is in the plan is in the key of the cache.
+    assert job(poll_secs=3).to_json() == job(poll_secs=7, keep_secs=1, memory="9Gi").to_json()
+    assert "VALUE" not in replace(job(), env={"A": "VALUE"}).to_json()
+
+
+def test_a_step_without_it(monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    with pytest.raises(LookupError, match="Compile it again"):
+        TrainingJob.from_environment()
+
+
+def test_its_pods_have_what_the_trainers_step_has():
+    settings = KubeflowConfig.model_validate(
+        {
+            "env": {"A": "1", "B": "2"},
+            "node_selector": {"pool": "ml", "disk": "hdd"},
+            "components": {"Trainer": {"env": {"A": "3"}, "node_selector": {"disk": "ssd"}}},
+            "training_job": {"cpu": "2"},
+        }
+    )
+    found = training_job(settings)
+    assert found.env == {"A": "3", "B": "2"}
+    assert found.node_selector == {"pool": "ml", "disk": "ssd"}
 
 
 @pytest.mark.parametrize("asked_for", [True, False])
