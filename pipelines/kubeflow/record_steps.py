@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pipelines.kubeflow.dag import END, RECORD
 from pipelines.kubeflow.kept_findings import read_findings, report_json
+from pipelines.kubeflow.old_runs import remove_training
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd, locked_for_step
 from pipelines.progress import PlainDisplay
 from pipelines.run_record import UNFINISHED, ComponentRecord, RunOutcome, RunRecord, RunRecords
@@ -84,6 +85,7 @@ def end_run(root: Path, kubeflow_run: str, outcome: RunOutcome | None = None) ->
             recorder.end(after_push(root, recorder.record.run_id, outcome))
         elif recorder is None or recorder.record.status not in UNFINISHED:
             folder.remove()
+        remove_training(root, kubeflow_run)
     return recorder.record if recorder else None
 
 
