@@ -159,7 +159,7 @@ class RunRecords:
         """Stores a record, so that a reader sees either the old or the new one."""
         self.folder.mkdir(parents=True, exist_ok=True)
         target = self.folder / f"{record.run_id}.json"
-        partial = target.with_suffix(f".{os.getpid()}.partial")
+        partial = target.with_suffix(f".{os.uname().nodename}-{os.getpid()}.partial")
         with partial.open("w", encoding="utf-8") as stream:
             json.dump(self._with_paths(asdict(record), self._relative), stream, indent=1)
             stream.flush()

@@ -85,4 +85,5 @@ def write_named_by_content(folder: Path, content: bytes) -> str:
         partial = folder / f".{name}.{os.uname().nodename}-{os.getpid()}.partial"
         partial.write_bytes(content)
         partial.replace(file)
+    file.touch()  # a file of a run of late, which is not tidied away
     return name

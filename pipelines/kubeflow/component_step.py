@@ -16,6 +16,8 @@ from pipelines.kubeflow.artifacts import (
 )
 from pipelines.kubeflow.component_plan import ComponentPlan
 from pipelines.kubeflow.data_files import check_data_files
+from pipelines.kubeflow.old_runs import mark_training
+from pipelines.kubeflow.run_folder import kubeflow_run_of
 from pipelines.kubeflow.served_baseline import kept_metadata
 from pipelines.kubeflow.training_job import JOB_KEY, shared_folder
 
@@ -94,6 +96,7 @@ def _execute_shared(
     The folder is named after the run: a step that is tried again goes on with what is there.
     """
     with shared_folder(call.root, plan, call.executor_input) as folder:
+        mark_training(folder, _run_of(call))
         for key, (artifact,) in inputs.items():
             place = folder / "inputs" / key
             if not place.is_dir():
@@ -108,6 +111,11 @@ def _execute_shared(
             shutil.copytree(artifact.uri, call.outputs[key], dirs_exist_ok=True)
             artifact.uri = call.outputs[key]
     return made
+
+
+def _run_of(call: StepCall) -> str:
+    outputs = call.executor_input["outputs"]["artifacts"].values()
+    return kubeflow_run_of([output["artifacts"][0]["uri"] for output in outputs])
 
 
 def read_inputs(call: StepCall, plan: ComponentPlan, scratch: Path) -> Artifacts:

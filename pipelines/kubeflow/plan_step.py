@@ -80,6 +80,8 @@ def _begin(plan: RunPlan, folder: RunFolder, display: PlainDisplay) -> dict[str,
     for lost in tidy_root(root, run_id):
         recorder.note(lost)
     data = stage_data(plan, recorder)
+    if data.reasons:
+        data.folder.touch()  # a copy that is needed
     files = data_files_of(data)
     check_as_profiled(plan.profile, PLAN)
     plans = component_plans(plan, plan.define(data), run_id, record.baseline_version)

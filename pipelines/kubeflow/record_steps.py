@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pipelines.kubeflow.dag import END, RECORD
 from pipelines.kubeflow.kept_findings import read_findings, report_json
+from pipelines.kubeflow.old_runs import remove_training
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd, locked_for_step
 from pipelines.progress import PlainDisplay
 from pipelines.run_record import UNFINISHED, ComponentRecord, RunOutcome, RunRecord, RunRecords
@@ -31,7 +32,7 @@ def record_run(
     """
     folder = RunFolder(root, kubeflow_run)
     with locked_for_step(root, RECORD, kubeflow_run):
-        reopen_run(root, folder.require_run_id())
+        _reopen(root, folder.require_run_id())
         recorder = _recorder(root, folder)
         if recorder is None:
             raise LookupError(
@@ -46,13 +47,24 @@ def record_run(
     return recorder.record
 
 
-def reopen_run(root: Path, run_id: str) -> None:
+def reopen_run(root: Path, run_id: str, component: str) -> None:
     """Marks a run as going on; it may have ended as failed, and is tried again on Kubeflow.
 
     Args:
       root: Of the pipeline.
       run_id: Of the record.
+      component: The step that is about to run.
+
+    Raises:
+      RunFailedError: Another step holds the root's lock for too long.
     """
+    record = RunRecords(root).read(run_id)
+    if record is not None and record.status != "running":
+        with locked_for_step(root, component, run_id):
+            _reopen(root, run_id)
+
+
+def _reopen(root: Path, run_id: str) -> None:
     records = RunRecords(root)
     record = records.read(run_id)
     if record is not None and record.status != "running":
@@ -84,6 +96,7 @@ def end_run(root: Path, kubeflow_run: str, outcome: RunOutcome | None = None) ->
             recorder.end(after_push(root, recorder.record.run_id, outcome))
         elif recorder is None or recorder.record.status not in UNFINISHED:
             folder.remove()
+        remove_training(root, kubeflow_run)
     return recorder.record if recorder else None
 
 

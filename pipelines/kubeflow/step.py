@@ -111,7 +111,7 @@ def _component(args: argparse.Namespace, findings: Any) -> None:
         folder.read_beam_options(),
     )
     plan = read_component_plan(args.root, args.plan)
-    reopen_run(args.root, run_id)
+    reopen_run(args.root, run_id, args.component)
     if plan.code is not None:
         check_code(plan.code, plan.component)
     if plan.push is None:

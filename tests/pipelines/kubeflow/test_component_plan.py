@@ -1,3 +1,4 @@
+import os
 from dataclasses import replace
 
 import pytest
@@ -46,3 +47,11 @@ def test_the_cache_sees_each_change(tmp_path, changes):
 def test_a_root_that_the_step_does_not_share(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"on a volume that every step mounts.*Received"):
         read_component_plan(tmp_path, "0" * 64)
+
+
+def test_a_plan_that_is_needed_again_is_as_new(tmp_path):
+    plan = ComponentPlan("Trainer", {}, {}, "")
+    file = tmp_path / "plans" / f"{write_component_plan(tmp_path, plan)}.json"
+    os.utime(file, (1000, 1000))
+    write_component_plan(tmp_path, plan)
+    assert file.stat().st_mtime > 1000

@@ -17,6 +17,8 @@ from pipelines.kubeflow.component_plan import ComponentPlan
 from pipelines.kubeflow.data_files import DataFiles
 from pipelines.kubeflow.component_step import StepCall, read_inputs, run_component
 from pipelines.kubeflow.kept_findings import KeptFindings
+from pipelines.kubeflow.record_steps import end_run
+from pipelines.kubeflow.training_job import JOB_KEY
 
 assert components
 
@@ -97,6 +99,24 @@ def test_options_of_beam_go_before_those_of_the_plan(importing, monkeypatch):
     beam = replace(plan, executor={"type": "BeamExecutableSpec", "spec": spec})
     run_component(replace(call, beam_options=("--a=1", "--b=2")), beam, KeptFindings())
     assert given == ["--runner=DirectRunner", "--a=1", "--b=2"]  # of equal ones the last counts
+
+
+def test_the_files_of_a_training_are_known_by_their_run(importing, monkeypatch):
+    call, plan = importing
+    monkeypatch.setenv("KFP_RUN_ID", "run-1")
+    plan.parameters["parameters"][JOB_KEY] = {"fieldValue": {"stringValue": "{}"}}
+
+    def execute(*arguments):
+        raise RunFailedError("Trainer", "it broke")
+
+    monkeypatch.setattr(component_step, "execute_component", execute)
+    with pytest.raises(RunFailedError, match="it broke"):
+        run_component(call, plan, KeptFindings())
+    assert len(list(call.root.glob("training/*"))) == 1  # for the next try
+    end_run(call.root, "run-2")
+    assert len(list(call.root.glob("training/*"))) == 1
+    end_run(call.root, "run-1")
+    assert not list(call.root.glob("training/*"))
 
 
 def test_data_that_changed_since_the_plan_are_not_read(importing, tmp_path):

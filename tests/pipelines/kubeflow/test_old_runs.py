@@ -3,7 +3,7 @@ import os
 import pytest
 
 from components.pusher.provenance import Provenance, write_provenance
-from pipelines.kubeflow.old_runs import SILENT_SECS, tidy_runs
+from pipelines.kubeflow.old_runs import SILENT_SECS, mark_training, remove_training, tidy_runs
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd
 from pipelines.run_record import RunRecords
 
@@ -67,6 +67,31 @@ def test_a_run_that_failed_can_be_tried_again_for_a_while(begun):
     assert tidy_runs(root, NOW) == []
     assert kept.path.exists()
     assert not gone.path.exists()
+
+
+def test_plans_and_copies_that_no_run_of_late_has_needed_go(begun):
+    root, _ = begun(days=0)
+    for name, days in (("old", 29), ("new", 27)):
+        plan, copy = root / "plans" / f"{name}.json", root / "data" / name / "data-00000.csv"
+        finding = root / "findings" / f"{name}.json"
+        for file in (plan, copy, finding):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("{}")
+            for path in (file, file.parent):
+                os.utime(path, (NOW - days * DAY,) * 2)
+    tidy_runs(root, NOW)
+    assert [path.name for path in (root / "plans").iterdir()] == ["new.json"]
+    assert [path.name for path in (root / "data").iterdir()] == ["new"]
+    assert len(list((root / "findings").iterdir())) == 2
+
+
+def test_a_training_goes_with_its_run(tmp_path):
+    for run in ("run-1", "run-2"):
+        folder = tmp_path / "training" / f"of-{run}"
+        (folder / "inputs").mkdir(parents=True)
+        mark_training(folder, run)
+    remove_training(tmp_path, "run-1")
+    assert [path.name for path in (tmp_path / "training").iterdir()] == ["of-run-2"]
 
 
 def test_local_runs_are_left_alone(killed, tmp_path):
