@@ -99,6 +99,13 @@ def FakeEvaluator(  # noqa: N802
     blessing.set_int_custom_property("blessed", 1)
 
 
+class Absent:
+    """A component that is not in the pipeline: no check of it is ever asked for."""
+
+    def __init__(self, role: str):
+        self.id = role
+
+
 def define(plan: RunPlan, data: object) -> CsvToServing:
     """Returns the pipeline of a plan, of three components."""
     schema_gen = FakeSchemaGen().with_id("SchemaGen")
@@ -130,7 +137,7 @@ def define(plan: RunPlan, data: object) -> CsvToServing:
         components=[schema_gen, trainer, evaluator, pusher],
         enable_cache=True,
     )
-    roles = dict.fromkeys(CsvToServing.__dataclass_fields__)
+    roles = {role: Absent(role) for role in CsvToServing.__dataclass_fields__}
     roles.update(pipeline=pipeline, schema_gen=schema_gen)
     roles.update(trainer=trainer, evaluator=evaluator, pusher=pusher)
     return CsvToServing(**roles)
