@@ -66,10 +66,10 @@ class Measurement:
 def measure_stock(data: pathlib.Path, steps: int, root: pathlib.Path) -> Measurement:
     """Runs stock TFX on a folder with one CSV."""
     command = ["-m", "benchmarks.stock_pipeline", "--data", str(data), "--steps", str(steps)]
-    process_secs, peak_bytes, _ = _run([*command, "--root", str(root)], root)
+    process_secs, peak_bytes, _ = run_python([*command, "--root", str(root)], root)
     evaluation = next(root.glob("artifacts/Evaluator/evaluation/*"))
     return Measurement(
-        process_secs, _component_secs(root / "metadata.sqlite"), peak_bytes, _auc(evaluation)
+        process_secs, component_secs(root / "metadata.sqlite"), peak_bytes, _auc(evaluation)
     )
 
 
@@ -78,17 +78,17 @@ def measure_ours(data: pathlib.Path, steps: int, root: pathlib.Path) -> Measurem
     config = REPOSITORY / "pipelines" / "examples" / "taxi" / "taxi.toml"
     command = ["-m", "pipelines", "run", "--config", str(config), "--root", str(root)]
     settings = [f"data.path={data}", f"trainer.train_steps={steps}"]
-    process_secs, peak_bytes, stdout = _run(
+    process_secs, peak_bytes, stdout = run_python(
         [*command, *(word for setting in settings for word in ("--set", setting))], root
     )
     outcome = json.loads(stdout.splitlines()[-1])
     metadata = root / "metadata" / "metadata.sqlite"
     return Measurement(
-        process_secs, _component_secs(metadata), peak_bytes, outcome["metrics"]["auc"]
+        process_secs, component_secs(metadata), peak_bytes, outcome["metrics"]["auc"]
     )
 
 
-def _run(arguments: list[str], root: pathlib.Path) -> tuple[float, int, str]:
+def run_python(arguments: list[str], root: pathlib.Path) -> tuple[float, int, str]:
     """Runs Python to its end and returns its wall time, peak memory in bytes and stdout.
 
     Raises:
@@ -111,7 +111,7 @@ def _run(arguments: list[str], root: pathlib.Path) -> tuple[float, int, str]:
         return process_secs, usage.ru_maxrss * 1024, stdout.read()
 
 
-def _component_secs(metadata: pathlib.Path) -> dict[str, float]:
+def component_secs(metadata: pathlib.Path) -> dict[str, float]:
     """Returns the wall time of each execution in ML Metadata, by the name of its component."""
     import ml_metadata
     from ml_metadata.proto import metadata_store_pb2
