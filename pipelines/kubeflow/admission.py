@@ -223,7 +223,9 @@ def _check_training_job(config: PipelineConfig) -> None:
     if config.kubeflow.training_job is None:
         return
     if config.kubeflow.backend == "vertex":
-        raise BadInputError("kubeflow.training_job: Vertex has no TFJobs; leave it out.")
+        raise BadInputError(
+            "kubeflow.training_job: Vertex has no jobs of Kubernetes; leave it out."
+        )
     if not config.trainer.workers:
         raise BadInputError(
             "kubeflow.training_job: there are no workers that it could run; set trainer.workers and "
@@ -232,14 +234,14 @@ def _check_training_job(config: PipelineConfig) -> None:
     step = config.kubeflow.components.get("Trainer")
     if step is not None and step.accelerator is not None:
         raise BadInputError(
-            "kubeflow.components.Trainer.accelerator: with kubeflow.training_job the pods of the TFJob "
+            "kubeflow.components.Trainer.accelerator: with kubeflow.training_job the pods of the job "
             "train, and the Trainer's step waits for them. Set kubeflow.training_job.accelerator and "
             "kubeflow.training_job.accelerators instead."
         )
     if config.trainer.evaluator:
         raise BadInputError(
-            "trainer.evaluator = true: a TFJob ends its evaluator when the chief has ended. Leave it out: "
-            "the Trainer's step evaluates and exports when the job is done."
+            "trainer.evaluator = true: the job of kubeflow.training_job ends with its chief, and has no "
+            "evaluator. Leave it out: the Trainer's step evaluates and exports when the job is done."
         )
 
 

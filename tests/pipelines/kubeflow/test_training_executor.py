@@ -1,4 +1,4 @@
-"""A Trainer whose cluster is a TFJob, against Kubernetes on the loopback, whose pods are real processes."""
+"""A Trainer whose cluster is a TFJob or an indexed Job, on a Kubernetes whose pods are real processes."""
 
 import contextlib
 
@@ -14,8 +14,11 @@ def server(tmp_path):
         yield started
 
 
-def settings_of(server):
-    job = f'kubeflow.training_job={{api_server = "{server.url}", poll_secs = 0.2, restarts = 5}}'
+def settings_of(server, kind, restarts=5, deadline_secs=600):
+    job = (
+        f'kubeflow.training_job={{kind = "{kind}", api_server = "{server.url}", poll_secs = 0.2, '
+        f"restarts = {restarts}, deadline_secs = {deadline_secs}}}"
+    )
     return ("trainer.workers=1", "trainer.ps=1", job)
 
 
@@ -25,29 +28,44 @@ def worker_that_runs(pods):
     return next(workers, None)
 
 
+def template_of(body):
+    """Returns the description of the chief's pod."""
+    spec = body["spec"]
+    return (
+        spec["tfReplicaSpecs"]["Chief"]["template"]
+        if "tfReplicaSpecs" in spec
+        else spec["template"]
+    )
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "ends", "program"),
+    [("tfjob", "Succeeded", "training_task"), ("job", "Complete", "indexed_task")],
+)
 def test_the_cluster_trains_in_a_job_and_the_model_is_pushed(
-    tmp_path, run_here, little_settings, server
+    tmp_path, run_here, little_settings, server, kind, ends, program
 ):
     server.kill_once = worker_that_runs
     root = tmp_path / "root"
-    record = run_here(root, *little_settings, *settings_of(server), "trainer.train_steps=400")
+    record = run_here(root, *little_settings, *settings_of(server, kind), "trainer.train_steps=400")
     assert record.status == "pushed", record.reason
     assert record.metrics["auc"] > 0.9
     assert server.kill_once is None  # the worker was killed, and started again
     (body,) = server.jobs.values()
     conditions = {one["type"]: one["status"] for one in body["status"]["conditions"]}
-    assert conditions["Succeeded"] == "True"
-    (container,) = body["spec"]["tfReplicaSpecs"]["Chief"]["template"]["spec"]["containers"]
-    assert container["command"][:3] == ["python", "-m", "pipelines.kubeflow.training_task"]
+    assert conditions[ends] == "True"
+    (container,) = template_of(body)["spec"]["containers"]
+    assert container["command"][:3] == ["python", "-m", f"pipelines.kubeflow.{program}"]
     assert container["volumeMounts"][0]["mountPath"] == str(tmp_path)  # where the root is
     assert len(serving_versions(root)) == 1
     assert not list(root.glob("training/*"))
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["tfjob", "job"])
 def test_what_the_users_code_raises_in_a_task_is_the_reason(
-    tmp_path, run_here, little_settings, server
+    tmp_path, run_here, little_settings, server, kind
 ):
     module = tmp_path / "breaking_module.py"
     module.write_text(
@@ -70,7 +88,7 @@ def test_what_the_users_code_raises_in_a_task_is_the_reason(
     record = run_here(
         tmp_path / "root",
         *little_settings[:2],
-        *settings_of(server),
+        *settings_of(server, kind),
         f"module.file={module}",
         "evaluator.label=y",
     )
