@@ -67,7 +67,7 @@ def test_the_cluster_trains_in_a_job_and_the_model_is_pushed(
 def test_what_the_users_code_raises_in_a_task_is_the_reason(
     tmp_path, run_here, little_settings, server, kind
 ):
-    module = tmp_path / "breaking_module.py"
+    module = tmp_path / f"breaking_{kind}_module.py"  # each name once in a process
     module.write_text(
         "import json, os\nimport estimator_core as estimator\nimport tensorflow as tf\n"
         "def preprocessing_fn(inputs):\n"
@@ -95,4 +95,4 @@ def test_what_the_users_code_raises_in_a_task_is_the_reason(
     assert record.status == "failed"
     assert record.reason.startswith("Trainer: TrainingJobError: trainer-")
     assert "ArithmeticError: row 7 is odd" in record.reason
-    assert "breaking_module.py, line 9" in record.reason
+    assert f"breaking_{kind}_module.py, line 9" in record.reason
