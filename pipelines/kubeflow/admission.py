@@ -254,11 +254,28 @@ def _check_paths(config: PipelineConfig) -> None:
     values = flat(config.model_dump(mode="json"))
     for key in _SEEN:
         path = values.get(key)
-        if path is not None and not any(_is_below(path, place) for place in places):
+        if path is None:
+            continue
+        if "://" in path:
+            raise BadInputError(f"{key} = {path!r}: {_no_object_store(settings, path, places)}")
+        if not any(_is_below(path, place) for place in places):
             raise BadInputError(
                 f"{key} = {path!r}: no step sees it. Put it below one of {', '.join(places)}, and give "
                 "its path there."
             )
+
+
+def _no_object_store(settings: KubeflowConfig, address: str, places: list[str]) -> str:
+    """Returns why an address of an object store can't be read, and what to give instead."""
+    scheme, _, rest = address.partition("://")
+    if settings.backend == "vertex" and scheme == "gs":
+        fix = f"Give '/gcs/{rest}', which is the same file on Vertex."
+    else:
+        fix = (
+            "Put the files on a volume (a bucket can be mounted as one, by its CSI driver), and give their "
+            f"path below one of {', '.join(places)}."
+        )
+    return "steps read files, and no object store; spans are found by listing folders, too. " + fix
 
 
 def _is_below(path: str, folder: str) -> bool:
