@@ -64,6 +64,29 @@ def test_the_cluster_trains_in_a_job_and_the_model_is_pushed(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["tfjob", "job"])
+def test_a_chief_whose_node_is_emptied_goes_on_from_its_checkpoint(
+    tmp_path, run_here, little_settings, server, kind
+):
+    evicted = []
+
+    def evict_once(pods):
+        (chief, *_) = (pod for pod in pods if pod.kind == "Chief")
+        if not evicted and "Saving checkpoint" in chief.log.read_text(errors="replace"):
+            evicted.append(chief)
+            chief.evict()
+
+    server.kill_once = evict_once
+    settings = (*settings_of(server, kind, restarts=1), "trainer.train_steps=1500")
+    record = run_here(tmp_path / "root", *little_settings, *settings)
+    assert record.status == "pushed", record.reason
+    assert evicted
+    logs = "".join(file.read_text(errors="replace") for file in tmp_path.glob("trainer-*.log"))
+    assert "SIGTERM has ended this task." in logs
+    assert "Restoring parameters from" in logs  # and not from the start
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["tfjob", "job"])
 def test_what_the_users_code_raises_in_a_task_is_the_reason(
     tmp_path, run_here, little_settings, server, kind
 ):
