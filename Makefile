@@ -34,7 +34,7 @@ export UV_SYSTEM_CERTS ?= $(if $(wildcard $(CERTIFICATES)),true,false)
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-flink flink-cluster test-kubeflow test-tf1 test-matrix lint bench image test-image clean
+.PHONY: help setup demo test test-all test-flink flink-cluster test-spark test-kubeflow test-tf1 test-matrix lint bench image test-image clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 13
@@ -47,10 +47,10 @@ demo: $(STAMP) $(DEMO_DATA)  ## from generated taxi trips to a served model in d
 	  --set data.path=$(DEMO_DATA) --root $(DEMO_ROOT)
 
 test: $(STAMP)  ## every test but the slow ones
-	@$(BIN)/python -m pytest -q $(IN_PARALLEL) -m "not slow and not flink" $(TESTS)
+	@$(BIN)/python -m pytest -q $(IN_PARALLEL) -m "not slow and not flink and not spark" $(TESTS)
 
 test-all: $(STAMP)  ## every test
-	@$(BIN)/python -m pytest -q $(IN_PARALLEL) -m "not flink" $(TESTS)
+	@$(BIN)/python -m pytest -q $(IN_PARALLEL) -m "not flink and not spark" $(TESTS)
 
 test-flink: $(STAMP)  ## the components' Beam work on a Flink cluster, which is downloaded into .flink/
 	@scripts/flink/setup.sh $(BIN)/python .flink
@@ -59,6 +59,10 @@ test-flink: $(STAMP)  ## the components' Beam work on a Flink cluster, which is 
 flink-cluster: $(STAMP)  ## Flink with two task managers on this machine, until Ctrl-C
 	@scripts/flink/setup.sh $(BIN)/python .flink
 	@$(BIN)/python scripts/flink/cluster.py .flink
+
+test-spark: $(STAMP)  ## the components' Beam work on Spark, which is downloaded into .spark/
+	@scripts/spark/setup.sh .spark
+	@$(BIN)/python -m pytest -q --timeout 1800 -m spark tests/spark
 
 test-tf1: $(STAMP)  ## the comparisons with tf.estimator 2.15, after tf.compat.v1.disable_v2_behavior()
 	@TF1_BEHAVIOR=1 $(BIN)/python -m pytest -q $(IN_PARALLEL) tests/oracle

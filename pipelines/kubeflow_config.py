@@ -192,16 +192,19 @@ class StepConfig(Section):
 
 
 class TrainingJobConfig(Section):
-    """`[kubeflow.training_job]`: the cluster of `[trainer] workers` as a TFJob, a pod for each task.
+    """`[kubeflow.training_job]`: the cluster of `[trainer] workers` as a job, a pod for each task.
 
     The chief, the workers and the parameter servers are those of `[trainer]`.
 
     Attributes:
+      kind: `tfjob` needs the training operator; `job` is an indexed Job of Kubernetes itself, 1.28 or
+        newer; `auto` is a TFJob where Kubernetes serves them, else a Job.
       namespace: Of the job. Default: that of the Trainer's pod. Another one must have the claims, the
         secrets and the service account, too, and the job does not go with the pod.
       cpu: Cores of each task.
       memory: Of each task.
-      accelerators: How many accelerators the chief and the workers have.
+      accelerators: How many accelerators the chief and the workers have; in a `job` the parameter
+        servers, too.
       accelerator: The name of their resource in Kubernetes, such as `nvidia.com/gpu`.
       deadline_secs: After which the job is ended.
       keep_secs: How long the job is kept when it has ended, to look at.
@@ -211,6 +214,7 @@ class TrainingJobConfig(Section):
       poll_secs: How often the job is asked for.
     """
 
+    kind: Literal["tfjob", "job", "auto"] = "tfjob"
     namespace: _ObjectName | None = None
     cpu: _Cpu | None = None
     memory: _Memory | None = None

@@ -223,7 +223,9 @@ def _check_training_job(config: PipelineConfig) -> None:
     if config.kubeflow.training_job is None:
         return
     if config.kubeflow.backend == "vertex":
-        raise BadInputError("kubeflow.training_job: Vertex has no TFJobs; leave it out.")
+        raise BadInputError(
+            "kubeflow.training_job: Vertex has no jobs of Kubernetes; leave it out."
+        )
     if not config.trainer.workers:
         raise BadInputError(
             "kubeflow.training_job: there are no workers that it could run; set trainer.workers and "
@@ -232,14 +234,14 @@ def _check_training_job(config: PipelineConfig) -> None:
     step = config.kubeflow.components.get("Trainer")
     if step is not None and step.accelerator is not None:
         raise BadInputError(
-            "kubeflow.components.Trainer.accelerator: with kubeflow.training_job the pods of the TFJob "
+            "kubeflow.components.Trainer.accelerator: with kubeflow.training_job the pods of the job "
             "train, and the Trainer's step waits for them. Set kubeflow.training_job.accelerator and "
             "kubeflow.training_job.accelerators instead."
         )
     if config.trainer.evaluator:
         raise BadInputError(
-            "trainer.evaluator = true: a TFJob ends its evaluator when the chief has ended. Leave it out: "
-            "the Trainer's step evaluates and exports when the job is done."
+            "trainer.evaluator = true: the job of kubeflow.training_job ends with its chief, and has no "
+            "evaluator. Leave it out: the Trainer's step evaluates and exports when the job is done."
         )
 
 
@@ -252,11 +254,28 @@ def _check_paths(config: PipelineConfig) -> None:
     values = flat(config.model_dump(mode="json"))
     for key in _SEEN:
         path = values.get(key)
-        if path is not None and not any(_is_below(path, place) for place in places):
+        if path is None:
+            continue
+        if "://" in path:
+            raise BadInputError(f"{key} = {path!r}: {_no_object_store(settings, path, places)}")
+        if not any(_is_below(path, place) for place in places):
             raise BadInputError(
                 f"{key} = {path!r}: no step sees it. Put it below one of {', '.join(places)}, and give "
                 "its path there."
             )
+
+
+def _no_object_store(settings: KubeflowConfig, address: str, places: list[str]) -> str:
+    """Returns why an address of an object store can't be read, and what to give instead."""
+    scheme, _, rest = address.partition("://")
+    if settings.backend == "vertex" and scheme == "gs":
+        fix = f"Give '/gcs/{rest}', which is the same file on Vertex."
+    else:
+        fix = (
+            "Put the files on a volume (a bucket can be mounted as one, by its CSI driver), and give their "
+            f"path below one of {', '.join(places)}."
+        )
+    return "steps read files, and no object store; spans are found by listing folders, too. " + fix
 
 
 def _is_below(path: str, folder: str) -> bool:

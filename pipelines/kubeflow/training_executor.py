@@ -1,4 +1,4 @@
-"""The Trainer whose cluster is a TFJob: it submits the job, waits for it, evaluates and exports."""
+"""The Trainer whose cluster is a job of Kubernetes: it submits it, waits for it, evaluates and exports."""
 
 import json
 import logging
@@ -8,17 +8,16 @@ from pathlib import Path
 from components.trainer import executor
 from components.trainer.cluster_task import ClusterTask
 from components.trainer.local_cluster import LocalCluster
-from pipelines.kubeflow.tfjobs import TfJobs
-from pipelines.kubeflow.training_job import TrainingJob, job_name, manifest
+from pipelines.kubeflow.job_choice import jobs_of_settings
+from pipelines.kubeflow.training_job import TrainingJob, job_name
 
 _LOGGER = logging.getLogger(__name__)
 
 TASK_FILE = "task.json"
-COMMAND = ("python", "-m", "pipelines.kubeflow.training_task")
 
 
 class Executor(executor.Executor):
-    """Trains in a TFJob. Everything of the task lies in the root, which the job's pods see."""
+    """Trains in a TFJob or an indexed Job. All of the task lies in the root, which the pods see."""
 
     def train_cluster(self, cluster: LocalCluster, task: ClusterTask, log_dir: str | None) -> None:
         """Submits the job and waits for it; one that was submitted by an earlier try is waited for.
@@ -31,10 +30,10 @@ class Executor(executor.Executor):
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / TASK_FILE
         file.write_text(json.dumps(asdict(task)), encoding="utf-8")
-        jobs = TfJobs.of_settings(job.settings)
+        jobs = jobs_of_settings(job.settings)
         name = job_name(str(folder))
-        body = manifest(
-            job, name, jobs.namespace, [*COMMAND, str(file)], cluster.workers, cluster.ps
+        body = jobs.kind.manifest(job, name, jobs.namespace, str(file), cluster.workers, cluster.ps)
+        _LOGGER.info(
+            "Training in the %s %s in the namespace %s", jobs.kind.name, name, jobs.namespace
         )
-        _LOGGER.info("Training in the TFJob %s in the namespace %s", name, jobs.namespace)
         jobs.run(body, Path(log_dir) if log_dir else None)

@@ -1,4 +1,4 @@
-"""The cluster of a Trainer as a TFJob: settings, manifest, and the executor that waits for it."""
+"""The cluster of a Trainer as a job of Kubernetes: its settings, its pods, and the folder that they share."""
 
 import hashlib
 import json
@@ -18,15 +18,17 @@ if TYPE_CHECKING:
     from pipelines.run_plan import RunPlan
 
 JOB_KEY = "training_job"
-"""Execution property of a Trainer whose cluster is a TFJob."""
+"""Execution property of a Trainer whose cluster is a job of Kubernetes."""
 
 VARIABLE = "ESTIMATOR_PIPELINES_TRAINING_JOB"
-"""Environment variable of the Trainer's step with the settings of its TFJob."""
+"""Environment variable of the Trainer's step with the settings of its job."""
 
 EXECUTOR = "pipelines.kubeflow.training_executor.Executor"
-GROUP, VERSION, PLURAL = "kubeflow.org", "v1", "tfjobs"
 CONTAINER = "tensorflow"
-"""The operator sets TF_CONFIG in the container of this name only."""
+"""The operator of TFJobs sets TF_CONFIG in the container of this name only."""
+
+PORT = 2222
+"""At which each task listens."""
 
 _FOLDER = "training"
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -34,7 +36,7 @@ _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 @dataclass(frozen=True)
 class TrainingJob:
-    """A TFJob to be.
+    """A job to be, of either kind.
 
     Attributes:
       image: Of each task.
@@ -83,12 +85,12 @@ class TrainingJob:
 
 
 def training_job_of(plan: "RunPlan") -> TrainingJob | None:
-    """Returns the TFJob of a run; None if its cluster is none."""
+    """Returns the job of a run; None if its cluster is none."""
     return training_job(plan.config.kubeflow) if plan.config.trainer.workers else None
 
 
 def training_job(settings: KubeflowConfig) -> TrainingJob | None:
-    """Returns the TFJob of a configuration; its pods have what the Trainer's step has."""
+    """Returns the job of a configuration; its pods have what the Trainer's step has."""
     if settings.training_job is None:
         return None
     step = settings.components.get("Trainer", StepConfig())
@@ -126,59 +128,38 @@ def shared_folder(
 def job_name(folder: str) -> str:
     """Returns the name of the job of a training: the same when its step is tried again.
 
-    `<name>-worker-10` is the name of a service: 63 characters at most, beginning with a letter.
+    It and `<name>-worker-10` are names of services: 63 characters at most, beginning with a letter.
     """
     return f"trainer-{hashlib.sha256(folder.encode()).hexdigest()[:12]}"
 
 
-def manifest(
-    job: TrainingJob, name: str, namespace: str, command: list[str], workers: int, ps: int
+def pod_template(
+    job: TrainingJob,
+    command: list[str],
+    *,
+    has_accelerators: bool,
+    env: dict[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Returns the TFJob.
-
-    Parameter servers never end by themselves: `cleanPodPolicy` ends what runs when the chief is done.
-    A task that was killed (exit codes from 128 on) is started again, one that fails ends the job.
+    """Returns the description of a task's pod.
 
     Args:
-      job: Its settings.
-      name: Its name.
-      namespace: Where it is.
-      command: Of each task.
-      workers: Number of workers beside the chief.
-      ps: Number of parameter servers.
+      job: What it is given.
+      command: What it runs.
+      has_accelerators: Whether it has those of the settings.
+      env: Environment variables beside the job's.
     """
-    settings = job.settings
-    replicas = {"Chief": 1, "Worker": workers, "PS": ps}
     return {
-        "apiVersion": f"{GROUP}/{VERSION}",
-        "kind": "TFJob",
-        "metadata": {"name": name, "namespace": namespace, **_owner(settings, namespace)},
-        "spec": {
-            "runPolicy": {
-                "cleanPodPolicy": "Running",
-                "backoffLimit": settings["restarts"],
-                "activeDeadlineSeconds": settings["deadline_secs"],
-                "ttlSecondsAfterFinished": settings["keep_secs"],
-            },
-            "tfReplicaSpecs": {
-                kind: {
-                    "replicas": number,
-                    "restartPolicy": "ExitCode",
-                    "template": {
-                        "metadata": {"annotations": {"sidecar.istio.io/inject": "false"}},
-                        "spec": _pod(job, command, trains=kind != "PS"),
-                    },
-                }
-                for kind, number in replicas.items()
-            },
-        },
+        "metadata": {"annotations": {"sidecar.istio.io/inject": "false"}},
+        "spec": _pod(job, command, {**job.env, **(env or {})}, has_accelerators),
     }
 
 
-def _pod(job: TrainingJob, command: list[str], *, trains: bool) -> dict[str, Any]:
+def _pod(
+    job: TrainingJob, command: list[str], variables: dict[str, str], has_accelerators: bool
+) -> dict[str, Any]:
     settings = job.settings
     limits = {key: settings[key] for key in ("cpu", "memory") if settings[key]}
-    if trains and settings["accelerator"]:
+    if has_accelerators and settings["accelerator"]:
         limits[settings["accelerator"]] = str(settings["accelerators"])
     volumes = [
         {"name": f"volume-{number}", "persistentVolumeClaim": {"claimName": volume["claim"]}}
@@ -192,7 +173,7 @@ def _pod(job: TrainingJob, command: list[str], *, trains: bool) -> dict[str, Any
         }
         for number, volume in enumerate(job.volumes)
     ]
-    env: list[dict[str, Any]] = [{"name": key, "value": value} for key, value in job.env.items()]
+    env: list[dict[str, Any]] = [{"name": key, "value": value} for key, value in variables.items()]
     for number, secret in enumerate(job.secrets):
         for key, variable in secret["env"].items():
             source = {"secretKeyRef": {"name": secret["name"], "key": key}}
@@ -205,7 +186,7 @@ def _pod(job: TrainingJob, command: list[str], *, trains: bool) -> dict[str, Any
         "image": job.image,
         "command": command,
         "env": env,
-        "ports": [{"name": "tfjob-port", "containerPort": 2222}],
+        "ports": [{"name": "tfjob-port", "containerPort": PORT}],
         "volumeMounts": mounts,
     }
     if limits:
@@ -232,7 +213,7 @@ def step_namespace() -> str | None:
     return _NAMESPACE_FILE.read_text(encoding="utf-8").strip() or None
 
 
-def _owner(settings: dict[str, Any], namespace: str) -> dict[str, Any]:
+def owner(settings: dict[str, Any], namespace: str) -> dict[str, Any]:
     """Returns who owns the job: the Trainer's pod, where it says who it is; a job goes with its owner.
 
     Owners in other namespaces, or in another cluster, do not exist for Kubernetes: it would delete the

@@ -1,13 +1,15 @@
 #!/bin/sh
 # Builds what the tests of the compiled pipeline are judged with, into .kubeflow/ of this checkout, at the
 # versions and checksums of tests/kubeflow/go: versitygw, an S3 server, from the Go module proxy; and `admit`,
-# which reads a pipeline into KFP's own types.
+# which reads a pipeline into KFP's own types. Of tests/kubeflow/go-kubernetes: `submit`, which checks jobs as
+# Kubernetes' API server does.
 # Usage: judges.sh TARGET_DIR          $GO names a go other than the one on PATH
 set -eu
 
 target=$1
 here=$(cd "$(dirname "$0")" && pwd)
 module=$here/../../tests/kubeflow/go
+kubernetes=$here/../../tests/kubeflow/go-kubernetes
 go=${GO:-go}
 if ! command -v "$go" >/dev/null 2>&1; then
   go=/usr/local/go/bin/go
@@ -19,11 +21,13 @@ if ! command -v "$go" >/dev/null 2>&1; then
 fi
 
 mkdir -p "$target/bin"
-stamp=$(cat "$module/go.mod" "$module/go.sum" "$module"/*/*.go | sha256sum | cut -d ' ' -f 1)
-if [ "$(cat "$target/.built" 2>/dev/null)" != "$stamp" ] || [ ! -x "$target/bin/versitygw" ]; then
-  echo "test-kubeflow: building versitygw and admit (some minutes the first time)" >&2
+stamp=$(cat "$module"/go.* "$module"/*/*.go "$kubernetes"/go.* "$kubernetes"/*/*.go | sha256sum | cut -d ' ' -f 1)
+if [ "$(cat "$target/.built" 2>/dev/null)" != "$stamp" ] || [ ! -x "$target/bin/versitygw" ] \
+  || [ ! -x "$target/bin/submit" ]; then
+  echo "test-kubeflow: building versitygw, admit and submit (many minutes the first time)" >&2
   # -mod=readonly: what go.sum does not name is refused.
   (cd "$module" && CGO_ENABLED=0 "$go" build -mod=readonly -trimpath -ldflags "-s -w" \
     -o "$target/bin/" github.com/versity/versitygw/cmd/versitygw ./admit)
+  (cd "$kubernetes" && CGO_ENABLED=0 "$go" build -mod=readonly -ldflags "-s -w" -o "$target/bin/" ./submit)
   echo "$stamp" >"$target/.built"
 fi

@@ -1,4 +1,4 @@
-"""The guide's configurations and commands are valid; tests/flink runs the command of its Flink section."""
+"""The guide's configurations and commands are valid; tests/flink and tests/spark run two of the commands."""
 
 import itertools
 import re
@@ -45,8 +45,10 @@ def test_a_command_names_an_engine(words):
     find_runner("beam").check(beam)
 
 
-def test_there_is_a_command_for_processes_and_one_for_flink():
-    assert len(commands()) == 2
+def test_there_is_a_command_for_processes_one_for_flink_and_one_for_spark():
+    engines = ["direct.workers", "runner=flink", "runner=spark"]
+    for words, engine in zip(commands(), engines, strict=True):
+        assert any(engine in word for word in words)
 
 
 def test_direct_num_workers_alone_is_refused():

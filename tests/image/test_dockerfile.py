@@ -4,6 +4,7 @@ import pathlib
 import re
 
 import pytest
+import tomllib
 
 ROOT = pathlib.Path(__file__).parents[2]
 INSTRUCTIONS = [
@@ -51,6 +52,28 @@ def test_the_last_user_is_not_root():
 def test_our_code_is_a_layer_after_the_dependencies():
     copies = [i.split()[1:3] for i in LAST_STAGE if i.startswith("COPY ")]
     assert copies == [["--from=dependencies", "/opt/venv"], ["--from=project", "/opt/project"]]
+
+
+def test_jax_is_not_in_it():
+    (sync,) = (i for i in INSTRUCTIONS if "uv sync" in i)
+    assert re.findall(r"--(?:all-)?extras?(?: (\S+))?", sync) == ["pipelines"]  # not `tpu-check`
+    lock = tomllib.loads((ROOT / "uv.lock").read_text())
+    packages = {package["name"]: package for package in lock["package"]}
+    wanted, found = [("estimator-pipelines", ("pipelines",))], set()
+    while wanted:
+        name, extras = wanted.pop()
+        package = packages[name]
+        needed = list(package.get("dependencies", ()))
+        for extra in extras:
+            needed += package.get("optional-dependencies", {}).get(extra, ())
+        for one in needed:
+            key = (one["name"], tuple(one.get("extra", ())))
+            if key not in found:
+                found.add(key)
+                wanted.append(key)
+    names = {name for name, _ in found}
+    assert {"tensorflow", "tfx", "kfp"} <= names
+    assert not names & {"jax", "jaxlib", "libtpu"}
 
 
 def test_what_asks_an_index_has_the_settings_mounted_and_nothing_bakes_them_in():

@@ -1,24 +1,17 @@
-"""Kubernetes on the loopback: TFJobs, pods and their logs, and an operator that runs replicas as processes.
-
-It follows training-operator 1.9: TF_CONFIG goes into the container `tensorflow`; the chief's success is the
-job's; a task that fails ends the job, unless its exit code is from 128 on and it is started again;
-`cleanPodPolicy` says what happens to those that still run; `activeDeadlineSeconds`.
-"""
+"""Kubernetes on the loopback: jobs, Services, pods and their logs. Pods are processes of this machine."""
 
 import http.server
 import json
-import os
 import re
-import signal
-import socket
-import subprocess
-import sys
 import threading
 import time
 import uuid
 from urllib.parse import parse_qs, urlsplit
 
-JOBS = "/apis/kubeflow.org/v1/namespaces/"
+from tests.pipelines.kubeflow.job_controller import JobController
+from tests.pipelines.kubeflow.tfjob_operator import TfJobOperator
+
+CONTROLLERS = {"batch/v1 jobs": JobController, "kubeflow.org/v1 tfjobs": TfJobOperator}
 
 
 class RefusedError(Exception):
@@ -27,56 +20,27 @@ class RefusedError(Exception):
         self.code = code
 
 
-class Pod:
-    def __init__(self, name, kind, arguments, environment, log):
-        self.name, self.kind, self.log = name, kind, log
-        self._arguments, self._environment = arguments, environment
-        self.restarts = -1
-        self.start()
-
-    def start(self):
-        self.restarts += 1
-        with self.log.open("ab") as stream:
-            self.process = subprocess.Popen(
-                self._arguments,
-                env=self._environment,
-                stdout=stream,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-
-    @property
-    def code(self):
-        code = self.process.poll()
-        return code if code is None or code >= 0 else 128 - code
-
-    @property
-    def phase(self):
-        return {None: "Running", 0: "Succeeded"}.get(self.code, "Failed")
-
-    def kill(self):
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
-
-
 class KubernetesServer:
     """The server.
 
     Attributes:
       jobs: By name, as they were submitted, with their status.
       pods: By the name of the job.
+      services: By name.
+      has_operator: Whether TFJobs are served.
+      denies: What the service account may not make, such as `services`.
       drops: How many requests get no answer: their connection is closed.
       failures: How many requests are answered with 503.
       lingers: How often a job that is deleted is still read.
     """
 
     def __init__(self, folder):
-        self.jobs, self.pods, self.refuses = {}, {}, None
-        self.kill_once = None
+        self.jobs, self.pods, self.services, self.refuses = {}, {}, {}, None
+        self.kill_once, self.has_operator, self.denies = None, True, ()
         self.drops, self.failures, self.lingers = 0, 0, 0
-        self._folder, self._lock, self._ends = folder, threading.RLock(), threading.Event()
-        self._started, self._restarts = {}, {}
+        self.folder, self._lock, self._ends = folder, threading.RLock(), threading.Event()
+        self._started = {}
+        self._controllers = {place: kind(self) for place, kind in CONTROLLERS.items()}
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -140,59 +104,111 @@ class KubernetesServer:
         handler.wfile.write(content.encode())
 
     def _route(self, method, path, query, body):
-        if found := re.fullmatch(rf"{JOBS}([^/]+)/tfjobs(?:/(.+))?", path):
-            if method == "POST":
-                return self._submit(body)
-            if found[2] not in self.jobs:
-                raise RefusedError(404, f'tfjobs.kubeflow.org "{found[2]}" not found')
-            metadata = self.jobs[found[2]]["metadata"]
-            if method == "DELETE":
-                wanted = (body.get("preconditions") or {}).get("uid", metadata["uid"])
-                if wanted != metadata["uid"]:
-                    raise RefusedError(409, f"the UID in the precondition is {wanted}")
-                for pod in self.pods.pop(found[2], []):
-                    pod.kill()
-                metadata["deletionTimestamp"] = "2026-01-02T03:04:05Z"
-                return self.jobs[found[2]] if self.lingers else self.jobs.pop(found[2])
-            if "deletionTimestamp" in metadata:
-                self.lingers -= 1
-                return self.jobs[found[2]] if self.lingers > 0 else self.jobs.pop(found[2])
-            return self.jobs[found[2]]
+        for place in self._controllers:
+            group, plural = place.split()
+            is_served = self.has_operator or plural != "tfjobs"
+            if is_served and path == f"/apis/{group}":
+                resources = [
+                    {
+                        "name": plural,
+                        "kind": "",
+                        "namespaced": True,
+                        "singularName": "",
+                        "verbs": [],
+                    }
+                ]
+                return {"kind": "APIResourceList", "groupVersion": group, "resources": resources}
+            if is_served and (
+                found := re.fullmatch(rf"/apis/{group}/namespaces/[^/]+/{plural}(?:/(.+))?", path)
+            ):
+                return self._answer_of_jobs(method, place, found[1], body)
+        if found := re.fullmatch(r"/api/v1/namespaces/[^/]+/services(?:/(.+))?", path):
+            return self._answer_of_services(method, found[1], body)
         if found := re.fullmatch(r"/api/v1/namespaces/[^/]+/pods(?:/(.+)/log)?", path):
             if found[1]:
                 pods = [pod for pods in self.pods.values() for pod in pods if pod.name == found[1]]
                 lines = pods[0].log.read_text(errors="replace").splitlines()
                 return "\n".join(lines[-int(query["tailLines"]) :])
-            job = query["labelSelector"].partition("=")[2]
-            items = [
-                {"metadata": {"name": pod.name}, "status": {"phase": pod.phase}}
-                for pod in self.pods.get(job, [])
-            ]
+            label, _, job = query["labelSelector"].partition("=")
+            items = []
+            if job in self.jobs and label == self._controller(job).pod_label:
+                items = [pod.as_json() for pod in self.pods.get(job, [])]
             return {"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items}
-        raise RefusedError(404, path)
+        raise RefusedError(404, f"the server could not find the requested resource {path}")
 
-    def _submit(self, body):
-        name = body["metadata"]["name"]
-        if name in self.jobs:
-            raise RefusedError(409, f'tfjobs.kubeflow.org "{name}" already exists')
-        if not re.fullmatch(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", name):
-            raise RefusedError(403, "metadata.name: DNS-1035 label")
-        for kind, replica in body["spec"]["tfReplicaSpecs"].items():
-            containers = replica["template"]["spec"]["containers"]
-            if not any(one["name"] == "tensorflow" and one["image"] for one in containers):
-                raise RefusedError(403, f"{kind}: no container with name tensorflow and an image")
-        metadata = {**body["metadata"], "uid": str(uuid.uuid4())}
-        self.jobs[name] = {**body, "metadata": metadata, "status": {"conditions": []}}
-        self._condition(name, "Created", "")
+    def _answer_of_jobs(self, method, place, name, body):
+        if method == "POST":
+            return self.submit(body)
+        if name not in self.jobs or _place_of(self.jobs[name]) != place:
+            raise RefusedError(404, f'{place} "{name}" not found')
+        metadata = self.jobs[name]["metadata"]
+        if method == "DELETE":
+            wanted = (body.get("preconditions") or {}).get("uid", metadata["uid"])
+            if wanted != metadata["uid"]:
+                raise RefusedError(409, f"the UID in the precondition is {wanted}")
+            if body.get("propagationPolicy") not in ("Foreground", "Background"):
+                raise RefusedError(422, "a Job that is deleted alone leaves its pods")
+            for pod in self.pods.pop(name, []):
+                pod.kill()
+            metadata["deletionTimestamp"] = "2026-01-02T03:04:05Z"
+            return self.jobs[name] if self.lingers else self._remove(name)
+        if "deletionTimestamp" in metadata:
+            self.lingers -= 1
+            return self.jobs[name] if self.lingers > 0 else self._remove(name)
         return self.jobs[name]
 
-    def _condition(self, name, kind, message):
+    def _remove(self, name):
+        """Removes a job, and what belongs to it."""
+        job = self.jobs.pop(name)
+        self.services = {
+            key: service
+            for key, service in self.services.items()
+            if job["metadata"]["uid"]
+            not in [one["uid"] for one in service["metadata"].get("ownerReferences", ())]
+        }
+        return job
+
+    def _answer_of_services(self, method, name, body):
+        if "services" in self.denies:
+            raise RefusedError(403, "services is forbidden")
+        if method == "POST":
+            name = body["metadata"]["name"]
+            if name in self.services:
+                raise RefusedError(409, f'services "{name}" already exists')
+            self.services[name] = body
+        elif name not in self.services:
+            raise RefusedError(404, f'services "{name}" not found')
+        return self.services.pop(name) if method == "DELETE" else self.services[name]
+
+    def submit(self, body):
+        name = body["metadata"]["name"]
+        if name in self.jobs:
+            raise RefusedError(409, f'{_place_of(body)} "{name}" already exists')
+        if not re.fullmatch(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", name):
+            raise RefusedError(403, "metadata.name: DNS-1035 label")
+        if fault := self._controllers[_place_of(body)].fault(body):
+            raise RefusedError(422, fault)
+        metadata = {**body["metadata"], "uid": str(uuid.uuid4())}
+        self.jobs[name] = {**body, "metadata": metadata, "status": {"conditions": []}}
+        self._controller(name).accept(name)
+        return self.jobs[name]
+
+    def condition(self, name, kind, message, reason=""):
         conditions = self.jobs[name]["status"]["conditions"]
         for one in conditions:
             if one["type"] == "Running" and kind != "Created":
                 one["status"] = "False"
         conditions[:] = [one for one in conditions if one["type"] != kind]
-        conditions.append({"type": kind, "status": "True", "message": message})
+        conditions.append({"type": kind, "status": "True", "message": message, "reason": reason})
+
+    def has_condition(self, name, *kinds):
+        return any(one["type"] in kinds for one in self.jobs[name]["status"]["conditions"])
+
+    def is_too_late(self, name, deadline_secs):
+        return time.monotonic() - self._started[name] > deadline_secs
+
+    def _controller(self, name):
+        return self._controllers[_place_of(self.jobs[name])]
 
     def _operate(self):
         while not self._ends.wait(0.1):
@@ -200,71 +216,22 @@ class KubernetesServer:
                 for name in list(self.jobs):
                     self._reconcile(name)
 
-    def _start(self, name):
-        replicas = self.jobs[name]["spec"]["tfReplicaSpecs"]
-        cluster = {
-            kind.lower(): [f"127.0.0.1:{_free_port()}" for _ in range(replica["replicas"])]
-            for kind, replica in replicas.items()
-        }
-        self.pods[name] = []
-        for kind, replica in replicas.items():
-            (container,) = replica["template"]["spec"]["containers"]
-            given = {item["name"]: item["value"] for item in container["env"]}
-            for index in range(replica["replicas"]):
-                task = {"type": kind.lower(), "index": index}
-                config = json.dumps({"cluster": cluster, "task": task, "environment": "cloud"})
-                pod = f"{name}-{kind.lower()}-{index}"
-                self.pods[name].append(
-                    Pod(
-                        pod,
-                        kind,
-                        [sys.executable, *container["command"][1:]],
-                        {**os.environ, **given, "TF_CONFIG": config},
-                        self._folder / f"{pod}.log",
-                    )
-                )
-        self._started[name] = time.monotonic()
-        self._condition(name, "Running", "")
-
     def _reconcile(self, name):
-        job = self.jobs[name]
-        if "deletionTimestamp" in job["metadata"]:
+        controller = self._controller(name)
+        if "deletionTimestamp" in self.jobs[name]["metadata"]:
             return
-        done = {one["type"] for one in job["status"]["conditions"]} & {"Succeeded", "Failed"}
-        if done:
+        if self.has_condition(name, "Succeeded", "Complete", "Failed"):
             return
         if name not in self.pods:
-            self._start(name)
-        policy = job["spec"]["runPolicy"]
-        if time.monotonic() - self._started[name] > policy["activeDeadlineSeconds"]:
-            self._finish(name, "Failed", "active longer than specified deadline")
-            return
+            if not controller.can_start(name):
+                return
+            self.pods[name] = controller.start(name)
+            self._started[name] = time.monotonic()
         if self.kill_once and (victim := self.kill_once(self.pods[name])):
             self.kill_once = None
             victim.kill()
-        for pod in self.pods[name]:
-            if pod.phase != "Failed":
-                continue
-            retried = self._restarts.setdefault(name, 0) < policy["backoffLimit"]
-            if pod.code >= 128 and retried:
-                self._restarts[name] += 1
-                pod.start()
-            else:
-                self._finish(name, "Failed", f"{pod.name} has failed with {pod.code}")
-                return
-        if all(pod.phase == "Succeeded" for pod in self.pods[name] if pod.kind == "Chief"):
-            self._finish(name, "Succeeded", "")
-
-    def _finish(self, name, kind, message):
-        self._condition(name, kind, message)
-        if self.jobs[name]["spec"]["runPolicy"]["cleanPodPolicy"] == "Running":
-            for pod in self.pods[name]:
-                if pod.phase == "Running":
-                    pod.kill()
-                    self.pods[name] = [one for one in self.pods[name] if one is not pod]
+        controller.reconcile(name)
 
 
-def _free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+def _place_of(job):
+    return f"{job['apiVersion']} {job['kind'].lower()}s"

@@ -81,6 +81,31 @@ def test_data_that_no_step_sees_are_refused(config_of):
         check_config(config_of(data={"path": "/home/me/taxi.csv", "label": "tips"}))
 
 
+@pytest.mark.parametrize("scheme", ["gs", "s3", "minio"])
+@pytest.mark.parametrize("name", ["taxi.csv", "day-{SPAN}/taxi.csv", "{YYYY}-{MM}-{DD}/*.csv"])
+def test_data_in_an_object_store_are_refused(config_of, scheme, name):
+    path = f"{scheme}://bucket/{name}"
+    with pytest.raises(BadInputError) as refused:
+        check_config(config_of(data={"path": path, "label": "tips"}))
+    said = str(refused.value)
+    assert said.startswith(f"data.path = {path!r}: steps read files, and no object store")
+    assert "Put the files on a volume" in said
+    assert "/mnt/pipelines" in said
+
+
+def test_data_in_a_bucket_have_a_path_on_vertex(config_of):
+    kubeflow = {
+        "backend": "vertex",
+        "pipeline_root": "gs://bucket/root",
+        "root": "/gcs/bucket/taxi",
+        "volumes": [],
+    }
+    data = {"path": "gs://bucket/day-{SPAN}/taxi.csv", "label": "tips"}
+    with pytest.raises(BadInputError, match=r"Give '/gcs/bucket/day-\{SPAN\}/taxi.csv'"):
+        check_config(config_of(kubeflow, data=data))
+    check_config(config_of(kubeflow, data={**data, "path": "/gcs/bucket/day-{SPAN}/taxi.csv"}))
+
+
 def test_data_beside_the_volume_are_refused(config_of):
     check_config(config_of(data={"path": "/mnt/pipelines/a/../taxi.csv", "label": "tips"}))
     with pytest.raises(BadInputError, match=r"no step sees it"):

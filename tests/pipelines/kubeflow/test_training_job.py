@@ -7,11 +7,14 @@ import pytest
 
 from pipelines.kubeflow import training_job as module
 from pipelines.kubeflow.component_plan import ComponentPlan
+from pipelines.kubeflow.indexed_jobs import IndexedJobs
+from pipelines.kubeflow.tfjobs import TfJobs
 from pipelines.kubeflow.training_job import (
     VARIABLE,
     TrainingJob,
     job_name,
-    manifest,
+    owner,
+    pod_template,
     shared_folder,
     training_job,
     training_job_of,
@@ -38,29 +41,10 @@ def job(**changes):
     )
 
 
-def test_the_job_is_one_that_ends(monkeypatch):
-    monkeypatch.delenv("KFP_POD_NAME", raising=False)
-    body = manifest(job(), "trainer-1", "ml", ["run"], workers=3, ps=2)
-    assert body["apiVersion"] == "kubeflow.org/v1"
-    assert body["metadata"] == {"name": "trainer-1", "namespace": "ml"}
-    assert body["spec"]["runPolicy"] == {
-        "cleanPodPolicy": "Running",  # or parameter servers would run for ever
-        "backoffLimit": 5,
-        "activeDeadlineSeconds": 500,
-        "ttlSecondsAfterFinished": 60,
-    }
-    replicas = body["spec"]["tfReplicaSpecs"]
-    assert {kind: one["replicas"] for kind, one in replicas.items()} == {
-        "Chief": 1,
-        "Worker": 3,
-        "PS": 2,
-    }
-    assert {one["restartPolicy"] for one in replicas.values()} == {"ExitCode"}
-
-
 def test_the_pods_see_the_root_and_what_the_steps_see():
-    replicas = manifest(job(), "trainer-1", "ml", ["run"], 1, 1)["spec"]["tfReplicaSpecs"]
-    pod = replicas["Worker"]["template"]["spec"]
+    template = pod_template(job(), ["run"], has_accelerators=True, env={"B": "2"})
+    assert template["metadata"]["annotations"] == {"sidecar.istio.io/inject": "false"}
+    pod = template["spec"]
     (container,) = pod["containers"]
     assert container["name"] == "tensorflow"  # TF_CONFIG goes to this one alone
     assert container["image"] == "image:1"
@@ -74,6 +58,7 @@ def test_the_pods_see_the_root_and_what_the_steps_see():
     ]
     assert container["env"] == [
         {"name": "A", "value": "1"},
+        {"name": "B", "value": "2"},
         {"name": "WORD", "valueFrom": {"secretKeyRef": {"name": "login", "key": "password"}}},
     ]
     assert container["resources"]["limits"] == {
@@ -84,7 +69,7 @@ def test_the_pods_see_the_root_and_what_the_steps_see():
     assert pod["nodeSelector"] == {"pool": "ml"}
     assert pod["tolerations"] == [{"key": "gpu", "operator": "Exists", "tolerationSeconds": 30}]
     assert pod["serviceAccountName"] == "runner"
-    (server,) = replicas["PS"]["template"]["spec"]["containers"]
+    (server,) = pod_template(job(), ["run"], has_accelerators=False)["spec"]["containers"]
     assert "nvidia.com/gpu" not in server["resources"]["limits"]
 
 
@@ -100,17 +85,23 @@ def pod(tmp_path, monkeypatch):
 
 
 def test_the_job_belongs_to_the_pod_of_the_step(pod):
-    (owner,) = manifest(job(), "a", "ml", [], 1, 1)["metadata"]["ownerReferences"]
-    assert (owner["kind"], owner["name"], owner["uid"]) == ("Pod", "taxi-abc", "123")
+    (found,) = owner(job().settings, "ml")["ownerReferences"]
+    assert (found["kind"], found["name"], found["uid"]) == ("Pod", "taxi-abc", "123")
+
+
+@pytest.mark.parametrize("kind", [TfJobs(), IndexedJobs()])
+def test_each_kind_of_job_says_whose_it_is(pod, kind):
+    body = kind.manifest(job(), "a", "ml", "task.json", 1, 1)
+    assert body["metadata"] == {"name": "a", "namespace": "ml", **owner(job().settings, "ml")}
+    assert "ownerReferences" in body["metadata"]
 
 
 def test_no_owner_is_in_another_namespace_or_cluster(pod):
     # Kubernetes deletes what names an owner that is not in its own namespace.
-    assert "ownerReferences" not in manifest(job(), "a", "training", [], 1, 1)["metadata"]
-    elsewhere = job(api_server="https://other.example.com")
-    assert "ownerReferences" not in manifest(elsewhere, "a", "ml", [], 1, 1)["metadata"]
+    assert owner(job().settings, "training") == {}
+    assert owner(job(api_server="https://other.example.com").settings, "ml") == {}
     pod.unlink()
-    assert "ownerReferences" not in manifest(job(), "a", "ml", [], 1, 1)["metadata"]
+    assert owner(job().settings, "ml") == {}
 
 
 def test_the_name_is_that_of_the_training_and_short_enough():

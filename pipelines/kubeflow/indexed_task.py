@@ -1,0 +1,115 @@
+"""What runs in each pod of an indexed Job: `python -m pipelines.kubeflow.indexed_task FILE`.
+
+A Job is complete when all of its pods have succeeded. But nothing tells a parameter server that the
+training is over, and a worker that comes back then would wait for servers that are gone. So the chief
+leaves a file beside the task's when it is done, in the folder that all tasks see, and the other tasks
+end with success as soon as they see it.
+"""
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+CLUSTER_VARIABLE = "ESTIMATOR_PIPELINES_CLUSTER"
+"""Environment variable with the addresses of all tasks, in the order of the indices."""
+
+INDEX_VARIABLE = "JOB_COMPLETION_INDEX"
+"""Environment variable in which Kubernetes tells a pod its index."""
+
+DONE_FILE = "chief_is_done"
+
+_CHIEF = "chief"
+_LOOK_EVERY_SECS = 2.0
+
+
+def tf_config_of(environ: Mapping[str, str]) -> str:
+    """Returns the TF_CONFIG of this pod.
+
+    Args:
+      environ: The environment.
+
+    Raises:
+      LookupError: It lacks a variable: this is no pod of an indexed Job.
+      ValueError: The index is none of the cluster's.
+    """
+    for name in (CLUSTER_VARIABLE, INDEX_VARIABLE):
+        if name not in environ:
+            raise LookupError(
+                f"The environment has no {name}: this program is for the pods of an indexed Job that "
+                "the Trainer's step has submitted."
+            )
+    cluster, index = json.loads(environ[CLUSTER_VARIABLE]), int(environ[INDEX_VARIABLE])
+    tasks = [
+        {"type": kind, "index": number}
+        for kind, addresses in cluster.items()
+        for number in range(len(addresses))
+    ]
+    if not 0 <= index < len(tasks):
+        raise ValueError(
+            f"The cluster has {len(tasks)} tasks; the Job must have as many completions. Received: "
+            f"{INDEX_VARIABLE}={index}"
+        )
+    return json.dumps({"cluster": cluster, "task": tasks[index], "environment": "cloud"})
+
+
+def run_task(
+    file: Path,
+    is_chief: bool,
+    play: Callable[[], int],
+    end: Callable[[int], None],
+    sleep: Callable[[float], None] = time.sleep,
+) -> int:
+    """Plays a part in the cluster and returns the exit code.
+
+    Args:
+      file: Describes the task; what says that the chief is done lies beside it.
+      is_chief: Whether this is the chief.
+      play: Plays the part, and returns an exit code.
+      end: Ends this process with an exit code, from any thread.
+      sleep: Waits for so many seconds.
+    """
+    done = file.with_name(DONE_FILE)
+    if done.exists():  # the pod was lost when all was over
+        print("The chief is done: there is nothing left to do.", file=sys.stderr)
+        return 0
+    if is_chief:
+        code = play()
+        if code == 0:
+            done.touch()
+        return code
+
+    def end_with_the_chief() -> None:
+        while not done.exists():
+            sleep(_LOOK_EVERY_SECS)
+        print("The chief is done: this task ends.", file=sys.stderr)
+        end(0)
+
+    threading.Thread(target=end_with_the_chief, daemon=True).start()
+    code = play()
+    # A worker may lose its parameter servers at the end, and fail.
+    return 0 if done.exists() else code
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Plays the part in the cluster that belongs to this pod's index; returns the exit code.
+
+    Args:
+      arguments: The file that describes the task.
+    """
+    from pipelines.kubeflow import training_task
+
+    config = tf_config_of(os.environ)
+    os.environ["TF_CONFIG"] = config
+    (file,) = arguments
+    is_chief = json.loads(config)["task"]["type"] == _CHIEF
+    return run_task(Path(file), is_chief, lambda: training_task.main(arguments), training_task.end)
+
+
+if __name__ == "__main__":
+    from pipelines.kubeflow import training_task
+
+    training_task.end(main(sys.argv[1:]))

@@ -1,0 +1,89 @@
+"""The demo's pipeline on Spark comes to what it comes to in one process."""
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import components  # noqa: F401  Before TFX: makes TFDV importable.
+from pipelines.examples.taxi import generate
+from tests.flink import runs
+
+SPLITS = ("train", "eval")
+GUIDE = Path(__file__).parents[2] / "docs" / "beam-engines.md"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("project")
+    generate.write_csv(folder / "taxi.csv", 1500, 2)
+    return runs.Project(folder)
+
+
+@pytest.fixture(scope="module")
+def local(project):
+    """The root of a run in one process, and the run."""
+    root = project.folder / "local"
+    return root, project.run(root)
+
+
+@pytest.fixture(scope="module")
+def remote(project, spark):
+    """The root of a run on Spark by the guide's command, and the run."""
+    guide = GUIDE.read_text().replace("\\\n", " ")
+    (line,) = re.findall(r"^ *python -m pipelines run (.*beam.spark.*)$", guide, re.MULTILINE)
+    line = line.replace("--config taxi.toml --root pipeline_root", "")
+    line = line.replace(".spark/job-server.jar", str(spark))
+    root = project.folder / "remote"
+    return root, project.run(root, *shlex.split(line))
+
+
+def test_everything_runs_on_spark(local, remote):
+    root, line = remote
+    assert line["status"] == local[1]["status"] == "pushed"
+    assert set(line["components"].values()) == {"finished"}
+    said = (root / "beam" / "job_server.log").read_text(errors="replace")
+    started = re.findall(r"Running job (\S+) on Spark master (\S+)", said)
+    assert len({job for job, _ in started}) >= 4  # one for each component that works with Beam
+    assert {master for _, master in started} == {"local[2]"}
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_the_examples_are_the_same(local, remote, split):
+    expected = runs.examples(local[0], split)
+    assert len(expected) > 300
+    assert runs.examples(remote[0], split) == expected
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_the_statistics_are_the_same(local, remote, split):
+    expected, found = runs.statistics(local[0], split), runs.statistics(remote[0], split)
+    assert found.keys() == expected.keys()
+    assert len(expected) > 1000
+    for place, value in expected.items():
+        if isinstance(value, float):
+            assert found[place] == pytest.approx(value, rel=1e-9, abs=1e-12, nan_ok=True), place
+        else:
+            assert found[place] == value, place
+
+
+def test_the_transform_graph_is_the_same(local, remote):
+    assert runs.assets(remote[0]) == runs.assets(local[0])
+    expected, found = runs.constants(local[0]), runs.constants(remote[0])
+    assert found.keys() == expected.keys()
+    assert len(expected) > 5
+    for name, value in expected.items():  # float32 sums, in another order
+        np.testing.assert_allclose(found[name], value, rtol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_the_transformed_examples_are_the_same(local, remote, split):
+    expected, found = runs.transformed(local[0], split), runs.transformed(remote[0], split)
+    assert found.keys() == expected.keys()
+    for name, values in expected.items():
+        if values.dtype.kind == "f":
+            np.testing.assert_allclose(found[name], values, rtol=1e-5, atol=1e-6, err_msg=name)
+        else:
+            np.testing.assert_array_equal(found[name], values, err_msg=name)
