@@ -51,6 +51,8 @@ def main() -> None:
     """Writes the pages."""
     folder = Path(sys.argv[1])
     shutil.rmtree(folder, ignore_errors=True)
+    (folder / "assets").mkdir(parents=True)
+    shutil.copy(HERE / "site.css", folder / "assets")
     for name, text in pages().items():
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
