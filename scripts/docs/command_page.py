@@ -59,7 +59,7 @@ def _value(option: Any) -> str:
     if getattr(option, "is_flag", False):
         return ""
     kind = option.type_descriptor.annotation
-    return option.metavar or {str: "TEXT", int: "NUMBER", float: "NUMBER"}[kind]
+    return option.metavar or {int: "NUMBER", float: "NUMBER"}.get(kind, "TEXT")
 
 
 def _row(name: str, parameter: Any) -> str:

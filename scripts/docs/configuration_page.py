@@ -17,6 +17,8 @@ Every key, with its type and its default. A file is TOML; `--set section.key=val
 command line. A key that is not in these tables is refused, with the nearest one that is.
 """
 
+_LISTS = (tuple, list)
+
 
 def configuration_page(model: type[BaseModel]) -> str:
     """Returns the page as Markdown: a table for each section.
@@ -89,7 +91,7 @@ def _tables(annotation: Any) -> list[tuple[type[BaseModel], str]]:
     if inspect.isclass(annotation) and issubclass(annotation, BaseModel):
         return [(annotation, "[{}]")]
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin is tuple:
+    if origin in _LISTS:
         return [(kind, "[[{}]]") for part in arguments[:1] for kind, _ in _tables(part)]
     if origin is dict:
         return [(kind, "[{}.NAME]") for kind, _ in _tables(arguments[1])]
@@ -104,14 +106,14 @@ def _kind(annotation: Any) -> str:
         return _kind(arguments[0])
     if origin is typing.Literal:
         return ", ".join(f"`{_toml(value)}`" for value in arguments)
-    if origin is tuple:
+    if origin in _LISTS:
         return f"list of {_kind(arguments[0])}"
     if origin is dict:
         return f"table of {_kind(arguments[1])}"
     if origin in (typing.Union, types.UnionType):
         return " or ".join(_kind(part) for part in arguments if part is not type(None))
     names = {str: "text", int: "integer", float: "number", bool: "boolean", Any: "anything"}
-    return names[annotation]
+    return names.get(annotation, annotation.__name__)
 
 
 def _default(field: FieldInfo) -> str:
