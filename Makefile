@@ -34,7 +34,7 @@ export UV_SYSTEM_CERTS ?= $(if $(wildcard $(CERTIFICATES)),true,false)
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-flink flink-cluster test-spark test-kubeflow test-tf1 test-matrix lint bench image test-image clean
+.PHONY: help setup demo test test-all test-flink flink-cluster test-spark test-kubeflow test-tf1 test-matrix lint bench docs image test-image clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 13
@@ -86,6 +86,9 @@ bench: $(STAMP)  ## ratios against the peers, measured in the same run
 	@$(BIN)/python benchmarks/cluster_steps.py
 	@$(BIN)/python benchmarks/cluster_faults.py
 
+docs: $(filter .uv/bin/uv,$(UV))  ## the documentation as a site, with the reference, into site/
+	@scripts/docs/build.sh $(UV)
+
 image:  ## the container image, with docker, podman or buildah, whichever works here
 	@PYTHON3="$(PYTHON3)" scripts/image/build.sh "$(IMAGE)" "$(IMAGE_BASE)"
 
@@ -97,7 +100,7 @@ test-kubeflow: $(STAMP)  ## the compiled pipeline, run by KFP's own code against
 	@$(BIN)/python -m pytest -q --timeout=3600 tests/kubeflow
 
 clean:  ## remove what the targets above made, but not the environment
-	rm -rf demo_data demo_root .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf build demo_data demo_root site .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 
 # The second call costs nothing; a change of the lock file syncs again.
 $(STAMP): uv.lock pyproject.toml .python-version | $(filter .uv/bin/uv,$(UV))

@@ -32,8 +32,8 @@ class SchemaConfig(Section):
       path: A curated schema: a `Schema` proto as text (`schema.pbtxt`), as SchemaGen writes it.
         Default: inferred from the data.
       infer_feature_shape: Whether a column that has a value in every row gets a fixed shape. Then
-        `preprocessing_fn` gets it as a dense tensor, and a request to the served model that leaves
-        it out is refused. Default: no; every column is sparse.
+        `preprocessing_fn` gets it as a dense tensor, and a request to the served model must
+        contain it. Default: no; every column is sparse.
     """
 
     path: str | None = None
@@ -78,8 +78,8 @@ class ThresholdConfig(Section):
       metric: Name of a metric, such as `auc` or `root_mean_squared_error`.
       lower: Smallest value that is blessed.
       upper: Largest value that is blessed.
-      max_regression: How much worse than the model that is served it may be, in units of the
-        metric. None means that it is not compared.
+      max_regression: How much worse than the model in production the new one may be, in units of
+        the metric. Default: the two are not compared by this threshold.
     """
 
     metric: str
@@ -100,18 +100,19 @@ class EvaluatorConfig(Section):
     """`[evaluator]`: metrics, slices and thresholds.
 
     Attributes:
-      label: The transformed label when `preprocessing_fn` derives it. Default: found by itself.
-      metrics: Names of metrics. Default: by problem type.
-      slices: Each a list of columns; `[]` is the whole data set. Default: columns with few values.
-      thresholds: Further bounds, beside the default checks. Default: none.
+      label: The transformed label, if `preprocessing_fn` computes it. Default: found automatically.
+      metrics: Names of metrics. Default: chosen for the kind of problem.
+      slices: Lists of columns; `[]` is the whole data set. Default: columns with few values.
+      thresholds: Bounds in addition to the default checks. Default: none.
       default_checks: Whether the model must be better than the trivial one, and not worse than the
-        one that is served, in its metric and its loss.
-      confidence: Of the intervals of the default checks.
-      tolerance: Share of what the served model is better than the trivial one by, that a new model
-        may be worse than the served one, beyond the interval.
-      min_skill_kept: Share of its skill that the served model must have kept since it was pushed, or
-        nothing is pushed: labels may be damaged. The skill is the share of the way from the trivial
-        model to a perfect one, in the metric. 0 asks nothing.
+        one in production, in its metric and its loss.
+      confidence: Confidence level of the intervals of the default checks.
+      tolerance: How much worse than the model in production a new one may be, in addition to the
+        interval; a share of the advantage of the former over the trivial model.
+      min_skill_kept: Share of its skill that the model in production must have kept since it was
+        pushed. If it has lost more, the labels may be damaged, and nothing is pushed. The skill is
+        the share of the way from the trivial model to a perfect one, in the metric. 0 turns the
+        check off.
     """
 
     label: str | None = None
@@ -130,13 +131,14 @@ class ExampleValidatorConfig(Section):
     They are compared with the data of the model that serves, column by column.
 
     Attributes:
-      on_anomalies: `warn` shows them and goes on, `fail` ends the run. Default: only what makes training
-        meaningless ends it, such as a column that is gone, emptied or in another unit.
-      l_infinity: From where on a difference is drift: of the share of a value, or of missing ones.
-      jensen_shannon: The same for numbers: the Jensen-Shannon divergence of their distributions, in bits.
-      breaking: From where on either of them makes training meaningless.
-      moving: Columns that are meant to be others each time, such as times and counters. Those that are
-        taken for dates and ids are, anyway.
+      on_anomalies: `warn` shows anomalies and continues, `fail` stops the run. Default: the run stops only
+        at anomalies that make training meaningless, such as a column that is missing, empty or in
+        another unit.
+      l_infinity: Limit for text and missing values: the largest difference of a share.
+      jensen_shannon: Limit for numbers: the Jensen-Shannon divergence of the distributions, in bits.
+      breaking: Limit for both of them, beyond which training is meaningless.
+      moving: Columns that always change, such as times and counters. Columns that are recognized as
+        dates or ids need not be listed.
     """
 
     on_anomalies: Literal["warn", "fail", "fail_if_broken"] = "fail_if_broken"
@@ -157,11 +159,11 @@ class PusherConfig(Section):
 
 
 class PipelineConfig(Section):
-    """A whole pipeline.
+    """The configuration of a whole pipeline.
 
     Attributes:
-      name: Of the pipeline. Default: the name of the data file or folder.
-      columns: What a column is taken for. Default: inferred.
+      name: Name of the pipeline. Default: the name of the data file or folder.
+      columns: The kind of each column, by its name. Default: inferred.
     """
 
     name: str = Field(default="", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")

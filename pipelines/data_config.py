@@ -24,17 +24,17 @@ class DataConfig(Section):
     """`[data]`: where the examples are and what their columns mean.
 
     Attributes:
-      path: A CSV, a folder of CSVs, or a pattern; with `{SPAN}` or a date, and `{VERSION}`, of spans.
-      label: The raw column to predict, or with a `[module]` the one it derives its label from.
+      path: A CSV, a folder of CSVs, or a pattern. With `{SPAN}` or a date, and `{VERSION}`: spans.
+      label: The raw column to predict. With a `[module]`: the column from which it computes its label.
       spans: Which spans of the path: `newest`, `last 5`, a single one, or a range. Default: `newest`.
       problem_type: `binary`, `multi-class` or `regression`. Default: inferred from the label.
-      exclude: Columns that the model does not see; as `"ignore"` in `[columns]`.
+      exclude: Columns that the model does not use; the same as `"ignore"` in `[columns]`.
       numeric: Columns to treat as numbers and nothing else, whatever the inference says.
       categorical: Columns to treat as categories, whatever the inference says.
-      delimiter: Between the fields of a row. Default: detected.
-      quote: Around a field that holds a delimiter. Default: detected.
-      encoding: Of the files, by its name in Python. Default: detected.
-      decimal: Between the integer and the fraction of a number. Default: detected, column by column.
+      delimiter: The character between the fields of a row. Default: detected.
+      quote: The character around a field that contains a delimiter. Default: detected.
+      encoding: Encoding of the files, by its name in Python. Default: detected.
+      decimal: The decimal mark of numbers. Default: detected, column by column.
       dates: What comes first in a date such as 03/04/2014. Default: detected, column by column.
     """
 
@@ -109,12 +109,12 @@ class SplitConfig(Section):
       by: `row` draws a third of the rows for evaluation, by a hash of the row and the number of its
         copy. `column` draws a third of the values of a column, with all their rows. `time` takes the
         newest third by a column. `files` takes files as they are.
-      column: Of `column` and `time`.
-      train: Of `files`: a file, or a pattern of files, in the folder `data.path`.
-      eval: Likewise.
-      on_label_difference: What happens when the label is distributed otherwise in one split than in
-        the other, more than chance explains: `stop` or `warn`. Default: `stop`; with `column` and
-        `time` `warn`, since groups and times may honestly differ.
+      column: With `column` and `time`: the name of the column.
+      train: With `files`: a file, or a pattern of files, in the folder `data.path`, for training.
+      eval: The same for evaluation.
+      on_label_difference: What a run does if the distribution of the label differs between the splits by
+        more than chance explains: `stop` or `warn`. Default: `stop`; with `column` and `time` `warn`,
+        because groups and times may really differ.
     """
 
     by: Literal["row", "column", "time", "files"] = "row"

@@ -100,8 +100,9 @@ class VolumeConfig(Section):
     """`[[kubeflow.volumes]]`: a PersistentVolumeClaim that every step mounts.
 
     Attributes:
-      claim: Its name. It must be one that several pods can mount (ReadWriteMany), unless all run on one node.
-      path: Where the containers see it.
+      claim: Name of the claim. Several pods must be able to mount it (ReadWriteMany), unless all run on
+        one node.
+      path: Where the containers mount it.
       sub_path: Folder of the volume that is mounted. Default: all of it.
     """
 
@@ -114,7 +115,7 @@ class SecretConfig(Section):
     """`[[kubeflow.secrets]]`: a Secret, as environment variables or as files.
 
     Attributes:
-      name: Of the Secret.
+      name: Name of the Secret.
       env: The environment variable that each of its keys becomes.
       path: Folder in which each of its keys becomes a file.
     """
@@ -134,10 +135,10 @@ class TolerationConfig(Section):
     """`[[kubeflow.tolerations]]`: a taint of nodes that steps may run on all the same.
 
     Attributes:
-      key: Of the taint. Default: any.
+      key: Key of the taint. Default: any.
       operator: `Equal` compares the value, `Exists` does not.
-      value: Of the taint.
-      effect: Default: any.
+      value: Value of the taint.
+      effect: Effect of the taint. Default: any.
       seconds: How long it is tolerated, with `NoExecute`. Default: for ever.
     """
 
@@ -160,16 +161,16 @@ class StepConfig(Section):
     """`[kubeflow.components.NAME]`: what the step of one component is given.
 
     Attributes:
-      cpu: Cores, its limit and request.
-      memory: Its limit and request.
-      accelerators: How many accelerators.
-      accelerator: What kind: the name of the resource in Kubernetes, such as `nvidia.com/gpu` or
+      cpu: Cores, as limit and as request.
+      memory: Memory, as limit and as request.
+      accelerators: Number of accelerators.
+      accelerator: Kind of accelerator: the name of the resource in Kubernetes, such as `nvidia.com/gpu` or
         `google.com/tpu`; on Vertex the type, such as `NVIDIA_TESLA_T4`.
-      node_selector: Labels of the nodes that it may run on, beside those of `[kubeflow]`.
+      node_selector: Labels of the nodes that it may run on, in addition to those of `[kubeflow]`.
       retries: How often it is tried again. Default: that of `[kubeflow]`.
       cache: Whether it is skipped when nothing has changed. Default: that of `[kubeflow]`.
       timeout: Seconds after which it is stopped.
-      env: Environment variables, beside those of `[kubeflow]`.
+      env: Environment variables, in addition to those of `[kubeflow]`.
     """
 
     cpu: _Cpu | None = None
@@ -199,19 +200,19 @@ class TrainingJobConfig(Section):
     Attributes:
       kind: `tfjob` needs the training operator; `job` is an indexed Job of Kubernetes itself, 1.28 or
         newer; `auto` is a TFJob where Kubernetes serves them, else a Job.
-      namespace: Of the job. Default: that of the Trainer's pod. Another one must have the claims, the
-        secrets and the service account, too, and the job does not go with the pod.
+      namespace: Namespace of the job. Default: that of the Trainer's pod. Another namespace must have the
+        claims, the secrets and the service account, too, and the job is not deleted with the pod.
       cpu: Cores of each task.
-      memory: Of each task.
-      accelerators: How many accelerators the chief and the workers have; in a `job` the parameter
-        servers, too.
+      memory: Memory of each task.
+      accelerators: How many accelerators the chief and the workers have; in a `job` the
+        parameter servers have them, too.
       accelerator: The name of their resource in Kubernetes, such as `nvidia.com/gpu`.
-      deadline_secs: After which the job is ended.
-      keep_secs: How long the job is kept when it has ended, to look at.
+      deadline_secs: Seconds after which the job is ended.
+      keep_secs: How long a finished job is kept, in seconds, so that you can look at it.
       restarts: How often tasks that were killed are started again.
       service_account: Of the tasks' pods. Default: that of the namespace.
       api_server: Address of Kubernetes. Default: the cluster that the Trainer runs in.
-      poll_secs: How often the job is asked for.
+      poll_secs: Seconds between two looks at the job.
     """
 
     kind: Literal["tfjob", "job", "auto"] = "tfjob"
@@ -241,8 +242,8 @@ class KubeflowConfig(Section):
 
     Attributes:
       backend: `kubeflow`, the open-source Kubeflow Pipelines, or `vertex`.
-      name: Of the pipeline there. Default: that of the configuration.
-      image: In which every step runs; this package is installed in it.
+      name: Name of the pipeline on Kubeflow. Default: the name in the configuration.
+      image: Image in which every step runs; this package must be installed in it.
       pipeline_root: Where Kubeflow keeps the artifacts: `minio://`, `s3://` or `gs://`.
       root: Folder that every step sees, for what outlives a run: the versions that are served, the
         records of runs, the schema. On a volume; on Vertex below `/gcs/`.
@@ -251,11 +252,11 @@ class KubeflowConfig(Section):
       secrets: Secrets that every step sees.
       node_selector: Labels of the nodes that steps may run on.
       tolerations: Taints that steps tolerate.
-      service_account: That `submit` starts runs with. Default: the server's.
+      service_account: Service account of the runs that `submit` starts. Default: the server's.
       retries: How often a step that fails is tried again.
       cache: Whether steps are skipped when nothing that they depend on has changed.
-      parameters: Further keys of the configuration that a run can be given, such as
-        `trainer.learning_rate`, beside `data.path`, `trainer.train_steps` and `trainer.eval_steps`.
+      parameters: Further keys of the configuration that can be set for each run, such as
+        `trainer.learning_rate`, in addition to `data.path`, `trainer.train_steps` and `trainer.eval_steps`.
       training_job: Where the cluster of `[trainer] workers` runs. Default: in the Trainer's pod.
       components: Settings of single steps, by component; `Plan`, `Record` and `End` are steps, too.
     """

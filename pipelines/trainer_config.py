@@ -18,23 +18,23 @@ class TrainerConfig(Section):
     Attributes:
       model: Without a `[module]`: `boosted_trees`, `wide_deep`, `linear`, or `auto`, which trains all
         three and takes the one with the lowest loss on held-out training rows.
-      train_steps: Optimizer steps. Default: by the number of rows; 1,000 with a `[module]`.
-      eval_steps: Batches of the evaluations during training. Default: all; 150 with a `[module]`.
-      batch_size: Examples a step. Default: by the number of rows.
-      hidden_units: Layer sizes of the DNN. Default: by the number of rows.
-      learning_rate: Of the DNN's optimizer. Default: 0.003.
-      n_trees: Boosted trees at most, of each class above two. Default: 400, fewer with many classes.
-      max_depth: Layers of a boosted tree.
+      train_steps: Optimizer steps. Default: chosen by the number of rows; 1,000 with a `[module]`.
+      eval_steps: Batches of each evaluation during training. Default: all; 150 with a `[module]`.
+      batch_size: Examples per step. Default: chosen by the number of rows.
+      hidden_units: Layer sizes of the DNN. Default: chosen by the number of rows.
+      learning_rate: Learning rate of the DNN's optimizer. Default: 0.003.
+      n_trees: Largest number of boosted trees, for each class if there are more than two. Default: 800
+        (400 with more than 100,000 rows), and fewer with many classes.
+      max_depth: Depth of a boosted tree.
       seed: `tf_random_seed` of the Estimator.
-      early_stopping: Without a `[module]`: a sixth of the training rows is held out; training stops when
-        the loss on them does not fall any more, and the best checkpoint is kept. Default: yes, from
-        200 rows on.
-      workers: Processes on this machine that train beside the chief, which is a process then, too.
-        Default: none; one process trains, and evaluates in turns.
-      ps: Parameter servers of the workers, which keep the variables; at least one.
+      early_stopping: Without a `[module]`: one sixth of the training rows is held out. Training stops when
+        the loss on them stops falling, and the best checkpoint is kept. It needs at least 200 rows.
+      workers: Processes on this machine that train in addition to the chief, which is then a process of
+        its own, too. Default: none; a single process alternates between training and evaluating.
+      ps: With workers, the number of parameter servers, which keep the variables; at least one.
       evaluator: With workers, whether one more process evaluates and exports while they train.
         Default: no; the last checkpoint is evaluated and exported after the training.
-      custom_config: Reaches `trainer_fn`, `run_fn` and `preprocessing_fn` as it is. It travels as
+      custom_config: Your own settings for `trainer_fn`, `run_fn` and `preprocessing_fn`. They are passed as
         JSON: text, numbers, booleans, lists and tables.
     """
 

@@ -18,7 +18,7 @@ from estimator_core.training.termination import exits_on_sigterm
 class LocalClusterResult(NamedTuple):
     """What the function returned in the tasks that have a result.
 
-    Args:
+    Attributes:
         chief: What it returned in the chief.
         evaluator: What it returned in the evaluator; None when there is none.
     """

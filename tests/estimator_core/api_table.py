@@ -201,11 +201,11 @@ def render():
     lines = [
         "# Public names",
         "",
-        "Every public name of `tf.estimator` 2.15, of `tf.compat.v1.estimator` and of",
-        "`tf.keras.estimator`, the last of them; where it is here; and the test that exercises it.",
-        "`tests/estimator_core/test_public_api.py` checks that each takes the arguments of 2.15, with",
-        "the same defaults in the same positions, and that this table is current",
-        "(`python -m tests.estimator_core.api_table` writes it).",
+        "This page lists every public name of `tf.estimator` 2.15 (the last release), of",
+        "`tf.compat.v1.estimator` and of `tf.keras.estimator`, with our name for it and the test",
+        "that uses it. `tests/estimator_core/test_public_api.py` checks that each name takes the",
+        "arguments of 2.15, with the same defaults in the same positions. It also checks that this",
+        "table is current; `python -m tests.estimator_core.api_table` writes it.",
     ]
     for module, names in SYMBOLS.items():
         present = [name for name in names if ours(module, name) is not None]

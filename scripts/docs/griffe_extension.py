@@ -1,0 +1,41 @@
+"""For griffe: what it does not read in our sources as we mean it."""
+
+import re
+import textwrap
+from typing import Any
+
+import griffe
+
+_EXAMPLE = re.compile(r"^(?P<indent> *)Example:\n(?P<code>(?:(?P=indent) +.*\n|\n)+)", re.MULTILINE)
+
+
+class AsWeMean(griffe.Extension):
+    """Shows examples as code, and a class that is made by `__new__` with the parameters of it."""
+
+    def on_class(self, *, cls: griffe.Class, **kwargs: Any) -> None:
+        """Puts the signature of `__new__` in the place of an `__init__` that is not there."""
+        made_by = cls.members.get("__new__")
+        if made_by is None or "__init__" in cls.members or not isinstance(made_by, griffe.Function):
+            return
+        init = griffe.Function(
+            "__init__", parameters=made_by.parameters, returns=None, lineno=made_by.lineno,
+            endlineno=made_by.endlineno,
+        )  # fmt: skip
+        cls.set_member("__init__", init)
+
+    def on_object(self, *, obj: griffe.Object, **kwargs: Any) -> None:
+        """Makes a section of code of each `Example:`."""
+        if obj.docstring is not None:
+            obj.docstring.value = examples_as_code(obj.docstring.value)
+
+
+def examples_as_code(text: str) -> str:
+    """Returns a docstring in which each `Example:` is a section that griffe shows as code."""
+    return _EXAMPLE.sub(_section, text + "\n").removesuffix("\n")
+
+
+def _section(found: re.Match[str]) -> str:
+    code = textwrap.dedent(found["code"]).strip("\n")
+    if not code.startswith(">>>"):
+        code = f"```python\n{code}\n```"
+    return f"{found['indent']}Examples:\n{textwrap.indent(code, found['indent'] + '    ')}\n\n"

@@ -1,0 +1,84 @@
+"""From links that work between the files of the repository to links between the pages of the site."""
+
+import posixpath
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_CODE = re.compile(r"(^ *(?P<fence>```+|~~~+).*?^ *(?P=fence) *$)", re.DOTALL | re.MULTILINE)
+_LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]+)\]\((?P<target>[^)\s]+)\)")
+_PLACE = "\0"
+_PAGES = {"README.md": "index.md", "CHANGELOG.md": "changelog.md"}
+
+
+@dataclass(frozen=True)
+class Site:
+    """Which page a file of the repository is on.
+
+    Attributes:
+        root: Of the repository.
+    """
+
+    root: Path
+
+    def page_of(self, file: str) -> str:
+        """Returns the page of a file.
+
+        Args:
+            file: Relative to the root, such as `docs/spans.md`.
+        """
+        if file in _PAGES:
+            return _PAGES[file]
+        if file.startswith("docs/"):
+            return file.removeprefix("docs/")
+        return f"sources/{file}.md"
+
+    def file_of(self, page: str) -> str:
+        """Returns the file that a page is made of."""
+        files = {made: file for file, made in _PAGES.items()}
+        return files.get(page, f"docs/{page}")
+
+    def shown_sources(self, text: str, file: str) -> Iterator[str]:
+        """Yields the files outside of docs/ that a text links to.
+
+        Args:
+            text: Markdown.
+            file: Which it stands in, relative to the root.
+        """
+        for link in _LINK.finditer(prose(text)):
+            target, _ = self._target(link["target"], file)
+            if target and self.page_of(target).startswith("sources/"):
+                yield target
+
+    def rewritten(self, text: str, file: str) -> str:
+        """Returns the text with links between pages.
+
+        Args:
+            text: Markdown.
+            file: Which it stands in, relative to the root.
+        """
+        folder = posixpath.dirname(self.page_of(file))
+
+        def replace(link: re.Match[str]) -> str:
+            target, anchor = self._target(link["target"], file)
+            if target is None:
+                return link[0]
+            page = posixpath.relpath(self.page_of(target), folder or ".")
+            return f"[{link['text']}]({page}{anchor})"
+
+        code = [match[0] for match in _CODE.finditer(text)]
+        parts = [_LINK.sub(replace, part) for part in prose(text).split(_PLACE)]
+        return "".join(part + block for part, block in zip(parts, [*code, ""], strict=True))
+
+    def _target(self, target: str, file: str) -> tuple[str | None, str]:
+        """Returns the file that a link leads to, and its anchor; None for links elsewhere."""
+        if re.match(r"[a-z]+:", target) or target.startswith("#"):
+            return None, ""
+        path, hash_sign, anchor = target.partition("#")
+        return posixpath.normpath(posixpath.join(posixpath.dirname(file), path)), hash_sign + anchor
+
+
+def prose(text: str) -> str:
+    """Returns Markdown without its blocks of code, a null character in the place of each."""
+    return _CODE.sub(_PLACE, text)

@@ -1,0 +1,63 @@
+"""Writes the Markdown of the site, from docs/, the README and the sources, into a folder of its own.
+
+Usage: stage.py FOLDER
+"""
+
+import shutil
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT))
+
+from api_pages import API_PAGES, api_page
+from command_page import command_page
+from configuration_page import configuration_page
+from links import Site
+
+from pipelines.cli import app
+from pipelines.config import PipelineConfig
+
+# Pages that have a place in the navigation, and need not be there yet.
+TO_COME = frozenset({"cache.md", "reports.md", "retention.md", "schedules.md"})
+
+
+def pages() -> dict[str, str]:
+    """Returns the Markdown of each page, by its path on the site."""
+    site = Site(ROOT)
+    made = dict.fromkeys(TO_COME, "# To come\n\nThis page is still to be written.\n")
+    made |= {page.file: api_page(page) for page in API_PAGES}
+    made["reference/commands.md"] = command_page(app)
+    made["reference/configuration.md"] = configuration_page(PipelineConfig)
+    shown: set[str] = set()
+    for path in [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        name, text = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
+        made[site.page_of(name)] = site.rewritten(text, name)
+        shown |= set(site.shown_sources(text, name))
+    return made | {site.page_of(source): _source_page(source) for source in sorted(shown)}
+
+
+def _source_page(source: str) -> str:
+    path = ROOT / source
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".md":
+        return text
+    language = {".py": "python", ".sh": "sh", ".toml": "toml"}.get(path.suffix, "text")
+    return f"# {source}\n\n````{language}\n{text}\n````\n"
+
+
+def main() -> None:
+    """Writes the pages."""
+    folder = Path(sys.argv[1])
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "assets").mkdir(parents=True)
+    shutil.copy(HERE / "site.css", folder / "assets")
+    for name, text in pages().items():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""What the tests read out of Markdown: links, headings, blocks of code and inline code."""
+
+import pathlib
+import re
+import shlex
+
+ROOT = pathlib.Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
+
+_BLOCK = re.compile(r"^( *)```([\w-]*)\n(.*?)^\1``` *$", re.DOTALL | re.MULTILINE)
+_NOT_A_CONFIGURATION = "<!-- not a configuration -->\n"
+
+
+def read(name):
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def prose(text):
+    """Returns the text without its blocks of code."""
+    return _BLOCK.sub("", text)
+
+
+def blocks(text, language):
+    """Returns the blocks of code in a language, without their indentation, but for marked ones."""
+    return [
+        re.sub(rf"^{found[1]}", "", found[3], flags=re.MULTILINE)
+        for found in _BLOCK.finditer(text)
+        if found[2] == language and not text[: found.start()].endswith(_NOT_A_CONFIGURATION)
+    ]
+
+
+def links(text):
+    """Returns the targets of the links."""
+    without_code = re.sub(r"`[^`\n]*`", "code", prose(text))
+    return re.findall(r"\[[^\]]+\]\(([^)\s]+)\)", without_code)
+
+
+def anchors(text):
+    """Returns the anchors of the headings, as GitHub makes them."""
+    found = []
+    for heading in re.findall(r"^#+ +(.*?) *$", prose(text), re.MULTILINE):
+        shown = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", heading)
+        slug = re.sub(r"[^\w\- ]", "", shown.lower()).replace(" ", "-")
+        again = sum(
+            re.fullmatch(rf"{re.escape(slug)}(-\d+)?", other) is not None for other in found
+        )
+        found.append(f"{slug}-{again}" if again else slug)
+    return set(found)
+
+
+def commands(text):
+    """Returns the words of each line of the blocks of shell commands, without comments."""
+    lines = "\n".join(blocks(text, "sh")).replace("\\\n", " ").splitlines()
+    return [words for line in lines if (words := shlex.split(line, comments=True))]
+
+
+def inline_code(text):
+    """Returns what stands between backquotes outside of the blocks."""
+    return [" ".join(code.split()) for code in re.findall(r"`([^`]+)`", prose(text))]

@@ -1,0 +1,107 @@
+"""Commands, make targets and configurations in the docs are such that the programs take them."""
+
+import importlib.util
+import re
+import shlex
+
+import pytest
+import typer
+
+from pipelines.cli import app
+from pipelines.config import load_config
+from tests.docs.markdown import NAMES, ROOT, blocks, commands, inline_code, read
+
+COMMAND_LINE = typer.main.get_command(app)
+TARGETS = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+# make's own options, and what may stand behind `make` beside targets.
+VARIABLE = re.compile(r"[A-Z_]+=.*")
+
+
+def parse(words):
+    """Parses what stands behind `python -m pipelines`; raises what is wrong with it."""
+    command, given = COMMAND_LINE, list(words)
+    while hasattr(command, "commands"):
+        command = command.commands[given.pop(0)]
+    command.make_context("command", given)
+
+
+def after(words, *start):
+    """Returns the words behind a start, wherever it stands; None if it does not."""
+    for index in range(len(words) - len(start) + 1):
+        if tuple(words[index : index + len(start)]) == start:
+            return [word for word in words[index + len(start) :] if word not in ("&", ";", "done")]
+    return None
+
+
+def named_commands(name):
+    """Returns the words of each command of a page, also of those within a sentence."""
+    text = read(name)
+    inline = [shlex.split(code) for code in inline_code(text) if re.match(r"python|make", code)]
+    return [words for words in [*commands(text), *inline] if "..." not in words]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_command_line_takes_the_commands(name):
+    for words in named_commands(name):
+        interpreter = ["python", ".venv/bin/python"]
+        given = next(
+            (found for start in interpreter if (found := after(words, start, "-m", "pipelines"))),
+            None,
+        )
+        if words[:2] == ["docker", "run"] and "estimator-pipelines" in words:
+            given = after(words, "estimator-pipelines")
+        if given and given != ["run"]:
+            parse(given)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_options_in_sentences_exist(name):
+    """As in `run --resume`."""
+    for code in inline_code(read(name)):
+        command, words = COMMAND_LINE, code.split()
+        while words and words[0] in getattr(command, "commands", {}):
+            command = command.commands[words.pop(0)]
+        if command is COMMAND_LINE:
+            continue
+        options = {option for given in getattr(command, "params", []) for option in given.opts}
+        for word in words:
+            if word.startswith("--"):
+                assert word.partition("=")[0].rstrip(",") in options, code
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_modules_and_make_targets_exist(name):
+    for words in named_commands(name):
+        if words[0] == "make":
+            for word in words[1:]:
+                assert VARIABLE.fullmatch(word) or word in TARGETS, words
+        elif "-m" in words:
+            module = words[words.index("-m") + 1]
+            assert importlib.util.find_spec(module), words
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_configurations_are_valid(name, tmp_path):
+    for text in blocks(read(name), "toml"):
+        file = tmp_path / "given.toml"
+        file.write_text(text)
+        settings = [
+            f"data.{key}={value}"
+            for key, value in (("path", "data.csv"), ("label", "y"))
+            if not re.search(rf"^{key} = ", text.partition("[data]")[2].partition("\n[")[0], re.M)
+        ]
+        load_config(file, settings=settings)
+
+
+@pytest.mark.parametrize(
+    "words", ["runs --rot x", "schema accpt", "run --data", "rollback --to seven", "submit"]
+)
+def test_what_the_command_line_refuses_is_seen(words):
+    with pytest.raises(Exception, match=r"."):
+        parse(words.split())
+
+
+def test_there_are_commands():
+    found = [words for name in NAMES for words in named_commands(name)]
+    assert sum(after(words, "-m", "pipelines") is not None for words in found) > 15
+    assert sum(words[0] == "make" for words in found) > 15

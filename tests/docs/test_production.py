@@ -1,0 +1,155 @@
+"""Runs the commands of docs/production.md, in their order, on one small root."""
+
+import datetime
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from pipelines.config import load_config
+from pipelines.examples.taxi.generate import write_csv
+from tests.docs.markdown import blocks, commands, read
+
+TEXT = read("docs/production.md")
+(CONFIGURATION,) = blocks(TEXT, "toml")
+# A small model: what is tested are the commands.
+MODEL = '[trainer]\nmodel = "linear"\ntrain_steps = 100\n'
+FIRST_DAY = datetime.date(2026, 3, 1)
+
+
+def section(title):
+    """Returns the text below a heading, up to the next one of any level."""
+    return re.search(rf"^#+ {re.escape(title)}\n(.*?)(?=^#+ |\Z)", TEXT, re.DOTALL | re.MULTILINE)[
+        1
+    ]
+
+
+class Operator:
+    """Who follows the page, in a folder with the configuration."""
+
+    def __init__(self, folder, warm_command):
+        self.folder, self._warm_command = folder, warm_command
+        (folder / "trips").mkdir()
+        (folder / "payments.toml").write_text(CONFIGURATION + MODEL)
+        self.days = 0
+
+    def day(self, change=None):
+        """Makes the data of the next day."""
+        date = FIRST_DAY + datetime.timedelta(self.days)
+        self.days += 1
+        file = self.folder / "trips" / f"{date}.csv"
+        write_csv(file, 1500, self.days)
+        if change is not None:
+            header, *rows = file.read_text().splitlines()
+            file.write_text("\n".join([header, *map(change, rows)]) + "\n")
+
+    def do(self, words, code=0):
+        """Runs a command of the page; returns what it prints."""
+        if words[:3] == ["python", "-m", "pipelines"]:
+            done = self._warm_command(*words[3:], cwd=self.folder)
+        else:
+            done = subprocess.run(
+                words, cwd=self.folder, capture_output=True, text=True, check=False
+            )
+        assert done.returncode == code, done.stderr[-3000:]
+        return done.stdout, done.stderr
+
+    def run(self, *options, code=0):
+        """Runs the pipeline as the page does; returns the object that it prints."""
+        (command,) = commands(TEXT.partition("## What a root contains")[0])
+        return json.loads(self.do([*command, *options], code)[0].splitlines()[-1])
+
+    @property
+    def served(self):
+        return sorted(os.listdir(self.folder / "payment_root" / "serving"))
+
+
+def test_the_configuration_is_valid(tmp_path):
+    file = tmp_path / "payments.toml"
+    file.write_text(CONFIGURATION)
+    assert load_config(file).pusher.keep == 5
+
+
+def test_the_exit_codes_are_those_of_the_command_line():
+    from pipelines import cli
+
+    rows = re.findall(r"^\| (\d+) \| (.*?) \|", section("Schedule the runs"), re.MULTILINE)
+    assert {int(code) for code, _ in rows} == {
+        cli.EXIT_PUSHED, cli.EXIT_FAILED, cli.EXIT_BAD_INPUT, cli.EXIT_NOT_BLESSED, cli.EXIT_INTERRUPTED,
+    }  # fmt: skip
+
+
+def another_unit(row):
+    """Has the fare, the second column, in cents."""
+    area, fare, rest = row.split(",", 2)
+    return f"{area},{float(fare) * 100 if fare else ''},{rest}"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_the_page_from_its_beginning_to_its_end(tmp_path, warm_command):
+    operator = Operator(tmp_path, warm_command)
+    root = tmp_path / "payment_root"
+    operator.day()
+    first = operator.run()["version"]
+    operator.day()
+    second = operator.run()["version"]
+    assert operator.served == [first, second]
+
+    roll_back, show, roll_back_to = commands(section("Roll back"))
+    assert operator.do(roll_back)[0].strip() == first
+    assert "withdrawn" in operator.do(show)[0]
+    assert operator.served == [first]
+    assert roll_back_to[-2] == "--to"
+    assert operator.do([*roll_back_to[:-1], second])[0].strip() == second
+    assert operator.served == [first, second]
+
+    as_json, report = commands(section("Monitor"))
+    assert [run["status"] for run in json.loads(operator.do(as_json)[0])] == ["pushed", "pushed"]
+    operator.do(report)
+    assert (tmp_path / "newest.html").read_text().startswith("<!")
+
+    # A backup, while which no run begins; what is lost without one; the restored root.
+    (backup,) = commands(section("Back up"))
+    operator.do(backup)
+    operator.day()
+    busy = subprocess.Popen(["flock", "payment_root/.lock", "sleep", "100"], cwd=tmp_path)
+    try:
+        assert "Another run is going on" in operator.run(code=2)["reason"]
+    finally:
+        busy.kill()
+        busy.wait()
+    for lost in ("metadata", "artifacts"):
+        shutil.rmtree(root / lost)
+        assert "ServedModel" in operator.run(code=1)["reason"]
+        assert operator.served == [first, second]
+        for command in commands(section("Restore")):
+            operator.do(command)
+    assert {path.name for path in root.iterdir()} >= {"metadata", "artifacts", "runs", "schema"}
+    shutil.rmtree(tmp_path / "trips")
+    (tmp_path / "trips").mkdir()
+    operator.days = 1
+    operator.day()  # the day of the second version again
+    shutil.rmtree(root / "runs")
+    assert operator.run()["status"] == "unchanged"
+
+    # Drift: the run stops; the new data are accepted; the next run takes them.
+    operator.day(another_unit)
+    said = operator.run(code=2)["reason"]
+    (message,) = blocks(section("When the data drift"), "")
+    assert message.removeprefix("✗ ").strip() in said
+    assert "'fare'" in said
+    accept, again, once, schema = commands(section("When the data drift"))
+    assert "fare" in operator.do(accept)[0]
+    assert "fare" in operator.do(schema)[0]
+    assert again == [*commands(TEXT)[0]]
+    assert once[-2:] == ["--set", "example_validator.on_anomalies=warn"]
+    resume = commands(section("A killed process"))[0]
+    assert resume == [*again, "--resume"]
+    ended = operator.run()
+    assert ended["status"] in ("pushed",), ended
+    assert pathlib.Path(ended["report"]).exists()
