@@ -106,7 +106,7 @@ def test_every_key_of_the_configuration_has_a_meaning():
                 assert meanings.get(key), f"{header} {key}"
     assert "## `[[evaluator.thresholds]]`" in page
     assert "## `[kubeflow.components.NAME]`" in page
-    assert "| `max_depth` | integer | `6` | Layers of a boosted tree. |" in page
+    assert "| `max_depth` | integer | `6` | Depth of a boosted tree. |" in page
     assert '| `by` | `"row"`, `"column"`, `"time"`, `"files"` | `"row"` |' in page
     assert "| `label` | text | required |" in page
 
