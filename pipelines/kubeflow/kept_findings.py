@@ -39,6 +39,10 @@ class KeptFindings:
         """Keeps them."""
         self._keep("add_models", models=models)
 
+    def add_details(self, section: str, values: dict[str, Any]) -> None:
+        """Keeps it."""
+        self._keep("add_details", section=section, values=values)
+
     def add_verdict(
         self,
         metrics: Any,
@@ -113,6 +117,7 @@ def report_json(calls: list[dict[str, Any]], findings: Findings) -> None:
         "note": findings.note,
         "add_label_comparison": findings.add_label_comparison,
         "add_models": findings.add_models,
+        "add_details": findings.add_details,
         "add_verdict": findings.add_verdict,
     }
     for call in calls:
