@@ -1,4 +1,4 @@
-"""What differs between two runs: outcome, metrics, data, columns, configuration, code, model, environment, times."""
+"""What differs between two runs, from their records: outcome, metrics, data, code, times and more."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass

@@ -152,7 +152,8 @@ def permutation_importance(
     order = np.random.default_rng(_SEED).permutation(size)
     other = dict(zip(order, np.roll(order, 1), strict=True))
     at_a_time = max(1, _ROWS_IN_A_CALL // size)
-    found, left_out = [], []
+    found: list[dict[str, Any]] = []
+    left_out: list[str] = []
     for first in range(0, len(names), at_a_time):
         group = names[first : first + at_a_time]
         if clock() - start > MAX_SECS:

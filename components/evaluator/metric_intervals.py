@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from components.evaluator import intervals
 from components.evaluator.intervals import Difference
@@ -75,7 +76,7 @@ def _others(
         )
         return
     is_positive, is_taken = given.labels > 0.5, answer > 0.5
-    everywhere = np.ones(len(answer), bool)
+    everywhere: npt.NDArray[np.bool_] = np.ones(len(answer), bool)
     for name, right, among in (
         ("binary_accuracy", is_positive == is_taken, everywhere),
         ("precision", is_positive, is_taken),

@@ -167,9 +167,8 @@ def _regression(sample: Values) -> dict[str, Any]:
 def _corners(horizontal: Values, vertical: Values) -> Any:
     """Returns the indices of the points to draw: where the curve turns, then evenly along its way."""
     first, last = 0, len(horizontal) - 1
-    moved = np.flatnonzero((np.diff(horizontal) != 0) | (np.diff(vertical) != 0)) + 1
-    before = moved - 1
-    kept = np.unique(np.concatenate([[first], before, moved, [last]]))
+    moved: Any = np.flatnonzero((np.diff(horizontal) != 0) | (np.diff(vertical) != 0)) + 1
+    kept = np.unique(np.concatenate([[first], moved - 1, moved, [last]]))
     if len(kept) <= MAX_POINTS:
         return kept
     way = np.cumsum(

@@ -107,7 +107,7 @@ def _convert(element: ET.Element, name: str, used: set[str]) -> None:
                 attributes["id"] = f"{name}-{value}"
         elif local == "style":
             _add_style(value, attributes, classes, name)
-        elif (local in ("width", "height") and element.tag == "svg") or (local == "transform" and value.startswith("rotate(-0 ")):
+        elif _is_left_out(local, value, element.tag):
             continue
         else:
             attributes[local] = _rounded(_REFERENCE.sub(rf"#{name}-\1", value))
@@ -118,6 +118,13 @@ def _convert(element: ET.Element, name: str, used: set[str]) -> None:
     if element.text is not None and not element.text.strip():
         element.text = None
     element.tail = None
+
+
+def _is_left_out(key: str, value: str, tag: str) -> bool:
+    """Whether an attribute says nothing here: a size, which is the page's, or no rotation at all."""
+    return (key in ("width", "height") and tag == "svg") or (
+        key == "transform" and value.startswith("rotate(-0 ")
+    )
 
 
 def _add_style(style: str, attributes: dict[str, str], classes: list[str], name: str) -> None:

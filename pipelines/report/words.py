@@ -3,6 +3,9 @@
 from datetime import datetime
 from typing import Any
 
+NOTHING = "\N{EN DASH}"
+"""What stands where there is no value."""
+
 STATES = {
     "pushed": ("✓", "pushed", "good"),
     "unchanged": ("=", "unchanged", "info"),
@@ -18,7 +21,7 @@ STATES = {
 def number(value: float | None, digits: int = 5) -> str:
     """Returns a number with so many significant digits; a dash for None."""
     if value is None:
-        return "–"
+        return NOTHING
     if isinstance(value, bool):
         return "yes" if value else "no"
     if float(value).is_integer() and abs(value) < 1e15:
@@ -28,18 +31,18 @@ def number(value: float | None, digits: int = 5) -> str:
 
 def signed(value: float | None, digits: int = 4) -> str:
     """Returns a number with its sign; a dash for None."""
-    return "–" if value is None else f"{value:+.{digits}g}".replace("-", "−")
+    return NOTHING if value is None else f"{value:+.{digits}g}".replace("-", "\N{MINUS SIGN}")
 
 
 def percent(share: float | None, digits: int = 1) -> str:
     """Returns a share as percent; a dash for None."""
-    return "–" if share is None else f"{100 * share:.{digits}f} %"
+    return NOTHING if share is None else f"{100 * share:.{digits}f} %"
 
 
 def seconds(value: float | None) -> str:
     """Returns a duration."""
     if value is None:
-        return "–"
+        return NOTHING
     if value < 60:
         return f"{value:.1f} s"
     minutes, rest = divmod(round(value), 60)
@@ -70,7 +73,7 @@ def moment(text: str | None) -> str:
 def interval(low: float | None, high: float | None, digits: int = 4) -> str:
     """Returns an interval, such as `0.1 to 0.14`; a dash if it is not known."""
     if low is None and high is None:
-        return "–"
+        return NOTHING
     ends = ("no bound" if end is None else number(end, digits) for end in (low, high))
     return " to ".join(ends)
 

@@ -32,15 +32,15 @@ def describe(context: Context) -> dict[str, Any] | None:
                 "status": status,
                 "mark": _MARKS[status],
                 "word": _WORDS[status],
-                "time": words.seconds(elapsed) if one else "–",
+                "time": words.seconds(elapsed) if one else words.NOTHING,
                 "share": elapsed / total,
                 "bar": 100 * elapsed / longest,
-                "after": ", ".join(record.graph.get(name, ())) or "–",
+                "after": ", ".join(record.graph.get(name, ())) or words.NOTHING,
             }
         )
     return {
         "rows": rows,
-        "total": words.seconds(total) if record.components else "–",
+        "total": words.seconds(total) if record.components else words.NOTHING,
         "num_cached": sum(one.status == "cached" for one in record.components),
         "num_run": len(record.components),
         "graph": layout(record.graph, known) if record.graph else None,

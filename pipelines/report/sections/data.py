@@ -64,7 +64,7 @@ def column_rows(
 
 
 def _measured(column: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, Any]:
-    splits = column["splits"]
+    splits: Mapping[str, Mapping[str, Any]] = column["splits"]
     first = splits.get("train") or next(iter(splits.values()), {})
     total = sum(sizes.values()) or 1
     known = [(sizes[name], values["missing"]) for name, values in splits.items() if name in sizes]

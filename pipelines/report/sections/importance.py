@@ -30,7 +30,9 @@ def describe(context: Context) -> dict[str, Any] | None:
             "name": one["feature"],
             "growth": words.signed(one["growth"]),
             "interval": words.interval(one["low"], one["high"], 3),
-            "share": words.percent(one["growth"] / found["loss"]) if found["loss"] else "–",
+            "share": words.percent(one["growth"] / found["loss"])
+            if found["loss"]
+            else words.NOTHING,
             "bar": max(0.0, 100 * one["growth"] / top),
             "is_clear": one["low"] is not None and one["low"] > 0,
         }

@@ -61,14 +61,14 @@ def metric_rows(context: Context) -> list[dict[str, Any]]:
     for name, value in record.metrics.items():
         low, high = record.intervals.get(name) or overall.get(name) or (None, None)
         before = record.baseline_metrics.get(name)
-        both = before is not None and value is not None
+        change = None if before is None or value is None else value - before
         rows.append(
             {
                 "name": name,
                 "value": words.number(value),
                 "interval": words.interval(low, high),
                 "baseline": words.number(before) if record.baseline_metrics else "",
-                "change": words.signed(value - before) if both and value is not None else "",
+                "change": "" if change is None else words.signed(change),
             }
         )
     return rows
@@ -211,15 +211,15 @@ def confusion_table(
                     {
                         "text": words.number(value),
                         "shade": round(_SHADES * value / total) if total else 0,
-                        "share": words.percent(value / total, 0) if total else "–",
+                        "share": words.percent(value / total, 0) if total else words.NOTHING,
                         "is_right": column == number,
                     }
                     for column, value in enumerate(row)
                 ],
-                "recall": words.percent(row[number] / total) if total and known else "–",
+                "recall": words.percent(row[number] / total) if total and known else words.NOTHING,
                 "precision": words.percent(row[number] / taken[number])
                 if taken[number] and known
-                else "–",
+                else words.NOTHING,
                 "total": words.number(total),
             }
         )

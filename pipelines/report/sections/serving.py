@@ -42,7 +42,8 @@ def example_row(context: Context) -> dict[str, Any]:
         name = column["name"]
         if name == label or name in unused:
             continue
-        values = column["splits"].get("train") or next(iter(column["splits"].values()), {})
+        splits: dict[str, dict[str, Any]] = column["splits"]
+        values = splits.get("train") or next(iter(splits.values()), {})
         if values.get("median") is not None:
             is_whole = column["type"] == "whole numbers"
             found[name] = round(values["median"]) if is_whole else values["median"]
@@ -158,7 +159,7 @@ def _model_name(name: str) -> str:
 def _signature(signature: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "name": signature["name"],
-        "method": signature["method"] or "–",
+        "method": signature["method"] or words.NOTHING,
         "inputs": [_tensor(one) for one in signature["inputs"]],
         "outputs": [_tensor(one) for one in signature["outputs"]],
     }
