@@ -59,7 +59,7 @@ def describe_feature(feature: Any, num_examples: int) -> dict[str, Any]:
     stats = getattr(feature, kind)
     common = stats.common_stats
     found: dict[str, Any] = {
-        "missing": int(num_examples - common.num_non_missing),
+        "missing": _missing(common, num_examples),
         "values": int(common.tot_num_values),
     }
     if kind == "num_stats":
@@ -82,6 +82,13 @@ def describe_feature(feature: Any, num_examples: int) -> dict[str, Any]:
             "top": [[_shortened(bucket.label), float(bucket.sample_count)] for bucket in buckets],
         }
     return {"type": kind.removesuffix("_stats"), **found}
+
+
+def _missing(common: Any, num_examples: int) -> int:
+    """Returns how many examples have no value: a feature that is there can be empty."""
+    absent = int(num_examples - common.num_non_missing)
+    single = common.max_num_values <= 1
+    return int(num_examples - common.tot_num_values) if single else absent
 
 
 def _histogram(stats: Any) -> list[list[float]]:

@@ -30,6 +30,7 @@ _MIN_ROWS = 20
 _ROWS_IN_A_CALL = 4_096
 _READ_FOR_ONE = 10  # rows that are read for each that is looked at, so that they are from all over
 _CONFIDENCE = 0.95
+_ROUNDING = 1e-6
 _SEED = 20_260_131
 
 Predict = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
@@ -167,6 +168,7 @@ def permutation_importance(
         predictions = predict(np.array(changed, object))
         for number, name in enumerate(group):
             growth = loss(predictions[number * size : (number + 1) * size]) - usual
+            growth[np.abs(growth) < _ROUNDING] = 0.0  # another batch is summed in another order
             finite = growth[np.isfinite(growth)]
             difference = intervals.mean_difference(
                 finite, np.zeros(len(finite)), np.ones(len(finite)), _CONFIDENCE

@@ -8,9 +8,22 @@ from pipelines.report.context import Context
 from pipelines.report.plots import Plot, Series, lines
 
 _SPEED = ("global_step/sec", "examples/sec")
+_DIAGNOSTICS = (
+    "accuracy_baseline",
+    "bias",
+    "fraction_of_zero_weights",
+    "global_step",
+    "label/mean",
+    "prediction/mean",
+    "learning_rate",
+    *_SPEED,
+)
+"""What tells little of how well it trains; it is drawn when there is nothing else."""
+
 _METRICS_OF_MODELS = ("auc", "auc_precision_recall", "accuracy")
+_LAST = 100
 _FIRST = ("loss", "average_loss", "epoch_loss")
-MAX_PLOTS = 8
+MAX_PLOTS = 6
 """Plots of a training; of more curves, only the names are said."""
 
 
@@ -50,10 +63,11 @@ def plots_of(curves: Sequence[Mapping[str, Any]]) -> tuple[list[Plot], list[str]
             by_tag.setdefault(_quantity(curve["tag"]), []).append(curve)
     names = sorted(by_tag, key=lambda tag: (_rank(tag), tag))
     plots = []
-    for number, tag in enumerate(names[:MAX_PLOTS]):
+    drawn = [tag for tag in names if _rank(tag) < _LAST] or names
+    for number, tag in enumerate(drawn[:MAX_PLOTS]):
         series = [Series(_run_name(one["run"]), one["points"]) for one in by_tag[tag][:4]]
         plots.append(lines(f"training-{number}", tag, _in_words(tag, series), series, "step", tag))
-    return plots, names[MAX_PLOTS:]
+    return plots, [tag for tag in names if tag not in drawn[:MAX_PLOTS]]
 
 
 def models_table(models: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -84,7 +98,8 @@ def _quantity(tag: str) -> str:
 def _rank(tag: str) -> int:
     if tag in _FIRST:
         return _FIRST.index(tag)
-    return 100 if tag in _SPEED else 10
+    is_diagnostic = tag in _DIAGNOSTICS or tag.endswith(("activation", "zero_values"))
+    return _LAST if is_diagnostic else 10
 
 
 def _run_name(run: str) -> str:
