@@ -153,5 +153,5 @@ def _write_index(root: Path, records: Sequence[RunRecord], target: Path, state: 
 def _write(target: Path, text: str) -> None:
     """Writes a file so that a reader sees either the old or the new one, whoever else writes it."""
     partial = target.with_name(f".{target.name}.{os.uname().nodename}-{os.getpid()}.partial")
-    partial.write_text(text, encoding="utf-8")
+    partial.write_text(f"{text.rstrip()}\n", encoding="utf-8")
     partial.replace(target)
