@@ -1,5 +1,6 @@
 """A strict reading of a page: what a validator and an accessibility checker would find without a browser."""
 
+import itertools
 from html.parser import HTMLParser
 
 VOID = {"meta", "br", "input", "link", "img", "hr", "wbr"}
@@ -100,7 +101,7 @@ def check_page(text):
 def _check_headings(page):
     levels = [int(e.tag[1]) for e in page.all("h1", "h2", "h3", "h4", "h5", "h6")]
     assert levels[0] == 1
-    for before, after in zip(levels, levels[1:], strict=False):
+    for before, after in itertools.pairwise(levels):
         assert after <= before + 1, levels
 
 

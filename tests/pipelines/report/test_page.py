@@ -134,7 +134,7 @@ def test_colors_can_be_read(theme):
         round(darkest * int(part) + (1 - darkest) * int(colors["page"][at : at + 2], 16))
         for part, at in zip(shade, (1, 3, 5), strict=True)
     ]
-    assert _contrast(colors["ink"], "#%02x%02x%02x" % tuple(mixed)) >= 4.5
+    assert _contrast(colors["ink"], "#" + bytes(mixed).hex()) >= 4.5
 
 
 def test_motion_print_and_narrow_pages_are_thought_of():

@@ -45,7 +45,7 @@ def test_a_plot_has_a_name_text_and_colors_of_the_theme_alone(kind):
 def test_the_points_lie_where_the_numbers_say():
     """Between the corners (0, 0) and (1, 1), the point (0.2, 0.7) is at a fifth and seven tenths."""
     root = ET.fromstring(PLOTS["unit_square"]("one").svg)
-    (curve,) = (  # two lines of three points; that of the legend has two
+    curve, _ = (  # the other one is in the legend
         path
         for path in root.iter("path")
         if path.get("class") == "s-model" and path.get("d", "").count("L") == 2

@@ -5,7 +5,8 @@ import pytest
 from pipelines.report.svg import Color, for_page
 
 SVG = """<?xml version="1.0"?>
-<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="9pt" viewBox="0 0 9 9">
+<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"
+ width="9pt" viewBox="0 0 9 9">
  <metadata>by whom</metadata>
  <defs><style type="text/css">*{stroke-linejoin: round}</style></defs>
  <g id="figure_1">

@@ -53,5 +53,6 @@ def test_the_label(full):
     assert found["splits"] == [("train", 200), ("eval", 100)]
     numbers = {"column": "y", "test": "Kolmogorov-Smirnov", "p_value": 0.5, "distance": 0.1,
                "sizes": {"train": 4, "eval": 2},
-               "shares": {"train": {"0 %": 1.0, "50 %": 20.0}, "eval": {"0 %": 2.0, "50 %": 21.5}}}  # fmt: skip
+               "shares": {"train": {"0 %": 1.0, "50 %": 20.0},
+                          "eval": {"0 %": 2.0, "50 %": 21.5}}}  # fmt: skip
     assert label_table(numbers)["rows"] == [("0 %", ["1", "2"]), ("50 %", ["20", "21.5"])]
