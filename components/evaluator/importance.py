@@ -4,6 +4,7 @@ A bounded number of examples is looked at, for a bounded time. All features but 
 one that another feature can stand for looks less important than it is.
 """
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,9 +17,12 @@ import tensorflow as tf
 from apache_beam.utils import shared
 
 from components.evaluator import intervals
+from components.evaluator.eval_model import EvalModel
 from components.evaluator.extraction import ModelToEvaluate, load_models
 from components.evaluator.gate import Gate
 from components.evaluator.outcomes import losses, outcomes
+
+_LOGGER = logging.getLogger(__name__)
 
 MAX_ROWS = 500
 """Examples that are looked at."""
@@ -93,6 +97,16 @@ class Importance(beam.DoFn):
         serialized = read_sample(sorted(paths), MAX_ROWS)
         if len(serialized) < _MIN_ROWS:
             return
+        try:
+            yield from self._of(model, serialized)
+        except (tf.errors.InvalidArgumentError, ValueError) as error:
+            # The evaluation of all examples says so, too, unless it is of the exchanged values alone.
+            _LOGGER.warning(
+                "The importance of features is not known: the model cannot take the examples: %s",
+                error,
+            )
+
+    def _of(self, model: EvalModel, serialized: npt.NDArray[Any]) -> Iterator[dict[str, Any]]:
         evaluated = model(serialized)
         kind = self._gate.problem_type_of(model.prediction)
 
@@ -105,7 +119,7 @@ class Importance(beam.DoFn):
             return
         yield permutation_importance(
             serialized,
-            lambda rows: model.predictions(rows),
+            model.predictions,
             lambda predictions: _known(loss(predictions), len(usual)),
             usual,
             self._clock,

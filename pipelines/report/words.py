@@ -26,6 +26,8 @@ def number(value: float | None, digits: int = 5) -> str:
         return "yes" if value else "no"
     if float(value).is_integer() and abs(value) < 1e15:
         return f"{int(value):,}"
+    if 1_000 <= abs(value) < 1e15:
+        return f"{value:,.0f}"
     return f"{value:.{digits}g}"
 
 

@@ -242,7 +242,9 @@ def _at(points: Sequence[Sequence[float]]) -> str:
 
 
 def _calibration_in_words(rows: Sequence[Mapping[str, float]]) -> str:
-    worst = max(rows, key=lambda row: abs(row["happened"] - row["predicted"]))
+    usual = sum(row["weight"] for row in rows) / len(rows)
+    many = [row for row in rows if row["weight"] >= usual / 2]  # few examples are off by chance
+    worst = max(many, key=lambda row: abs(row["happened"] - row["predicted"]))
     return (
         f"Furthest off: {words.percent(worst['predicted'])} predicted, "
         f"{words.percent(worst['happened'])} observed."

@@ -92,6 +92,12 @@ def check_page(text):
         if (scroller.get("class") or "").split()[:1] in (["wide"], ["graph"]):
             assert (scroller.get("tabindex"), scroller.get("role")) == ("0", "region")
             assert scroller.get("aria-label") or scroller.get("aria-labelledby")
+    landmarks = [
+        (e.tag == "nav", e.get("aria-label") or e.get("aria-labelledby"))
+        for e in page.all("section", "nav", "div", "pre")
+        if e.tag in ("section", "nav") or e.get("role") == "region"
+    ]
+    assert len(landmarks) == len(set(landmarks)), landmarks
     assert not [e for e in page.all("link", "img", "iframe", "object", "embed") if True]
     (skip,) = (e for e in page.all("a") if e.get("class") == "skip")
     assert skip.get("href") == "#main"
