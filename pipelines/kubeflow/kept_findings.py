@@ -12,6 +12,7 @@ from typing import Any
 from pipelines.anomalies import NOTE_PREFIX
 from pipelines.component_checks import Findings
 from pipelines.kubeflow.component_plan import write_named_by_content
+from pipelines.run_details import RunDetails
 
 _FOLDER, _ID = "findings", "id"
 
@@ -62,6 +63,12 @@ class KeptFindings:
             not_checked=not_checked,
             intervals=intervals,
         )
+
+    def write_details(self, root: Path, run_id: str) -> None:
+        """Writes the details at once: of a run that fails later, no `Record` does."""
+        for call in self._calls:
+            if call["method"] == "add_details":
+                RunDetails(root, run_id).write(**call["values"])
 
     def write(self, root: Path) -> str:
         """Writes what was found, and returns the name to read it by."""
