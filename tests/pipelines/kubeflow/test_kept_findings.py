@@ -1,7 +1,6 @@
 import shutil
 
 from pipelines.kubeflow.kept_findings import KeptFindings, findings_id, read_findings, report_json
-
 from pipelines.run_details import RunDetails
 
 
