@@ -78,8 +78,7 @@ class _CheckExtracts(beam.PTransform):
         )
         if self._makes_checks:
             write_checks(batches, None, self._gate, self._evaluation_uri)
-        details.write_plots(batches, self._gate, self._evaluation_uri)
-        details.write_slice_intervals(batches, self._slices, self._gate, self._evaluation_uri)
+        details.write_details(batches, self._slices, self._gate, self._evaluation_uri)
         return {}
 
 

@@ -31,47 +31,38 @@ MAX_SLICES = 500
 
 
 @dataclass(frozen=True)
-class _Sums:
-    """The sums of all models, and the names of the classes."""
+class _Part:
+    """What is known of some examples.
+
+    Attributes:
+        by_model: What the plots are made of.
+        classes: Their names.
+        by_slice: What the candidate has answered.
+    """
 
     by_model: dict[str, PredictionSums]
-    classes: tuple[str, ...] = ()
+    classes: tuple[str, ...]
+    by_slice: dict[SliceKey, Outcomes]
 
 
-def write_plots(batches: beam.PCollection, gate: Gate, evaluation_uri: str) -> None:
-    """Adds the plots of the models to a pipeline.
+def write_details(
+    batches: beam.PCollection, slices: Slices, gate: Gate, evaluation_uri: str
+) -> None:
+    """Adds plots, and the intervals of all metrics by slice, to a pipeline.
+
+    All comes together in one step: each further one that Beam groups by would cost as much as the rest.
 
     Args:
         batches: `Batch`es of the examples to evaluate on.
-        gate: Names the models and the weights.
-        evaluation_uri: Where they are written; `load_details` reads them.
-    """
-    _ = (
-        batches
-        | "SumForPlots" >> beam.Map(_sums_of, gate)
-        | "AddForPlots" >> beam.CombineGlobally(_add)
-        | "WritePlots" >> beam.Map(_write_plots, gate, evaluation_uri)
-    )
-
-
-def write_slice_intervals(
-    batches: beam.PCollection, slices: Slices, gate: Gate, evaluation_uri: str
-) -> None:
-    """Adds the intervals of all metrics to a pipeline: of all examples, and of each slice.
-
-    Args:
-        batches: As of `write_plots`.
         slices: Which slices there are.
-        gate: As of `write_plots`.
-        evaluation_uri: As of `write_plots`.
+        gate: Names the models and the weights.
+        evaluation_uri: Where it is written; `load_details` reads it.
     """
     _ = (
         batches
-        | "SliceForIntervals" >> beam.FlatMap(_outcomes_by_slice, slices, gate)
-        | "JoinSlices" >> beam.CombinePerKey(concatenate)
-        | "Intervals" >> beam.Map(_intervals, gate)
-        | "AllIntervals" >> beam.combiners.ToList()
-        | "WriteIntervals" >> beam.Map(_write_intervals, gate, evaluation_uri)
+        | "Describe" >> beam.Map(_describe, slices, gate)
+        | "AddDescriptions" >> beam.CombineGlobally(_add).without_defaults()
+        | "WriteDescription" >> beam.Map(_write_description, gate, evaluation_uri)
     )
 
 
@@ -80,7 +71,7 @@ def write_importance(found: beam.PCollection, evaluation_uri: str) -> None:
 
     Args:
         found: What `Importance` yields.
-        evaluation_uri: As of `write_plots`.
+        evaluation_uri: As of `write_details`.
     """
     _ = found | "WriteImportance" >> beam.Map(_write, evaluation_uri, _IMPORTANCE)
 
@@ -98,59 +89,62 @@ def load_details(evaluation_uri: str) -> dict[str, Any]:
     return found
 
 
-def _sums_of(batch: Batch, gate: Gate) -> _Sums:
-    weights = gate.weights(batch)
-    kind = gate.problem_type(batch)
-    return _Sums(
+def _describe(batch: Batch, slices: Slices, gate: Gate) -> _Part:
+    weights, kind = gate.weights(batch), gate.problem_type(batch)
+    judged = gate.judge_candidate(batch)
+    return _Part(
         {
             name: PredictionSums.of(batch.labels, batch.predictions[name], weights, kind)
             for name in gate.models
         },
         batch.classes,
+        {key: judged.take(index) for key, index in slices.of(batch)},
     )
 
 
-def _add(parts: Iterable[_Sums]) -> _Sums:
+def _add(parts: Iterable[_Part]) -> _Part:
     given = list(parts)
-    classes = next((part.classes for part in given if part.classes), ())
-    return _Sums(add_by_model(part.by_model for part in given), classes)
+    keys = dict.fromkeys(key for part in given for key in part.by_slice)
+    return _Part(
+        add_by_model(part.by_model for part in given),
+        next((part.classes for part in given if part.classes), ()),
+        {
+            key: concatenate(part.by_slice[key] for part in given if key in part.by_slice)
+            for key in keys
+        },
+    )
 
 
-def _write_plots(sums: _Sums, gate: Gate, evaluation_uri: str) -> None:
-    mine = sums.by_model.get(gate.candidate, PredictionSums())
+def _write_description(whole: _Part, gate: Gate, evaluation_uri: str) -> None:
+    _write_plots(whole, gate, evaluation_uri)
+    confidence = gate.settings.confidence
+    found = [
+        (slicer_lib.stringify_slice_key(key), _intervals(given, gate.candidate, confidence))
+        for key, given in whole.by_slice.items()
+    ]
+    most = sorted(found, key=lambda item: (-item[1]["num_examples"], item[0]))[:MAX_SLICES]
+    _write({"confidence": confidence, "slices": dict(most)}, evaluation_uri, _SLICES)
+
+
+def _write_plots(whole: _Part, gate: Gate, evaluation_uri: str) -> None:
+    mine = whole.by_model.get(gate.candidate, PredictionSums())
     values: dict[str, Any] = {
         "problem_type": mine.problem_type,
         "num_examples": mine.num_examples,
-        "classes": list(sums.classes[:100]),
-        "model": plot_points(mine, sums.classes),
+        "classes": list(whole.classes[:100]),
+        "model": plot_points(mine, whole.classes),
     }
-    if gate.baseline and gate.baseline in sums.by_model:
-        values["baseline"] = plot_points(sums.by_model[gate.baseline], sums.classes)
+    if gate.baseline and gate.baseline in whole.by_model:
+        values["baseline"] = plot_points(whole.by_model[gate.baseline], whole.classes)
     _write(values, evaluation_uri, _PLOTS)
 
 
-def _outcomes_by_slice(batch: Batch, slices: Slices, gate: Gate) -> Iterable[Any]:
-    judged = gate.judge_candidate(batch)
-    for key, index in slices.of(batch):
-        yield key, judged.take(index)
-
-
-def _intervals(item: tuple[SliceKey, Outcomes], gate: Gate) -> tuple[str, dict[str, Any]]:
-    key, given = item
-    name = slicer_lib.stringify_slice_key(key)
-    answers = given.answers.get(gate.candidate)
+def _intervals(given: Outcomes, candidate: str, confidence: float) -> dict[str, Any]:
+    answers = given.answers.get(candidate)
     found: dict[str, Any] = {}
     if given.problem_type is not None and answers is not None and np.isfinite(answers).all():
-        confidence = gate.settings.confidence
         found = metric_intervals(given, answers, confidence, all_metrics=True)
-    return name, {"num_examples": len(given.labels), "intervals": found}
-
-
-def _write_intervals(
-    found: list[tuple[str, dict[str, Any]]], gate: Gate, evaluation_uri: str
-) -> None:
-    most = sorted(found, key=lambda item: (-item[1]["num_examples"], item[0]))[:MAX_SLICES]
-    _write({"confidence": gate.settings.confidence, "slices": dict(most)}, evaluation_uri, _SLICES)
+    return {"num_examples": len(given.labels), "intervals": found}
 
 
 def _write(values: dict[str, Any], evaluation_uri: str, name: str) -> None:

@@ -196,11 +196,10 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                 evaluation = by_example.evaluate(
                     batches, config, named, raw_features.example_weight
                 )
-            details.write_plots(batches, gate, request.evaluation_uri)
-            details.write_slice_intervals(batches, Slices(config), gate, request.evaluation_uri)
+            details.write_details(batches, Slices(config), gate, request.evaluation_uri)
             details.write_importance(
                 pipeline
-                | "AllFiles" >> beam.Create([files])
+                | "AllFiles" >> beam.Create([files], reshuffle=False)
                 | "Importance" >> beam.ParDo(Importance(models, models_of, gate)),
                 request.evaluation_uri,
             )
