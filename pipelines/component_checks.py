@@ -4,7 +4,8 @@ A check is a dataclass of plain values. So it can be written to a file, and made
 process: on Kubeflow each step runs its own check.
 """
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
     from pipelines.definitions.csv_to_serving import CsvToServing
     from pipelines.run_plan import RunPlan
+
+_LOGGER = logging.getLogger(__name__)
 
 Outputs = Mapping[str, list[Any]]
 """Output artifacts of a component, by key."""
@@ -127,7 +130,7 @@ class SplitCheck:
 
     def __call__(self, outputs: Outputs, findings: Findings, root: Path) -> None:
         """Reports the statistics; an empty split ends the run."""
-        findings.add_details("statistics", describe_statistics(outputs["statistics"][0]))
+        _add_details(findings, "statistics", lambda: describe_statistics(outputs["statistics"][0]))
         for split, num_examples in count_examples(outputs["statistics"][0]).items():
             if not num_examples:
                 raise RunFailedError(
@@ -155,9 +158,10 @@ class AnomalyCheck:
     def __call__(self, outputs: Outputs, findings: Findings, root: Path) -> None:
         """Reports each anomaly."""
         found = read_anomalies(outputs["anomalies"][0])
-        findings.add_details(
+        _add_details(
+            findings,
             "anomalies",
-            {
+            lambda: {
                 "found": [asdict(anomaly) for anomaly in found],
                 "drift": read_drift(outputs["anomalies"][0]),
             },
@@ -197,14 +201,13 @@ class ModelCheck:
 
     def __call__(self, outputs: Outputs, findings: Findings, root: Path) -> None:
         """Reports the curves and the signatures; of several models, which one was taken."""
-        model_run = outputs["model_run"][0].uri
-        findings.add_details("training", read_curves(model_run))
-        findings.add_details("signatures", describe_model(outputs["model"][0]))
+        _add_details(findings, "training", lambda: read_curves(outputs["model_run"][0].uri))
+        _add_details(findings, "signatures", lambda: describe_model(outputs["model"][0]))
         if not self.compares_models:
             return
         from pipelines.tabular.model_selection import read_candidates
 
-        found = read_candidates(model_run)
+        found = read_candidates(outputs["model_run"][0].uri)
         findings.add_models(tuple(candidate.as_record() for candidate in found))
         (chosen,) = (candidate for candidate in found if candidate.is_chosen)
         others = "; ".join(one.describe() for one in found if one is not chosen)
@@ -241,7 +244,8 @@ class VerdictCheck:
             verdict.not_checked,
             dict(verdict.intervals),
         )
-        findings.add_details("evaluation", components.load_details(outputs["evaluation"][0].uri))
+        uri = outputs["evaluation"][0].uri
+        _add_details(findings, "evaluation", lambda: components.load_details(uri))
         former = run_of_version(root, self.baseline_version)
         if former is not None and baseline:
             note = changed_data_note(
@@ -311,6 +315,18 @@ def check_from_json(fields: Mapping[str, Any]) -> ComponentCheck:
     kind = _KINDS[str(settings.pop("kind"))]
     check: ComponentCheck = kind(**settings)
     return check
+
+
+def _add_details(findings: Findings, section: str, describe: Callable[[], Details]) -> None:
+    """Reports the details of a component; that they cannot be read is a note, and ends no run."""
+    try:
+        findings.add_details(section, describe())
+    except Exception as error:  # whatever a library says of a file that is for the report alone
+        _LOGGER.exception("no details of %s", section)
+        reason = f"{type(error).__name__}: {error}"
+        findings.note(
+            f"the report goes without details of {section}, which cannot be read: {reason}"
+        )
 
 
 def _in_order(metrics: Metrics, names: tuple[str, ...]) -> Metrics:
