@@ -71,7 +71,7 @@ def test_details_that_cannot_be_read_end_no_run(tmp_path):
     findings = KeptFindings()
     outputs = {
         "model": [SimpleNamespace(uri=str(tmp_path))],
-        "model_run": [SimpleNamespace(uri="")],
+        "model_run": [SimpleNamespace(uri=str(tmp_path))],
     }
     ModelCheck(compares_models=False)(outputs, findings, tmp_path)
     notes = [
