@@ -9,7 +9,9 @@ import sklearn.metrics
 import tensorflow as tf
 from google.protobuf import text_format
 from tensorflow_model_analysis.proto import config_pb2
+from tfx.types import standard_artifacts
 
+from components.evaluator.default_checks import DefaultChecks
 from components.evaluator.details import load_details
 
 Make = Callable[..., Any]
@@ -71,3 +73,29 @@ def test_plots_intervals_by_slice_and_importance(evaluated: tuple[Any, list[Any]
 
 def test_an_evaluation_of_an_older_version_has_none(tmp_path: Any) -> None:
     assert load_details(str(tmp_path)) == {}
+
+
+def test_a_model_that_is_no_estimator_has_all_but_importances(
+    make_examples: Make, make_artifact: Make, evaluate: Make
+) -> None:
+    class Model(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
+        def serve(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
+            return {"outputs": tf.io.parse_example(examples, {"score": FLOAT})["score"][:, None]}
+
+    model, module = make_artifact(standard_artifacts.Model), Model()
+    tf.saved_model.save(
+        module, f"{model.uri}/Format-Serving", signatures={"serving_default": module.serve}
+    )
+    config = text_format.Parse(CONFIG, config_pb2.EvalConfig())
+    config.model_specs[0].label_key = "label"
+    rows = binary_rows(90)
+    checks = DefaultChecks("binary")
+    found = load_details(evaluate(make_examples(rows), model, config, checks=checks).evaluation.uri)
+    assert set(found) == {"plots", "slices"}
+    assert found["plots"]["model"]["confusion"]["true_negatives"] == sum(
+        row["label"] == 0 and row["score"] < 0.5 for row in rows
+    )
+    assert {name: one["num_examples"] for name, one in found["slices"]["slices"].items()} == {
+        "Overall": 90, "city:Oslo": 30, "city:Rome": 30, "city:Zürich": 30,
+    }  # fmt: skip
