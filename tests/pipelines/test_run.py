@@ -80,7 +80,7 @@ def test_the_spans_are_said_at_once_and_noted(spans, tmp_path, display, shown, m
     ("error", "status", "reason"),
     [
         (RunInterruptedError("SIGTERM"), "interrupted", "stopped by a signal"),
-        (KeyboardInterrupt("of the user's"), "failed", "KeyboardInterrupt: of the user&#x27;s"),
+        (KeyboardInterrupt("of the user's"), "failed", "KeyboardInterrupt: of the user&#39;s"),
         (SystemExit(0), "failed", "SystemExit: 0"),
         (GeneratorExit("odd"), "failed", "GeneratorExit: odd"),
         (OSError("disk full"), "failed", "OSError: disk full"),
