@@ -207,7 +207,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                 labels = None
                 if training_files := request.training_files():
                     read_labels = extraction.ReadAndEvaluate(
-                        models[:1], raw_features, labels_only=True
+                        models, raw_features, labels_only=True, models_of=models_of
                     )
                     labels = (
                         pipeline
