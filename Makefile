@@ -34,7 +34,7 @@ export UV_SYSTEM_CERTS ?= $(if $(wildcard $(CERTIFICATES)),true,false)
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-flink flink-cluster test-spark test-kubeflow test-tf1 test-matrix lint bench docs image test-image clean
+.PHONY: help setup demo test test-all test-flink flink-cluster test-spark test-kubeflow test-report test-tf1 test-matrix lint bench docs image test-image clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 13
@@ -47,10 +47,10 @@ demo: $(STAMP) $(DEMO_DATA)  ## from generated taxi trips to a served model in d
 	  --set data.path=$(DEMO_DATA) --root $(DEMO_ROOT)
 
 test: $(STAMP)  ## every test but the slow ones
-	@$(BIN)/python -m pytest -q $(IN_PARALLEL) -m "not slow and not flink and not spark" $(TESTS)
+	@$(BIN)/python -m pytest -q $(IN_PARALLEL) -m "not slow and not flink and not spark and not browser" $(TESTS)
 
 test-all: $(STAMP)  ## every test
-	@$(BIN)/python -m pytest -q $(IN_PARALLEL) -m "not flink and not spark" $(TESTS)
+	@$(BIN)/python -m pytest -q $(IN_PARALLEL) -m "not flink and not spark and not browser" $(TESTS)
 
 test-flink: $(STAMP)  ## the components' Beam work on a Flink cluster, which is downloaded into .flink/
 	@scripts/flink/setup.sh $(BIN)/python .flink
@@ -98,6 +98,10 @@ test-image: $(STAMP)  ## builds the image here and runs the demo in it, as the i
 test-kubeflow: $(STAMP)  ## the compiled pipeline, run by KFP's own code against a real S3 server
 	@GO="$(GO)" scripts/kubeflow/judges.sh "$(CURDIR)/.kubeflow"
 	@$(BIN)/python -m pytest -q --timeout=3600 tests/kubeflow
+
+test-report: $(STAMP)  ## the report in a real browser: needs Chromium (or CHROMIUM=PATH), node and npm
+	@npm install --silent --no-fund --no-audit --prefix .report-check axe-core@4 puppeteer-core@24
+	@$(BIN)/python -m pytest -q --timeout 1800 -m browser tests/browser
 
 clean:  ## remove what the targets above made, but not the environment
 	rm -rf build demo_data demo_root site .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from components.evaluator.check import Check
     from components.evaluator.component import Evaluator
     from components.evaluator.default_checks import DefaultChecks
+    from components.evaluator.details import load_details
     from components.evaluator.verdict import Verdict, load_verdict
     from components.example_gen.component import CsvExampleGen
     from components.example_validator.component import ExampleValidator
@@ -102,6 +103,7 @@ __all__ = [
     "Trainer",
     "Transform",
     "Verdict",
+    "load_details",
     "load_verdict",
 ]
 
@@ -150,6 +152,7 @@ _MODULES = {
     "Trainer": "components.trainer.component",
     "Transform": "components.transform.component",
     "Verdict": "components.evaluator.verdict",
+    "load_details": "components.evaluator.details",
     "load_verdict": "components.evaluator.verdict",
 }
 

@@ -18,11 +18,15 @@ class Anomaly:
       text: What it is.
       is_breaking: Whether it makes training meaningless.
       is_drift: Whether values have moved.
+      split: Whose values; empty if it is not known.
+      column: Its name; empty if it is not known.
     """
 
     text: str
     is_breaking: bool
     is_drift: bool = False
+    split: str = ""
+    column: str = ""
 
 
 def read_anomalies(anomalies: Any) -> list[Anomaly]:
@@ -45,6 +49,42 @@ def read_anomalies(anomalies: Any) -> list[Anomaly]:
             is_breaking = info.severity == anomalies_pb2.AnomalyInfo.ERROR
             is_drift = any(reason.type in drift for reason in info.reason)
             found.append(
-                Anomaly(f"{split} split, column {feature!r}: {text}.", is_breaking, is_drift)
+                Anomaly(
+                    f"{split} split, column {feature!r}: {text}.",
+                    is_breaking,
+                    is_drift,
+                    split,
+                    feature,
+                )
             )
+    return found
+
+
+def read_drift(anomalies: Any) -> list[dict[str, Any]]:
+    """Returns how far each column has moved: `split`, `column`, `measure`, `value` and `limit`.
+
+    The ExampleValidator measures it where there are data to compare with.
+
+    Args:
+      anomalies: The ExampleAnomalies artifact.
+    """
+    from tensorflow_metadata.proto.v0 import anomalies_pb2
+    from tfx.types import artifact_utils
+
+    measures = anomalies_pb2.DriftSkewInfo.Measurement.Type
+    found = []
+    for split in sorted(anomalies.splits):
+        folder = Path(artifact_utils.get_split_uri([anomalies], split))
+        proto = anomalies_pb2.Anomalies.FromString((folder / "SchemaDiff.pb").read_bytes())
+        for info in proto.drift_skew_info:
+            for measurement in info.drift_measurements:
+                found.append(
+                    {
+                        "split": split,
+                        "column": ".".join(info.path.step),
+                        "measure": measures.Name(measurement.type).lower(),
+                        "value": measurement.value,
+                        "limit": measurement.threshold,
+                    }
+                )
     return found

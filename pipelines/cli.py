@@ -19,6 +19,7 @@ from pipelines.interruption import (
     raise_at_signals,
 )
 from pipelines.kubeflow_commands import Parameters, compile_command, submit_command
+from pipelines.lineage_command import lineage_command
 from pipelines.runners import KUBEFLOW, RUNNER_NAMES
 from pipelines.schema_command import app as schema_app
 
@@ -49,6 +50,7 @@ app = typer.Typer(
 app.add_typer(schema_app, name="schema")
 app.command("compile")(compile_command)
 app.command("submit")(submit_command)
+app.command("lineage")(lineage_command)
 
 _Root = Annotated[
     Path, typer.Option("--root", metavar="DIR", help="Where everything of the pipeline is kept.")
@@ -296,12 +298,21 @@ def plan(
 def runs(
     root: _Root = _DEFAULT_ROOT,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--compare", metavar="A B", help="Say what differs between two runs, or two versions."
+        ),
+    ] = None,
 ) -> None:
     """List past runs, their verdicts, the versions they pushed, and which one serves."""
     from pipelines.history_table import runs_json, runs_table
     from pipelines.run_history import read_runs
 
     records = read_runs(root.resolve())
+    if compare is not None:
+        _compare(records, compare, root, as_json)
+        return
     if as_json:
         print(json.dumps(runs_json(root.resolve(), records), indent=1, allow_nan=False))
         return
@@ -314,6 +325,27 @@ def runs(
     Console(width=None if sys.stdout.isatty() else 140).print(table)
 
 
+def _compare(records: "list[RunRecord]", names: tuple[str, str], root: Path, as_json: bool) -> None:
+    from pipelines.errors import BadInputError
+    from pipelines.lineage import find_run
+    from pipelines.run_comparison import comparison_json, comparison_table
+
+    try:
+        first, second = (find_run(records, name, root) for name in names)
+    except BadInputError as error:
+        _refuse(str(error))
+    if as_json:
+        print(json.dumps(comparison_json(first, second), indent=1, allow_nan=False))
+        return
+    from rich.console import Console
+
+    table = comparison_table(first, second)
+    if not table.row_count:
+        print(f"Nothing differs between {first.run_id} and {second.run_id}.")
+        return
+    Console(width=None if sys.stdout.isatty() else 140).print(table)
+
+
 @app.command()
 def report(
     run_id: Annotated[str | None, typer.Argument(help="Default: the newest run.")] = None,
@@ -321,23 +353,31 @@ def report(
     output: Annotated[
         Path | None, typer.Option("-o", metavar="FILE.html", help="Where the report goes.")
     ] = None,
+    index: Annotated[
+        bool, typer.Option("--index", help="The page over all runs of the root instead.")
+    ] = False,
 ) -> None:
-    """Write the HTML report of a run and print its path."""
+    """Print the path of the HTML report of a run, which is made anew if it is not up to date."""
     from pipelines.errors import BadInputError
-    from pipelines.report.html import write_report
+    from pipelines.report.files import index_file, report_file
     from pipelines.run_history import read_runs
 
-    records = {record.run_id: record for record in read_runs(root.resolve())}
+    place = root.resolve()
+    records = read_runs(place)
     try:
         if not records:
             raise BadInputError(f"There are no runs in {root}.")
-        chosen = run_id or max(records)
-        if chosen not in records:
-            raise BadInputError(
-                f"There is no run {chosen!r} in {root}. Runs: {', '.join(sorted(records, reverse=True))}."
-            )
-        target = output or root.resolve() / "runs" / f"{chosen}.html"
-        write_report(records[chosen], target)
+        if index and run_id is not None:
+            raise BadInputError(f"--index is over all runs. Received: {run_id} --index")
+        if index:
+            target = index_file(place, records, output)
+        else:
+            ids = [record.run_id for record in records]
+            if run_id is not None and run_id not in ids:
+                raise BadInputError(
+                    f"There is no run {run_id!r} in {root}. Runs: {', '.join(reversed(ids))}."
+                )
+            target = report_file(place, records, run_id or ids[-1], output)
     except (BadInputError, OSError) as error:
         _refuse(str(error))
     print(target)

@@ -4,27 +4,34 @@ A check is a dataclass of plain values. So it can be written to a file, and made
 process: on Kubeflow each step runs its own check.
 """
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pipelines.anomalies import NOTE_PREFIX, read_anomalies
+from pipelines.anomalies import NOTE_PREFIX, read_anomalies, read_drift
 from pipelines.changed_data import Interval, changed_data_note
 from pipelines.checks import CheckRecord, check_records
 from pipelines.config import ThresholdConfig
+from pipelines.data_statistics import describe_statistics
 from pipelines.errors import RunFailedError
 from pipelines.evaluation import merge_thresholds
 from pipelines.label_distribution import compare_labels, read_labels
+from pipelines.model_signatures import describe_model
+from pipelines.run_details import Details
 from pipelines.run_history import run_of_version
 from pipelines.run_record import Metrics
 from pipelines.split_sizes import count_examples
+from pipelines.training_curves import read_curves
 
 if TYPE_CHECKING:
     from tfx.dsl.components.base.base_node import BaseNode
 
     from pipelines.definitions.csv_to_serving import CsvToServing
     from pipelines.run_plan import RunPlan
+
+_LOGGER = logging.getLogger(__name__)
 
 Outputs = Mapping[str, list[Any]]
 """Output artifacts of a component, by key."""
@@ -41,6 +48,9 @@ class Findings(Protocol):
 
     def add_models(self, models: tuple[dict[str, Any], ...]) -> None:
         """Takes which models were trained, and which of them is the best."""
+
+    def add_details(self, section: str, values: Details) -> None:
+        """Takes what the report shows of a component."""
 
     def add_verdict(
         self,
@@ -119,7 +129,8 @@ class SplitCheck:
     component: str
 
     def __call__(self, outputs: Outputs, findings: Findings, root: Path) -> None:
-        """Reports nothing but an empty split, which ends the run."""
+        """Reports the statistics; an empty split ends the run."""
+        _add_details(findings, "statistics", lambda: describe_statistics(outputs["statistics"][0]))
         for split, num_examples in count_examples(outputs["statistics"][0]).items():
             if not num_examples:
                 raise RunFailedError(
@@ -147,6 +158,14 @@ class AnomalyCheck:
     def __call__(self, outputs: Outputs, findings: Findings, root: Path) -> None:
         """Reports each anomaly."""
         found = read_anomalies(outputs["anomalies"][0])
+        _add_details(
+            findings,
+            "anomalies",
+            lambda: {
+                "found": [asdict(anomaly) for anomaly in found],
+                "drift": read_drift(outputs["anomalies"][0]),
+            },
+        )
         for anomaly in found:
             findings.note(f"{NOTE_PREFIX}{anomaly.text}")
         breaking = [anomaly for anomaly in found if anomaly.is_breaking]
@@ -172,10 +191,20 @@ class AnomalyCheck:
 
 @dataclass(frozen=True)
 class ModelCheck:
-    """Reports the models that the generic model is the best of."""
+    """Reports how the model was trained, and what it takes.
+
+    Attributes:
+      compares_models: Whether it is the best of several.
+    """
+
+    compares_models: bool = True
 
     def __call__(self, outputs: Outputs, findings: Findings, root: Path) -> None:
-        """Reports them, and which one was taken."""
+        """Reports the curves and the signatures; of several models, which one was taken."""
+        _add_details(findings, "training", lambda: read_curves(outputs["model_run"][0].uri))
+        _add_details(findings, "signatures", lambda: describe_model(outputs["model"][0]))
+        if not self.compares_models:
+            return
         from pipelines.tabular.model_selection import read_candidates
 
         found = read_candidates(outputs["model_run"][0].uri)
@@ -215,6 +244,8 @@ class VerdictCheck:
             verdict.not_checked,
             dict(verdict.intervals),
         )
+        uri = outputs["evaluation"][0].uri
+        _add_details(findings, "evaluation", lambda: components.load_details(uri))
         former = run_of_version(root, self.baseline_version)
         if former is not None and baseline:
             note = changed_data_note(
@@ -258,14 +289,15 @@ def component_checks(
             plan.config.example_validator.on_anomalies,
             has_own_schema=plan.schema is not None,
         ),
+        pipeline.trainer: ModelCheck(
+            code.plan is not None and code.plan.training.model == "auto",
+        ),
         pipeline.evaluator: VerdictCheck(
             code.metrics,
             tuple(bound.model_dump() for bound in code.thresholds),
             baseline_version,
         ),
     }
-    if code.plan is not None and code.plan.training.model == "auto":
-        checks[pipeline.trainer] = ModelCheck()
     return checks
 
 
@@ -283,6 +315,18 @@ def check_from_json(fields: Mapping[str, Any]) -> ComponentCheck:
     kind = _KINDS[str(settings.pop("kind"))]
     check: ComponentCheck = kind(**settings)
     return check
+
+
+def _add_details(findings: Findings, section: str, describe: Callable[[], Details]) -> None:
+    """Reports the details of a component; that they cannot be read is a note, and ends no run."""
+    try:
+        findings.add_details(section, describe())
+    except Exception as error:  # whatever a library says of a file that is for the report alone
+        _LOGGER.exception("no details of %s", section)
+        reason = f"{type(error).__name__}: {error}"
+        findings.note(
+            f"the report goes without details of {section}, which cannot be read: {reason}"
+        )
 
 
 def _in_order(metrics: Metrics, names: tuple[str, ...]) -> Metrics:

@@ -1,12 +1,13 @@
 """Hashes of what a component depends on beyond its inputs, so that the cache sees it change."""
 
+import functools
 import hashlib
 import importlib
 import json
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from components import user_source
 from pipelines.config import PipelineConfig
@@ -114,9 +115,33 @@ def model_fingerprint(
     for package in ("components", "estimator_core", "pipelines.data"):
         digest.update(package_fingerprint(package).encode())
     for file in files:
-        with file.open("rb") as stream:
-            digest.update(hashlib.file_digest(stream, "sha256").digest())
+        digest.update(bytes.fromhex(_file_digest(file)))
     return digest.hexdigest()
+
+
+def file_hashes(files: Sequence[Path]) -> tuple[dict[str, Any], ...]:
+    """Returns the path, size and SHA-256 of each file: `path`, `bytes`, `sha256`.
+
+    Args:
+      files: The user's data.
+    """
+    return tuple(
+        {"path": str(file), "bytes": file.stat().st_size, "sha256": _file_digest(file)}
+        for file in files
+    )
+
+
+def _file_digest(file: Path) -> str:
+    """Returns the SHA-256 of a file, which is read once as long as its size and time stay."""
+    state = file.stat()
+    return _digest_of_state(file, state.st_size, state.st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=4096)
+def _digest_of_state(file: Path, size: int, mtime_ns: int) -> str:
+    del size, mtime_ns  # part of the key
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def code_fingerprint(code: ModelCode) -> str:

@@ -47,6 +47,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     data = stage_data(plan, recorder)
     (plan.root / "metadata").mkdir(exist_ok=True)
     pipeline = plan.define(data)
+    recorder.add_graph(component_graph(pipeline))
     fingerprints = plan_fingerprints(plan, pipeline, run_id)
     if kept := _kept_transform(plan, pipeline, fingerprints):
         fingerprints[pipeline.transform] = kept
@@ -86,6 +87,14 @@ def stage_data(plan: RunPlan, recorder: RunRecorder) -> StagedData:
     for reason in data.reasons:
         recorder.note(f"data: {reason} (copy in {data.folder})")
     return data
+
+
+def component_graph(pipeline: "CsvToServing") -> dict[str, list[str]]:
+    """Returns, by the id of each component, the ids of those that it waits for."""
+    return {
+        component.id: sorted(upstream.id for upstream in component.upstream_nodes)
+        for component in pipeline.pipeline.components
+    }
 
 
 def plan_fingerprints(plan: RunPlan, pipeline: "CsvToServing", run_id: str) -> Fingerprints:

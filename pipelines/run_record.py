@@ -17,6 +17,16 @@ Metrics = dict[str, float | None]
 _LOGGER = logging.getLogger(__name__)
 
 _PATHS = ("log", "report")
+_TUPLES = (
+    "notes",
+    "thresholds",
+    "checks",
+    "not_checked",
+    "columns",
+    "models",
+    "spans",
+    "data_files",
+)
 
 UNFINISHED: tuple[Status, ...] = ("running", "failed", "interrupted")
 """What `--resume` goes on with."""
@@ -83,6 +93,9 @@ class RunRecord:
       spans: Of the data that were read: `span` (a number, or a date as text), `version`, `num_files`.
       models: Those that were trained to take the best one: the fields of `Candidate`.
       kubeflow_run: Id of the run of Kubeflow Pipelines that it is; None for a run of this machine.
+      data_files: That were read: `path`, `bytes` and `sha256` of each.
+      graph: By component, the components that it waits for.
+      environment: Versions, host and commit, by name: see `describe_environment`.
     """
 
     run_id: str
@@ -116,6 +129,9 @@ class RunRecord:
     models: tuple[dict[str, Any], ...] = ()
     spans: tuple[dict[str, Any], ...] = ()
     kubeflow_run: str | None = None
+    data_files: tuple[dict[str, Any], ...] = ()
+    graph: dict[str, list[str]] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
 
     def changed(self, **changes: Any) -> "RunRecord":
         """Returns a copy with some fields changed."""
@@ -191,7 +207,7 @@ class RunRecords:
     def _read(self, file: Path) -> RunRecord:
         fields = json.loads(file.read_text(encoding="utf-8"))
         fields["components"] = tuple(ComponentRecord(**item) for item in fields["components"])
-        for name in ("notes", "thresholds", "checks", "not_checked", "columns", "models", "spans"):
+        for name in _TUPLES:
             fields[name] = tuple(fields.get(name, ()))
         fields["intervals"] = {
             name: (low, high) for name, (low, high) in fields.get("intervals", {}).items()

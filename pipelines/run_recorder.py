@@ -1,14 +1,17 @@
 """The last part of a run: its record on disk and its report, kept up to date from the first moment."""
 
+import logging
 from pathlib import Path
 from typing import Any
 
 from pipelines.changed_data import Interval
 from pipelines.checks import CheckRecord
+from pipelines.environment import describe_environment
 from pipelines.evaluation import merge_thresholds
-from pipelines.fingerprints import code_definitions, code_fingerprint
+from pipelines.fingerprints import code_definitions, code_fingerprint, file_hashes
 from pipelines.progress import Display
-from pipelines.report.html import write_report
+from pipelines.report.files import write_pages
+from pipelines.run_details import Details, RunDetails
 from pipelines.run_plan import RunPlan
 from pipelines.run_record import (
     ComponentRecord,
@@ -20,6 +23,8 @@ from pipelines.run_record import (
     utc_now,
 )
 from pipelines.serving import serving_versions, version_pushed_by
+
+_LOGGER = logging.getLogger(__name__)
 
 
 def start_record(plan: RunPlan) -> RunRecord:
@@ -43,6 +48,8 @@ def start_record(plan: RunPlan) -> RunRecord:
         thresholds=tuple(bound.model_dump() for bound in merge_thresholds(plan.code.thresholds)),
         spans=plan.spans.as_records() if plan.spans else (),
         baseline_version=_newest_but_of(run_id, plan.root),
+        data_files=file_hashes(plan.profile.user_files),
+        environment=describe_environment(),
     )
 
 
@@ -114,17 +121,35 @@ class RunRecorder:
         """Records which models were trained, and which of them is the best."""
         self._change(models=models)
 
+    def add_details(self, section: str, values: Details) -> None:
+        """Keeps what the report shows of a component."""
+        RunDetails(self._records.folder.parent, self.record.run_id).write(section, values)
+
+    def add_graph(self, graph: dict[str, list[str]]) -> None:
+        """Records which components wait for which."""
+        self._change(graph=graph)
+
     def end(self, outcome: RunOutcome) -> None:
         """Writes the report, and then records how the run ended: what is recorded is complete."""
-        served = serving_versions(self._records.folder.parent)
+        root = self._records.folder.parent
+        served = serving_versions(root)
         self.record = self.record.changed(
             finished=utc_now(),
             serving_version=str(served[-1]) if served else None,
             **vars(outcome),
         )
         report = self._records.folder / f"{self.record.run_id}.html"
-        write_report(self.record, report)
-        self._change(report=str(report))
+        try:
+            write_pages(root, self.record, report)
+        except (
+            Exception
+        ) as error:  # a page that cannot be drawn must not cost the record of the run
+            _LOGGER.exception("the report of run %s could not be made", self.record.run_id)
+            reason = f"the report could not be made: {type(error).__name__}: {error}"
+            self._change(notes=(*self.record.notes, reason))
+            self._display.line(f"! {reason}")
+        else:
+            self._change(report=str(report))
 
     def _change(self, **changes: Any) -> None:
         self.record = self.record.changed(**changes)

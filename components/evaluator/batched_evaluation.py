@@ -21,10 +21,10 @@ from tensorflow_model_analysis.metrics import (
     metric_types,
 )
 from tensorflow_model_analysis.proto import config_pb2
-from tensorflow_model_analysis.slicer import slicer_lib
 
 from components.evaluator.batched_metrics import MetricsDict, Rows, Sums, all_sums
 from components.evaluator.extraction import Batch
+from components.evaluator.slices import SliceKey, Slices
 
 _POSITIVE, _NEGATIVE = "positive", "negative"
 _CLASSES_OF_METRICS = {
@@ -33,8 +33,6 @@ _CLASSES_OF_METRICS = {
     "Recall": ("recall", (_POSITIVE,)),
 }
 """By class: the default name, and the classes without which there is no value."""
-
-SliceKey = tuple[tuple[str, Any], ...]
 
 
 @dataclass(frozen=True)
@@ -85,9 +83,7 @@ class SliceBatch(beam.DoFn):
 
     def __init__(self, eval_config: config_pb2.EvalConfig, example_weight: str) -> None:
         super().__init__()
-        self._slice_specs = [
-            slicer_lib.SingleSliceSpec(spec=spec) for spec in eval_config.slicing_specs
-        ] or [slicer_lib.SingleSliceSpec()]
+        self._slices = Slices(eval_config)
         self._example_weight = example_weight
 
     def process(self, batch: Batch) -> Iterator[tuple[SliceKey, Rows]]:
@@ -95,7 +91,7 @@ class SliceBatch(beam.DoFn):
         weights = None
         if self._example_weight:
             weights = batch.example_weights(self._example_weight)
-        for slice_key, index in self._slices(batch):
+        for slice_key, index in self._slices.of(batch):
             yield (
                 slice_key,
                 Rows(
@@ -104,30 +100,6 @@ class SliceBatch(beam.DoFn):
                     weights=None if weights is None else weights[index],
                 ),
             )
-
-    def _slices(self, batch: Batch) -> Iterator[tuple[SliceKey, Any]]:
-        """Yields slice keys with the indices of their examples."""
-        size = len(batch.labels)
-        columns = [
-            [None if values is None else tuple(values) for values in column]
-            for column in batch.features.values()
-        ]
-        # Examples with the same values fall into the same slices: ask TFMA once for them all.
-        indices_by_values: dict[Any, list[int]] = {}
-        for i, values in enumerate(zip(*columns, strict=True) if columns else [()] * size):
-            indices_by_values.setdefault(values, []).append(i)
-        indices_by_slice: dict[SliceKey, list[list[int]]] = {}
-        for values, indices in indices_by_values.items():
-            features = {
-                name: np.asarray(value)
-                for name, value in zip(batch.features, values, strict=True)
-                if value is not None
-            }
-            keys = slicer_lib.get_slices_for_features_dicts([], features, self._slice_specs)
-            for slice_key in dict.fromkeys(keys):
-                indices_by_slice.setdefault(slice_key, []).append(indices)
-        for slice_key, parts in indices_by_slice.items():
-            yield slice_key, np.sort(np.concatenate([np.asarray(p) for p in parts]))
 
 
 class CombineRows(beam.CombineFn):

@@ -9,9 +9,10 @@ import tensorflow_model_analysis as tfma
 from tensorflow_model_analysis.evaluators import evaluator
 from tensorflow_model_analysis.proto import config_pb2
 
-from components.evaluator import extraction
+from components.evaluator import details, extraction
 from components.evaluator.extraction import Batch
 from components.evaluator.gate import Gate, write_checks
+from components.evaluator.slices import Slices
 
 _MAX_BATCH_SIZE = 4096
 
@@ -41,43 +42,56 @@ def evaluate(
     )
 
 
-def gate_evaluator(gate: Gate, evaluation_uri: str) -> evaluator.Evaluator:
+def gate_evaluator(
+    gate: Gate, slices: Slices, evaluation_uri: str, *, makes_checks: bool
+) -> evaluator.Evaluator:
     """Returns an evaluator that makes the default checks of the examples that TFMA has extracted.
+
+    It makes what a report shows as well, but for importances.
 
     Args:
         gate: What to check.
+        slices: Which slices there are.
         evaluation_uri: Where the outcome is written.
+        makes_checks: Whether the default checks are asked for.
     """
     return evaluator.Evaluator(
         stage_name="DefaultChecks",
         run_after=tfma.extractors.SLICE_KEY_EXTRACTOR_STAGE_NAME,
-        ptransform=_CheckExtracts(gate, evaluation_uri),
+        ptransform=_CheckExtracts(gate, slices, evaluation_uri, makes_checks),
     )
 
 
 class _CheckExtracts(beam.PTransform):
-    def __init__(self, gate: Gate, evaluation_uri: str) -> None:
+    def __init__(self, gate: Gate, slices: Slices, evaluation_uri: str, makes_checks: bool) -> None:
         super().__init__()
         self._gate = gate
+        self._slices = slices
+        self._makes_checks = makes_checks
         self._evaluation_uri = evaluation_uri
 
     def expand(self, extracts: beam.PCollection) -> dict[str, beam.PCollection]:
         batches = (
             extracts
             | "BatchExamples" >> beam.BatchElements(max_batch_size=_MAX_BATCH_SIZE)
-            | "ToBatch" >> beam.Map(to_batch, self._gate)
+            | "ToBatch" >> beam.Map(to_batch, self._gate, self._slices.features)
         )
-        write_checks(batches, None, self._gate, self._evaluation_uri)
+        if self._makes_checks:
+            write_checks(batches, None, self._gate, self._evaluation_uri)
+        details.write_details(batches, self._slices, self._gate, self._evaluation_uri)
         return {}
 
 
-def to_batch(extracts: Sequence[dict[str, Any]], gate: Gate) -> Batch:
+def to_batch(
+    extracts: Sequence[dict[str, Any]], gate: Gate, features_of_slices: Sequence[str] = ()
+) -> Batch:
     """Returns TFMA's extracts of some examples as a batch.
 
     Args:
         extracts: Of each example.
         gate: Names the models and the weights. What TFMA has by name, such as the predictions of a
             model with several outputs, becomes a value that the checks refuse, with a reason.
+        features_of_slices: Raw features that decide the slices.
     """
     names = [gate.candidate, *([gate.baseline] if gate.baseline else [])]
     predictions = {
@@ -92,12 +106,21 @@ def to_batch(extracts: Sequence[dict[str, Any]], gate: Gate) -> Batch:
     labels = [item[tfma.LABELS_KEY] for item in extracts]
     if gate.baseline:
         labels = [label[gate.candidate] if isinstance(label, dict) else label for label in labels]
-    features = {}
+    features: dict[str, list[Any]] = {
+        name: [_values(item.get(tfma.FEATURES_KEY, {}).get(name)) for item in extracts]
+        for name in features_of_slices
+    }
     if gate.example_weight:
         features[gate.example_weight] = [
             np.ravel(item[tfma.EXAMPLE_WEIGHTS_KEY]).tolist() for item in extracts
         ]
     return Batch(_stack(labels), predictions, features)
+
+
+def _values(value: Any) -> list[Any] | None:
+    """Returns the values of a feature of an example; None where it has none."""
+    found = [] if value is None else np.ravel(np.asarray(value)).tolist()
+    return found or None
 
 
 def _stack(values: Sequence[Any]) -> Any:

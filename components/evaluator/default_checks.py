@@ -16,6 +16,7 @@ import numpy as np
 from components.evaluator import intervals
 from components.evaluator.check import Check, describe, number
 from components.evaluator.intervals import Difference
+from components.evaluator.metric_intervals import metric_intervals
 from components.evaluator.outcomes import (
     LabelTally,
     Outcomes,
@@ -182,23 +183,7 @@ class _Maker:
 
     def intervals(self, answers: Values) -> dict[str, tuple[float | None, float | None]]:
         """Returns the intervals of a model's own metric and loss."""
-        given, weights, confidence = self._given, self._given.weights, self._settings.confidence
-        of_each = losses(given, answers)
-        nothing = np.zeros_like(of_each)
-        metric, loss = self._metrics
-        start = 0.0
-        if metric == "auc":
-            start = 0.5
-            found = intervals.auc_difference(given.labels, answers[:, 0], None, weights, confidence)
-        elif metric == _ACCURACY:
-            found = intervals.rate_difference(answers[:, 1], nothing, weights, confidence)
-        else:
-            found = intervals.root_mean_difference(of_each, nothing, weights, confidence)
-        of_loss = intervals.mean_difference(of_each, nothing, weights, confidence)
-        return {
-            metric: (_finite(start + found.low), _finite(start + found.high)),
-            loss: (_finite(of_loss.low), _finite(of_loss.high)),
-        }
+        return metric_intervals(self._given, answers, self._settings.confidence)
 
     def against_trivial(self) -> Iterator[Check]:
         for metric in self._metrics:

@@ -9,6 +9,7 @@ from typing import Any
 import apache_beam as beam
 import tensorflow as tf
 import tensorflow_model_analysis as tfma
+from apache_beam.utils import shared
 from tensorflow_metadata.proto.v0 import schema_pb2
 from tensorflow_model_analysis.proto import config_pb2
 from tensorflow_model_analysis.utils import config_util
@@ -23,10 +24,12 @@ from tfx.utils import io_utils, json_utils, proto_utils
 from tfx_bsl.tfxio import tensor_adapter
 
 from components.errors import SettingError
-from components.evaluator import batched_evaluation, by_example, extraction, verdict
+from components.evaluator import batched_evaluation, by_example, details, extraction, verdict
 from components.evaluator.default_checks import DefaultChecks
 from components.evaluator.extraction import BASELINE_OF_OTHER_TYPES
 from components.evaluator.gate import Gate, read_checks, write_checks
+from components.evaluator.importance import Importance
+from components.evaluator.slices import Slices
 from components.model_paths import eval_model_path, serving_model_path
 from components.nearest import nearest_first
 from components.spread import Spread
@@ -80,14 +83,15 @@ class EvaluationRequest:
         """Returns the model that a ModelSpec speaks of."""
         return self.baseline if spec.is_baseline and self.baseline else self.model
 
-    def gate(self, config: config_pb2.EvalConfig, example_weight: str) -> Gate | None:
-        """Returns what the default checks need; None if they are not asked for."""
-        if self.default_checks is None:
-            return None
+    def gate(self, config: config_pb2.EvalConfig, example_weight: str) -> Gate:
+        """Returns what the default checks need, and what a report shows."""
         baselines = [spec.name for spec in config.model_specs if spec.is_baseline]
         (candidate,) = (spec.name for spec in config.model_specs if not spec.is_baseline)
         return Gate(
-            self.default_checks, candidate, baselines[0] if baselines else None, example_weight
+            self.default_checks or DefaultChecks(),
+            candidate,
+            baselines[0] if baselines else None,
+            example_weight,
         )
 
     def training_files(self) -> list[str]:
@@ -178,12 +182,12 @@ class Executor(base_beam_executor.BaseBeamExecutor):
             )
             for model, spec in zip(models, config.model_specs, strict=True)
         ]
+        models_of = shared.Shared()
+        read = extraction.ReadAndEvaluate(models, raw_features, models_of=models_of)
+        gate = request.gate(config, raw_features.example_weight)
         with self._make_beam_pipeline() as pipeline:
-            batches = (
-                pipeline
-                | "Files" >> Spread(request.files())
-                | "ReadAndEvaluate" >> beam.ParDo(extraction.ReadAndEvaluate(models, raw_features))
-            )
+            files = request.files()
+            batches = pipeline | "Files" >> Spread(files) | "ReadAndEvaluate" >> beam.ParDo(read)
             if batched_evaluation.Computations.from_config(config) is not None:
                 evaluation = batched_evaluation.evaluate(
                     batches, config, raw_features.example_weight
@@ -192,12 +196,18 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                 evaluation = by_example.evaluate(
                     batches, config, named, raw_features.example_weight
                 )
-            gate = request.gate(config, raw_features.example_weight)
-            if gate is not None:
+            details.write_details(batches, Slices(config), gate, request.evaluation_uri)
+            details.write_importance(
+                pipeline
+                | "AllFiles" >> beam.Create([files], reshuffle=False)
+                | "Importance" >> beam.ParDo(Importance(models, models_of, gate)),
+                request.evaluation_uri,
+            )
+            if request.default_checks is not None:
                 labels = None
                 if training_files := request.training_files():
                     read_labels = extraction.ReadAndEvaluate(
-                        models[:1], raw_features, labels_only=True
+                        models, raw_features, labels_only=True, models_of=models_of
                     )
                     labels = (
                         pipeline
@@ -240,9 +250,14 @@ class Executor(base_beam_executor.BaseBeamExecutor):
             )
         evaluators = tfma.default_evaluators(eval_config=config, eval_shared_model=models)
         weight = config.model_specs[0].example_weight_key
-        gate = request.gate(config, weight)
-        if gate is not None:
-            evaluators.append(by_example.gate_evaluator(gate, request.evaluation_uri))
+        evaluators.append(
+            by_example.gate_evaluator(
+                request.gate(config, weight),
+                Slices(config),
+                request.evaluation_uri,
+                makes_checks=request.default_checks is not None,
+            )
+        )
         with self._make_beam_pipeline() as pipeline:
             _ = (
                 pipeline

@@ -101,12 +101,14 @@ class Batch:
         predictions: By model name, `[batch_size, ...]`.
         features: By feature, a list of each example's values; None where it has none.
         prediction: Name of the first model's prediction, such as `logistic`; empty if not known.
+        classes: Names of the first model's classes in their order; empty if it does not say them.
     """
 
     labels: npt.NDArray[Any]
     predictions: Mapping[str, npt.NDArray[Any]]
     features: Mapping[str, Sequence[Sequence[Any] | None]]
     prediction: str = ""
+    classes: tuple[str, ...] = ()
 
     def example_weights(self, name: str) -> npt.NDArray[np.float64]:
         """Returns the feature `name` as weights: `[batch_size]`.
@@ -136,6 +138,7 @@ class ReadAndEvaluate(beam.DoFn):
         raw_features: The raw features to decode.
         batch_size: Examples to a batch.
         labels_only: Whether the batches have no predictions.
+        models_of: Who has the same one takes the same models in a process, which are loaded once.
     """
 
     def __init__(
@@ -144,19 +147,20 @@ class ReadAndEvaluate(beam.DoFn):
         raw_features: RawFeatures,
         batch_size: int = BATCH_SIZE,
         labels_only: bool = False,
+        models_of: "shared.Shared | None" = None,
     ) -> None:
         super().__init__()
         self._labels_only = labels_only
         self._models = tuple(models)
         self._raw_features = raw_features
         self._batch_size = batch_size
-        self._shared = shared.Shared()
+        self._shared = models_of or shared.Shared()
         self._loaded: dict[str, EvalModel] = {}
         self._decoder: Any = None
 
     def setup(self) -> None:
         """Loads the models, once for all threads of a process."""
-        self._loaded = self._shared.acquire(lambda: _Models(self._models))
+        self._loaded = load_models(self._shared, self._models)
         if self._raw_features.names:
             self._decoder = example_coder.ExamplesToRecordBatchDecoder(
                 self._raw_features.serialized_schema
@@ -198,7 +202,14 @@ class ReadAndEvaluate(beam.DoFn):
                 f"The evaluation model {self._models} cannot take the examples of {path}: "
                 f"{error.message}"
             ) from error
-        return Batch(labels, predictions, self._decode(serialized), model.prediction)
+        classes = model.classes(serialized)
+        return Batch(
+            labels,
+            predictions,
+            self._decode(serialized),
+            model.prediction,
+            () if classes is None else tuple(map(_text, classes)),
+        )
 
     def _decode(self, serialized: npt.NDArray[Any]) -> dict[str, list[list[Any] | None]]:
         if self._decoder is None:
@@ -245,6 +256,19 @@ class _Models(dict[str, EvalModel]):
         super().__init__({m.name: EvalModel(m.path, m.prediction_key, m.label_key) for m in models})
 
 
+def load_models(
+    models_of: shared.Shared, models: Sequence[ModelToEvaluate]
+) -> dict[str, EvalModel]:
+    """Returns the models by their names, loaded once for all threads of a process.
+
+    Args:
+        models_of: Keeps them.
+        models: The same ones in each call with it.
+    """
+    loaded: dict[str, EvalModel] = models_of.acquire(lambda: _Models(models))
+    return loaded
+
+
 def to_extracts(batch: Batch, example_weight: str = "") -> Iterator[dict[str, Any]]:
     """Yields TFMA's extracts for each example of a batch.
 
@@ -275,6 +299,10 @@ def to_extracts(batch: Batch, example_weight: str = "") -> Iterator[dict[str, An
         if weights is not None:
             extracts[tfma.EXAMPLE_WEIGHTS_KEY] = weights[i : i + 1]
         yield extracts
+
+
+def _text(name: Any) -> str:
+    return name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
 
 
 def _rows(values: npt.NDArray[Any]) -> npt.NDArray[Any]:

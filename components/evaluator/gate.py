@@ -22,6 +22,7 @@ from components.evaluator.outcomes import (
     LabelTally,
     Outcomes,
     ProblemType,
+    Values,
     concatenate,
     outcomes,
     problem_type_of,
@@ -46,26 +47,42 @@ class Gate:
     baseline: str | None = None
     example_weight: str = ""
 
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the models in a `Batch`, the candidate first."""
+        return (self.candidate, *(() if self.baseline is None else (self.baseline,)))
+
     def judge(self, batch: Batch) -> Outcomes:
         """Returns what the models answered."""
-        weights = batch.example_weights(self.example_weight) if self.example_weight else None
-        names = (self.candidate, *filter(None, [self.baseline]))
-        return outcomes(
-            batch.labels,
-            {name: batch.predictions[name] for name in names},
-            weights,
-            self._problem_type(batch),
-        )
+        return self._outcomes(batch, self.models)
+
+    def judge_candidate(self, batch: Batch) -> Outcomes:
+        """Returns what the candidate answered."""
+        return self._outcomes(batch, (self.candidate,))
+
+    def weights(self, batch: Batch) -> Values:
+        """Returns the weights of the examples, 1 where none are named: `[batch_size]`."""
+        if self.example_weight:
+            return batch.example_weights(self.example_weight)
+        return np.ones(len(batch.labels))
 
     def tally(self, batch: Batch) -> LabelTally:
         """Returns how the labels are distributed."""
-        weights = batch.example_weights(self.example_weight) if self.example_weight else None
-        weighted = np.ones(len(batch.labels)) if weights is None else weights
-        return LabelTally.of(batch.labels, weighted, self._problem_type(batch))
+        return LabelTally.of(batch.labels, self.weights(batch), self.problem_type(batch))
 
-    def _problem_type(self, batch: Batch) -> ProblemType | None:
+    def problem_type(self, batch: Batch) -> ProblemType | None:
+        """Returns the problem type of a batch; None if it is not known."""
+        return self.problem_type_of(batch.prediction)
+
+    def problem_type_of(self, prediction: str) -> ProblemType | None:
+        """Returns the problem type of a prediction, such as `logistic`; None if it is not known."""
         settings = self.settings
-        return settings.problem_type or problem_type_of(batch.prediction) or settings.fallback
+        return settings.problem_type or problem_type_of(prediction) or settings.fallback
+
+    def _outcomes(self, batch: Batch, names: tuple[str, ...]) -> Outcomes:
+        weights = self.weights(batch) if self.example_weight else None
+        predictions = {name: batch.predictions[name] for name in names}
+        return outcomes(batch.labels, predictions, weights, self.problem_type(batch))
 
 
 def write_checks(

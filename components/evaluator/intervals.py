@@ -7,6 +7,7 @@ distribution, and with fewer than two examples (for the AUC: of a class) an inte
 """
 
 import math
+import statistics
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -71,6 +72,25 @@ def rate_difference(
     padded_weights = np.concatenate([weights, [usual, usual]])
     around = _around(_mean(padded, padded_weights), padded, padded_weights, confidence)
     return Difference(_mean(difference, weights), around.low, around.high)
+
+
+def wilson_interval(successes: float, total: float, confidence: float) -> tuple[float, float]:
+    """Returns the interval of a share, which lies within 0 and 1 also with few examples.
+
+    Args:
+        successes: At most `total`.
+        total: Number of examples; 0 tells nothing.
+        confidence: Of the two-sided interval.
+
+    Source: the score interval of Wilson (1927).
+    """
+    if total <= 0:
+        return 0.0, 1.0
+    z = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
+    share, square = successes / total, z * z / total
+    center = (share + square / 2) / (1 + square)
+    reach = z / (1 + square) * math.sqrt(share * (1 - share) / total + square / (4 * total))
+    return max(0.0, center - reach), min(1.0, center + reach)
 
 
 def root_mean_difference(

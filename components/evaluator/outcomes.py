@@ -48,6 +48,20 @@ class Outcomes:
     answers: Mapping[str, Values]
     unusable: Mapping[str, str] = field(default_factory=dict)
 
+    def take(self, index: npt.NDArray[np.int64]) -> "Outcomes":
+        """Returns some of the examples.
+
+        Args:
+            index: Which ones.
+        """
+        return Outcomes(
+            self.problem_type,
+            self.labels[index],
+            self.weights[index],
+            {name: values[index] for name, values in self.answers.items()},
+            self.unusable,
+        )
+
 
 def problem_type_of(prediction_key: str) -> ProblemType | None:
     """Returns the problem type that a canned head's prediction tells, such as `logistic`."""

@@ -1,6 +1,6 @@
 """Holds the statistics of new data against a schema and against those of other data."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -24,6 +24,10 @@ _Feature: TypeAlias = statistics_pb2.FeatureNameStatistics
 _COMPARATORS = {
     "l_infinity": _Info.COMPARATOR_L_INFTY_HIGH,
     "jensen_shannon": _Info.COMPARATOR_JENSEN_SHANNON_DIVERGENCE_HIGH,
+}
+_MEASUREMENTS = {
+    "l_infinity": anomalies_pb2.DriftSkewInfo.Measurement.L_INFTY,
+    "jensen_shannon": anomalies_pb2.DriftSkewInfo.Measurement.JENSEN_SHANNON_DIVERGENCE,
 }
 _NAMES = {"l_infinity": "L-infinity distance", "jensen_shannon": "Jensen-Shannon divergence"}
 
@@ -82,6 +86,9 @@ def validate(
     An anomaly has the severity ERROR if it makes training meaningless: a column that is gone, emptied or
     of another type, values that have drifted beyond `limits.breaking`, and in the label whatever does
     not fit the schema, and new values. Any other has the severity WARNING.
+
+    Beside the anomalies stands how far the values of each column have moved (`drift_skew_info`), with the
+    limit that holds: the configured one, or what chance explains if that is more.
 
     Args:
       statistics: Of one split of the data.
@@ -147,8 +154,15 @@ class _Comparison:
                     _add(anomalies, name, _Info.UNEXPECTED_DATA_TYPE, "Another type", text, breaks)
                 continue
             self._add_new_values(anomalies, name, former, feature)
-            for shift, can_break in _shifts(former, feature, before.num_examples, now.num_examples):
-                self._add_shift(anomalies, name, shift, can_break)
+            missing = compare_missing(
+                _missing_share(former, before), _missing_share(feature, now), *_sizes(before, now)
+            )
+            is_more = _missing_share(feature, now) > _missing_share(former, before)
+            self._add_shift(anomalies, name, missing, can_break=is_more)
+            moved = compare_values(former, feature)
+            if moved is not None:
+                self._add_shift(anomalies, name, moved, can_break=True)
+                self._add_measurement(anomalies, name, moved)
 
     def _add_new_values(
         self, anomalies: anomalies_pb2.Anomalies, name: str, before: _Feature, now: _Feature
@@ -179,6 +193,15 @@ class _Comparison:
         breaks = can_break and shift.exceeds(self.limits.breaking)
         _add(anomalies, name, _COMPARATORS[shift.measure], "Drift", text, breaks)
 
+    def _add_measurement(self, anomalies: anomalies_pb2.Anomalies, name: str, shift: Shift) -> None:
+        """Adds how far the values have moved, whether that is much or not, where TFDV has it."""
+        info = anomalies.drift_skew_info.add()
+        info.path.step[:] = [name]
+        limit = max(_limit(self.schema, name, shift, self.limits), shift.noise)
+        info.drift_measurements.add(
+            type=_MEASUREMENTS[shift.measure], value=shift.value, threshold=limit
+        )
+
 
 def _say_types(info: _Info, expected: str, found: str) -> None:
     """Puts another type into words."""
@@ -197,18 +220,12 @@ def _has_reason(anomalies: anomalies_pb2.Anomalies, name: str, kinds: Collection
     )
 
 
-def _shifts(
-    before: _Feature, now: _Feature, num_before: int, num_now: int
-) -> Iterator[tuple[Shift, bool]]:
-    """Yields how far a column has moved, and whether that can make training meaningless."""
-    was, is_now = (
-        1 - _common(feature).num_non_missing / size
-        for feature, size in ((before, num_before), (now, num_now))
-    )
-    yield compare_missing(was, is_now, num_before, num_now), is_now > was
-    shift = compare_values(before, now)
-    if shift is not None:
-        yield shift, True
+def _missing_share(feature: _Feature, statistics: _Statistics) -> float:
+    return 1 - float(_common(feature).num_non_missing) / float(statistics.num_examples)
+
+
+def _sizes(before: _Statistics, now: _Statistics) -> tuple[int, int]:
+    return before.num_examples, now.num_examples
 
 
 def _limit(schema: schema_pb2.Schema, name: str, shift: Shift, limits: DriftLimits) -> float:

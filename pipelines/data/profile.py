@@ -114,6 +114,11 @@ class CsvProfile:
     dialect: Dialect = COMMAS
     originals: dict[Path, Path] = field(default_factory=dict)
 
+    @property
+    def user_files(self) -> list[Path]:
+        """The user's own files, where copies of them are read, too."""
+        return [self.originals.get(file, file) for file in self.files]
+
     def find_cell(self, column: str, wanted: Callable[[str], bool]) -> Cell:
         """Returns the first cell of a column whose text is wanted, which must exist."""
         cell = find_cell(self.files, list(self.columns).index(column), wanted, self.dialect)

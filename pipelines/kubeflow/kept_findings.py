@@ -12,6 +12,7 @@ from typing import Any
 from pipelines.anomalies import NOTE_PREFIX
 from pipelines.component_checks import Findings
 from pipelines.kubeflow.component_plan import write_named_by_content
+from pipelines.run_details import RunDetails
 
 _FOLDER, _ID = "findings", "id"
 
@@ -39,6 +40,10 @@ class KeptFindings:
         """Keeps them."""
         self._keep("add_models", models=models)
 
+    def add_details(self, section: str, values: dict[str, Any]) -> None:
+        """Keeps it."""
+        self._keep("add_details", section=section, values=values)
+
     def add_verdict(
         self,
         metrics: Any,
@@ -58,6 +63,12 @@ class KeptFindings:
             not_checked=not_checked,
             intervals=intervals,
         )
+
+    def write_details(self, root: Path, run_id: str) -> None:
+        """Writes the details at once: of a run that fails later, no `Record` does."""
+        for call in self._calls:
+            if call["method"] == "add_details":
+                RunDetails(root, run_id).write(**call["values"])
 
     def write(self, root: Path) -> str:
         """Writes what was found, and returns the name to read it by."""
@@ -113,6 +124,7 @@ def report_json(calls: list[dict[str, Any]], findings: Findings) -> None:
         "note": findings.note,
         "add_label_comparison": findings.add_label_comparison,
         "add_models": findings.add_models,
+        "add_details": findings.add_details,
         "add_verdict": findings.add_verdict,
     }
     for call in calls:

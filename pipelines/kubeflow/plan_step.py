@@ -16,7 +16,7 @@ from pipelines.kubeflow.old_runs import tidy_runs
 from pipelines.kubeflow.run_folder import RunFolder, locked_for_step
 from pipelines.progress import PlainDisplay
 from pipelines.root_schema import read_root_schema, settle_root_schema
-from pipelines.run_execution import note_plan, stage_data
+from pipelines.run_execution import component_graph, note_plan, stage_data
 from pipelines.run_plan import RunPlan, RunRequest, plan_run
 from pipelines.run_record import RunRecords
 from pipelines.run_recorder import RunRecorder, start_record
@@ -84,7 +84,9 @@ def _begin(plan: RunPlan, folder: RunFolder, display: PlainDisplay) -> dict[str,
         data.folder.touch()  # a copy that is needed
     files = data_files_of(data)
     check_as_profiled(plan.profile, PLAN)
-    plans = component_plans(plan, plan.define(data), run_id, record.baseline_version)
+    pipeline = plan.define(data)
+    recorder.add_graph(component_graph(pipeline))
+    plans = component_plans(plan, pipeline, run_id, record.baseline_version)
     plans["example_gen"] = replace(plans["example_gen"], data=files.as_plan())
     folder.write_run(run_id, len(recorder.record.notes), step_options(plan.config.beam))
     return {role: write_component_plan(root, item) for role, item in plans.items()}

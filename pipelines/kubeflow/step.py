@@ -118,6 +118,7 @@ def _component(args: argparse.Namespace, findings: Any) -> None:
         try:
             metadata = run_component(call, plan, findings)
         finally:
+            findings.write_details(args.root, run_id)
             if findings.has_anomalies:  # `schema accept` may make them the new state
                 keep_statistics(call, run_id)
     else:

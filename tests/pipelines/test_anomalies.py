@@ -4,7 +4,7 @@ import pytest
 from tensorflow_metadata.proto.v0 import anomalies_pb2
 from tfx.types.standard_artifacts import ExampleAnomalies
 
-from pipelines.anomalies import Anomaly, read_anomalies
+from pipelines.anomalies import Anomaly, read_anomalies, read_drift
 
 assert components
 
@@ -51,9 +51,9 @@ def test_each_feature_of_each_split_is_one_sentence(artifact):
         )
     )
     assert found == [
-        Anomaly("eval split, column 'fare': Values above 99.", False),
-        Anomaly("train split, column 'age': Missing.", False),
-        Anomaly("train split, column 'fare': Values above 100.", True),
+        Anomaly("eval split, column 'fare': Values above 99.", False, False, "eval", "fare"),
+        Anomaly("train split, column 'age': Missing.", False, False, "train", "age"),
+        Anomaly("train split, column 'fare': Values above 100.", True, False, "train", "fare"),
     ]
 
 
@@ -79,3 +79,17 @@ def test_values_that_have_moved_are_drift(artifact, tmp_path):
             proto.anomaly_info["fare"].reason.add(type=name)
         file.write_bytes(proto.SerializeToString())
         assert [anomaly.is_drift for anomaly in read_anomalies(found)] == [is_drift]
+
+
+def test_how_far_the_columns_have_moved(artifact, tmp_path):
+    made = artifact(train={}, eval={})
+    proto = anomalies_pb2.Anomalies()
+    info = proto.drift_skew_info.add()
+    info.path.step.append("fare")
+    kinds = anomalies_pb2.DriftSkewInfo.Measurement
+    info.drift_measurements.add(type=kinds.JENSEN_SHANNON_DIVERGENCE, value=0.25, threshold=0.02)
+    (tmp_path / "Split-train" / "SchemaDiff.pb").write_bytes(proto.SerializeToString())
+    assert read_drift(made) == [
+        {"split": "train", "column": "fare", "measure": "jensen_shannon_divergence", "value": 0.25,
+         "limit": 0.02},
+    ]  # fmt: skip

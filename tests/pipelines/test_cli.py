@@ -23,12 +23,13 @@ def test_help_needs_no_heavy_import():
     [
         ["runs", "--root", "root"],
         ["report", "--root", "root"],
+        ["lineage", "--root", "root"],
         ["rollback", "--root", "root"],
         ["schema", "show", "--root", "root"],
         ["plan", "--data", "trips.csv", "--label", "y"],
         ["run", "--data", "trips.csv", "--label", "none"],  # is refused
     ],
-    ids=["runs", "report", "rollback", "schema show", "plan", "run"],
+    ids=["runs", "report", "lineage", "rollback", "schema show", "plan", "run"],
 )
 def test_what_trains_nothing_needs_no_tensorflow(tmp_path, arguments):
     (tmp_path / "trips.csv").write_text("a,b,y\n" + ROWS)
@@ -157,3 +158,59 @@ def test_plan_prints_the_columns_and_writes_a_configuration(warm_command, tmp_pa
     again = warm_command("plan", "--config", target, "--set", "columns.b=date")
     assert again.returncode == 2
     assert '[columns] b = "date": no format fits all 40 cells' in again.stderr
+
+
+def recorded(root, **changes):
+    from pipelines.run_record import RunRecord, RunRecords
+
+    fields = {
+        "run_id": "20260101-000000", "name": "a", "status": "pushed", "log": "", "version": "7",
+        "started": "2026-01-01T00:00:00+00:00", "config": {"data": {"path": "d.csv"}},
+        "data_fingerprint": "", "metrics": {"auc": 0.75},
+    }  # fmt: skip
+    RunRecords(root).write(RunRecord(**{**fields, **changes}))
+
+
+def test_two_runs_are_compared_by_id_or_version(warm_command, tmp_path):
+    recorded(tmp_path)
+    recorded(tmp_path, run_id="20260102-000000", version="8", metrics={"auc": 0.875})
+    result = warm_command("runs", "--compare", "7", "20260102-000000", "--json", "--root", tmp_path)
+    found = json.loads(result.stdout)
+    assert found["runs"] == ["20260101-000000", "20260102-000000"]
+    assert [one["name"] for one in found["differences"]] == ["version", "auc"]
+    result = warm_command("runs", "--compare", "7", "8", "--root", tmp_path)
+    assert "+0.125" in result.stdout
+    assert (
+        "Nothing differs" in warm_command("runs", "--compare", "7", "7", "--root", tmp_path).stdout
+    )
+    result = warm_command("runs", "--compare", "7", "9", "--root", tmp_path)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "There is no run '9'" in result.stderr
+
+
+def test_a_report_and_the_index_are_printed_and_made_once(tmp_path):
+    """When they are up to date, nothing that draws is imported."""
+    recorded(tmp_path)
+    recorded(tmp_path, run_id="20260102-000000", version="8", metrics={"auc": 0.875})
+    script = """
+import sys
+from pipelines.cli import app
+app(sys.argv[1:], standalone_mode=False)
+print([name for name in ("matplotlib", "jinja2", "numpy", "tensorflow") if name in sys.modules])
+"""
+    for arguments, page in (([], "20260102-000000"), (["--index"], "index")):
+        for imported in (["matplotlib", "jinja2", "numpy"], []):
+            result = subprocess.run(
+                [sys.executable, "-c", script, "report", *arguments, "--root", tmp_path],
+                capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(PROJECT)},
+            )  # fmt: skip
+            assert result.stdout.splitlines() == [
+                str(tmp_path / "runs" / f"{page}.html"), str(imported),
+            ]  # fmt: skip
+
+
+def test_the_index_is_over_all_runs(warm_command, tmp_path):
+    recorded(tmp_path)
+    result = warm_command("report", "20260101-000000", "--index", "--root", tmp_path)
+    assert result.returncode == 2
+    assert "--index is over all runs. Received: 20260101-000000 --index" in result.stderr

@@ -17,6 +17,7 @@ from pipelines.component_checks import (
     component_checks,
 )
 from pipelines.data.staging import StagedData
+from pipelines.kubeflow.kept_findings import KeptFindings
 from pipelines.run_plan import RunRequest, plan_run
 
 assert components
@@ -28,7 +29,7 @@ assert components
         LabelCheck("CsvExampleGen", "y", ",", "time", stops=False),
         SplitCheck("CsvExampleGen"),
         AnomalyCheck("ExampleValidator", "warn", has_own_schema=True),
-        ModelCheck(),
+        ModelCheck(compares_models=False),
         VerdictCheck(("auc", "recall"), ({"metric": "auc", "lower": 0.5},), "7"),
     ],
 )
@@ -61,4 +62,24 @@ def test_the_checks_of_a_run(data, tmp_path, display, model, compares):
     assert verdict.baseline_version == "7"
     assert verdict.metrics[0] == "auc"
     assert verdict.thresholds[0]["lower"] == 0.75
-    assert ("Trainer" in found) == compares
+    assert found == {"Trainer": ModelCheck(compares)}
+
+
+def test_details_that_cannot_be_read_end_no_run(tmp_path):
+    from types import SimpleNamespace
+
+    findings = KeptFindings()
+    outputs = {
+        "model": [SimpleNamespace(uri=str(tmp_path))],
+        "model_run": [SimpleNamespace(uri=str(tmp_path))],
+    }
+    ModelCheck(compares_models=False)(outputs, findings, tmp_path)
+    notes = [
+        call["values"]["text"]
+        for call in json.loads(findings.as_json())
+        if call["method"] == "note"
+    ]
+    assert len(notes) == 1
+    assert notes[0].startswith(
+        "the report goes without details of signatures, which cannot be read: "
+    )

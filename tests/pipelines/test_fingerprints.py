@@ -3,7 +3,12 @@ import pytest
 from pipelines import fingerprints
 from pipelines.curated_schema import CuratedSchema
 from pipelines.data.staging import StagedData
-from pipelines.fingerprints import code_fingerprint, component_fingerprints, model_fingerprint
+from pipelines.fingerprints import (
+    code_fingerprint,
+    component_fingerprints,
+    file_hashes,
+    model_fingerprint,
+)
 from pipelines.run_plan import RunRequest, plan_run
 
 
@@ -136,3 +141,16 @@ def test_the_code_of_a_module_file_and_of_an_import_path(plan, tmp_path):
     assert users not in ("", generic)
     elsewhere = replace(plan.code, trainer_path="no_such_project.trainer_fn")
     assert code_fingerprint(elsewhere) == ""
+
+
+def test_files_with_their_hashes(tmp_path):
+    import hashlib
+
+    file = tmp_path / "a.csv"
+    file.write_bytes(b"x\n1\n")
+    (found,) = file_hashes([file])
+    assert found == {
+        "path": str(file), "bytes": 4, "sha256": hashlib.sha256(b"x\n1\n").hexdigest(),
+    }  # fmt: skip
+    file.write_bytes(b"x\n22\n")  # another size: it is read again
+    assert file_hashes([file])[0]["sha256"] == hashlib.sha256(b"x\n22\n").hexdigest()

@@ -79,3 +79,35 @@ def test_every_step_is_on_disk_at_once(plan, display, shown, tmp_path):
     assert record.report == str(report)
     assert "some rows are left out" in report.read_text()
     assert recorder.record == record
+
+
+def test_what_a_run_is_made_of_is_recorded(plan, data):
+    record = start_record(plan)
+    (file,) = record.data_files
+    assert (file["path"], file["bytes"]) == (str(data), data.stat().st_size)
+    assert record.environment["python"]
+
+
+def test_details_and_the_graph_reach_the_report(plan, display, tmp_path):
+    records = RunRecords(tmp_path / "root")
+    recorder = RunRecorder(records, start_record(plan), display)
+    recorder.add_graph({"StatisticsGen": ["CsvExampleGen"], "CsvExampleGen": []})
+    drift = [{"split": "train", "column": "x", "measure": "l_infty", "value": 0.25, "limit": 0.1}]
+    recorder.add_details("anomalies", {"found": [], "drift": drift})
+    recorder.end(RunOutcome("failed", reason="no space"))
+    (record,) = records.read_all()
+    assert record.graph["StatisticsGen"] == ["CsvExampleGen"]
+    page = (tmp_path / "root" / "runs" / f"{record.run_id}.html").read_text()
+    assert "L-infinity distance" in page
+    assert f'href="{record.run_id}.html"' in (tmp_path / "root" / "runs" / "index.html").read_text()
+
+
+def test_a_report_that_cannot_be_made_does_not_cost_the_record(plan, display, shown, tmp_path):
+    records = RunRecords(tmp_path / "root")
+    recorder = RunRecorder(records, start_record(plan), display)
+    recorder.add_details("anomalies", {"found": "not what it should be"})
+    recorder.end(RunOutcome("pushed", version="7"))
+    (record,) = records.read_all()
+    assert (record.status, record.version, record.report) == ("pushed", "7", None)
+    assert record.notes[-1].startswith("the report could not be made: TypeError")
+    assert "the report could not be made" in shown.getvalue()

@@ -42,3 +42,11 @@ def test_outputs_by_name_and_ragged_labels_are_refused_with_a_reason() -> None:
     assert "no numbers" in gate.judge(several).unusable[""]
     ragged = [extracts(np.array(labels), np.array([0.5])) for labels in ([1], [1, 0])]
     assert "labels are no numbers" in gate.judge(to_batch(ragged, gate)).unusable[""]
+
+
+def test_the_features_of_slices_come_along() -> None:
+    gate = Gate(DefaultChecks("binary"), "")
+    given = [extracts(np.array([1]), np.array([0.5])), extracts(np.array([0]), np.array([0.25]))]
+    given[0][tfma.FEATURES_KEY] = {"city": np.array([[b"Oslo"]]), "other": np.array([1])}
+    batch = to_batch(given, gate, ("city",))
+    assert dict(batch.features) == {"city": [[b"Oslo"], None]}

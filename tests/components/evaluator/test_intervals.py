@@ -196,3 +196,11 @@ def test_a_model_without_errors_has_an_interval() -> None:
     assert found.value == -2
     assert found.low < -2 < found.high
     assert intervals.root_mean_difference(squares, squares, np.ones(4), 0.95).low == 0
+
+
+def test_the_interval_of_a_share_by_hand():
+    """Wilson's interval of 1 of 10 at 95 %, as in the literature: 0.0179 to 0.4042."""
+    assert intervals.wilson_interval(1, 10, 0.95) == pytest.approx((0.01788, 0.40415), abs=1e-5)
+    assert intervals.wilson_interval(0, 10, 0.95)[0] == pytest.approx(0, abs=1e-12)
+    assert intervals.wilson_interval(10, 10, 0.95)[1] == pytest.approx(1)
+    assert intervals.wilson_interval(0, 0, 0.95) == (0, 1)

@@ -90,3 +90,13 @@ def test_what_does_not_fit_the_problem_has_a_reason(
     assert given.answers == {}
     with pytest.raises(ValueError, match=reason):
         raise ValueError(given.unusable["m"])
+
+
+def test_some_of_the_examples():
+    given = outcomes(
+        np.array([0, 1, 1]), {"m": np.array([0.25, 0.5, 0.75])}, np.arange(3.0), "binary"
+    )
+    some = given.take(np.array([0, 2]))
+    assert (some.labels.tolist(), some.weights.tolist()) == ([0, 1], [0, 2])
+    assert some.answers["m"].tolist() == [[0.25], [0.75]]
+    assert some.problem_type == "binary"

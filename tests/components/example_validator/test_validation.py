@@ -238,3 +238,19 @@ def test_columns_that_move_are_compared_unless_named(schema, baseline):
 def test_limits_are_shares(limit):
     with pytest.raises(ValueError, match=f"from 0 to 1. Received: breaking={limit}"):
         DriftLimits(breaking=limit)
+
+
+def test_how_far_each_column_has_moved_is_measured_though_it_is_little(schema, baseline):
+    """The largest difference of a share of values, by hand; what moves by itself is not measured."""
+    frame = table(2)
+    anomalies = validate(statistics(frame), schema, baseline, label="tips", moving=["trip"])
+    assert not anomalies.anomaly_info
+    measured = {info.path.step[0]: info.drift_measurements[0] for info in anomalies.drift_skew_info}
+    assert set(measured) == {"fare", "company", "tips"}
+    shares = [one.company.value_counts(normalize=True) for one in (table(), frame)]
+    expected = abs(shares[0] - shares[1]).max()
+    assert measured["company"].value == pytest.approx(expected)
+    assert measured["company"].threshold == 0.1  # of `DriftLimits`
+    assert 0 < measured["fare"].value < measured["fare"].threshold
+    kinds = anomalies_pb2.DriftSkewInfo.Measurement
+    assert measured["fare"].type == kinds.JENSEN_SHANNON_DIVERGENCE

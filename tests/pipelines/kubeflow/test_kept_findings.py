@@ -1,6 +1,7 @@
 import shutil
 
 from pipelines.kubeflow.kept_findings import KeptFindings, findings_id, read_findings, report_json
+from pipelines.run_details import RunDetails
 
 
 class Recorder:
@@ -16,6 +17,9 @@ class Recorder:
     def add_models(self, models):
         self.calls.append(("models", models))
 
+    def add_details(self, section, values):
+        self.calls.append(("details", section, values))
+
     def add_verdict(self, *values, **named):
         self.calls.append(("verdict", values, named))
 
@@ -29,6 +33,7 @@ def test_what_was_found_is_reported_again_in_its_order(tmp_path):
         {"auc": (0.4, None)},
     )  # fmt: skip
     findings.add_label_comparison({"label": "y"})
+    findings.add_details("training", {"curves": []})
     name = findings.write(tmp_path)
     recorder = Recorder()
     report_json(read_findings(tmp_path, name), recorder)
@@ -48,7 +53,16 @@ def test_what_was_found_is_reported_again_in_its_order(tmp_path):
             },
         ),
         ("label", {"label": "y"}),
+        ("details", "training", {"curves": []}),
     ]
+
+
+def test_details_are_there_at_once_though_no_record_is_written(tmp_path):
+    findings = KeptFindings()
+    findings.note("something else")
+    findings.add_details("training", {"curves": [1]})
+    findings.write_details(tmp_path, "r1")
+    assert RunDetails(tmp_path, "r1").read_all() == {"training": {"curves": [1]}}
 
 
 def test_anomalies_are_known_by_their_notes():

@@ -1,0 +1,112 @@
+"""What StatisticsGen knows of each column, as plain values: counts, quantiles, a small histogram."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+MAX_COLUMNS = 2_000
+"""Columns that are described; of more, the first ones."""
+
+MAX_VALUES = 12
+"""Most frequent values of a column of text that are kept."""
+
+_MAX_BARS = 20
+_MAX_LENGTH = 80
+
+
+def describe_statistics(statistics: Any) -> dict[str, Any]:
+    """Returns the statistics by column and split.
+
+    `splits` has the number of examples of each, `columns` a dict for each column with its `name`, its
+    `type` and its values in each of the `splits`, and `num_columns` is how many there are.
+
+    Args:
+      statistics: An artifact that StatisticsGen has put out.
+    """
+    from tensorflow_metadata.proto.v0 import statistics_pb2
+    from tfx.types import artifact_utils
+
+    sizes: dict[str, int] = {}
+    columns: dict[str, dict[str, Any]] = {}
+    for split in artifact_utils.decode_split_names(statistics.split_names):
+        uri = artifact_utils.get_split_uris([statistics], split)[0]
+        found = statistics_pb2.DatasetFeatureStatisticsList.FromString(
+            (Path(uri) / "FeatureStats.pb").read_bytes()
+        )
+        sizes[split] = sum(dataset.num_examples for dataset in found.datasets)
+        for dataset in found.datasets[:1]:
+            for feature in dataset.features:
+                name = feature.name or ".".join(feature.path.step)
+                column = columns.setdefault(name, {"name": name, "type": "", "splits": {}})
+                values = describe_feature(feature, sizes[split])
+                column["type"] = column["type"] or values.pop("type")
+                values.pop("type", None)
+                column["splits"][split] = values
+    kept = list(columns.values())[:MAX_COLUMNS]
+    return {"splits": sizes, "columns": kept, "num_columns": len(columns)}
+
+
+def describe_feature(feature: Any, num_examples: int) -> dict[str, Any]:
+    """Returns the statistics of a column in a split.
+
+    Args:
+      feature: A `FeatureNameStatistics` proto.
+      num_examples: Of the split.
+    """
+    kind = feature.WhichOneof("stats")
+    if kind is None:
+        return {"type": "", "missing": num_examples, "values": 0}
+    stats = getattr(feature, kind)
+    common = stats.common_stats
+    found: dict[str, Any] = {
+        "missing": _missing(common, num_examples),
+        "values": int(common.tot_num_values),
+    }
+    if kind == "num_stats":
+        is_whole = feature.type == feature.INT
+        quantities = ("mean", "std_dev", "min", "median", "max")
+        return {
+            "type": "whole numbers" if is_whole else "numbers",
+            **found,
+            **{name: _number(getattr(stats, name)) for name in quantities},
+            "zeros": int(stats.num_zeros),
+            "histogram": _histogram(stats),
+        }
+    if kind == "string_stats":
+        buckets = stats.rank_histogram.buckets[:MAX_VALUES]
+        return {
+            "type": "text",
+            **found,
+            "unique": int(stats.unique),
+            "length": _number(stats.avg_length),
+            "top": [[_shortened(bucket.label), float(bucket.sample_count)] for bucket in buckets],
+        }
+    return {"type": kind.removesuffix("_stats"), **found}
+
+
+def _missing(common: Any, num_examples: int) -> int:
+    """Returns how many examples have no value: a feature that is there can be empty."""
+    absent = int(num_examples - common.num_non_missing)
+    single = common.max_num_values <= 1
+    return int(num_examples - common.tot_num_values) if single else absent
+
+
+def _histogram(stats: Any) -> list[list[float]]:
+    """Returns the buckets of equal width: low, high, count."""
+    for histogram in stats.histograms:
+        if histogram.type == histogram.STANDARD and not histogram.name:
+            buckets = [
+                [bucket.low_value, bucket.high_value, bucket.sample_count]
+                for bucket in histogram.buckets[:_MAX_BARS]
+            ]
+            if all(math.isfinite(value) for bucket in buckets for value in bucket):
+                return [[float(f"{value:.6g}") for value in bucket] for bucket in buckets]
+    return []
+
+
+def _number(value: float) -> float | None:
+    return float(f"{value:.6g}") if math.isfinite(value) else None
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…"

@@ -1,0 +1,51 @@
+"""What a report is made of: the record of a run, its details, and the other runs of the root."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pipelines.run_record import RunRecord
+
+NOT_RECORDED = "Not recorded by the version that made this run."
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the sections of a report see.
+
+    Attributes:
+      record: The run.
+      details: By section, see `RunDetails`; those that were not recorded are left out.
+      records: All runs of the root, oldest first, this one among them.
+      root: Of the pipeline.
+    """
+
+    record: RunRecord
+    root: Path
+    details: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    records: Sequence[RunRecord] = ()
+
+    @property
+    def former(self) -> RunRecord | None:
+        """The run to compare with: the newest one before that has metrics, or else the one before."""
+        earlier = self.records[: self.number - 1]
+        evaluated = [one for one in earlier if one.metrics]
+        return next(reversed(evaluated or earlier), None)
+
+    @property
+    def number(self) -> int:
+        """Which run of the root it is, from 1."""
+        ids = [one.run_id for one in self.records]
+        return ids.index(self.record.run_id) + 1 if self.record.run_id in ids else len(ids) + 1
+
+    @property
+    def ran(self) -> set[str]:
+        """The components that ended well."""
+        return {one.name for one in self.record.components if one.status != "failed"}
+
+    def missing(self, component: str) -> str:
+        """Returns why there are no details of a component."""
+        if component in self.ran:
+            return NOT_RECORDED
+        return f"{component} did not run, or did not end well."

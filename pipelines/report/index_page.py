@@ -1,0 +1,89 @@
+"""Puts the index of a root together: all runs, what serves, the metric over time."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pipelines.data.spans import describe_spans
+from pipelines.report import words
+from pipelines.report.sections.history import metric_plot, newest_metric
+from pipelines.report.templates import render
+from pipelines.run_record import RunRecord
+from pipelines.serving import serving_versions, version_state
+
+
+def render_index(root: Path, records: Sequence[RunRecord], state: str = "") -> str:
+    """Returns the index as HTML.
+
+    Args:
+      root: Of the pipeline.
+      records: All runs, oldest first.
+      state: What the page is made of, see `page_state`.
+    """
+    metric = newest_metric(records)
+    served = serving_versions(root)
+    states = {one.version: version_state(root, one.version) for one in records}
+    return render(
+        "index.html.j2",
+        name=records[-1].name if records else root.name,
+        root=str(root),
+        state=state,
+        metric=metric,
+        serving=_serving(str(served[-1]), records, metric) if served else None,
+        facts=_facts(records, len(served)),
+        plot=metric_plot(records, metric),
+        has_spans=any(one.spans for one in records),
+        rows=[_row(one, states[one.version], metric) for one in reversed(records)],
+    )
+
+
+def _serving(version: str, records: Sequence[RunRecord], metric: str) -> dict[str, Any]:
+    pushed = [one for one in records if one.version == version]
+    if not pushed:
+        return {"version": version, "run_id": "", "report": "", "time": "", "metric": ""}
+    run = pushed[-1]
+    value = run.metrics.get(metric)
+    return {
+        "version": version,
+        "run_id": run.run_id,
+        "report": _report(run),
+        "time": words.moment(run.finished or run.started),
+        "metric": metric if value is not None else "",
+        "value": words.number(value),
+    }
+
+
+def _facts(records: Sequence[RunRecord], num_served: int) -> list[tuple[str, str]]:
+    counts = dict.fromkeys(words.STATES, 0)
+    for one in records:
+        counts[one.status] = counts.get(one.status, 0) + 1
+    facts = [("Runs", words.number(len(records)))]
+    facts += [
+        (words.state(status)["word"], words.number(count))
+        for status, count in counts.items()
+        if count
+    ]
+    return [*facts, ("Versions to go back to", words.number(max(0, num_served - 1)))]
+
+
+def _row(record: RunRecord, state: str | None, metric: str) -> dict[str, Any]:
+    withdrawn = record.status == "pushed" and state == "withdrawn"
+    return {
+        "run_id": record.run_id,
+        "report": _report(record),
+        "time": words.moment(record.started),
+        "state": words.state("withdrawn" if withdrawn else record.status),
+        "version": record.version or "",
+        "version_state": "" if withdrawn else state or "",
+        "serves": state == "serving",
+        "value": words.number(record.metrics.get(metric)),
+        "baseline": words.number(record.baseline_metrics.get(metric)),
+        "took": words.seconds(words.duration_secs(record.started, record.finished)),
+        "spans": describe_spans(record.spans) if record.spans else "",
+        "reason": record.reason or "",
+    }
+
+
+def _report(record: RunRecord) -> str:
+    """Returns the link to the report, which lies beside the index; empty without one."""
+    return f"{record.run_id}.html" if record.status != "running" else ""

@@ -1,0 +1,78 @@
+"""Puts the report of a run together."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pipelines.report.context import Context
+from pipelines.report.sections import (
+    changes,
+    components,
+    data,
+    drift,
+    history,
+    importance,
+    origin,
+    quality,
+    serving,
+    slices,
+    training,
+    verdict,
+)
+from pipelines.report.templates import render
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of a report.
+
+    Attributes:
+      id: Of its element; its template is `sections/<id>.html.j2`.
+      title: Its heading.
+      describe: Returns what the template shows; None leaves the section out.
+    """
+
+    id: str
+    title: str
+    describe: Callable[[Context], dict[str, Any] | None]
+
+    @property
+    def template(self) -> str:
+        """Its template."""
+        return f"sections/{self.id}.html.j2"
+
+
+SECTIONS = (
+    Section("verdict", "Verdict", verdict.describe),
+    Section("components", "Components", components.describe),
+    Section("changes", "Since the run before", changes.describe),
+    Section("data", "Data", data.describe),
+    Section("drift", "Drift and anomalies", drift.describe),
+    Section("training", "Training", training.describe),
+    Section("quality", "Quality", quality.describe),
+    Section("slices", "Slices", slices.describe),
+    Section("importance", "Feature importance", importance.describe),
+    Section("serving", "Serving", serving.describe),
+    Section("history", "History", history.describe),
+    Section("origin", "Lineage and environment", origin.describe),
+)
+
+
+def render_report(context: Context, state: str = "", has_index: bool = False) -> str:
+    """Returns the report of a run as HTML.
+
+    Args:
+      context: What is known.
+      state: What the page is made of, see `page_state`.
+      has_index: Whether the index lies beside it.
+    """
+    described = {one.id: one.describe(context) for one in SECTIONS}
+    return render(
+        "report.html.j2",
+        name=context.record.name,
+        run_id=context.record.run_id,
+        state=state,
+        has_index=has_index,
+        sections=described,
+        shown=[one for one in SECTIONS if described[one.id] is not None],
+    )

@@ -1,0 +1,57 @@
+"""What changed since the run before."""
+
+from typing import Any
+
+from pipelines.report import words
+from pipelines.report.context import Context
+from pipelines.run_comparison import Difference, compare_runs, shown_pair
+
+MAX_OPEN = 12
+"""Rows of a part that are shown at once."""
+
+_TITLES = {
+    "outcome": "Outcome",
+    "metrics": "Metrics",
+    "data": "Data",
+    "columns": "Columns",
+    "configuration": "Configuration",
+    "code": "Code",
+    "model": "Model",
+    "environment": "Environment",
+    "durations": "Durations",
+}
+
+
+def describe(context: Context) -> dict[str, Any] | None:
+    """Returns what differs from the run before, by part; None if this is the first run."""
+    former = context.former
+    if former is None:
+        return None
+    differences = compare_runs(former, context.record)
+    parts = []
+    for section, title in _TITLES.items():
+        rows = [_row(one) for one in differences if one.section == section]
+        if rows:
+            parts.append({"title": title, "rows": rows[:MAX_OPEN], "more": rows[MAX_OPEN:]})
+    same = [title for section, title in _TITLES.items() if not _has(differences, section)]
+    return {
+        "former": former.run_id,
+        "former_state": words.state(former.status),
+        "parts": parts,
+        "same": ", ".join(same).lower(),
+    }
+
+
+def _has(differences: list[Difference], section: str) -> bool:
+    return any(one.section == section for one in differences)
+
+
+def _row(difference: Difference) -> dict[str, str]:
+    before, after = shown_pair(difference)
+    change = difference.change
+    return {
+        "name": difference.name,
+        "before": before,
+        "after": after,
+        "change": "" if change is None else words.signed(change, 3),
+    }

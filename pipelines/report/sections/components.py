@@ -1,0 +1,122 @@
+"""The components of a run: the graph, the times, what was taken from the cache."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pipelines.report import words
+from pipelines.report.context import Context
+from pipelines.run_record import ComponentRecord
+
+_BOX_WIDTH, _BOX_HEIGHT, _GAP_X, _GAP_Y, _EDGE = 122, 46, 27, 18, 4
+_MARKS = {"finished": "✓", "cached": "=", "failed": "✗", "": "·"}
+_WORDS = {"finished": "ran", "cached": "from the cache", "failed": "failed", "": "did not run"}
+
+
+def describe(context: Context) -> dict[str, Any] | None:
+    """Returns the rows of the table and the graph; None for a run without components."""
+    record = context.record
+    if not record.components and not record.graph:
+        return None
+    known = {one.name: one for one in record.components}
+    names = list(dict.fromkeys((*known, *record.graph)))
+    total = sum(one.elapsed_secs for one in record.components) or 1.0
+    longest = max((one.elapsed_secs for one in record.components), default=0.0) or 1.0
+    rows = []
+    for name in names:
+        one = known.get(name)
+        elapsed = one.elapsed_secs if one else 0.0
+        status = one.status if one else ""
+        rows.append(
+            {
+                "name": name,
+                "status": status,
+                "mark": _MARKS[status],
+                "word": _WORDS[status],
+                "time": words.seconds(elapsed) if one else words.NOTHING,
+                "share": elapsed / total,
+                "bar": 100 * elapsed / longest,
+                "after": ", ".join(record.graph.get(name, ())) or words.NOTHING,
+            }
+        )
+    return {
+        "rows": rows,
+        "total": words.seconds(total) if record.components else words.NOTHING,
+        "num_cached": sum(one.status == "cached" for one in record.components),
+        "num_run": len(record.components),
+        "graph": layout(record.graph, known) if record.graph else None,
+    }
+
+
+def layout(
+    graph: Mapping[str, Sequence[str]], known: Mapping[str, ComponentRecord]
+) -> dict[str, Any]:
+    """Returns where boxes and edges lie: each box in the column before the first that needs it.
+
+    Args:
+      graph: By component, those that it waits for.
+      known: What is recorded of components.
+    """
+    columns = _columns(graph)
+    rows: dict[int, int] = {}
+    boxes: dict[str, dict[str, Any]] = {}
+    busiest = {name: len(graph[name]) for name in graph}
+    for name in sorted(graph, key=lambda one: (columns[one], -busiest[one], one)):
+        column = columns[name]
+        row = rows.get(column, 0)
+        rows[column] = row + 1
+        one = known.get(name)
+        status = one.status if one else ""
+        boxes[name] = {
+            "name": name,
+            "x": _EDGE + column * (_BOX_WIDTH + _GAP_X),
+            "y": _EDGE + row * (_BOX_HEIGHT + _GAP_Y),
+            "width": _BOX_WIDTH,
+            "height": _BOX_HEIGHT,
+            "status": status or "waiting",
+            "text": f"{_MARKS[status]} "
+            + (words.seconds(one.elapsed_secs) if one and status != "cached" else _WORDS[status]),
+        }
+    edges = []
+    for name, upstream in graph.items():
+        for other in upstream:
+            if other in boxes:
+                edges.append(_edge(boxes[other], boxes[name]))
+    return {
+        "boxes": list(boxes.values()),
+        "edges": edges,
+        "width": 2 * _EDGE + (max(columns.values()) + 1) * (_BOX_WIDTH + _GAP_X) - _GAP_X,
+        "height": 2 * _EDGE + max(rows.values()) * (_BOX_HEIGHT + _GAP_Y) - _GAP_Y,
+    }
+
+
+def _columns(graph: Mapping[str, Sequence[str]]) -> dict[str, int]:
+    """Returns the column of each component: as late as what needs it allows."""
+    needed_by: dict[str, list[str]] = {name: [] for name in graph}
+    for name, upstream in graph.items():
+        for other in upstream:
+            needed_by.setdefault(other, []).append(name)
+    from_end: dict[str, int] = {}
+
+    def distance(name: str) -> int:
+        if name not in from_end:
+            from_end[name] = 0  # a component that waits for itself ends here
+            from_end[name] = max((distance(one) + 1 for one in needed_by.get(name, ())), default=0)
+        return from_end[name]
+
+    last = max((distance(name) for name in graph), default=0)
+    return {name: last - distance(name) for name in graph}
+
+
+def _edge(start: Mapping[str, Any], end: Mapping[str, Any]) -> str:
+    """Returns the path from the right of a box to the left of another one."""
+    x1, y1 = start["x"] + start["width"], start["y"] + start["height"] / 2
+    x2, y2 = end["x"], end["y"] + end["height"] / 2
+    if x2 - x1 <= _GAP_X or y1 != y2:
+        middle = x2 - _GAP_X / 2
+        return f"M{x1:g} {y1:g}L{x2 - _GAP_X:g} {y1:g}C{middle:g} {y1:g} {middle:g} {y2:g} {x2:g} {y2:g}"
+    # Along a row, past the boxes between: below them.
+    low = start["y"] + start["height"] + 9
+    return (
+        f"M{x1:g} {y1:g}C{x1 + 16:g} {y1:g} {x1 + 8:g} {low:g} {x1 + 30:g} {low:g}"
+        f"L{x2 - 30:g} {low:g}C{x2 - 8:g} {low:g} {x2 - 16:g} {y2:g} {x2:g} {y2:g}"
+    )

@@ -1,0 +1,209 @@
+"""The data: statistics by column with small histograms, and the label in the splits."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pipelines.report import words
+from pipelines.report.context import Context
+
+MAX_OPEN = 40
+"""Columns that are shown at once; further ones are behind a button."""
+
+_WIDTH, _HEIGHT = 120, 34
+_MAX_CLASSES = 30
+_SPLIT_NAMES = ("train", "eval")
+
+
+def describe(context: Context) -> dict[str, Any] | None:
+    """Returns the columns and the label; None for a run that knew nothing of its data."""
+    record = context.record
+    statistics = context.details.get("statistics")
+    if not (record.columns or statistics or record.label_by_split):
+        return None
+    rows = column_rows(record.columns, statistics)
+    return {
+        "rows": rows[:MAX_OPEN],
+        "more": rows[MAX_OPEN:],
+        "num_columns": statistics["num_columns"] if statistics else len(rows),
+        "splits": dict(statistics["splits"]) if statistics else {},
+        "has_statistics": statistics is not None,
+        "missing": None if statistics else context.missing("StatisticsGen"),
+        "label": label_table(record.label_by_split) if record.label_by_split else None,
+        "label_column": record.config.get("data", {}).get("label"),
+    }
+
+
+def column_rows(
+    columns: Sequence[Mapping[str, Any]], statistics: Mapping[str, Any] | None
+) -> list[dict[str, Any]]:
+    """Returns a row for each column, in the order of the CSV.
+
+    Args:
+      columns: What each is taken for: the fields of `ColumnRow`.
+      statistics: See `describe_statistics`; None if they were not recorded.
+    """
+    found = {one["name"]: one for one in statistics["columns"]} if statistics else {}
+    taken = {one["name"]: one for one in columns}
+    rows = []
+    for name in dict.fromkeys((*taken, *found)):
+        given, measured = taken.get(name, {}), found.get(name)
+        row: dict[str, Any] = {
+            "name": name,
+            "kind": given.get("kind") or (measured or {}).get("type", ""),
+            "use": given.get("use", ""),
+            "note": given.get("note", ""),
+            "missing": given.get("missing_share"),
+            "summary": "",
+            "details": [],
+            "plot": None,
+        }
+        if measured and statistics:
+            row |= _measured(measured, statistics["splits"])
+        rows.append(row)
+    return rows
+
+
+def _measured(column: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, Any]:
+    splits: Mapping[str, Mapping[str, Any]] = column["splits"]
+    first = splits.get("train") or next(iter(splits.values()), {})
+    total = sum(sizes.values()) or 1
+    known = [(sizes[name], values["missing"]) for name, values in splits.items() if name in sizes]
+    row: dict[str, Any] = {"missing": sum(missing for _, missing in known) / total}
+    if "histogram" in first:
+        row["summary"] = (
+            f"mean {words.number(first['mean'], 4)}, from {words.number(first['min'], 4)} to "
+            f"{words.number(first['max'], 4)}"
+        )
+        row["details"] = [
+            {
+                "split": name,
+                "values": [
+                    ("mean", words.number(one.get("mean"))),
+                    ("standard deviation", words.number(one.get("std_dev"))),
+                    ("minimum", words.number(one.get("min"))),
+                    ("median", words.number(one.get("median"))),
+                    ("maximum", words.number(one.get("max"))),
+                    ("zeros", words.number(one.get("zeros"))),
+                    ("missing", words.number(one.get("missing"))),
+                ],
+            }
+            for name, one in splits.items()
+        ]
+        row["plot"] = number_plot({name: one.get("histogram", []) for name, one in splits.items()})
+    elif "top" in first:
+        frequent = first["top"][0][0] if first["top"] else ""
+        row["summary"] = f"{first['unique']:,} values" + (f", often {frequent}" if frequent else "")
+        row["details"] = [
+            {
+                "split": name,
+                "values": [
+                    *((label, words.number(count)) for label, count in one.get("top", ())),
+                    ("different values", words.number(one.get("unique"))),
+                    ("missing", words.number(one.get("missing"))),
+                ],
+            }
+            for name, one in splits.items()
+        ]
+        row["plot"] = category_plot({name: one.get("top", []) for name, one in splits.items()})
+    return row
+
+
+def number_plot(histograms: Mapping[str, Sequence[Sequence[float]]]) -> dict[str, Any] | None:
+    """Returns a small histogram: bars of the training split, an outline of the evaluation split.
+
+    Args:
+      histograms: By split: low, high and count of each bucket.
+    """
+    train, other = (histograms.get(name, ()) for name in _SPLIT_NAMES)
+    shown = train or other
+    if not shown:
+        return None
+    low = min(bucket[0] for bucket in (*train, *other))
+    high = max(bucket[1] for bucket in (*train, *other))
+    if high <= low:  # one value
+        return _small_plot("M46 1h28v32h-28z", "", "one value")
+    densities = [_densities(part) for part in (train, other)]
+    top = max((density for part in densities for *_, density in part), default=0.0) or 1.0
+    paths = []
+    for part in densities:
+        points = [
+            (
+                _WIDTH * (left - low) / (high - low),
+                _WIDTH * (right - low) / (high - low),
+                _HEIGHT - 1 - (_HEIGHT - 2) * density / top,
+            )
+            for left, right, density in part
+        ]
+        paths.append(points)
+    bars = "".join(
+        f"M{left:.4g} {_HEIGHT - 1}V{height:.4g}H{right:.4g}V{_HEIGHT - 1}z"
+        for left, right, height in paths[0]
+    )
+    outline = ""
+    if paths[1]:
+        outline = f"M{paths[1][0][0]:.4g} {_HEIGHT - 1}" + "".join(
+            f"V{height:.4g}H{right:.4g}" for _, right, height in paths[1]
+        )
+    text = f"from {words.number(low, 4)} to {words.number(high, 4)}"
+    return _small_plot(bars, outline, text)
+
+
+def category_plot(tops: Mapping[str, Sequence[Sequence[Any]]]) -> dict[str, Any] | None:
+    """Returns small bars of the most frequent values, in the order of the training split."""
+    train, other = (dict(map(tuple, tops.get(name, ()))) for name in _SPLIT_NAMES)
+    names = list(train or other)[:10]
+    if not names:
+        return None
+    totals = [sum(part.values()) or 1.0 for part in (train, other)]
+    top = max(
+        (part.get(name, 0) / total for part, total in zip((train, other), totals, strict=True)
+         for name in names)
+    ) or 1.0  # fmt: skip
+    step = _WIDTH / len(names)
+    bars = outline = ""
+    for number, name in enumerate(names):
+        left, right = number * step + 0.08 * step, (number + 1) * step - 0.08 * step
+        height = _HEIGHT - 1 - (_HEIGHT - 2) * train.get(name, 0) / totals[0] / top
+        bars += f"M{left:.4g} {_HEIGHT - 1}V{height:.4g}H{right:.4g}V{_HEIGHT - 1}z"
+        if other:
+            level = _HEIGHT - 1 - (_HEIGHT - 2) * other.get(name, 0) / totals[1] / top
+            outline += f"M{left:.4g} {level:.4g}H{right:.4g}"
+    return _small_plot(bars, outline, f"the {len(names)} most frequent values")
+
+
+def label_table(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns how the label is distributed in the splits: the fields of `LabelComparison`."""
+    names = list(found["shares"])
+    is_classes = found["test"] == "chi-square"
+    first = found["shares"][names[0]]
+    levels = list(first)
+    if is_classes:
+        levels = sorted(
+            levels, key=lambda level: -max(found["shares"][name][level] for name in names)
+        )[:_MAX_CLASSES]
+    form = words.percent if is_classes else words.number
+    return {
+        "column": found["column"],
+        "test": found["test"],
+        "p_value": f"{found['p_value']:.3g}",
+        "distance": f"{found['distance']:.4f}",
+        "what": "class" if is_classes else "share of the rows below",
+        "splits": [(name, found["sizes"][name]) for name in names],
+        "rows": [
+            (level, [form(found["shares"][name][level]) for name in names]) for level in levels
+        ],
+        "left_out": len(first) - len(levels),
+    }
+
+
+def _densities(buckets: Sequence[Sequence[float]]) -> list[tuple[float, float, float]]:
+    total = sum(bucket[2] for bucket in buckets) or 1.0
+    return [
+        (low, high, count / total / ((high - low) or 1.0))
+        for low, high, count in buckets
+        if high > low
+    ]
+
+
+def _small_plot(bars: str, outline: str, text: str) -> dict[str, Any]:
+    return {"bars": bars, "outline": outline, "text": text, "width": _WIDTH, "height": _HEIGHT}

@@ -1,0 +1,75 @@
+"""The runs of the root: the metric over time, and what was pushed when."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pipelines.data.spans import describe_spans
+from pipelines.report import words
+from pipelines.report.context import Context
+from pipelines.report.plots import Plot, Series, lines
+from pipelines.run_record import RunRecord
+from pipelines.serving import version_state
+
+_MAX_PUSHES = 25
+
+
+def describe(context: Context) -> dict[str, Any] | None:
+    """Returns the pushes and the plot of the metric; None if this is the first run of the root."""
+    records = context.records[: context.number]
+    pushes = [one for one in reversed(records) if one.version]
+    if len(records) < 2 and not pushes:
+        return None
+    metric = next(iter(context.record.metrics), "") or newest_metric(records)
+    return {
+        "rows": [
+            {
+                "version": one.version,
+                "state": version_state(context.root, one.version),
+                "run_id": one.run_id,
+                "is_this": one.run_id == context.record.run_id,
+                "time": words.moment(one.finished or one.started),
+                "value": words.number(one.metrics.get(metric)),
+                "spans": describe_spans(one.spans) if one.spans else "",
+                "has_report": bool(one.report),
+            }
+            for one in pushes[:_MAX_PUSHES]
+        ],
+        "left_out": len(pushes) - len(pushes[:_MAX_PUSHES]),
+        "has_spans": any(one.spans for one in pushes),
+        "metric": metric,
+        "plot": metric_plot(records, metric),
+    }
+
+
+def newest_metric(records: Sequence[RunRecord]) -> str:
+    """Returns the first metric of the newest run that has any; empty without one."""
+    return next((next(iter(one.metrics)) for one in reversed(records) if one.metrics), "")
+
+
+def metric_plot(records: Sequence[RunRecord], metric: str) -> Plot | None:
+    """Returns a metric over the runs, beside what the model that served reached on the same examples.
+
+    None with fewer than two values.
+
+    Args:
+      records: Oldest first.
+      metric: Its name.
+    """
+    known = [
+        (number, value, one.baseline_metrics.get(metric))
+        for number, one in enumerate(records, 1)
+        if (value := one.metrics.get(metric)) is not None
+    ]
+    if len(known) < 2:
+        return None
+    series = [Series("new model", [(number, value) for number, value, _ in known])]
+    before = [(number, value) for number, _, value in known if value is not None]
+    if before:
+        series.append(Series("baseline", before, is_baseline=True))
+    values = [value for _, value, _ in known]
+    text = (
+        f"{metric} of {len(known)} runs, from {words.number(values[0])} in the first to "
+        f"{words.number(values[-1])} in the last; the lowest is {words.number(min(values))}, the highest "
+        f"{words.number(max(values))}."
+    )
+    return lines("history", f"{metric} over the runs", text, series, "run", metric, wide=True)

@@ -1,0 +1,39 @@
+"""Where the model is from: lineage, environment, configuration."""
+
+import json
+from typing import Any
+
+from pipelines.lineage import describe_lineage
+from pipelines.report import words
+from pipelines.report.context import NOT_RECORDED, Context
+
+_MAX_FILES = 200
+
+
+def describe(context: Context) -> dict[str, Any]:
+    """Returns the lineage, the environment and the configuration."""
+    record = context.record
+    found = describe_lineage(context.root, record, context.records)
+    files = [
+        {**file, "size": words.size(file["bytes"])} for file in found["data"]["files"][:_MAX_FILES]
+    ]
+    return {
+        "lineage": found,
+        "files": files,
+        "left_out": len(found["data"]["files"]) - len(files),
+        "files_missing": None if files else NOT_RECORDED,
+        "parameters": sorted(found["parameters"].items()),
+        "definitions": sorted(found["code"]["definitions"].items()),
+        "environment": list(record.environment.items()),
+        "environment_missing": None if record.environment else NOT_RECORDED,
+        "configuration": json.dumps(given(record.config), indent=1, ensure_ascii=False),
+        "log": record.log,
+        "command": f"python -m pipelines lineage {record.version or record.run_id}",
+    }
+
+
+def given(config: Any) -> Any:
+    """Returns a configuration without what is not set: its default is in the other sections."""
+    if isinstance(config, dict):
+        return {key: given(value) for key, value in config.items() if value is not None}
+    return [given(item) for item in config] if isinstance(config, list | tuple) else config

@@ -1,0 +1,251 @@
+"""How good the model is: its metrics, and the plots that belong to its problem type."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pipelines.report import words
+from pipelines.report.context import Context
+from pipelines.report.plots import (
+    Plot,
+    Series,
+    calibration,
+    histogram,
+    scatter,
+    two_histograms,
+    unit_square,
+)
+
+_SHADES = 9
+
+
+def describe(context: Context) -> dict[str, Any] | None:
+    """Returns metrics and plots; None if the model was not evaluated."""
+    record = context.record
+    details = context.details.get("evaluation", {})
+    plots = details.get("plots", {})
+    if not record.metrics and not plots:
+        return None
+    model, baseline = plots.get("model") or {}, plots.get("baseline") or {}
+    classes = plots.get("classes") or []
+    kind = plots.get("problem_type")
+    found: dict[str, Any] = {
+        "metrics": metric_rows(context),
+        "baseline_version": record.baseline_version if record.baseline_metrics else None,
+        "kind": kind,
+        "num_examples": plots.get("num_examples"),
+        "plots": [],
+        "confusion": None,
+        "calibration": model.get("calibration", []),
+        "quantiles": model.get("residual_quantiles", {}),
+        "missing": None if model else context.missing("Evaluator"),
+    }
+    if kind == "binary" and model:
+        found["plots"] = binary_plots(model, baseline, classes, record.metrics)
+        found["confusion"] = binary_confusion(model["confusion"], classes)
+    elif kind == "multi-class" and model:
+        found["plots"] = multi_class_plots(model)
+        found["confusion"] = confusion_table(**model["confusion"])
+    elif kind == "regression" and model:
+        found["plots"] = regression_plots(model)
+    elif not found["missing"]:
+        found["missing"] = "There are no plots for predictions of this kind."
+    return found
+
+
+def metric_rows(context: Context) -> list[dict[str, Any]]:
+    """Returns a row for each metric, with its interval and the baseline's value."""
+    record = context.record
+    details = context.details.get("evaluation", {}).get("slices", {})
+    overall = details.get("slices", {}).get("Overall", {}).get("intervals", {})
+    rows = []
+    for name, value in record.metrics.items():
+        low, high = record.intervals.get(name) or overall.get(name) or (None, None)
+        before = record.baseline_metrics.get(name)
+        change = None if before is None or value is None else value - before
+        rows.append(
+            {
+                "name": name,
+                "value": words.number(value),
+                "interval": words.interval(low, high),
+                "baseline": words.number(before) if record.baseline_metrics else "",
+                "change": "" if change is None else words.signed(change),
+            }
+        )
+    return rows
+
+
+def binary_plots(
+    model: Mapping[str, Any],
+    baseline: Mapping[str, Any],
+    classes: Sequence[str],
+    metrics: Mapping[str, float | None],
+) -> list[Plot]:
+    """Returns ROC, precision and recall, calibration and the distribution of the probabilities."""
+    plots = []
+    auc = metrics.get("auc")
+    if "roc" in model:
+        plots.append(
+            unit_square(
+                "roc",
+                "ROC curve",
+                f"Recall against the share of negatives that are taken for positive. {_at(model['roc'])}"
+                + (f" The area under it is {words.number(auc, 4)}." if auc is not None else ""),
+                _both(model, baseline, "roc"),
+                "false positive rate",
+                "recall",
+                "chance",
+            )
+        )
+    if "precision_recall" in model:
+        plots.append(
+            unit_square(
+                "precision-recall",
+                "Precision and recall",
+                "Precision against recall, over all thresholds; high and to the right is good.",
+                _both(model, baseline, "precision_recall"),
+                "recall",
+                "precision",
+            )
+        )
+    if model.get("calibration"):
+        plots.append(
+            calibration(
+                "calibration",
+                "Calibration",
+                f"The observed share against the predicted probability, by tenths of the examples. "
+                f"{_calibration_in_words(model['calibration'])}",
+                model["calibration"],
+                baseline.get("calibration", ()),
+            )
+        )
+    if any(map(any, model.get("histogram", ()))):
+        names = list(classes[:2]) if len(classes) > 1 else ["0", "1"]
+        plots.append(
+            two_histograms(
+                "probabilities",
+                "Predicted probabilities by class",
+                f"How often each probability of {names[1]} was predicted, for either class. The less the "
+                "two overlap, the better the model tells them apart.",
+                model["histogram"],
+                [f"is {name}" for name in names],
+                f"predicted probability of {names[1]}",
+            )
+        )
+    return plots
+
+
+def multi_class_plots(model: Mapping[str, Any]) -> list[Plot]:
+    """Returns the calibration of the most probable class."""
+    if not model.get("calibration"):
+        return []
+    return [
+        calibration(
+            "calibration",
+            "Calibration",
+            "The share that is right against the probability of the most probable class. "
+            + _calibration_in_words(model["calibration"]),
+            model["calibration"],
+            x_label="probability of the most probable class",
+            y_label="share that is right",
+        )
+    ]
+
+
+def regression_plots(model: Mapping[str, Any]) -> list[Plot]:
+    """Returns predictions against labels, and the residuals."""
+    size = words.number(model["sample_size"])
+    middle = words.number(model["residual_quantiles"]["50 %"], 4)
+    low, high = (words.number(model["residual_quantiles"][key], 4) for key in ("5 %", "95 %"))
+    return [
+        scatter(
+            "predicted-actual",
+            "Predicted against actual",
+            f"Predictions against labels of {len(model['pairs'])} examples; on the diagonal both are "
+            "equal.",
+            model["pairs"],
+            "actual",
+            "predicted",
+        ),
+        histogram(
+            "residuals",
+            "Residuals",
+            f"Predicted minus actual, of {size} examples. The median is {middle}; nine of ten are from "
+            f"{low} to {high}.",
+            model["residuals"]["counts"],
+            model["residuals"]["edges"],
+            "predicted minus actual",
+        ),
+    ]
+
+
+def binary_confusion(found: Mapping[str, float], classes: Sequence[str]) -> dict[str, Any]:
+    """Returns the confusion matrix at a threshold."""
+    names = list(classes[:2]) if len(classes) > 1 else ["0", "1"]
+    table = [
+        [found["true_negatives"], found["false_positives"]],
+        [found["false_negatives"], found["true_positives"]],
+    ]
+    return {**confusion_table(names, table), "threshold": found["threshold"]}
+
+
+def confusion_table(
+    classes: Sequence[str], table: Sequence[Sequence[float]], has_others: bool = False
+) -> dict[str, Any]:
+    """Returns a confusion matrix with its shades, precisions and recalls.
+
+    Args:
+      classes: Their names.
+      table: Weights, `[labels, predictions]`.
+      has_others: Whether the last one stands for several classes.
+    """
+    totals = [sum(row) for row in table]
+    taken = [sum(column) for column in zip(*table, strict=True)]
+    rows = []
+    for number, (name, row) in enumerate(zip(classes, table, strict=True)):
+        total = totals[number]
+        known = not (has_others and number == len(classes) - 1)
+        rows.append(
+            {
+                "name": name,
+                "cells": [
+                    {
+                        "text": words.number(value),
+                        "shade": round(_SHADES * value / total) if total else 0,
+                        "share": words.percent(value / total, 0) if total else words.NOTHING,
+                        "is_right": column == number,
+                    }
+                    for column, value in enumerate(row)
+                ],
+                "recall": words.percent(row[number] / total) if total and known else words.NOTHING,
+                "precision": words.percent(row[number] / taken[number])
+                if taken[number] and known
+                else words.NOTHING,
+                "total": words.number(total),
+            }
+        )
+    return {"classes": list(classes), "rows": rows, "threshold": None}
+
+
+def _both(model: Mapping[str, Any], baseline: Mapping[str, Any], key: str) -> list[Series]:
+    series = [Series("model", [(row[0], row[1]) for row in model[key]])]
+    if key in baseline:
+        series.append(Series("baseline", [(row[0], row[1]) for row in baseline[key]], True))
+    return series
+
+
+def _at(points: Sequence[Sequence[float]]) -> str:
+    """Returns what the recall is where a tenth of the negatives is taken for positive."""
+    best = max((row[1] for row in points if row[0] <= 0.1), default=0.0)
+    return (
+        f"With at most 10 % of the negatives, {words.percent(best, 0)} of the positives are found."
+    )
+
+
+def _calibration_in_words(rows: Sequence[Mapping[str, float]]) -> str:
+    usual = sum(row["weight"] for row in rows) / len(rows)
+    many = [row for row in rows if row["weight"] >= usual / 2]  # few examples are off by chance
+    worst = max(many, key=lambda row: abs(row["happened"] - row["predicted"]))
+    return (
+        f"Furthest off: {words.percent(worst['predicted'])} predicted, "
+        f"{words.percent(worst['happened'])} observed."
+    )

@@ -1,0 +1,174 @@
+"""What the model takes and returns, and a request to copy."""
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pipelines.report import words
+from pipelines.report.context import Context
+
+_BYTES = {"string"}
+_METHODS = {"classify": "classify", "regress": "regress"}
+
+
+def describe(context: Context) -> dict[str, Any] | None:
+    """Returns the signatures and the requests; None if no model was made."""
+    details = context.details.get("signatures")
+    record = context.record
+    if details is None:
+        if "Trainer" not in {one.name for one in record.components}:
+            return None
+        return {"signatures": [], "requests": [], "missing": context.missing("Trainer")}
+    signatures = details["signatures"]
+    example = example_row(context)
+    return {
+        "signatures": [_signature(one) for one in signatures],
+        "requests": requests(record.name, signatures, example),
+        "size": words.size(details["bytes"]),
+        "serve": serve_command(record.name, str(context.root / "serving")),
+        "missing": None if signatures else "The model has no signatures.",
+    }
+
+
+def example_row(context: Context) -> dict[str, Any]:
+    """Returns typical values of the columns that the model learns from: medians and frequent values."""
+    record = context.record
+    label = record.config.get("data", {}).get("label")
+    unused = {one["name"] for one in record.columns if str(one["use"]).startswith("not used")}
+    statistics = context.details.get("statistics") or {"columns": []}
+    found: dict[str, Any] = {}
+    for column in statistics["columns"]:
+        name = column["name"]
+        if name == label or name in unused:
+            continue
+        splits: dict[str, dict[str, Any]] = column["splits"]
+        values = splits.get("train") or next(iter(splits.values()), {})
+        if values.get("median") is not None:
+            is_whole = column["type"] == "whole numbers"
+            found[name] = round(values["median"]) if is_whole else values["median"]
+        elif values.get("top"):
+            found[name] = values["top"][0][0]
+    return found
+
+
+def serve_command(name: str, serving: str) -> str:
+    """Returns the command that serves the model with TensorFlow Serving's image."""
+    model = _model_name(name)
+    return (
+        "docker run --rm -p 8501:8501 \\\n"
+        f"  -v {shlex.quote(serving)}:/models/{model} -e MODEL_NAME={model} tensorflow/serving"
+    )
+
+
+def requests(
+    name: str, signatures: Sequence[Mapping[str, Any]], example: Mapping[str, Any]
+) -> list[dict[str, str]]:
+    """Returns requests to TensorFlow Serving's REST API, each with a `title` and a `text`.
+
+    Args:
+      name: Of the pipeline.
+      signatures: See `read_signatures`.
+      example: A row.
+    """
+    found: list[dict[str, str]] = []
+    for signature in signatures:
+        method = signature["method"]
+        if method in _METHODS and not any(one["title"].startswith(method) for one in found):
+            found.append(_of_example(name, method, signature["name"], example))
+    for signature in signatures:
+        if signature["method"] == "predict":
+            request = _of_predict(name, signature, example)
+            if request is not None:
+                found.append(request)
+                break
+    return found
+
+
+def _of_example(
+    name: str, method: str, signature: str, example: Mapping[str, Any]
+) -> dict[str, str]:
+    """Returns a request of a row as it is: TensorFlow Serving makes a tf.Example of it."""
+    body: dict[str, Any] = {"examples": [dict(example)]}
+    if signature != "serving_default":
+        body = {"signature_name": signature, **body}
+    return {"title": f"{method}: a row by its columns", "text": _curl(name, _METHODS[method], body)}
+
+
+def _of_predict(
+    name: str, signature: Mapping[str, Any], example: Mapping[str, Any]
+) -> dict[str, str] | None:
+    inputs = signature["inputs"]
+    label = f"predict ({signature['name']})"
+    if len(inputs) == 1 and inputs[0]["type"] == "string" and len(inputs[0]["shape"] or [0]) == 1:
+        python = (
+            "import base64, json, tensorflow as tf\n\n"
+            f"row = {_python(example)}\n"
+            "feature = {}\n"
+            "for name, value in row.items():\n"
+            "    if isinstance(value, str):\n"
+            "        feature[name] = tf.train.Feature(\n"
+            "            bytes_list=tf.train.BytesList(value=[value.encode()]))\n"
+            "    elif isinstance(value, int):\n"
+            "        feature[name] = tf.train.Feature(int64_list=tf.train.Int64List(value=[value]))\n"
+            "    else:\n"
+            "        feature[name] = tf.train.Feature(float_list=tf.train.FloatList(value=[value]))\n"
+            "example = tf.train.Example(features=tf.train.Features(feature=feature))\n"
+            "text = base64.b64encode(example.SerializeToString()).decode()\n"
+            f"print(json.dumps({{'signature_name': {signature['name']!r}, "
+            "'instances': [{'b64': text}]}))\n"
+        )
+        pipe = (
+            f"python request.py | curl -s -d @- "
+            f"http://localhost:8501/v1/models/{_model_name(name)}:predict"
+        )
+        return {
+            "title": f"{label}: a serialized tf.Example",
+            "text": f"cat > request.py <<'END'\n{python}END\n{pipe}",
+        }
+    names = {one["name"]: one for one in inputs}
+    row = {key: example.get(key, _blank(one)) for key, one in names.items()}
+    shaped = {
+        key: [value] if len(names[key]["shape"] or []) == 2 else value for key, value in row.items()
+    }
+    body = {"signature_name": signature["name"], "instances": [shaped]}
+    return {"title": f"{label}: a row by its inputs", "text": _curl(name, "predict", body)}
+
+
+def _curl(name: str, method: str, body: Mapping[str, Any]) -> str:
+    text = json.dumps(body, ensure_ascii=False, indent=1)
+    return (
+        f"curl -s http://localhost:8501/v1/models/{_model_name(name)}:{method} \\\n"
+        f"  -d {shlex.quote(text)}"
+    )
+
+
+def _python(example: Mapping[str, Any]) -> str:
+    lines = "".join(f"    {name!r}: {value!r},\n" for name, value in example.items())
+    return "{\n" + lines + "}"
+
+
+def _blank(tensor: Mapping[str, Any]) -> Any:
+    return "" if tensor["type"] in _BYTES else 0
+
+
+def _model_name(name: str) -> str:
+    return "".join(letter if letter.isalnum() or letter in "_.-" else "_" for letter in name)
+
+
+def _signature(signature: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "name": signature["name"],
+        "method": signature["method"] or words.NOTHING,
+        "inputs": [_tensor(one) for one in signature["inputs"]],
+        "outputs": [_tensor(one) for one in signature["outputs"]],
+    }
+
+
+def _tensor(tensor: Mapping[str, Any]) -> dict[str, str]:
+    shape = tensor["shape"]
+    if shape is None:
+        text = "any shape"
+    else:
+        text = "[" + ", ".join("?" if size is None else str(size) for size in shape) + "]"
+    return {"name": tensor["name"], "type": tensor["type"], "shape": text}

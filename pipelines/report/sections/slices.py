@@ -1,0 +1,82 @@
+"""Metrics by slice, with intervals."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pipelines.report import words
+from pipelines.report.context import Context
+
+MAX_OPEN = 30
+"""Slices that are shown at once."""
+
+_OVERALL = "Overall"
+
+
+def describe(context: Context) -> dict[str, Any] | None:
+    """Returns a row for each slice; None without slices."""
+    record = context.record
+    if not record.slices:
+        return None
+    details = context.details.get("evaluation", {}).get("slices", {})
+    measured: Mapping[str, Any] = details.get("slices", {})
+    metric = _main_metric(context)
+    names = [metric, *(name for name in record.metrics if name != metric)]
+    entries = {_OVERALL: record.metrics, **record.slices}
+    spans = {
+        name: measured.get(name, {}).get("intervals", {}).get(metric) or (None, None)
+        for name in entries
+    }
+    values = [one.get(metric) for one in entries.values()]
+    ends = [end for pair in spans.values() for end in pair if end is not None]
+    known = [value for value in (*values, *ends) if value is not None]
+    low, high = (min(known), max(known)) if known else (0.0, 1.0)
+    rows = []
+    for name, metrics in entries.items():
+        value = metrics.get(metric)
+        interval = spans[name]
+        rows.append(
+            {
+                "name": "All examples" if name == _OVERALL else name,
+                "is_all": name == _OVERALL,
+                "size": words.number(
+                    measured.get(name, {}).get("num_examples", metrics.get("example_count"))
+                ),
+                "value": words.number(value),
+                "interval": words.interval(*interval),
+                "whisker": _whisker(value, interval, low, high),
+                "others": [words.number(metrics.get(other)) for other in names[1:]],
+            }
+        )
+    return {
+        "metric": metric,
+        "others": names[1:],
+        "rows": rows[: MAX_OPEN + 1],
+        "more": rows[MAX_OPEN + 1 :],
+        "confidence": details.get("confidence"),
+        "missing": None if measured else context.missing("Evaluator"),
+    }
+
+
+def _main_metric(context: Context) -> str:
+    """Returns the metric that is drawn: the first one that has an interval, or the first."""
+    record = context.record
+    return next(
+        (name for name in record.metrics if name in record.intervals),
+        next(iter(record.metrics), ""),
+    )
+
+
+def _whisker(
+    value: float | None, interval: tuple[float | None, float | None], low: float, high: float
+) -> dict[str, float] | None:
+    """Returns where value and interval lie, from 2 to 98."""
+    if value is None or high <= low:
+        return None
+    place = [2 + 96 * ((end - low) / (high - low)) if end is not None else None for end in interval]
+    at = 2 + 96 * (value - low) / (high - low)
+    return {
+        "at": at,
+        "low": 0.0 if place[0] is None else place[0],
+        "high": 100.0 if place[1] is None else place[1],
+        "has_interval": float(interval != (None, None)),
+    }

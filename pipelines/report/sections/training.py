@@ -1,0 +1,119 @@
+"""The training: curves, and the models that were compared."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pipelines.report import words
+from pipelines.report.context import Context
+from pipelines.report.plots import Plot, Series, lines
+
+_SPEED = ("global_step/sec", "examples/sec")
+_DIAGNOSTICS = (
+    "accuracy_baseline",
+    "bias",
+    "fraction_of_zero_weights",
+    "global_step",
+    "label/mean",
+    "prediction/mean",
+    "learning_rate",
+    *_SPEED,
+)
+"""What tells little of how well it trains; it is drawn when there is nothing else."""
+
+_METRICS_OF_MODELS = ("auc", "auc_precision_recall", "accuracy")
+_LAST = 100
+_FIRST = ("loss", "average_loss", "epoch_loss")
+MAX_PLOTS = 6
+"""Plots of a training; of more curves, only the names are said."""
+
+
+def describe(context: Context) -> dict[str, Any] | None:
+    """Returns the plots and the table of models; None if nothing was trained."""
+    record = context.record
+    details = context.details.get("training")
+    if details is None and not record.models:
+        if "Trainer" not in {one.name for one in record.components}:
+            return None
+        return {"plots": [], "models": None, "missing": context.missing("Trainer"), "others": []}
+    plots, others = plots_of(details["curves"]) if details else ([], [])
+    missing = None
+    if details is None:
+        missing = context.missing("Trainer")
+    elif not plots:
+        missing = "The training wrote no event files with curves."
+    return {
+        "plots": plots,
+        "others": others,
+        "models": models_table(record.models) if record.models else None,
+        "missing": missing,
+    }
+
+
+def plots_of(curves: Sequence[Mapping[str, Any]]) -> tuple[list[Plot], list[str]]:
+    """Returns a plot for each quantity, and the names of those that are left out.
+
+    A quantity of the training and of the evaluation, such as the loss, is one plot.
+
+    Args:
+      curves: See `read_curves`.
+    """
+    by_tag: dict[str, list[Mapping[str, Any]]] = {}
+    for curve in curves:
+        if len(curve["points"]) > 1:
+            by_tag.setdefault(_quantity(curve["tag"]), []).append(curve)
+    names = sorted(by_tag, key=lambda tag: (_rank(tag), tag))
+    plots = []
+    drawn = [tag for tag in names if _rank(tag) < _LAST] or names
+    for number, tag in enumerate(drawn[:MAX_PLOTS]):
+        series = [Series(_run_name(one["run"]), one["points"]) for one in by_tag[tag][:4]]
+        plots.append(lines(f"training-{number}", tag, _in_words(tag, series), series, "step", tag))
+    return plots, [tag for tag in names if tag not in drawn[:MAX_PLOTS]]
+
+
+def models_table(models: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns the table of the models that were compared: the fields of `Candidate`."""
+    metrics = [name for name in _METRICS_OF_MODELS if any(name in one["metrics"] for one in models)]
+    return {
+        "metrics": metrics,
+        "rows": [
+            {
+                "name": one["model"],
+                "is_chosen": one["is_chosen"],
+                "loss": words.number(one["loss"]),
+                "metrics": [words.number(one["metrics"].get(name)) for name in metrics],
+                "step": words.number(one["step"]),
+                "time": words.seconds(one["seconds"]),
+                "failure": one["failure"],
+            }
+            for one in models
+        ],
+    }
+
+
+def _quantity(tag: str) -> str:
+    """Returns what a curve is of: Keras calls the loss of an epoch `epoch_loss`."""
+    return tag.removeprefix("epoch_")
+
+
+def _rank(tag: str) -> int:
+    if tag in _FIRST:
+        return _FIRST.index(tag)
+    is_diagnostic = tag in _DIAGNOSTICS or tag.endswith(("activation", "zero_values"))
+    return _LAST if is_diagnostic else 10
+
+
+def _run_name(run: str) -> str:
+    if not run or run == "train":
+        return "training"
+    return "evaluation" if run.startswith(("eval", "validation")) else run
+
+
+def _in_words(tag: str, series: Sequence[Series]) -> str:
+    parts = []
+    for one in series:
+        (first_step, first), (last_step, last) = one.points[0], one.points[-1]
+        parts.append(
+            f"{one.name}: from {words.number(first)} at step {words.number(first_step)} to "
+            f"{words.number(last)} at step {words.number(last_step)}"
+        )
+    return f"{tag} by step. " + "; ".join(parts) + "."

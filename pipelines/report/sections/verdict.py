@@ -1,0 +1,110 @@
+"""The verdict on top: in words, with every bound."""
+
+from typing import Any
+
+from pipelines.checks import against_text, interval_text
+from pipelines.data.spans import name_spans
+from pipelines.report import words
+from pipelines.report.context import Context
+from pipelines.run_record import RunRecord
+from pipelines.serving import version_state
+
+_MAX_CARDS = 4
+
+
+def describe(context: Context) -> dict[str, Any]:
+    """Returns the verdict, the headline metrics and every check."""
+    record = context.record
+    return {
+        "state": words.state(record.status),
+        "sentence": verdict_sentence(record),
+        "reason": record.reason,
+        "facts": _facts(context),
+        "cards": _cards(record),
+        "checks": [_check(check) for check in record.checks],
+        "num_passed": sum(bool(check["passed"]) for check in record.checks),
+        "not_checked": list(record.not_checked),
+        "notes": list(record.notes),
+    }
+
+
+def verdict_sentence(record: RunRecord) -> str:
+    """Returns how the run ended, in a sentence or two."""
+    failed = [check for check in record.checks if not check["passed"]]
+    count = f"{len(record.checks)} check{'s' if len(record.checks) != 1 else ''}"
+    if record.status == "pushed":
+        what = f"The model passed {count} and was pushed as version {record.version}."
+        if record.baseline_version is None:
+            return what + " It is the first: there was no version to compare it with."
+        return what + f" It was compared with version {record.baseline_version}."
+    if record.status == "unchanged":
+        return (
+            "The model is the one that is there already, so that nothing was pushed; version "
+            f"{record.serving_version} serves."
+        )
+    if record.status == "not_blessed":
+        serving = (
+            f"Version {record.serving_version} goes on serving."
+            if record.serving_version
+            else "No version serves."
+        )
+        lost = f"{len(failed)} of {count} failed" if record.checks else "It was not good enough"
+        return f"{lost}, so that nothing was pushed. {serving}"
+    if record.status == "running":
+        return "The run goes on."
+    where = next((one.name for one in record.components if one.status == "failed"), "")
+    how = "was interrupted" if record.status == "interrupted" else "failed"
+    place = f" in {where}" if where else ""
+    return f"The run {how}{place}; nothing was pushed."
+
+
+def _facts(context: Context) -> list[tuple[str, str]]:
+    record = context.record
+    elapsed = words.duration_secs(record.started, record.finished)
+    facts = [
+        ("Run", record.run_id),
+        ("Started", words.moment(record.started)),
+        ("Took", words.seconds(elapsed)),
+    ]
+    if record.spans:
+        facts.append(("Data", name_spans(record.spans)))
+    elif path := record.config.get("data", {}).get("path"):
+        facts.append(("Data", str(path)))
+    if record.version:
+        state = version_state(context.root, record.version)
+        facts.append(("Version", f"{record.version} ({state})"))
+    if record.baseline_version:
+        facts.append(("Compared with", f"version {record.baseline_version}"))
+    if record.serving_version:
+        facts.append(("Served at the end", f"version {record.serving_version}"))
+    return facts
+
+
+def _cards(record: RunRecord) -> list[dict[str, Any]]:
+    """Returns the first metrics, with their intervals and the baseline's values."""
+    cards = []
+    for name, value in list(record.metrics.items())[:_MAX_CARDS]:
+        before = record.baseline_metrics.get(name)
+        low, high = record.intervals.get(name, (None, None))
+        cards.append(
+            {
+                "name": name,
+                "value": words.number(value, 4),
+                "interval": "" if low is None and high is None else words.interval(low, high),
+                "baseline": None if before is None else words.number(before, 4),
+                "change": None
+                if before is None or value is None
+                else words.signed(value - before, 3),
+            }
+        )
+    return cards
+
+
+def _check(check: dict[str, Any]) -> dict[str, Any]:
+    confidence = check["confidence"]
+    return {
+        **check,
+        "against": against_text(check),
+        "interval": interval_text(check) + (f" ({100 * confidence:g} %)" if confidence else ""),
+        "relation": "≥" if check["higher_is_better"] else "≤",
+    }

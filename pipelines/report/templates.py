@@ -1,0 +1,63 @@
+"""Renders the templates: everything is escaped, and the page allows its own style and script alone."""
+
+import base64
+import functools
+import hashlib
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from pipelines.report import words
+
+FOLDER = Path(__file__).parent / "templates"
+
+
+def render(template: str, **values: Any) -> str:
+    """Returns a page.
+
+    Args:
+      template: Its file in `templates/`.
+      **values: What it shows. Strings are escaped, but for the SVG of a plot.
+    """
+    style, script = _asset("style.css"), _asset("filter.js")
+    now = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
+    text: str = (
+        _environment()
+        .get_template(template)
+        .render(
+            style=style,
+            style_hash=_source_hash(style),
+            script=script,
+            script_hash=_source_hash(script),
+            made=now,
+            **values,
+        )
+    )
+    return text
+
+
+@functools.cache
+def _environment() -> Any:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        number=words.number, signed=words.signed, percent=words.percent, size=words.size
+    )
+    return environment
+
+
+@functools.cache
+def _asset(name: str) -> str:
+    return (FOLDER / name).read_text(encoding="utf-8")
+
+
+def _source_hash(text: str) -> str:
+    """Returns how a Content Security Policy names an inline style or script."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,95 @@
+"""Numbers, times and states as a reader sees them; the filters of the templates."""
+
+from datetime import datetime
+from typing import Any
+
+NOTHING = "\N{EN DASH}"
+"""What stands where there is no value."""
+
+STATES = {
+    "pushed": ("✓", "pushed", "good"),
+    "unchanged": ("=", "unchanged", "info"),
+    "not_blessed": ("✗", "not blessed", "warn"),
+    "failed": ("✗", "failed", "bad"),
+    "interrupted": ("■", "interrupted", "bad"),
+    "running": ("▶", "running", "info"),
+    "withdrawn": ("↩", "withdrawn", "warn"),
+}
+"""By status: a mark, the word, and the class of its color."""
+
+
+def number(value: float | None, digits: int = 5) -> str:
+    """Returns a number with so many significant digits; a dash for None."""
+    if value is None:
+        return NOTHING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if float(value).is_integer() and abs(value) < 1e15:
+        return f"{int(value):,}"
+    if 1_000 <= abs(value) < 1e15:
+        return f"{value:,.0f}"
+    return f"{value:.{digits}g}"
+
+
+def signed(value: float | None, digits: int = 4) -> str:
+    """Returns a number with its sign; a dash for None."""
+    return NOTHING if value is None else f"{value:+.{digits}g}".replace("-", "\N{MINUS SIGN}")
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """Returns a share as percent; a dash for None."""
+    return NOTHING if share is None else f"{100 * share:.{digits}f} %"
+
+
+def seconds(value: float | None) -> str:
+    """Returns a duration."""
+    if value is None:
+        return NOTHING
+    if value < 60:
+        return f"{value:.1f} s"
+    minutes, rest = divmod(round(value), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def size(value: float) -> str:
+    """Returns a number of bytes."""
+    for unit in ("bytes", "kB", "MB"):
+        if value < 1000:
+            return f"{value:.0f} {unit}" if unit == "bytes" else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} GB"
+
+
+def moment(text: str | None) -> str:
+    """Returns a time of a record, such as `2026-01-31 17:59:59 UTC`; `now` for None."""
+    if not text:
+        return "now"
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return found.strftime("%Y-%m-%d %H:%M:%S") + (" UTC" if found.tzinfo else "")
+
+
+def interval(low: float | None, high: float | None, digits: int = 4) -> str:
+    """Returns an interval, such as `0.1 to 0.14`; a dash if it is not known."""
+    if low is None and high is None:
+        return NOTHING
+    ends = ("no bound" if end is None else number(end, digits) for end in (low, high))
+    return " to ".join(ends)
+
+
+def duration_secs(started: str, finished: str | None) -> float | None:
+    """Returns the seconds between two times of a record; None if they are not known."""
+    try:
+        begin, end = datetime.fromisoformat(started), datetime.fromisoformat(finished or "")
+    except ValueError:
+        return None
+    return (end - begin).total_seconds()
+
+
+def state(status: str) -> dict[str, Any]:
+    """Returns how a status is shown: `mark`, `word` and `tone`."""
+    mark, word, tone = STATES.get(status, ("", status, "info"))
+    return {"mark": mark, "word": word, "tone": tone}

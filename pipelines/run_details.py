@@ -1,0 +1,81 @@
+"""What the report of a run shows beyond its record: statistics, curves, plots. One JSON file a section.
+
+They are kept apart from the record, which `runs` and `lineage` read of every run.
+"""
+
+import json
+import logging
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+Details = dict[str, Any]
+"""The values of a section, as JSON has them."""
+
+SECTIONS = ("statistics", "anomalies", "training", "signatures", "evaluation")
+"""What can be recorded. The components that know it: StatisticsGen, ExampleValidator, Trainer, Evaluator."""
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class RunDetails:
+    """The details of one run, below `ROOT/runs/details/<run_id>`.
+
+    Args:
+      root: Of the pipeline, an absolute path.
+      run_id: The run.
+    """
+
+    def __init__(self, root: Path, run_id: str):
+        self.folder = root / "runs" / "details" / run_id
+
+    def write(self, section: str, values: Details) -> None:
+        """Stores a section, so that a reader sees either the old or the new one.
+
+        Args:
+          section: One of `SECTIONS`.
+          values: What there is to say; no number in it is infinite or NaN.
+
+        Raises:
+          ValueError: There is no such section.
+        """
+        if section not in SECTIONS:
+            raise ValueError(
+                f"section must be one of {', '.join(SECTIONS)}. Received: section={section!r}"
+            )
+        self.folder.mkdir(parents=True, exist_ok=True)
+        target = self.folder / f"{section}.json"
+        partial = target.with_suffix(f".{os.uname().nodename}-{os.getpid()}.partial")
+        partial.write_text(json.dumps(values, allow_nan=False), encoding="utf-8")
+        partial.replace(target)
+
+    def read(self, section: str) -> Details | None:
+        """Returns a section; None if it was not recorded, or cannot be read, with a warning."""
+        file = self.folder / f"{section}.json"
+        try:
+            values: Details = json.loads(file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            _LOGGER.warning(
+                "%s cannot be read (%s: %s). The report goes without; run again, or remove the file.",
+                file,
+                type(error).__name__,
+                error,
+            )
+            return None
+        return values
+
+    def read_all(self) -> dict[str, Details]:
+        """Returns all sections that were recorded."""
+        found = ((section, self.read(section)) for section in SECTIONS)
+        return {section: values for section, values in found if values is not None}
+
+    def files(self) -> list[Path]:
+        """Returns the files that there are."""
+        return sorted(self.folder.glob("*.json"))
+
+    def remove(self) -> None:
+        """Removes all of them, for whoever removes the record of the run."""
+        shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,0 +1,62 @@
+"""The pages in a real browser: `make test-report` brings Node's packages and needs Chromium."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+from pipelines.report.context import Context
+from pipelines.report.index_page import render_index
+from pipelines.report.page import render_report
+
+from ..pipelines.report.conftest import DETAILS, FORMER, RECORD, STATISTICS  # noqa: TID252
+
+PROJECT = pathlib.Path(__file__).parents[2]
+PACKAGES = PROJECT / ".report-check"
+
+pytestmark = pytest.mark.browser
+
+
+def pages(root):
+    """Returns a report with everything, one without details, one of 300 columns, and an index."""
+    one = STATISTICS["columns"][0]
+    many = [{**one, "name": f"column {number} {'long name ' * 9}"} for number in range(300)]
+    wide = {**DETAILS, "statistics": {**STATISTICS, "columns": many, "num_columns": 300}}
+    failed = dataclasses.replace(
+        RECORD, run_id="20260103", status="failed", version=None, metrics={}
+    )
+    runs = (FORMER, RECORD)
+    return {
+        "full": render_report(Context(RECORD, root, DETAILS, runs), has_index=True),
+        "bare": render_report(Context(RECORD, root, {}, (RECORD,))),
+        "wide": render_report(Context(RECORD, root, wide, runs)),
+        "index": render_index(root, [*runs, failed]),
+    }
+
+
+@pytest.mark.timeout(900)
+def test_no_finding_no_request_no_sideways_scrolling(tmp_path):
+    files = []
+    for name, text in pages(tmp_path).items():
+        files.append(tmp_path / f"{name}.html")
+        files[-1].write_text(text, encoding="utf-8")
+    shots = os.environ.get("REPORT_SHOTS")
+    result = subprocess.run(
+        ["node", PROJECT / "scripts" / "report" / "check_pages.js", *files,
+         *(("--shots", shots) if shots else ())],
+        env={**os.environ, "NODE_PATH": str(PACKAGES / "node_modules")},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    assert len(found) == 4 * len(files)
+    for one in found:
+        where = (one["file"], one["profile"])
+        assert one["violations"] == [], where
+        assert one["passes"] > 20, where
+        assert one["requests"] == one["errors"] == [], where
+        assert one["scrollWidth"] <= one["width"], where
+        assert one["firstFocus"] == "skip", where

@@ -1,0 +1,46 @@
+from pipelines.report.sections.components import describe, layout
+
+
+def test_times_shares_and_what_was_cached(full):
+    found = describe(full)
+    rows = {row["name"]: row for row in found["rows"]}
+    assert (found["total"], found["num_cached"], found["num_run"]) == ("1 min 16 s", 2, 5)
+    assert rows["Trainer"]["bar"] == 100
+    assert rows["Evaluator"]["bar"] == 25  # 15 of 60 s
+    assert rows["Evaluator"]["after"] == "CsvExampleGen, ServedModel, Trainer"
+    assert (rows["CsvExampleGen"]["word"], rows["ServedModel"]["word"]) == (
+        "from the cache", "did not run",
+    )  # fmt: skip
+
+
+def test_a_box_stands_before_the_first_that_needs_it(full):
+    graph = full.record.graph
+    boxes = {box["name"]: box for box in layout(graph, {})["boxes"]}
+    order = ["CsvExampleGen", "StatisticsGen", "ExampleValidator", "Trainer", "Evaluator"]
+    assert [boxes[name]["x"] for name in order] == sorted({box["x"] for box in boxes.values()})
+    assert boxes["ServedModel"]["x"] == boxes["Trainer"]["x"]  # the Evaluator needs both
+    assert boxes["ServedModel"]["y"] > boxes["Trainer"]["y"]
+    places = [(box["x"], box["y"]) for box in boxes.values()]
+    assert len(places) == len(set(places))
+
+
+def test_every_edge_ends_at_its_boxes(full):
+    found = layout(full.record.graph, {})
+    boxes = {box["name"]: box for box in found["boxes"]}
+    assert len(found["edges"]) == 6
+    start, end = boxes["CsvExampleGen"], boxes["StatisticsGen"]
+    edge = found["edges"][0]
+    middle = start["y"] + start["height"] / 2
+    assert edge.startswith(f"M{start['x'] + start['width']:g} {middle:g}")
+    assert edge.endswith(f"{end['x']:g} {middle:g}")
+    assert max(box["x"] + box["width"] for box in boxes.values()) <= found["width"]
+    assert max(box["y"] + box["height"] for box in boxes.values()) <= found["height"]
+
+
+def test_a_run_without_components_has_no_section(bare):
+    import dataclasses
+
+    from pipelines.report.context import Context
+
+    record = dataclasses.replace(bare.record, components=(), graph={})
+    assert describe(Context(record, bare.root)) is None

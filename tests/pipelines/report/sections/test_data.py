@@ -1,0 +1,58 @@
+import re
+
+import pytest
+
+from pipelines.report.sections.data import category_plot, describe, label_table, number_plot
+
+from ..conftest import HOSTILE, RTL  # noqa: TID252
+
+
+def test_a_row_for_each_column(full, bare):
+    rows = {row["name"]: row for row in describe(full)["rows"]}
+    assert list(rows) == [HOSTILE, RTL, "paid"]
+    assert rows[HOSTILE]["missing"] == pytest.approx(30 / 300)  # 20 of 200 and 10 of 100
+    assert rows[HOSTILE]["summary"] == "mean 2.5, from 0 to 10"
+    assert rows[RTL]["summary"] == f"3 values, often {HOSTILE}"
+    assert rows["paid"]["plot"] is None  # an empty histogram
+    assert describe(bare)["rows"][0]["missing"] == 0.125  # of the record
+
+
+def test_a_histogram_by_hand():
+    """Train: [0, 5) has two thirds, [5, 10) one. Eval lies in [1, 6) alone, and is as dense as 1/5.
+
+    Densities: train 2/3/5 = 0.1333 and 0.0667, eval 0.2, which is the top of a drawing 34 high: the floor is
+    at 33, the top at 1.
+    """
+    plot = number_plot({"train": [[0, 5, 120], [5, 10, 60]], "eval": [[1, 6, 90]]})
+    bars = [float(value) for value in re.findall(r"-?[\d.]+", plot["bars"])]
+    assert bars == pytest.approx(
+        [0, 33, 33 - 32 * 2 / 3, 60, 33, 60, 33, 33 - 32 / 3, 120, 33], abs=0.01
+    )
+    outline = [float(value) for value in re.findall(r"-?[\d.]+", plot["outline"])]
+    assert outline == pytest.approx([12, 33, 1, 72], abs=0.01)
+    assert plot["text"] == "from 0 to 10"
+
+
+def test_one_value_and_no_values():
+    assert number_plot({"train": [[3, 3, 9]]})["text"] == "one value"
+    assert number_plot({"train": []}) is None
+    assert category_plot({"train": []}) is None
+
+
+def test_categories_are_shares_of_their_split():
+    """Of train a has 3/4 and b 1/4; of eval b has all, which is the top."""
+    plot = category_plot({"train": [["a", 6], ["b", 2]], "eval": [["b", 5]]})
+    heights = [float(value) for value in re.findall(r"V([\d.]+)H", plot["bars"])]
+    assert heights == pytest.approx([33 - 32 * 0.75, 33 - 32 * 0.25])
+    assert [float(value) for value in re.findall(r"M[\d.]+ ([\d.]+)H", plot["outline"])] == [33, 1]
+
+
+def test_the_label(full):
+    found = describe(full)["label"]
+    assert found["rows"] == [("no", ["75.0 %", "70.0 %"]), (HOSTILE, ["25.0 %", "30.0 %"])]
+    assert found["splits"] == [("train", 200), ("eval", 100)]
+    numbers = {"column": "y", "test": "Kolmogorov-Smirnov", "p_value": 0.5, "distance": 0.1,
+               "sizes": {"train": 4, "eval": 2},
+               "shares": {"train": {"0 %": 1.0, "50 %": 20.0},
+                          "eval": {"0 %": 2.0, "50 %": 21.5}}}  # fmt: skip
+    assert label_table(numbers)["rows"] == [("0 %", ["1", "2"]), ("50 %", ["20", "21.5"])]

@@ -1,0 +1,60 @@
+import ast
+import json
+import shlex
+
+from pipelines.report.sections.serving import describe, example_row, requests, serve_command
+
+from ..conftest import HOSTILE, RTL  # noqa: TID252
+
+
+def body_of(request):
+    words = shlex.split(request["text"])  # as a shell reads it
+    return words[2], json.loads(words[words.index("-d") + 1])
+
+
+def test_the_row_has_typical_values_and_no_label(full):
+    assert example_row(full) == {HOSTILE: 2.25, RTL: HOSTILE}
+
+
+def test_a_request_of_a_row_survives_the_shell(full):
+    first = describe(full)["requests"][0]
+    url, body = body_of(first)
+    assert url.endswith(":classify")
+    assert body == {"examples": [{HOSTILE: 2.25, RTL: HOSTILE}]}
+
+
+def test_a_serialized_example_is_made_by_a_program_that_parses(full):
+    second = describe(full)["requests"][1]
+    program = second["text"].partition("<<'END'\n")[2].partition("\nEND\n")[0]
+    tree = ast.parse(program)
+    row = next(node for node in tree.body if isinstance(node, ast.Assign))
+    assert ast.literal_eval(row.value) == {HOSTILE: 2.25, RTL: HOSTILE}
+    assert "'signature_name': 'predict'" in program
+
+
+def test_a_model_with_an_input_for_each_column():
+    signature = {
+        "name": "serving_default", "method": "predict", "outputs": [],
+        "inputs": [{"name": "x", "type": "float32", "shape": [None, 1]},
+                   {"name": "word", "type": "string", "shape": [None]},
+                   {"name": "new", "type": "int64", "shape": None}],
+    }  # fmt: skip
+    (request,) = requests("my trips", [signature], {"x": 2.5, "word": "it's"})
+    url, body = body_of(request)
+    assert url == "http://localhost:8501/v1/models/my_trips:predict"
+    assert body["instances"] == [{"x": [2.5], "word": "it's", "new": 0}]
+
+
+def test_the_command_that_serves_quotes_its_paths():
+    assert "'/a b/serving':/models/trips" in serve_command("trips", "/a b/serving")
+
+
+def test_signatures_and_what_is_missing(full, bare, failed):
+    found = describe(full)
+    assert found["size"] == "1.2 MB"
+    assert found["signatures"][0]["inputs"] == [
+        {"name": "inputs", "type": "string", "shape": "[?]"}
+    ]
+    assert found["signatures"][1]["outputs"][0]["shape"] == "any shape"
+    assert describe(bare)["missing"]
+    assert describe(failed) is None

@@ -1,0 +1,42 @@
+from pipelines.report.sections.training import describe, plots_of
+
+from ..conftest import HOSTILE  # noqa: TID252
+
+
+def curve(tag, run="", points=((1, 0.5), (70, 0.25))):
+    return {"run": run, "tag": tag, "points": [list(point) for point in points]}
+
+
+def test_training_and_evaluation_share_a_plot(full):
+    found = describe(full)
+    assert [plot.title for plot in found["plots"]] == ["loss", HOSTILE]
+    assert found["plots"][0].description == (
+        "loss by step. training: from 0.9 at step 1 to 0.4 at step 70; evaluation: from 1 at step 1 to 0.6 "
+        "at step 70."
+    )
+
+
+def test_what_matters_is_drawn_first():
+    names = ["bias", "global_step/sec", "auc", *(f"m{number}" for number in range(6)), "loss"]
+    plots, others = plots_of([*map(curve, names), curve("one point", points=((1, 0.5),))])
+    assert [plot.title for plot in plots] == ["loss", "auc", "m0", "m1", "m2", "m3"]
+    assert others == ["m4", "m5", "bias", "global_step/sec"]
+    plots, others = plots_of([curve("bias")])
+    assert ([plot.title for plot in plots], others) == (["bias"], [])
+
+
+def test_keras_curves_are_of_the_same_quantity():
+    (plot,), _ = plots_of([curve("epoch_loss", "train"), curve("epoch_loss", "validation")])
+    assert plot.title == "loss"
+    assert "training: " in plot.description
+    assert "evaluation: " in plot.description
+
+
+def test_the_models(full, bare, failed):
+    for context in (full, bare):
+        table = describe(context)["models"]
+        assert table["metrics"] == ["auc"]
+        assert [row["is_chosen"] for row in table["rows"]] == [True, False]
+        assert table["rows"][1]["failure"] == HOSTILE
+    assert describe(bare)["missing"]
+    assert describe(failed) is None

@@ -1,0 +1,91 @@
+import dataclasses
+import os
+import threading
+
+import pytest
+
+from pipelines.report.files import INDEX, index_file, report_file, write_pages
+from pipelines.run_details import RunDetails
+from pipelines.run_record import RunRecords
+
+from .conftest import DETAILS, FORMER, RECORD  # noqa: TID252
+
+
+@pytest.fixture
+def root(tmp_path):
+    records = RunRecords(tmp_path)
+    for record in (FORMER, RECORD):
+        records.write(record)
+    for section, values in DETAILS.items():
+        RunDetails(tmp_path, RECORD.run_id).write(section, values)
+    return tmp_path
+
+
+def all_of(root):
+    return RunRecords(root).read_all()
+
+
+def test_both_pages_are_written_and_nothing_else_is_left(root):
+    target = root / "runs" / f"{RECORD.run_id}.html"
+    write_pages(root, RECORD, target)
+    files = sorted(file.name for file in (root / "runs").iterdir())
+    assert files == [
+        f"{FORMER.run_id}.json", target.name, f"{RECORD.run_id}.json", "details", INDEX,
+    ]  # fmt: skip
+    assert "ROC curve" in target.read_text()
+    assert target.stat().st_size < 300_000
+
+
+def test_a_page_is_made_again_only_when_something_has_changed(root):
+    target = report_file(root, all_of(root), RECORD.run_id)
+    index = index_file(root, all_of(root))
+    os.utime(target, (1, 1))
+    os.utime(index, (1, 1))
+    assert report_file(root, all_of(root), RECORD.run_id) == target
+    assert index_file(root, all_of(root)) == index
+    assert (target.stat().st_mtime, index.stat().st_mtime) == (1, 1)
+    (root / "serving" / RECORD.version).mkdir(parents=True)  # such as by a rollback
+    report_file(root, all_of(root), RECORD.run_id)
+    index_file(root, all_of(root))
+    assert min(target.stat().st_mtime, index.stat().st_mtime) > 1
+    assert "serving" in target.read_text()
+
+
+def test_what_a_run_writes_at_its_end_is_up_to_date(root):
+    target = root / "runs" / f"{RECORD.run_id}.html"
+    write_pages(root, RECORD, target)
+    RunRecords(root).write(dataclasses.replace(RECORD, report=str(target)))
+    for page in (target, root / "runs" / INDEX):
+        os.utime(page, (1, 1))
+    report_file(root, all_of(root), RECORD.run_id)
+    index_file(root, all_of(root))
+    assert (target.stat().st_mtime, (root / "runs" / INDEX).stat().st_mtime) == (1, 1)
+
+
+def test_a_report_elsewhere_has_no_link_to_the_index(root, tmp_path):
+    output = tmp_path / "mine.html"
+    assert report_file(root, all_of(root), FORMER.run_id, output) == output
+    assert 'href="index.html"' not in output.read_text()
+    assert not (root / "runs" / f"{FORMER.run_id}.html").exists()
+
+
+def test_many_writers_leave_a_whole_page(root):
+    """Readers see a whole page at any moment, while others write it."""
+    records = all_of(root)
+    index_file(root, records)
+    seen = []
+
+    def read():
+        while not done.is_set():
+            seen.append((root / "runs" / INDEX).read_text().endswith("</html>\n"))
+
+    done = threading.Event()
+    reader = threading.Thread(target=read)
+    reader.start()
+    for number in range(5):
+        changed = [*records[:-1], dataclasses.replace(RECORD, reason=f"reason {number}")]
+        index_file(root, changed)
+    done.set()
+    reader.join()
+    assert seen
+    assert all(seen)

@@ -1,0 +1,47 @@
+import dataclasses
+
+from pipelines.report.index_page import render_index
+
+from .conftest import FORMER, HOSTILE, RECORD  # noqa: TID252
+from .html_checks import check_page  # noqa: TID252
+
+
+def serve(root, *versions):
+    for version in versions:
+        (root / "serving" / version).mkdir(parents=True)
+
+
+def test_all_runs_what_serves_and_the_metric_over_time(tmp_path):
+    serve(tmp_path, "1760000000", "1770000000")
+    broken = dataclasses.replace(
+        RECORD, run_id="20260101-120000", status="failed", version=None, metrics={}, reason=HOSTILE,
+        baseline_metrics={},
+    )  # fmt: skip
+    running = dataclasses.replace(RECORD, run_id="20260103-000000", status="running", version=None,
+                                  metrics={}, baseline_metrics={}, finished=None)  # fmt: skip
+    text = render_index(tmp_path, [FORMER, broken, RECORD, running], "abc")
+    page = check_page(text)
+    rows = [row for body in page.all("tbody") for row in body.all("tr")]
+    cells = [[cell.text for cell in row.children] for row in rows]
+    assert [row[0] for row in cells] == [
+        "20260103-000000", "20260102-030405", "20260101-120000", "20260101-030405",
+    ]  # fmt: skip
+    assert cells[1][2:7] == ["✓ pushed", "1770000000 serves", "0.81", "0.75", "2 min 5 s"]
+    assert cells[2][2] == "✗ failed"
+    assert cells[2][-1] == HOSTILE
+    assert cells[3][3] == "1760000000 kept"
+    links = [one.get("href") for one in page.all("a")][1:]
+    assert "20260103-000000.html" not in links  # it goes on
+    assert links.count("20260102-030405.html") == 2  # what serves, and its row
+    assert "auc of 2 runs, from 0.75 in the first to 0.81 in the last" in text
+    facts = dict(zip(*([one.text for one in page.all(tag)] for tag in ("dt", "dd")), strict=True))
+    assert facts == {
+        "Runs": "4", "pushed": "2", "failed": "1", "running": "1", "Versions to go back to": "1",
+    }  # fmt: skip
+
+
+def test_a_root_without_a_version(tmp_path):
+    failed = dataclasses.replace(RECORD, status="failed", version=None, metrics={}, spans=())
+    page = check_page(render_index(tmp_path, [failed]))
+    assert "No version is served." in page.root.text
+    assert not page.all("svg")

@@ -1,0 +1,62 @@
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from pipelines.report import plots
+
+ROWS = [
+    {"predicted": 0.1, "happened": 0.2, "low": 0.1, "high": 0.3},
+    {"predicted": 0.6, "happened": 0.5, "low": 0.4, "high": 0.7},
+]
+CURVE = plots.Series("model", [(0.0, 0.0), (0.2, 0.7), (1.0, 1.0)])
+HOSTILE = "a <b> & $x^2$"
+
+PLOTS = {
+    "lines": lambda name: plots.lines(
+        name, HOSTILE, "d", [CURVE, plots.Series("baseline", CURVE.points, True)], "step", HOSTILE
+    ),
+    "unit_square": lambda name: plots.unit_square(name, HOSTILE, "d", [CURVE], "x", "y", "chance"),
+    "calibration": lambda name: plots.calibration(name, HOSTILE, "d", ROWS, ROWS),
+    "two_histograms": lambda name: plots.two_histograms(
+        name, HOSTILE, "d", [[3.0, 1.0], [1.0, 5.0]], ["no", HOSTILE], "x"
+    ),
+    "histogram": lambda name: plots.histogram(name, HOSTILE, "d", [3, 4], [-1.0, 0.0, 1.0], "x"),
+    "scatter": lambda name: plots.scatter(name, HOSTILE, "d", [(1.0, 2.0), (3.0, 3.5)], "x", "y"),
+}
+
+
+@pytest.mark.parametrize("kind", PLOTS)
+def test_a_plot_has_a_name_text_and_colors_of_the_theme_alone(kind):
+    plot = PLOTS[kind]("one")
+    root = ET.fromstring(plot.svg)
+    assert (plot.title, root[0].tag, root[0].text) == (HOSTILE, "title", HOSTILE)
+    assert root.get("aria-labelledby") == "one-title one-text"
+    assert not re.search(r"#[0-9a-fA-F]{6}|style=", plot.svg)
+    assert len(root.findall(".//text")) >= 4  # labels and ticks are text
+    ids = re.findall(r' id="([^"]+)"', plot.svg)
+    assert len(ids) == len(set(ids))
+    assert all(ident.startswith("one-") for ident in ids)
+    references = re.findall(r'(?:href="|url\()#([^")]+)', plot.svg)
+    assert set(references) <= set(ids)
+    assert len(plot.svg) < 20_000
+
+
+def test_the_points_lie_where_the_numbers_say():
+    """Between the corners (0, 0) and (1, 1), the point (0.2, 0.7) is at a fifth and seven tenths."""
+    root = ET.fromstring(PLOTS["unit_square"]("one").svg)
+    curve, _ = (  # the other one is in the legend
+        path
+        for path in root.iter("path")
+        if path.get("class") == "s-model" and path.get("d", "").count("L") == 2
+    )
+    numbers = [float(value) for value in re.findall(r"-?[\d.]+", curve.get("d"))]
+    (x0, y0), (x1, y1), (x2, y2) = zip(numbers[::2], numbers[1::2], strict=True)
+    assert (x1 - x0) / (x2 - x0) == pytest.approx(0.2, abs=0.005)
+    assert (y1 - y0) / (y2 - y0) == pytest.approx(0.7, abs=0.005)
+    assert y2 < y0  # up is more
+    assert x2 > x0
+
+
+def test_the_same_plot_is_the_same_text():
+    assert PLOTS["lines"]("one") == PLOTS["lines"]("one")

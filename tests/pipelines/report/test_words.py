@@ -1,0 +1,47 @@
+import pytest
+
+from pipelines.report import words
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "\N{EN DASH}"),
+        (0.123456789, "0.12346"),
+        (1234567, "1,234,567"),
+        (250.0, "250"),
+        (24_891.4, "24,891"),
+        (1.5e-9, "1.5e-09"),
+        (True, "yes"),
+    ],
+)
+def test_numbers(value, text):
+    assert words.number(value) == text
+
+
+def test_signs_shares_and_intervals():
+    assert words.signed(0.25) == "+0.25"
+    assert words.signed(-0.25) == "\N{MINUS SIGN}0.25"
+    assert words.percent(0.1234) == "12.3 %"
+    assert words.percent(0.5, 0) == "50 %"
+    assert words.interval(0.1, None) == "0.1 to no bound"
+    assert words.interval(None, None) == words.NOTHING
+
+
+def test_times_and_sizes():
+    assert words.seconds(59.94) == "59.9 s"
+    assert words.seconds(125) == "2 min 5 s"
+    assert words.seconds(7_380) == "2 h 3 min"
+    assert words.size(999) == "999 bytes"
+    assert words.size(1_234_567) == "1.2 MB"
+    assert words.size(5e12) == "5000.0 GB"
+    assert words.moment("2026-01-02T03:04:05+00:00") == "2026-01-02 03:04:05 UTC"
+    assert words.moment(None) == "now"
+    assert words.moment("2026") == "2026"  # what is no time stays as it is
+    assert words.duration_secs("2026-01-02T03:04:05+00:00", "2026-01-02T03:06:10+00:00") == 125
+    assert words.duration_secs("2026-01-02T03:04:05+00:00", None) is None
+
+
+def test_states_have_a_mark_a_word_and_a_tone():
+    assert words.state("not_blessed") == {"mark": "✗", "word": "not blessed", "tone": "warn"}
+    assert words.state("new one")["word"] == "new one"
