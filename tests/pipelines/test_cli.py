@@ -25,7 +25,7 @@ HEAVY = (
     "tensorflow",
     "tfx",
 )
-HELP_NEEDS_NOT = (*HEAVY, "numpy", "pyarrow", "pydantic")
+HELP_NEEDS_NOT = (*HEAVY, "numpy", "pipelines.config", "pyarrow")
 
 
 def imported_by(folder, arguments, heavy):
