@@ -19,6 +19,7 @@ from pipelines.interruption import (
     raise_at_signals,
 )
 from pipelines.kubeflow_commands import Parameters, compile_command, submit_command
+from pipelines.retention.command import prune_command
 from pipelines.runners import KUBEFLOW, RUNNER_NAMES
 from pipelines.schema_command import app as schema_app
 
@@ -49,6 +50,7 @@ app = typer.Typer(
 app.add_typer(schema_app, name="schema")
 app.command("compile")(compile_command)
 app.command("submit")(submit_command)
+app.command("prune")(prune_command)
 
 _Root = Annotated[
     Path, typer.Option("--root", metavar="DIR", help="Where everything of the pipeline is kept.")

@@ -21,7 +21,15 @@ if TYPE_CHECKING:
 Fingerprints = dict["BaseNode", str]
 """By component."""
 
-_NOT_OF_THE_MODEL = ("name", "evaluator", "example_validator", "pusher", "beam", "kubeflow")
+_NOT_OF_THE_MODEL = (
+    "name",
+    "evaluator",
+    "example_validator",
+    "pusher",
+    "retention",
+    "beam",
+    "kubeflow",
+)
 
 _LIBRARIES = (
     "apache-beam",

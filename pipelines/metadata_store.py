@@ -52,7 +52,7 @@ def cancel_killed_executions(store: ml_metadata.MetadataStore, run_id: str) -> l
 def output_of(
     store: ml_metadata.MetadataStore, run_id: str, type_name: str, key: str
 ) -> Path | None:
-    """Returns the newest output of a component in one run, or None if it did not finish there.
+    """Returns the newest output of a component in one run; None if it did not finish, or was pruned.
 
     Args:
       store: Of the root.
@@ -71,7 +71,10 @@ def output_of(
         for event in store.get_events_by_execution_ids(finished)
         if event.type == metadata_store_pb2.Event.OUTPUT and event.path.steps[0].key == key
     ]
-    return Path(store.get_artifacts_by_id([max(outputs)])[0].uri) if outputs else None
+    if not outputs:
+        return None
+    newest = store.get_artifacts_by_id([max(outputs)])[0]
+    return Path(newest.uri) if newest.state == metadata_store_pb2.Artifact.LIVE else None
 
 
 def fingerprints_of(store: ml_metadata.MetadataStore, run_id: str) -> dict[str, str]:

@@ -7,6 +7,7 @@ from pipelines.data.spans import name_spans
 from pipelines.errors import RunFailedError
 from pipelines.interruption import came_from_signal
 from pipelines.progress import Progress
+from pipelines.retention.prune import prune_after_run
 from pipelines.run_execution import execute
 from pipelines.run_history import mark_killed
 from pipelines.run_lock import locked
@@ -54,4 +55,5 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
                 _LOGGER.exception("run %s failed", record.run_id)
                 outcome = RunOutcome("failed", reason=f"{type(error).__name__}: {error}")
         recorder.end(after_push(plan.root, record.run_id, outcome))
+        prune_after_run(plan.root, plan.config.retention, progress.display.line)
     return recorder.record

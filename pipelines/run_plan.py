@@ -320,7 +320,9 @@ def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvP
         "." if unfinished.mended is None else ", but not what two versions of the code trained."
     )
     known = PipelineConfig.model_validate(unfinished.config)  # with settings that are new since
-    before, now = (_flat(one.model_dump(mode="json", exclude={"beam"})) for one in (known, config))
+    before, now = (
+        _flat(one.model_dump(mode="json", exclude={"beam", "retention"})) for one in (known, config)
+    )
     for key in dict.fromkeys((*before, *now)):
         if now.get(key) != before.get(key):
             raise BadInputError(

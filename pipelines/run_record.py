@@ -83,6 +83,7 @@ class RunRecord:
       spans: Of the data that were read: `span` (a number, or a date as text), `version`, `num_files`.
       models: Those that were trained to take the best one: the fields of `Candidate`.
       kubeflow_run: Id of the run of Kubeflow Pipelines that it is; None for a run of this machine.
+      same_as: The run whose results these are, as nothing had changed since; None if components ran.
     """
 
     run_id: str
@@ -116,6 +117,7 @@ class RunRecord:
     models: tuple[dict[str, Any], ...] = ()
     spans: tuple[dict[str, Any], ...] = ()
     kubeflow_run: str | None = None
+    same_as: str | None = None
 
     def changed(self, **changes: Any) -> "RunRecord":
         """Returns a copy with some fields changed."""
