@@ -24,7 +24,7 @@ from pipelines.runners import KUBEFLOW, RUNNER_NAMES
 from pipelines.schema_command import app as schema_app
 
 if TYPE_CHECKING:
-    from pipelines.run_plan import RunRequest
+    from pipelines.run_inputs import RunRequest
     from pipelines.run_record import RunRecord
 
 EXIT_PUSHED = EXIT_UNCHANGED = 0
@@ -136,7 +136,7 @@ def run(
     The last line on stdout is one JSON object; everything else goes to stderr. Exit codes: 0
     pushed or unchanged, 3 not blessed, 2 bad input or configuration, 1 any other failure, 130 interrupted.
     """
-    from pipelines.run_plan import RunRequest
+    from pipelines.run_inputs import RunRequest
 
     request = RunRequest(
         root=root,

@@ -1,7 +1,7 @@
 """Hashes of what a component depends on beyond its inputs, so that the cache sees it change."""
 
 import hashlib
-import importlib
+import importlib.util
 import json
 from collections.abc import Sequence
 from importlib import metadata
@@ -152,7 +152,10 @@ def library_versions() -> str:
 
 def package_fingerprint(package: str) -> str:
     """Returns a hash of the source files of a package."""
-    folder = Path(str(importlib.import_module(package).__file__)).parent
+    spec = importlib.util.find_spec(package)  # which does not import the package
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"The package {package} is not installed.", name=package)
+    folder = Path(spec.origin).parent
     digest = hashlib.sha256()
     for file in sorted(folder.rglob("*.py")):
         digest.update(str(file.relative_to(folder)).encode() + b"\0" + file.read_bytes())

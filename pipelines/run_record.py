@@ -30,11 +30,13 @@ class ComponentRecord:
       name: Node id.
       status: `finished`, `cached` or `failed`.
       elapsed_secs: Wall time.
+      reason: Why it ran, or why it did not have to, in words; empty where that is not known.
     """
 
     name: str
     status: Literal["finished", "cached", "failed"]
     elapsed_secs: float
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,7 @@ class RunRecord:
       spans: Of the data that were read: `span` (a number, or a date as text), `version`, `num_files`.
       models: Those that were trained to take the best one: the fields of `Candidate`.
       kubeflow_run: Id of the run of Kubeflow Pipelines that it is; None for a run of this machine.
+      identity: Hash of all that its result depends on; empty when that is not known.
       same_as: The run whose results these are, as nothing had changed since; None if components ran.
     """
 
@@ -117,6 +120,7 @@ class RunRecord:
     models: tuple[dict[str, Any], ...] = ()
     spans: tuple[dict[str, Any], ...] = ()
     kubeflow_run: str | None = None
+    identity: str = ""
     same_as: str | None = None
 
     def changed(self, **changes: Any) -> "RunRecord":

@@ -20,6 +20,7 @@ from pipelines.run_record import (
     utc_now,
 )
 from pipelines.serving import serving_versions, version_pushed_by
+from pipelines.unchanged_run import run_identity
 
 
 def start_record(plan: RunPlan) -> RunRecord:
@@ -43,6 +44,19 @@ def start_record(plan: RunPlan) -> RunRecord:
         thresholds=tuple(bound.model_dump() for bound in merge_thresholds(plan.code.thresholds)),
         spans=plan.spans.as_records() if plan.spans else (),
         baseline_version=_newest_but_of(run_id, plan.root),
+        identity="" if plan.mended else identity_of(plan),
+    )
+
+
+def identity_of(plan: RunPlan) -> str:
+    """Returns the hash of all that the result of a plan depends on."""
+    schema = plan.root_schema
+    return run_identity(
+        plan.config,
+        plan.profile.fingerprint,
+        plan.spans.as_records() if plan.spans else (),
+        schema.fingerprint if schema else "",
+        schema.run_to_compare_with(plan.root) if schema else "",
     )
 
 

@@ -221,10 +221,14 @@ def test_commands_on_an_empty_root(warm_command, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_resume_without_an_unfinished_run_or_configuration(warm_command, tmp_path):
+def test_resume_with_nothing_to_resume_is_refused_and_starts_nothing(warm_command, tmp_path):
     result = warm_command("run", "--resume", "--root", tmp_path / "root")
     assert result.returncode == 2
-    assert "data.path is missing" in json.loads(result.stdout)["reason"]
+    reason = json.loads(result.stdout)["reason"]
+    assert reason.startswith(
+        f"--resume: there is nothing to resume in {tmp_path / 'root'}: it has no"
+    )
+    assert not (tmp_path / "root").exists()
 
 
 def test_plan_prints_the_columns_and_writes_a_configuration(warm_command, tmp_path):
