@@ -1,8 +1,10 @@
 """The middle part of a run: the components, by a runner, and what they have come to."""
 
+import logging
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from pipelines.cache_words import reason_in_words
 from pipelines.component_checks import component_checks
 from pipelines.data.staging import StagedData, stage
 from pipelines.fingerprints import Fingerprints, component_fingerprints
@@ -10,7 +12,7 @@ from pipelines.progress import Display, Progress
 from pipelines.push_outcome import push_outcome
 from pipelines.root_schema import settle_root_schema
 from pipelines.run_plan import RunPlan
-from pipelines.run_record import ComponentRecord, RunOutcome
+from pipelines.run_record import ComponentRecord, RunOutcome, RunRecords
 from pipelines.run_recorder import RunRecorder
 from pipelines.runners import Runner
 from pipelines.schema_keeping import SchemaKeeping
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     from tfx.dsl.components.base.base_node import BaseNode
 
     from pipelines.definitions.csv_to_serving import CsvToServing
+    from pipelines.runners.cache_outcome import CacheOutcome
+
+_LOGGER = logging.getLogger(__name__)
 
 
 def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Progress) -> RunOutcome:
@@ -57,7 +62,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
             pipeline.pipeline,
             run_id,
             fingerprints,
-            _Observer(pipeline, recorder, progress),
+            _Observer(pipeline, RunRecords(plan.root), recorder, progress),
             checks=_checks(plan, pipeline, recorder),
             beam_options=beam_options,
         )
@@ -145,19 +150,34 @@ def _kept_transform(plan: RunPlan, pipeline: "CsvToServing", fingerprints: Finge
 class _Observer:
     """Shows and records the components."""
 
-    def __init__(self, pipeline: "CsvToServing", recorder: RunRecorder, progress: Progress):
+    def __init__(
+        self,
+        pipeline: "CsvToServing",
+        records: RunRecords,
+        recorder: RunRecorder,
+        progress: Progress,
+    ):
         self._pipeline = pipeline
+        self._records = records
         self._recorder = recorder
         self._progress = progress
 
     def component_started(self, component: "BaseNode") -> None:
         self._progress.component_started(component.id, trains=component is self._pipeline.trainer)
 
-    def component_finished(self, component: "BaseNode", cached: bool, elapsed_secs: float) -> None:
-        self._progress.component_finished(component.id, cached, elapsed_secs)
-        self._recorder.add_component(
-            ComponentRecord(component.id, "cached" if cached else "finished", elapsed_secs)
-        )
+    def component_finished(
+        self,
+        component: "BaseNode",
+        cached: bool,
+        elapsed_secs: float,
+        outcome: "CacheOutcome",
+    ) -> None:
+        former = self._records.read(outcome.run_id) if outcome.run_id else None
+        reason = reason_in_words(component.id, outcome, self._recorder.record, former)
+        _LOGGER.info("%s %s: %s", component.id, "is cached" if cached else "ran", reason)
+        self._progress.component_finished(component.id, cached, elapsed_secs, reason)
+        status: Literal["cached", "finished"] = "cached" if cached else "finished"
+        self._recorder.add_component(ComponentRecord(component.id, status, elapsed_secs, reason))
 
     def component_failed(self, component: "BaseNode", elapsed_secs: float) -> None:
         self._progress.component_failed(component.id, elapsed_secs)

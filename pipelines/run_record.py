@@ -85,6 +85,7 @@ class RunRecord:
       spans: Of the data that were read: `span` (a number, or a date as text), `version`, `num_files`.
       models: Those that were trained to take the best one: the fields of `Candidate`.
       kubeflow_run: Id of the run of Kubeflow Pipelines that it is; None for a run of this machine.
+      num_rows: Of the CSV files; 0 when that is not known.
       identity: Hash of all that its result depends on; empty when that is not known.
       same_as: The run whose results these are, as nothing had changed since; None if components ran.
     """
@@ -120,6 +121,7 @@ class RunRecord:
     models: tuple[dict[str, Any], ...] = ()
     spans: tuple[dict[str, Any], ...] = ()
     kubeflow_run: str | None = None
+    num_rows: int = 0
     identity: str = ""
     same_as: str | None = None
 

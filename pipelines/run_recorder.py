@@ -34,6 +34,7 @@ def start_record(plan: RunPlan) -> RunRecord:
         started=unfinished.started if unfinished else utc_now(),
         config=plan.config.model_dump(mode="json"),
         data_fingerprint=plan.profile.fingerprint,
+        num_rows=plan.profile.num_rows,
         log=str(plan.root / "logs" / f"{run_id}.log"),
         code_fingerprint=code_fingerprint(plan.code),
         code_definitions={

@@ -30,6 +30,7 @@ from pipelines.run_plan import RunRequest, plan_run
 from pipelines.run_record import RunRecords
 from pipelines.run_recorder import RunRecorder, start_record
 from pipelines.runners import Runner, component_launcher
+from pipelines.runners.cache_outcome import CacheOutcome
 
 assert components
 
@@ -57,7 +58,7 @@ class FakeLauncher:
 
     def run(self, component):
         self._observer.component_started(component)
-        self._observer.component_finished(component, False, 1.5)
+        self._observer.component_finished(component, False, 1.5, CacheOutcome("first"))
         if component in self._checks:
             self._checks[component](
                 {key: [self.artifact(channel)] for key, channel in component.outputs.items()}
