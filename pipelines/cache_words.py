@@ -25,6 +25,9 @@ _SECTIONS = {
 
 _NO_SETTING = ("data.path", "data.spans")
 
+_FOLLOW = {"custom_config", "default_checks", "fixed_schema", "user_code"}
+"""Execution properties that change with the code, the data or what serves, which is said then."""
+
 _PARTS = {
     "libraries": "TensorFlow, TFX or another library was updated",
     "components": "the code of `components` changed",
@@ -74,13 +77,22 @@ def _changes(
         elif part == "data":
             yield data_in_words(former, now)
     if outcome.settings:
-        changed = list(_settings(component, former, now))
-        yield from changed or [f"its settings changed ({', '.join(outcome.settings)})"]
+        yield from _settings_in_words(component, outcome, former, now)
     for producer in outcome.inputs:
         if producer in ("ServedModel", "ServedStatistics"):
             yield "another version serves"
         else:
             yield f"{producer} has a new output"
+
+
+def _settings_in_words(
+    component: str, outcome: "CacheOutcome", former: RunRecord | None, now: RunRecord
+) -> Iterator[str]:
+    changed = list(_settings(component, former, now))
+    follows = set(outcome.settings) <= _FOLLOW and bool(outcome.parts or outcome.inputs)
+    if not changed and not follows:
+        changed = [f"its settings changed ({', '.join(outcome.settings)})"]
+    yield from changed
 
 
 def code_in_words(former: RunRecord | None, now: RunRecord) -> str:

@@ -27,6 +27,7 @@ _NOT_OF_THE_MODEL = (
     "example_validator",
     "pusher",
     "retention",
+    "metadata",
     "beam",
     "kubeflow",
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 from pipelines.data.spans import name_spans
 from pipelines.errors import RunFailedError
 from pipelines.interruption import came_from_signal
+from pipelines.metadata_place import check_place, root_id, settle_place
 from pipelines.progress import Progress
 from pipelines.report.html import write_report
 from pipelines.retention.prune import prune_after_run
@@ -35,11 +36,13 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
         unchanged = record_unchanged(inputs, progress, capture)
         if unchanged is not None:
             return unchanged
+    check_place(inputs.root, inputs.config.metadata)
     plan = plan_run(request, progress.display, inputs)
     progress.max_steps = plan.code.train_steps
     with locked(plan.root):
         check_same_root_schema(plan)
         mark_killed(plan.root)
+        settle_place(plan.root, plan.config.metadata)  # before the run has its id
         record = start_record(plan)
         capture.keep_in(Path(record.log))
         recorder = RunRecorder(RunRecords(plan.root), record, progress.display)
@@ -63,7 +66,9 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
                 _LOGGER.exception("run %s failed", record.run_id)
                 outcome = RunOutcome("failed", reason=f"{type(error).__name__}: {error}")
         recorder.end(after_push(plan.root, record.run_id, outcome))
-        prune_after_run(plan.root, plan.config.retention, progress.display.line)
+        prune_after_run(
+            plan.root, plan.config.retention, progress.display.line, plan.config.metadata
+        )
     return recorder.record
 
 
@@ -87,7 +92,9 @@ def record_unchanged(
         if found is None:
             return None
         records = RunRecords(root)
-        record = unchanged_record(root, new_run_id(records.read_all()), *found)
+        record = unchanged_record(
+            root, new_run_id(records.read_all(), root_id=root_id(root)), *found
+        )
         capture.keep_in(Path(record.log))
         progress.display.line(f"run {record.run_id} of {record.name!r} in {root}")
         for component in record.components:
@@ -98,5 +105,7 @@ def record_unchanged(
         write_report(record, report)
         record = record.changed(report=str(report))
         records.write(record)
-        prune_after_run(root, inputs.config.retention, progress.display.line)
+        prune_after_run(
+            root, inputs.config.retention, progress.display.line, inputs.config.metadata
+        )
     return record

@@ -8,6 +8,7 @@ from pipelines.cache_words import reason_in_words
 from pipelines.component_checks import component_checks
 from pipelines.data.staging import StagedData, stage
 from pipelines.fingerprints import Fingerprints, component_fingerprints
+from pipelines.metadata_place import has_store
 from pipelines.progress import Display, Progress
 from pipelines.push_outcome import push_outcome
 from pipelines.root_schema import settle_root_schema
@@ -46,7 +47,8 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     from pipelines.runners.component_launcher import ComponentLauncher
 
     run_id = recorder.record.run_id
-    for lost in tidy_root(plan.root, run_id, *(former.run_id for former in plan.mended)):
+    mended = (former.run_id for former in plan.mended)
+    for lost in tidy_root(plan.root, run_id, *mended, settings=plan.config.metadata):
         recorder.note(lost)
     settle_root_schema(plan.root, run_id)
     data = stage_data(plan, recorder)
@@ -109,11 +111,11 @@ def plan_fingerprints(plan: RunPlan, pipeline: "CsvToServing", run_id: str) -> F
 def _go_on_with_training(plan: RunPlan, pipeline: "CsvToServing", run_id: str) -> None:
     """Lets the Trainer go on with what the run, or one that it goes on with, has trained."""
     from components.trainer import unfinished
-    from pipelines.metadata_store import metadata_file, open_store, output_of
+    from pipelines.metadata_store import open_store, output_of
 
-    if not (plan.unfinished or plan.mended) or not metadata_file(plan.root).is_file():
+    if not (plan.unfinished or plan.mended) or not has_store(plan.root):
         return
-    store = open_store(plan.root)
+    store = open_store(plan.root, plan.config.metadata)
     for former in filter(None, (plan.unfinished, *plan.mended)):
         finished = output_of(store, former.run_id, pipeline.trainer.type, "model_run")
         if finished and former.run_id == run_id:
@@ -131,13 +133,13 @@ def _kept_transform(plan: RunPlan, pipeline: "CsvToServing", fingerprints: Finge
 
     Empty if nothing was made there, or if it cannot be taken from the cache: then Transform runs.
     """
-    from pipelines.metadata_store import fingerprints_of, metadata_file, open_store
+    from pipelines.metadata_store import fingerprints_of, open_store
 
-    if not (plan.mended and plan.enable_cache and metadata_file(plan.root).is_file()):
+    if not (plan.mended and plan.enable_cache and has_store(plan.root)):
         return ""
     # The plan has compared the data; ML Metadata has TFX's own fingerprint of CsvExampleGen's.
     upstream = (pipeline.statistics_gen, pipeline.schema_gen)
-    store = open_store(plan.root)
+    store = open_store(plan.root, plan.config.metadata)
     for former in plan.mended:
         made = fingerprints_of(store, former.run_id)
         kept = made.get(pipeline.transform.type)

@@ -19,6 +19,7 @@ from pipelines.data_plan import plan_data
 from pipelines.errors import BadInputError
 from pipelines.fingerprints import model_fingerprint
 from pipelines.kept_types import KeptTypes
+from pipelines.metadata_place import connection_config, root_id
 from pipelines.model_code import ModelCode
 from pipelines.progress import Display
 from pipelines.root_schema import RootSchema, read_root_schema, schema_file
@@ -88,7 +89,7 @@ class RunPlan:
         text_columns = self.code.plan.text_columns if self.code.plan else ()
         kept_text = tuple(name for name in self.kept.text if name not in text_columns)
         return csv_to_serving(
-            name=self.config.name,
+            name=".".join(filter(None, (self.config.name, root_id(self.root)))),
             data=data,
             code=self.code,
             eval_config=evaluation.build_eval_config(
@@ -96,7 +97,7 @@ class RunPlan:
             ),
             places=PipelinePlaces(
                 artifacts=self.root / "artifacts",
-                metadata=self.root / "metadata" / "metadata.sqlite",
+                metadata=connection_config(self.root, self.config.metadata),
                 serving=self.root / "serving",
                 withdrawn=self.root / "withdrawn",
             ),
@@ -239,7 +240,8 @@ def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvP
     )
     known = PipelineConfig.model_validate(unfinished.config)  # with settings that are new since
     before, now = (
-        _flat(one.model_dump(mode="json", exclude={"beam", "retention"})) for one in (known, config)
+        _flat(one.model_dump(mode="json", exclude={"beam", "retention", "metadata"}))
+        for one in (known, config)
     )
     for key in dict.fromkeys((*before, *now)):
         if now.get(key) != before.get(key):

@@ -228,13 +228,20 @@ def utc_now() -> str:
 
 def _order(run_id: str) -> tuple[str, int]:
     """Returns what run ids are sorted by: the second, and the number of the run in it."""
-    date, time, *number = f"{run_id}--".split("-")[:3]
-    return f"{date}-{time}", int(number[0]) if number[0].isdigit() else 1
+    date, time, *rest = f"{run_id}--".split("-")
+    return f"{date}-{time}", next((int(part) for part in rest if part.isdigit()), 1)
 
 
-def new_run_id(known: list[RunRecord], now: datetime | None = None) -> str:
-    """Returns an id that no known run has, such as `20260131-175959`, or with `-2` in the same second."""
+def new_run_id(known: list[RunRecord], now: datetime | None = None, root_id: str = "") -> str:
+    """Returns an id that no known run has, such as `20260131-175959`, or with `-2` in the same second.
+
+    Args:
+      known: Runs of the root.
+      now: UTC. Default: the time.
+      root_id: Goes in, too, where other roots have runs in the same place.
+    """
     stem = (now or datetime.now(timezone.utc)).strftime("%Y%m%d-%H%M%S")
+    stem = f"{stem}-{root_id}" if root_id else stem
     taken = {record.run_id for record in known}
     run_id, number = stem, 2
     while run_id in taken:

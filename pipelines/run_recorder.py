@@ -7,6 +7,7 @@ from pipelines.changed_data import Interval
 from pipelines.checks import CheckRecord
 from pipelines.evaluation import merge_thresholds
 from pipelines.fingerprints import code_definitions, code_fingerprint
+from pipelines.metadata_place import root_id
 from pipelines.progress import Display
 from pipelines.report.html import write_report
 from pipelines.run_plan import RunPlan
@@ -26,7 +27,11 @@ from pipelines.unchanged_run import run_identity
 def start_record(plan: RunPlan) -> RunRecord:
     """Returns the record of a run that begins, or that goes on where it was interrupted."""
     unfinished = plan.unfinished
-    run_id = unfinished.run_id if unfinished else new_run_id(RunRecords(plan.root).read_all())
+    run_id = (
+        unfinished.run_id
+        if unfinished
+        else new_run_id(RunRecords(plan.root).read_all(), root_id=root_id(plan.root))
+    )
     return RunRecord(
         run_id=run_id,
         name=plan.config.name,

@@ -20,7 +20,7 @@ from pipelines.run_history import unsettled_pushes
 from pipelines.run_record import RunRecord, RunRecords, utc_now
 from pipelines.serving import serving_versions
 
-_NO_PART = {"beam", "kubeflow", "retention"}
+_NO_PART = {"beam", "kubeflow", "retention", "metadata"}
 """Of the configuration: they make no other result."""
 
 _GENERIC_CODE = "pipelines.tabular.preprocessing.preprocessing_fn"

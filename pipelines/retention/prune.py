@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.errors import BadInputError
+from pipelines.metadata_config import MetadataConfig
+from pipelines.metadata_place import has_store, was_moved
 from pipelines.retention.config import RetentionConfig
 from pipelines.retention.plan import Removal, plan_removals
 from pipelines.retention.removal import remove
@@ -21,6 +23,7 @@ def prune_root(
     rules: RetentionConfig,
     dry_run: bool = False,
     now: datetime | None = None,
+    settings: MetadataConfig | None = None,
 ) -> list[Removal]:
     """Removes what no rule keeps and nothing needs, and returns it.
 
@@ -29,15 +32,16 @@ def prune_root(
       rules: What is kept.
       dry_run: Whether to remove nothing.
       now: UTC. Default: the time.
+      settings: Where ML Metadata is. Default: what the root has noted.
 
     Raises:
       OSError: Something cannot be removed.
     """
-    from pipelines.metadata_store import metadata_file, open_store, relocate_artifacts
+    from pipelines.metadata_store import open_store, relocate_artifacts
 
     now = now or datetime.now(timezone.utc)
-    store = open_store(root) if metadata_file(root).is_file() else None
-    if store is not None and not dry_run:
+    store = open_store(root, settings) if has_store(root) else None
+    if store is not None and not dry_run and was_moved(root):
         relocate_artifacts(store, root / "artifacts")
     removals = plan_removals(root, rules, now, store)
     if not dry_run:
@@ -87,18 +91,21 @@ def rules_of(root: Path, given: dict[str, Any]) -> RetentionConfig:
     return rules
 
 
-def prune_after_run(root: Path, rules: RetentionConfig, say: Any) -> None:
+def prune_after_run(
+    root: Path, rules: RetentionConfig, say: Any, settings: MetadataConfig | None = None
+) -> None:
     """Applies the rules behind a run, which has ended as it has: a fault here is shown and logged.
 
     Args:
       root: Of the pipeline; the caller holds its lock.
       rules: Of the run's configuration.
       say: Shows a line.
+      settings: Where ML Metadata is.
     """
     if rules.is_empty:
         return
     try:
-        removals = prune_root(root, rules)
+        removals = prune_root(root, rules, settings=settings)
     except Exception as error:  # of ML Metadata or of the disk
         _LOGGER.exception("pruning %s failed", root)
         say(f"! [retention] was not applied ({type(error).__name__}: {error}); `prune` tries again")

@@ -8,13 +8,13 @@ from pathlib import Path
 import ml_metadata
 from ml_metadata.proto import metadata_store_pb2
 
+from pipelines.metadata_place import root_id
+from pipelines.metadata_store import PRUNED, run_contexts
 from pipelines.retention.kept_runs import KeptRuns
 
-_RUN_CONTEXT = "pipeline_run"
 _CHECKPOINTS = "model_run"
 _STATISTICS = "statistics"
 _OUTPUT = metadata_store_pb2.Event.OUTPUT
-_LIVE = metadata_store_pb2.Artifact.LIVE
 
 
 @dataclass
@@ -40,8 +40,8 @@ class StoredArtifact:
 
     @property
     def is_live(self) -> bool:
-        """Whether the cache may take it."""
-        return self.artifact.state == _LIVE
+        """Whether its removal has not begun."""
+        return self.artifact.state not in PRUNED
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def read_executions(store: ml_metadata.MetadataStore, root: Path) -> StoredExecu
     """
     runs: dict[int, set[str]] = defaultdict(set)
     bases: dict[str, str] = {}
-    for context in store.get_contexts_by_type(_RUN_CONTEXT):
+    for context in run_contexts(store, root_id(root)):
         for execution in store.get_executions_by_context(context.id):
             runs[execution.id].add(context.name)
             for properties in (execution.properties, execution.custom_properties):

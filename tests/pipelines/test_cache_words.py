@@ -85,6 +85,15 @@ def test_settings_are_named_with_both_values_where_they_are_the_components_own()
     )
 
 
+def test_a_setting_that_follows_another_change_is_not_said_twice():
+    what = {"settings": ("user_code",), "inputs": ("Transform",)}
+    assert changed("Trainer", record(), record(), **what) == "Transform has a new output"
+    what["settings"] = ("cluster", "user_code")
+    assert changed("Trainer", record(), record(), **what) == (
+        "its settings changed (cluster, user_code); Transform has a new output"
+    )
+
+
 def test_several_changes_are_said_at_once_and_the_rest_counted():
     now = record("trainer.train_steps=500", "trainer.seed=7")
     what = {

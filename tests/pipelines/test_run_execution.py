@@ -23,6 +23,7 @@ from components.evaluator.verdict import Verdict
 from components.pusher.provenance import Provenance, write_provenance
 from pipelines import leftovers, metadata_store, run_execution
 from pipelines.errors import RunFailedError
+from pipelines.metadata_place import sqlite_file
 from pipelines.progress import Progress
 from pipelines.root_schema import read_root_schema
 from pipelines.run_execution import execute
@@ -364,10 +365,10 @@ def test_the_trainer_alone_may_continue_from_a_checkpoint(leave, run, monkeypatc
 def metadata(monkeypatch, tmp_path):
     """What ML Metadata says of former runs, by run id: of the Trainer's output, and fingerprints."""
     (tmp_path / "root/metadata").mkdir(parents=True)
-    metadata_store.metadata_file(tmp_path / "root").touch()
+    sqlite_file(tmp_path / "root").touch()
     said = {"outputs": {}, "fingerprints": {}}
     for name, function in {
-        "open_store": lambda root: None,
+        "open_store": lambda root, settings=None: None,
         "relocate_artifacts": lambda *arguments: 0,
         "cancel_killed_executions": lambda *arguments: [],
         "output_of": lambda store, run_id, *arguments: said["outputs"].get(run_id),

@@ -5,7 +5,8 @@ import pytest
 from ml_metadata.proto import metadata_store_pb2
 
 from pipelines.config import load_config
-from pipelines.metadata_store import metadata_file, open_store
+from pipelines.metadata_place import sqlite_file
+from pipelines.metadata_store import open_store
 from pipelines.retention import prune
 from pipelines.retention.config import RetentionConfig
 from pipelines.run_record import RunRecord, RunRecords
@@ -32,7 +33,7 @@ class Root:
         self.path = path
         (path / "metadata").mkdir(parents=True)
         config = metadata_store_pb2.ConnectionConfig()
-        config.sqlite.filename_uri = str(metadata_file(path))
+        config.sqlite.filename_uri = str(sqlite_file(path))
         config.sqlite.connection_mode = 3  # READWRITE_OPENCREATE
         store = ml_metadata.MetadataStore(config)
         self.kinds = {

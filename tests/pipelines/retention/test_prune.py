@@ -38,7 +38,7 @@ def test_behind_a_run_a_fault_is_shown_and_raises_nothing(root, monkeypatch):
     prune.prune_after_run(root.path, RetentionConfig(), said.append)
     assert said == []
 
-    def fail(root, rules):
+    def fail(root, rules, settings):
         raise PermissionError("it is read-only")
 
     monkeypatch.setattr(prune, "prune_root", fail)
