@@ -28,6 +28,10 @@ _NO_SETTING = ("data.path", "data.spans")
 _FOLLOW = {"custom_config", "default_checks", "fixed_schema", "user_code"}
 """Execution properties that change with the code, the data or what serves, which is said then."""
 
+_FILES = "input_fingerprint"
+_OF_FILES = {_FILES, "span", "version"}
+"""Execution properties in which TFX notes the names, sizes and times of the files."""
+
 _PARTS = {
     "libraries": "TensorFlow, TFX or another library was updated",
     "components": "the code of `components` changed",
@@ -89,6 +93,11 @@ def _settings_in_words(
     component: str, outcome: "CacheOutcome", former: RunRecord | None, now: RunRecord
 ) -> Iterator[str]:
     changed = list(_settings(component, former, now))
+    if _FILES in outcome.settings:
+        if not outcome.parts:
+            yield "its files have another name, size or time"
+        if set(outcome.settings) <= _OF_FILES:
+            return
     follows = set(outcome.settings) <= _FOLLOW and bool(outcome.parts or outcome.inputs)
     if not changed and not follows:
         changed = [f"its settings changed ({', '.join(outcome.settings)})"]

@@ -1,6 +1,8 @@
 """Where the ML Metadata of a root is: a file in it, or a MySQL database that it may share with others."""
 
 import json
+import random
+import time
 import uuid
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -10,6 +12,8 @@ from pipelines.errors import BadInputError
 from pipelines.metadata_config import PASSWORD_VARIABLE, MetadataConfig
 
 _FILE = "store.json"
+_NO_CONNECTION = "mysql_real_connect"
+_TABLES_SECS = 30
 _RETRIES = 20
 """Of ML Metadata's, when another process has written the same rows meanwhile."""
 
@@ -139,8 +143,18 @@ def _check_server(settings: MetadataConfig) -> None:
     import ml_metadata
     from ml_metadata import errors
 
+    config = connection_config(Path(), settings)
+    deadline = time.monotonic() + _TABLES_SECS
     try:
-        ml_metadata.MetadataStore(connection_config(Path(), settings))
+        while True:
+            try:
+                ml_metadata.MetadataStore(config)
+                return
+            except (errors.StatusError, RuntimeError) as error:
+                # Several first runs make the tables of an empty database at once, and meet half of them.
+                if _NO_CONNECTION in str(error) or time.monotonic() > deadline:
+                    raise
+            time.sleep(random.uniform(0.2, 1.5))
     except (errors.StatusError, RuntimeError) as error:
         raise BadInputError(
             f"metadata.url = {settings.url!r}: ML Metadata cannot use it ({error}). The database has to "

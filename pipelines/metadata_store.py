@@ -10,8 +10,11 @@ from ml_metadata.proto import metadata_store_pb2
 from pipelines.metadata_config import MetadataConfig
 from pipelines.metadata_place import connection_config
 
-FINGERPRINT = "input_fingerprint"
-"""Execution property that makes changed code or data a changed execution."""
+FINGERPRINT = "content_fingerprint"
+"""Execution property that makes changed code or data a changed execution.
+
+`input_fingerprint` is TFX's own: its driver of CsvExampleGen puts the times and sizes of the files there.
+"""
 
 PRUNED = (
     metadata_store_pb2.Artifact.MARKED_FOR_DELETION,

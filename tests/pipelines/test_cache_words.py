@@ -94,6 +94,15 @@ def test_a_setting_that_follows_another_change_is_not_said_twice():
     )
 
 
+def test_files_that_were_written_anew_with_the_same_content_are_not_other_data():
+    what = {"settings": ("input_fingerprint", "span")}
+    assert changed("CsvExampleGen", record(), record(), **what) == (
+        "its files have another name, size or time"
+    )
+    what["parts"] = ("data",)
+    assert changed("CsvExampleGen", record(), record(), **what) == "taxi.csv has other values"
+
+
 def test_several_changes_are_said_at_once_and_the_rest_counted():
     now = record("trainer.train_steps=500", "trainer.seed=7")
     what = {
