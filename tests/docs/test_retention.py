@@ -2,9 +2,9 @@
 
 import pathlib
 import re
-import tomllib
 
 import pytest
+import tomllib
 
 from pipelines.config import PipelineConfig, load_config
 from pipelines.metadata_config import PASSWORD_VARIABLE, MetadataConfig
