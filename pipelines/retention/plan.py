@@ -129,7 +129,7 @@ def _beyond(rules: RetentionConfig) -> str:
         parts.append(f"not among the newest {rules.runs} runs")
     if rules.days is not None:
         parts.append(f"older than {rules.days} days")
-    return " and ".join(parts)
+    return " and ".join(parts) or "without a record"
 
 
 def _size(path: Path) -> int:

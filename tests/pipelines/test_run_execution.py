@@ -454,7 +454,7 @@ def test_what_transform_made_is_kept_if_it_can_be(
     now = {part.id: value for part, value in runner.launcher.fingerprints.items()}
     assert (now["Transform"] == "of the old code") is is_kept
     assert ("Transform has nothing" in "".join(recorder.record.notes)) is not is_kept
-    assert now["Trainer"] == f"{fingerprints['Trainer']}-{recorder.record.run_id}"
+    assert now["Trainer"] == f"{fingerprints['Trainer']}|run={recorder.record.run_id}"
 
 
 def test_the_plan_of_the_generic_model_and_copied_data_are_noted(leave, run, data):

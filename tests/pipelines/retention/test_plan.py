@@ -22,6 +22,15 @@ def test_runs_of_kubeflow_that_go_on_stay_and_so_do_their_data(root):
     assert len(list((root.path / "data").iterdir())) == 3
 
 
+def test_artifacts_of_a_run_whose_record_was_removed_by_hand_go(root):
+    runs = [root.add_run(age, status="not_blessed") for age in (90, 80, 70)]
+    (root.path / "runs" / f"{runs[0]}.json").unlink()
+    removals = root.prune(artifacts=3)
+    assert [root.has(run) for run in runs] == [set(), root.ALL, root.ALL]
+    reasons = {removal.reason for removal in removals if removal.kind in ("artifact", "log")}
+    assert reasons == {f"run {runs[0]} is without a record", f"the record of run {runs[0]} is gone"}
+
+
 def test_half_a_folder_of_a_killed_removal_goes_with_the_next(root):
     runs = [root.add_run(age, status="not_blessed") for age in (90, 80)]
     artifact = root.artifacts_of(runs[0])["examples"]
