@@ -94,7 +94,7 @@ def join_parts(parts: Mapping[str, str]) -> str:
 
 def changed_parts(before: str, now: str) -> tuple[str, ...]:
     """Returns the names of the parts in which two fingerprints differ; `format` if one has no parts."""
-    if any(text and "=" not in text for text in (before, now)) and before != now:
+    if before != now and any("=" not in text for text in (before, now)):
         return ("format",)
     first, second = (
         dict(part.rpartition("=")[::2] for part in text.split("|") if part)

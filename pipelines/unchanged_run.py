@@ -81,9 +81,9 @@ def find_unchanged(
       spans: That it reads.
       schema: Of the root; None without one, or with the user's own.
     """
-    served = serving_versions(root)
-    if not served or unsettled_pushes(root):
+    if unsettled_pushes(root):
         return None
+    served = _served(root)
     fingerprint = schema.fingerprint if schema else ""
     accepted = schema.run_to_compare_with(root) if schema else ""
     given = (config, data_fingerprint, spans)
@@ -95,7 +95,7 @@ def find_unchanged(
         if not record.identity or record.kubeflow_run:
             continue
         served_then = record.version if record.status == "pushed" else record.serving_version
-        if served_then != str(served[-1]):
+        if served_then != served:
             continue
         made_the_schema = origin is not None and origin.run_id == record.run_id
         same = record.identity == identity or (
@@ -132,7 +132,7 @@ def unchanged_record(root: Path, run_id: str, former: RunRecord, identity: str) 
             replace(component, status="cached", elapsed_secs=0.0, reason=why)
             for component in former.components
         ),
-        serving_version=str(serving_versions(root)[-1]),
+        serving_version=_served(root),
     )
     if former.status != "pushed":
         return record
@@ -144,6 +144,11 @@ def unchanged_record(root: Path, run_id: str, former: RunRecord, identity: str) 
         baseline_metrics=former.metrics,
         checks=tuple(check for check in former.checks if check["against"] not in _AGAINST_BASELINE),
     )
+
+
+def _served(root: Path) -> str | None:
+    versions = serving_versions(root)
+    return str(versions[-1]) if versions else None
 
 
 def _source_of(config: PipelineConfig) -> dict[str, str | None]:

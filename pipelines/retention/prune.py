@@ -110,7 +110,7 @@ def prune_after_run(
         _LOGGER.exception("pruning %s failed", root)
         say(f"! [retention] was not applied ({type(error).__name__}: {error}); `prune` tries again")
         return
-    if removals:
+    if any(removal.size_bytes for removal in removals):
         say(f"  [retention] {summary(removals)}")
 
 

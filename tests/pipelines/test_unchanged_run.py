@@ -1,4 +1,5 @@
 import json
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -136,6 +137,16 @@ def test_the_schema_is_the_one_that_the_run_itself_has_left(
     if text:
         (module.root / "schema" / "schema.pbtxt").write_text('feature { name: "y" type: INT }')
     assert (module.find() is not None) is is_unchanged
+
+
+def test_a_model_that_was_not_blessed_is_not_judged_again_while_nothing_serves(module):
+    shutil.rmtree(module.root / "serving")
+    assert module.find() is None  # what it has pushed was removed
+    former = module.former.changed(status="not_blessed", version=None, reason="too bad")
+    RunRecords(module.root).write(former)
+    assert module.find() == (former, former.identity)
+    again = unchanged_record(module.root, "20260103-000000", former, former.identity)
+    assert (again.status, again.reason, again.serving_version) == ("not_blessed", "too bad", None)
 
 
 def test_a_run_that_failed_or_has_no_settled_push_tells_nothing(module):
