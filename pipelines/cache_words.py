@@ -30,7 +30,7 @@ _FOLLOW = {"custom_config", "default_checks", "fixed_schema", "user_code"}
 
 _FILES = "input_fingerprint"
 _OF_FILES = {_FILES, "span", "version"}
-"""Execution properties in which TFX notes the names, sizes and times of the files."""
+"""Execution properties in which TFX notes which files are read."""
 
 _PARTS = {
     "libraries": "TensorFlow, TFX or another library was updated",
@@ -95,7 +95,7 @@ def _settings_in_words(
     changed = list(_settings(component, former, now))
     if _FILES in outcome.settings:
         if not outcome.parts:
-            yield "its files have another name, size or time"
+            yield "the files have other names"
         if set(outcome.settings) <= _OF_FILES:
             return
     follows = set(outcome.settings) <= _FOLLOW and bool(outcome.parts or outcome.inputs)

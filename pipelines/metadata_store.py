@@ -13,7 +13,7 @@ from pipelines.metadata_place import connection_config
 FINGERPRINT = "content_fingerprint"
 """Execution property that makes changed code or data a changed execution.
 
-`input_fingerprint` is TFX's own: its driver of CsvExampleGen puts the times and sizes of the files there.
+`input_fingerprint` is TFX's own: its driver of CsvExampleGen puts a hash of the files there.
 """
 
 PRUNED = (
