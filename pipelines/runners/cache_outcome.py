@@ -102,8 +102,10 @@ def _run_of(store: Any, execution_id: int) -> str:
 def _events(store: Any, execution: Any, kinds: tuple[int, ...]) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for event in store.get_events_by_execution_ids([execution.id]):
-        if event.type in kinds and event.path.steps:
-            found.setdefault(event.path.steps[0].key, []).append(event.artifact_id)
+        # An artifact that is the input under two keys has one event, with both.
+        keys = [step.key for step in event.path.steps if step.WhichOneof("value") == "key"]
+        for key in keys if event.type in kinds else ():
+            found.setdefault(key, []).append(event.artifact_id)
     return {key: sorted(ids) for key, ids in found.items()}
 
 

@@ -74,3 +74,22 @@ def test_an_artifact_that_is_being_pruned_is_never_taken(launch, tmp_path, files
     assert again.events == [("First", "finished"), ("Second", "cached")]
     assert again.events.outcomes[0] == CacheOutcome("pruned", "run-1")
     assert again.output.uri != first.output.uri
+
+
+def test_an_artifact_under_two_keys_counts_for_both():
+    from pipelines.runners import cache_outcome
+
+    event = metadata_store_pb2.Event(execution_id=7, artifact_id=5, type=3)
+    for key in ("baseline_statistics", "statistics"):
+        event.path.steps.add().key = key
+        event.path.steps.add().index = 0
+
+    class Store:
+        def get_events_by_execution_ids(self, ids):
+            return [event]
+
+    execution = metadata_store_pb2.Execution(id=7)
+    assert cache_outcome._events(Store(), execution, (3,)) == {
+        "baseline_statistics": [5],
+        "statistics": [5],
+    }
