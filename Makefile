@@ -34,7 +34,7 @@ export UV_SYSTEM_CERTS ?= $(if $(wildcard $(CERTIFICATES)),true,false)
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-flink flink-cluster test-spark test-kubeflow test-report test-tf1 test-matrix lint bench docs image test-image clean
+.PHONY: help setup demo test test-all test-flink test-mysql flink-cluster test-spark test-kubeflow test-report test-tf1 test-matrix lint bench docs image test-image clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 13
@@ -47,14 +47,17 @@ demo: $(STAMP) $(DEMO_DATA)  ## from generated taxi trips to a served model in d
 	  --set data.path=$(DEMO_DATA) --root $(DEMO_ROOT)
 
 test: $(STAMP)  ## every test but the slow ones
-	@$(BIN)/python -m pytest -q $(IN_PARALLEL) -m "not slow and not flink and not spark and not browser" $(TESTS)
+	@$(BIN)/python -m pytest -q $(IN_PARALLEL) -m "not slow and not flink and not spark and not browser and not mysql" $(TESTS)
 
 test-all: $(STAMP)  ## every test
-	@$(BIN)/python -m pytest -q $(IN_PARALLEL) -m "not flink and not spark and not browser" $(TESTS)
+	@$(BIN)/python -m pytest -q $(IN_PARALLEL) -m "not flink and not spark and not browser and not mysql" $(TESTS)
 
 test-flink: $(STAMP)  ## the components' Beam work on a Flink cluster, which is downloaded into .flink/
 	@scripts/flink/setup.sh $(BIN)/python .flink
 	@$(BIN)/python -m pytest -q --timeout 1800 -m flink tests/flink
+
+test-mysql: $(STAMP)  ## ML Metadata in a database; needs `mariadbd` (Debian: apt-get install mariadb-server)
+	@$(BIN)/python -m pytest -q --timeout 1800 -m mysql tests/mysql
 
 flink-cluster: $(STAMP)  ## Flink with two task managers on this machine, until Ctrl-C
 	@scripts/flink/setup.sh $(BIN)/python .flink

@@ -20,11 +20,12 @@ from pipelines.interruption import (
 )
 from pipelines.kubeflow_commands import Parameters, compile_command, submit_command
 from pipelines.lineage_command import lineage_command
+from pipelines.retention.command import prune_command
 from pipelines.runners import KUBEFLOW, RUNNER_NAMES
 from pipelines.schema_command import app as schema_app
 
 if TYPE_CHECKING:
-    from pipelines.run_plan import RunRequest
+    from pipelines.run_inputs import RunRequest
     from pipelines.run_record import RunRecord
 
 EXIT_PUSHED = EXIT_UNCHANGED = 0
@@ -51,6 +52,7 @@ app.add_typer(schema_app, name="schema")
 app.command("compile")(compile_command)
 app.command("submit")(submit_command)
 app.command("lineage")(lineage_command)
+app.command("prune")(prune_command)
 
 _Root = Annotated[
     Path, typer.Option("--root", metavar="DIR", help="Where everything of the pipeline is kept.")
@@ -136,7 +138,7 @@ def run(
     The last line on stdout is one JSON object; everything else goes to stderr. Exit codes: 0
     pushed or unchanged, 3 not blessed, 2 bad input or configuration, 1 any other failure, 130 interrupted.
     """
-    from pipelines.run_plan import RunRequest
+    from pipelines.run_inputs import RunRequest
 
     request = RunRequest(
         root=root,

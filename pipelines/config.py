@@ -19,6 +19,8 @@ from pipelines.data.span_pattern import before_placeholder
 from pipelines.data_config import ColumnUse, DataConfig, ProblemType, Section, SplitConfig
 from pipelines.errors import BadInputError
 from pipelines.kubeflow_config import KubeflowConfig
+from pipelines.metadata_config import MetadataConfig
+from pipelines.retention.config import RetentionConfig
 from pipelines.toml_text import read_toml, toml_value
 from pipelines.trainer_config import TrainerConfig
 
@@ -176,6 +178,8 @@ class PipelineConfig(Section):
     evaluator: EvaluatorConfig = EvaluatorConfig()
     example_validator: ExampleValidatorConfig = ExampleValidatorConfig()
     pusher: PusherConfig = PusherConfig()
+    retention: RetentionConfig = RetentionConfig()
+    metadata: MetadataConfig = MetadataConfig()
     beam: BeamConfig = BeamConfig()
     kubeflow: KubeflowConfig = KubeflowConfig()
 

@@ -2,9 +2,9 @@
 
 import functools
 import hashlib
-import importlib
+import importlib.util
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,16 @@ if TYPE_CHECKING:
 Fingerprints = dict["BaseNode", str]
 """By component."""
 
-_NOT_OF_THE_MODEL = ("name", "evaluator", "example_validator", "pusher", "beam", "kubeflow")
+_NOT_OF_THE_MODEL = (
+    "name",
+    "evaluator",
+    "example_validator",
+    "pusher",
+    "retention",
+    "metadata",
+    "beam",
+    "kubeflow",
+)
 
 _LIBRARIES = (
     "apache-beam",
@@ -56,22 +65,45 @@ def component_fingerprints(
     users_code = code_fingerprint(code)[:16]
     components_code = package_fingerprint("components")
     core_code = package_fingerprint("estimator_core")
-    own: dict[BaseNode, tuple[str, ...]] = {
-        pipeline.example_gen: (components_code, data_fingerprint[:16]),
-        pipeline.schema_gen: (schema[:16],),
-        pipeline.example_validator: (components_code,),
-        pipeline.transform: (users_code,),
-        pipeline.trainer: (components_code, core_code, users_code, run_id if mixes_code else ""),
-        pipeline.evaluator: (components_code,),
-        pipeline.pusher: (run_id,),
+    own: dict[BaseNode, dict[str, str]] = {
+        pipeline.example_gen: {"components": components_code, "data": data_fingerprint[:16]},
+        pipeline.schema_gen: {"schema": schema[:16]},
+        pipeline.example_validator: {"components": components_code},
+        pipeline.transform: {"code": users_code},
+        pipeline.trainer: {
+            "code": users_code,
+            "components": components_code,
+            "core": core_code,
+            "run": run_id if mixes_code else "",
+        },
+        pipeline.evaluator: {"components": components_code},
+        pipeline.pusher: {"run": run_id},
     }
     if pipeline.root_schema is not None:
-        own[pipeline.root_schema] = (root_schema[:16],)
-    libraries = library_versions()
+        own[pipeline.root_schema] = {"root schema": root_schema[:16]}
+    libraries = {"libraries": library_versions()}
     return {
-        component: "-".join(filter(None, (libraries, *own.get(component, ()))))
+        component: join_parts({**libraries, **own.get(component, {})})
         for component in pipeline.pipeline.components
     }
+
+
+def join_parts(parts: Mapping[str, str]) -> str:
+    """Returns a fingerprint whose parts can be told apart; parts without a value are left out."""
+    return "|".join(f"{name}={value}" for name, value in parts.items() if value)
+
+
+def changed_parts(before: str, now: str) -> tuple[str, ...]:
+    """Returns the names of the parts in which two fingerprints differ; `format` if one has no parts."""
+    if before != now and any("=" not in text for text in (before, now)):
+        return ("format",)
+    first, second = (
+        dict(part.rpartition("=")[::2] for part in text.split("|") if part)
+        for text in (before, now)
+    )
+    return tuple(
+        name for name in dict.fromkeys((*first, *second)) if first.get(name) != second.get(name)
+    )
 
 
 def model_fingerprint(
@@ -169,7 +201,10 @@ def library_versions() -> str:
 
 def package_fingerprint(package: str) -> str:
     """Returns a hash of the source files of a package."""
-    folder = Path(str(importlib.import_module(package).__file__)).parent
+    spec = importlib.util.find_spec(package)  # which does not import the package
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"The package {package} is not installed.", name=package)
+    folder = Path(spec.origin).parent
     digest = hashlib.sha256()
     for file in sorted(folder.rglob("*.py")):
         digest.update(str(file.relative_to(folder)).encode() + b"\0" + file.read_bytes())

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from components.trainer.unfinished import UNFINISHED_DIR, run_of, trained_step
+from pipelines.metadata_config import MetadataConfig
+from pipelines.metadata_place import has_store, note_move, root_id, was_moved
 from pipelines.metadata_store import (
     cancel_killed_executions,
-    metadata_file,
     open_store,
     relocate_artifacts,
 )
@@ -16,7 +17,12 @@ from pipelines.metadata_store import (
 _LOGGER = logging.getLogger(__name__)
 
 
-def tidy_root(root: Path, run_id: str, *mended: str) -> list[str]:
+def tidy_root(
+    root: Path,
+    run_id: str,
+    *mended: str,
+    settings: MetadataConfig | None = None,
+) -> list[str]:
     """Removes what killed runs have left, and makes a root that was moved whole again.
 
     Returns a note for each training that is lost by that.
@@ -25,14 +31,16 @@ def tidy_root(root: Path, run_id: str, *mended: str) -> list[str]:
       root: Of the pipeline.
       run_id: The run that is about to begin, or to go on; what it has left itself is kept.
       mended: Runs with whose training it goes on; that is kept, too.
+      settings: Where ML Metadata is. Default: what the root has noted.
     """
     killed: list[int] = []
-    if metadata_file(root).is_file():
-        store = open_store(root)
-        moved = relocate_artifacts(store, root / "artifacts")
+    if has_store(root):
+        store = open_store(root, settings)
+        moved = relocate_artifacts(store, root / "artifacts") if was_moved(root) else 0
+        note_move(root)
         if moved:
             _LOGGER.info("The root was moved to %s: %d artifacts with it", root, moved)
-        killed = cancel_killed_executions(store, run_id)
+        killed = cancel_killed_executions(store, run_id, root_id(root))
         del store
     lost = []
     for leftover in _leftovers(root, (run_id, *mended), killed):

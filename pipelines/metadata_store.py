@@ -7,8 +7,20 @@ from typing import Any
 import ml_metadata
 from ml_metadata.proto import metadata_store_pb2
 
-FINGERPRINT = "input_fingerprint"
-"""Execution property that makes changed code or data a changed execution."""
+from pipelines.metadata_config import MetadataConfig
+from pipelines.metadata_place import connection_config
+
+FINGERPRINT = "content_fingerprint"
+"""Execution property that makes changed code or data a changed execution.
+
+`input_fingerprint` is TFX's own: its driver of CsvExampleGen puts a hash of the files there.
+"""
+
+PRUNED = (
+    metadata_store_pb2.Artifact.MARKED_FOR_DELETION,
+    metadata_store_pb2.Artifact.DELETED,
+)
+"""States of artifacts whose files are gone, or are going."""
 
 _Execution = metadata_store_pb2.Execution
 _UNFINISHED = (_Execution.NEW, _Execution.RUNNING)
@@ -16,30 +28,54 @@ _FINISHED = (_Execution.COMPLETE, _Execution.CACHED)
 _RUN_CONTEXT = "pipeline_run"
 
 
-def metadata_file(root: Path) -> Path:
-    """Returns the path of the sqlite file."""
-    return root / "metadata" / "metadata.sqlite"
+def open_store(root: Path, settings: MetadataConfig | None = None) -> ml_metadata.MetadataStore:
+    """Returns the store of a root, which exists.
+
+    Args:
+      root: Of the pipeline.
+      settings: Of the run. Default: what the root has noted.
+    """
+    return ml_metadata.MetadataStore(connection_config(root, settings))
 
 
-def open_store(root: Path) -> ml_metadata.MetadataStore:
-    """Returns the store of a root, which exists."""
-    config = metadata_store_pb2.ConnectionConfig()
-    config.sqlite.filename_uri = str(metadata_file(root))
-    config.sqlite.connection_mode = metadata_store_pb2.SqliteMetadataSourceConfig.READWRITE
-    return ml_metadata.MetadataStore(config)
+def run_contexts(store: ml_metadata.MetadataStore, root_id: str = "") -> list[Any]:
+    """Returns the contexts of the runs of a root.
+
+    Args:
+      store: Of the root.
+      root_id: What tells its runs from those of others in the store; empty where there are none.
+    """
+    ending = f"-{root_id}"
+    return [
+        context
+        for context in store.get_contexts_by_type(_RUN_CONTEXT)
+        if not root_id or ending in f"{context.name}-"
+    ]
 
 
-def cancel_killed_executions(store: ml_metadata.MetadataStore, run_id: str) -> list[int]:
+def cancel_killed_executions(
+    store: ml_metadata.MetadataStore, run_id: str, root_id: str = ""
+) -> list[int]:
     """Marks executions that were killed as canceled, and returns their ids.
 
     Args:
-      store: Nobody else works with it.
+      store: Nobody else works with what is of this root.
       run_id: The run that is about to begin, or to go on; its own executions are left alone.
+      root_id: As for `run_contexts`.
     """
     own = _execution_ids(store, run_id)
+    known = (
+        [
+            one
+            for context in run_contexts(store, root_id)
+            for one in store.get_executions_by_context(context.id)
+        ]
+        if root_id
+        else store.get_executions()
+    )
     killed = [
         execution
-        for execution in store.get_executions()
+        for execution in known
         if execution.last_known_state in _UNFINISHED and execution.id not in own
     ]
     for execution in killed:
@@ -52,7 +88,7 @@ def cancel_killed_executions(store: ml_metadata.MetadataStore, run_id: str) -> l
 def output_of(
     store: ml_metadata.MetadataStore, run_id: str, type_name: str, key: str
 ) -> Path | None:
-    """Returns the newest output of a component in one run, or None if it did not finish there.
+    """Returns the newest output of a component in one run; None if it did not finish, or was pruned.
 
     Args:
       store: Of the root.
@@ -71,7 +107,10 @@ def output_of(
         for event in store.get_events_by_execution_ids(finished)
         if event.type == metadata_store_pb2.Event.OUTPUT and event.path.steps[0].key == key
     ]
-    return Path(store.get_artifacts_by_id([max(outputs)])[0].uri) if outputs else None
+    if not outputs:
+        return None
+    newest = store.get_artifacts_by_id([max(outputs)])[0]
+    return None if newest.state in PRUNED else Path(newest.uri)
 
 
 def fingerprints_of(store: ml_metadata.MetadataStore, run_id: str) -> dict[str, str]:

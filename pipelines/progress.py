@@ -146,12 +146,16 @@ class Progress(logging.Handler):
         self._has_trained = False
         self.display.activity(f"{component} ...")
 
-    def component_finished(self, component: str, cached: bool, elapsed_secs: float) -> None:
-        """Shows that a component is done, and whether it ran."""
+    def component_finished(
+        self, component: str, cached: bool, elapsed_secs: float, reason: str = ""
+    ) -> None:
+        """Shows that a component is done, whether it ran, and why."""
         if cached:
-            self.display.line(f"= {component}  unchanged, reused")
+            why = f": {reason}" if reason else ""
+            self.display.line(f"= {component}  unchanged, reused{why}")
         else:
-            self.display.line(f"✓ {component}  {elapsed_secs:.1f} s")
+            why = f"  ({reason})" if reason else ""
+            self.display.line(f"✓ {component}  {elapsed_secs:.1f} s{why}")
 
     def component_failed(self, component: str, elapsed_secs: float) -> None:
         """Shows that a component failed."""

@@ -122,6 +122,15 @@ def read_root_schema(root: Path) -> RootSchema | None:
     return None
 
 
+def schema_origin(root: Path) -> SchemaOrigin | None:
+    """Returns where the schema of a root is from; None if that is not known, or there is none.
+
+    Raises:
+      BadInputError: The file that says so was edited and cannot be read.
+    """
+    return _read_origin(root / _FOLDER)
+
+
 def prepare_root_schema(
     root: Path, run_id: str, schema: "Schema", columns: Iterable[Mapping[str, Any]]
 ) -> None:

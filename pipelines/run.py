@@ -6,15 +6,20 @@ from pathlib import Path
 from pipelines.data.spans import name_spans
 from pipelines.errors import RunFailedError
 from pipelines.interruption import came_from_signal
+from pipelines.metadata_place import check_place, root_id, settle_place
 from pipelines.progress import Progress
+from pipelines.report.files import write_pages
+from pipelines.retention.prune import prune_after_run
 from pipelines.run_execution import execute
 from pipelines.run_history import mark_killed
+from pipelines.run_inputs import RunInputs, RunRequest, read_inputs
 from pipelines.run_lock import locked
 from pipelines.run_log import OutputCapture
-from pipelines.run_plan import RunRequest, check_same_root_schema, plan_run
-from pipelines.run_record import RunOutcome, RunRecord, RunRecords
+from pipelines.run_plan import check_same_root_schema, plan_run
+from pipelines.run_record import RunOutcome, RunRecord, RunRecords, new_run_id
 from pipelines.run_recorder import RunRecorder, after_push, start_record
 from pipelines.runners import find_runner
+from pipelines.unchanged_run import find_unchanged, unchanged_record
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -26,11 +31,18 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
       BadInputError: The data or the configuration cannot be used; the root was not touched.
     """
     runner = find_runner(request.runner)
-    plan = plan_run(request, progress.display)
+    inputs = read_inputs(request, progress.display)
+    if request.enable_cache and not request.resume:
+        unchanged = record_unchanged(inputs, progress, capture)
+        if unchanged is not None:
+            return unchanged
+    check_place(inputs.root, inputs.config.metadata)
+    plan = plan_run(request, progress.display, inputs)
     progress.max_steps = plan.code.train_steps
     with locked(plan.root):
         check_same_root_schema(plan)
         mark_killed(plan.root)
+        settle_place(plan.root, plan.config.metadata)  # before the run has its id
         record = start_record(plan)
         capture.keep_in(Path(record.log))
         recorder = RunRecorder(RunRecords(plan.root), record, progress.display)
@@ -54,4 +66,46 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
                 _LOGGER.exception("run %s failed", record.run_id)
                 outcome = RunOutcome("failed", reason=f"{type(error).__name__}: {error}")
         recorder.end(after_push(plan.root, record.run_id, outcome))
+        prune_after_run(
+            plan.root, plan.config.retention, progress.display.line, plan.config.metadata
+        )
     return recorder.record
+
+
+def record_unchanged(
+    inputs: RunInputs, progress: Progress, capture: OutputCapture
+) -> RunRecord | None:
+    """Records a run for which nothing has changed since a former one; returns None if something has."""
+    asked = (
+        inputs.root,
+        inputs.config,
+        inputs.data.profile.fingerprint,
+        inputs.spans,
+        inputs.root_schema,
+    )
+    if find_unchanged(*asked) is None:
+        return None
+    root = inputs.root
+    with locked(root):
+        mark_killed(root)
+        found = find_unchanged(*asked)  # another process may have run meanwhile
+        if found is None:
+            return None
+        records = RunRecords(root)
+        record = unchanged_record(
+            root, new_run_id(records.read_all(), root_id=root_id(root)), *found
+        )
+        capture.keep_in(Path(record.log))
+        progress.display.line(f"run {record.run_id} of {record.name!r} in {root}")
+        for component in record.components:
+            progress.component_finished(component.name, True, 0.0, component.reason)
+            _LOGGER.info("%s is cached: %s", component.name, component.reason)
+        report = records.folder / f"{record.run_id}.html"
+        records.folder.mkdir(exist_ok=True)
+        write_pages(root, record, report)
+        record = record.changed(report=str(report))
+        records.write(record)
+        prune_after_run(
+            root, inputs.config.retention, progress.display.line, inputs.config.metadata
+        )
+    return record

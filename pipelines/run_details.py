@@ -6,7 +6,6 @@ They are kept apart from the record, which `runs` and `lineage` read of every ru
 import json
 import logging
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +74,3 @@ class RunDetails:
     def files(self) -> list[Path]:
         """Returns the files that there are."""
         return sorted(self.folder.glob("*.json"))
-
-    def remove(self) -> None:
-        """Removes all of them, for whoever removes the record of the run."""
-        shutil.rmtree(self.folder, ignore_errors=True)

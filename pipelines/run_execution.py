@@ -1,16 +1,19 @@
 """The middle part of a run: the components, by a runner, and what they have come to."""
 
+import logging
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from pipelines.cache_words import reason_in_words
 from pipelines.component_checks import component_checks
 from pipelines.data.staging import StagedData, stage
 from pipelines.fingerprints import Fingerprints, component_fingerprints
+from pipelines.metadata_place import has_store
 from pipelines.progress import Display, Progress
 from pipelines.push_outcome import push_outcome
 from pipelines.root_schema import settle_root_schema
 from pipelines.run_plan import RunPlan
-from pipelines.run_record import ComponentRecord, RunOutcome
+from pipelines.run_record import ComponentRecord, RunOutcome, RunRecords
 from pipelines.run_recorder import RunRecorder
 from pipelines.runners import Runner
 from pipelines.schema_keeping import SchemaKeeping
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
     from tfx.dsl.components.base.base_node import BaseNode
 
     from pipelines.definitions.csv_to_serving import CsvToServing
+    from pipelines.runners.cache_outcome import CacheOutcome
+
+_LOGGER = logging.getLogger(__name__)
 
 
 def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Progress) -> RunOutcome:
@@ -41,7 +47,8 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     from pipelines.runners.component_launcher import ComponentLauncher
 
     run_id = recorder.record.run_id
-    for lost in tidy_root(plan.root, run_id, *(former.run_id for former in plan.mended)):
+    mended = (former.run_id for former in plan.mended)
+    for lost in tidy_root(plan.root, run_id, *mended, settings=plan.config.metadata):
         recorder.note(lost)
     settle_root_schema(plan.root, run_id)
     data = stage_data(plan, recorder)
@@ -58,7 +65,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
             pipeline.pipeline,
             run_id,
             fingerprints,
-            _Observer(pipeline, recorder, progress),
+            _Observer(pipeline, RunRecords(plan.root), recorder, progress),
             checks=_checks(plan, pipeline, recorder),
             beam_options=beam_options,
         )
@@ -113,11 +120,11 @@ def plan_fingerprints(plan: RunPlan, pipeline: "CsvToServing", run_id: str) -> F
 def _go_on_with_training(plan: RunPlan, pipeline: "CsvToServing", run_id: str) -> None:
     """Lets the Trainer go on with what the run, or one that it goes on with, has trained."""
     from components.trainer import unfinished
-    from pipelines.metadata_store import metadata_file, open_store, output_of
+    from pipelines.metadata_store import open_store, output_of
 
-    if not (plan.unfinished or plan.mended) or not metadata_file(plan.root).is_file():
+    if not (plan.unfinished or plan.mended) or not has_store(plan.root):
         return
-    store = open_store(plan.root)
+    store = open_store(plan.root, plan.config.metadata)
     for former in filter(None, (plan.unfinished, *plan.mended)):
         finished = output_of(store, former.run_id, pipeline.trainer.type, "model_run")
         if finished and former.run_id == run_id:
@@ -135,13 +142,13 @@ def _kept_transform(plan: RunPlan, pipeline: "CsvToServing", fingerprints: Finge
 
     Empty if nothing was made there, or if it cannot be taken from the cache: then Transform runs.
     """
-    from pipelines.metadata_store import fingerprints_of, metadata_file, open_store
+    from pipelines.metadata_store import fingerprints_of, open_store
 
-    if not (plan.mended and plan.enable_cache and metadata_file(plan.root).is_file()):
+    if not (plan.mended and plan.enable_cache and has_store(plan.root)):
         return ""
     # The plan has compared the data; ML Metadata has TFX's own fingerprint of CsvExampleGen's.
     upstream = (pipeline.statistics_gen, pipeline.schema_gen)
-    store = open_store(plan.root)
+    store = open_store(plan.root, plan.config.metadata)
     for former in plan.mended:
         made = fingerprints_of(store, former.run_id)
         kept = made.get(pipeline.transform.type)
@@ -154,19 +161,34 @@ def _kept_transform(plan: RunPlan, pipeline: "CsvToServing", fingerprints: Finge
 class _Observer:
     """Shows and records the components."""
 
-    def __init__(self, pipeline: "CsvToServing", recorder: RunRecorder, progress: Progress):
+    def __init__(
+        self,
+        pipeline: "CsvToServing",
+        records: RunRecords,
+        recorder: RunRecorder,
+        progress: Progress,
+    ):
         self._pipeline = pipeline
+        self._records = records
         self._recorder = recorder
         self._progress = progress
 
     def component_started(self, component: "BaseNode") -> None:
         self._progress.component_started(component.id, trains=component is self._pipeline.trainer)
 
-    def component_finished(self, component: "BaseNode", cached: bool, elapsed_secs: float) -> None:
-        self._progress.component_finished(component.id, cached, elapsed_secs)
-        self._recorder.add_component(
-            ComponentRecord(component.id, "cached" if cached else "finished", elapsed_secs)
-        )
+    def component_finished(
+        self,
+        component: "BaseNode",
+        cached: bool,
+        elapsed_secs: float,
+        outcome: "CacheOutcome",
+    ) -> None:
+        former = self._records.read(outcome.run_id) if outcome.run_id else None
+        reason = reason_in_words(component.id, outcome, self._recorder.record, former)
+        _LOGGER.info("%s %s: %s", component.id, "is cached" if cached else "ran", reason)
+        self._progress.component_finished(component.id, cached, elapsed_secs, reason)
+        status: Literal["cached", "finished"] = "cached" if cached else "finished"
+        self._recorder.add_component(ComponentRecord(component.id, status, elapsed_secs, reason))
 
     def component_failed(self, component: "BaseNode", elapsed_secs: float) -> None:
         self._progress.component_failed(component.id, elapsed_secs)

@@ -1,6 +1,5 @@
 """The first part of a run: the request, checked against the data. Nothing is written yet."""
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,27 +7,25 @@ from typing import TYPE_CHECKING, Any
 from components.nearest import nearest_first
 from pipelines import evaluation
 from pipelines.beam.options import engine_name
-from pipelines.beam_options import check_beam_args
 from pipelines.changed_code import touches_training
 from pipelines.changed_data import baseline_when_pushed
-from pipelines.config import PipelineConfig, load_config
+from pipelines.config import PipelineConfig
 from pipelines.curated_schema import CuratedSchema, read_curated_schema
-from pipelines.data.byte_checks import readable
 from pipelines.data.profile import CsvProfile
-from pipelines.data.spans import ResolvedSpans, SpanRecord
+from pipelines.data.spans import ResolvedSpans
 from pipelines.data.splits import ROW_BY_ROW, Splits
-from pipelines.data.staging import PATTERN_MARKS, StagedData
-from pipelines.data_plan import plan_data, read_data
+from pipelines.data.staging import StagedData
+from pipelines.data_plan import plan_data
 from pipelines.errors import BadInputError
 from pipelines.fingerprints import model_fingerprint
 from pipelines.kept_types import KeptTypes
+from pipelines.metadata_place import connection_config, root_id
 from pipelines.model_code import ModelCode
-from pipelines.pipeline_identity import named_as_in_root
 from pipelines.progress import Display
 from pipelines.root_schema import RootSchema, read_root_schema, schema_file
-from pipelines.run_history import mended_runs, newest_version_ever, unfinished_run, unsettled_pushes
+from pipelines.run_history import mended_runs, newest_version_ever, unsettled_pushes
+from pipelines.run_inputs import RunInputs, RunRequest, read_inputs
 from pipelines.run_record import RunRecord
-from pipelines.runners import find_runner
 from pipelines.tabular.column_table import ColumnRow
 
 if TYPE_CHECKING:
@@ -38,40 +35,6 @@ if TYPE_CHECKING:
 
 _MOVING_KINDS = ("date", "id")
 """Kinds of columns whose values are others in new data."""
-
-
-@dataclass(frozen=True)
-class RunRequest:
-    """What the command line asks for.
-
-    Attributes:
-      root: Where everything of the pipeline is kept.
-      config_file: TOML file.
-      data: `--data`.
-      label: `--label`.
-      settings: `--set`, each `section.key=value`.
-      runner: Name of a runner.
-      enable_cache: Whether unchanged components are skipped.
-      resume: Whether to go on with the newest run that did not end.
-      force: With `resume`: though its code has changed.
-      config: A configuration that was validated before, in place of the four above.
-    """
-
-    root: Path
-    config_file: Path | None = None
-    data: str | None = None
-    label: str | None = None
-    settings: tuple[str, ...] = ()
-    runner: str = "local"
-    enable_cache: bool = True
-    resume: bool = False
-    force: bool = False
-    config: PipelineConfig | None = None
-
-    @property
-    def gives_configuration(self) -> bool:
-        """Whether there is anything to make a configuration of."""
-        return bool(self.config_file or self.data or self.label or self.settings)
 
 
 @dataclass(frozen=True)
@@ -126,7 +89,7 @@ class RunPlan:
         text_columns = self.code.plan.text_columns if self.code.plan else ()
         kept_text = tuple(name for name in self.kept.text if name not in text_columns)
         return csv_to_serving(
-            name=self.config.name,
+            name=".".join(filter(None, (self.config.name, root_id(self.root)))),
             data=data,
             code=self.code,
             eval_config=evaluation.build_eval_config(
@@ -134,7 +97,7 @@ class RunPlan:
             ),
             places=PipelinePlaces(
                 artifacts=self.root / "artifacts",
-                metadata=self.root / "metadata" / "metadata.sqlite",
+                metadata=connection_config(self.root, self.config.metadata),
                 serving=self.root / "serving",
                 withdrawn=self.root / "withdrawn",
             ),
@@ -185,28 +148,20 @@ class RunPlan:
         return components.LocalCluster(settings.workers, settings.ps, settings.evaluator)
 
 
-def plan_run(request: RunRequest, display: Display) -> RunPlan:
+def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = None) -> RunPlan:
     """Returns what a run is going to do.
 
     Args:
       request: What to run, and where.
       display: Shows the progress.
+      inputs: Of `read_inputs`. Default: they are read.
 
     Raises:
       BadInputError: The data, the configuration or the root cannot be used.
     """
-    with readable(request.root, "--root"):
-        root = request.root.resolve()
-        check_root(root)
-    unfinished = unfinished_run(root) if request.resume else None
-    if request.resume and unfinished is None:
-        display.line("! There is no unfinished run to resume; this is a new one.")
-    config = named_as_in_root(root, _configuration(request, unfinished))
-    check_beam_args(config.beam.args)
-    find_runner(request.runner).check(config.beam)
-    display.activity(f"checking {config.data.path}")
-    root_schema = read_root_schema(root) if config.schema_.path is None else None
-    data = read_data(config, root_schema, _spans_of(unfinished, config))
+    inputs = inputs or read_inputs(request, display)
+    root, config, data = inputs.root, inputs.config, inputs.data
+    root_schema, unfinished = inputs.root_schema, inputs.unfinished
     profile = data.profile
     evaluation.check_evaluator_config(config, list(profile.columns))
     for name in config.example_validator.moving:
@@ -277,42 +232,6 @@ def check_same_root_schema(plan: RunPlan) -> None:
         )
 
 
-def check_root(root: Path) -> None:
-    """Checks that a root can be used.
-
-    Raises:
-      BadInputError: It is no folder that can be written to, or TFX would misread its name.
-    """
-    place = root
-    while not place.exists():
-        place = place.parent
-    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
-        raise BadInputError(f"--root {root}: {place} is not a folder that can be written to.")
-    marks = [mark for mark in PATTERN_MARKS if mark in str(root)]
-    if marks:
-        raise BadInputError(
-            f"--root {root}: TFX would take {marks[0]!r} for a file pattern. Give a --root "
-            f"without any of {PATTERN_MARKS}"
-        )
-
-
-def _configuration(request: RunRequest, unfinished: RunRecord | None) -> PipelineConfig:
-    if unfinished is not None and not request.gives_configuration:
-        return PipelineConfig.model_validate(unfinished.config)
-    if request.config is not None:
-        return request.config
-    return load_config(request.config_file, request.data, request.label, request.settings)
-
-
-def _spans_of(unfinished: RunRecord | None, config: PipelineConfig) -> tuple[SpanRecord, ...]:
-    """Returns the spans that a run goes on with: those of the run that did not end."""
-    if unfinished is None:
-        return ()
-    known = PipelineConfig.model_validate(unfinished.config).data
-    is_same = (known.path, known.spans) == (config.data.path, config.data.spans)
-    return unfinished.spans if is_same else ()  # what differs is said when all is compared
-
-
 def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvProfile) -> None:
     """Checks that what is asked for is what the unfinished run was doing."""
     advice = "Start a new run without --resume; unchanged components are reused all the same"
@@ -320,7 +239,10 @@ def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvP
         "." if unfinished.mended is None else ", but not what two versions of the code trained."
     )
     known = PipelineConfig.model_validate(unfinished.config)  # with settings that are new since
-    before, now = (_flat(one.model_dump(mode="json", exclude={"beam"})) for one in (known, config))
+    before, now = (
+        _flat(one.model_dump(mode="json", exclude={"beam", "retention", "metadata"}))
+        for one in (known, config)
+    )
     for key in dict.fromkeys((*before, *now)):
         if now.get(key) != before.get(key):
             raise BadInputError(

@@ -40,11 +40,13 @@ class ComponentRecord:
       name: Node id.
       status: `finished`, `cached` or `failed`.
       elapsed_secs: Wall time.
+      reason: Why it ran, or why it did not have to, in words; empty where that is not known.
     """
 
     name: str
     status: Literal["finished", "cached", "failed"]
     elapsed_secs: float
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,9 @@ class RunRecord:
       data_files: That were read: `path`, `bytes` and `sha256` of each.
       graph: By component, the components that it waits for.
       environment: Versions, host and commit, by name: see `describe_environment`.
+      num_rows: Of the CSV files; 0 when that is not known.
+      identity: Hash of all that its result depends on; empty when that is not known.
+      same_as: The run whose results these are, as nothing had changed since; None if components ran.
     """
 
     run_id: str
@@ -132,6 +137,9 @@ class RunRecord:
     data_files: tuple[dict[str, Any], ...] = ()
     graph: dict[str, list[str]] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
+    num_rows: int = 0
+    identity: str = ""
+    same_as: str | None = None
 
     def changed(self, **changes: Any) -> "RunRecord":
         """Returns a copy with some fields changed."""
@@ -236,13 +244,20 @@ def utc_now() -> str:
 
 def _order(run_id: str) -> tuple[str, int]:
     """Returns what run ids are sorted by: the second, and the number of the run in it."""
-    date, time, *number = f"{run_id}--".split("-")[:3]
-    return f"{date}-{time}", int(number[0]) if number[0].isdigit() else 1
+    date, time, *rest = f"{run_id}--".split("-")
+    return f"{date}-{time}", next((int(part) for part in rest if part.isdigit()), 1)
 
 
-def new_run_id(known: list[RunRecord], now: datetime | None = None) -> str:
-    """Returns an id that no known run has, such as `20260131-175959`, or with `-2` in the same second."""
+def new_run_id(known: list[RunRecord], now: datetime | None = None, root_id: str = "") -> str:
+    """Returns an id that no known run has, such as `20260131-175959`, or with `-2` in the same second.
+
+    Args:
+      known: Runs of the root.
+      now: UTC. Default: the time.
+      root_id: Goes in, too, where other roots have runs in the same place.
+    """
     stem = (now or datetime.now(timezone.utc)).strftime("%Y%m%d-%H%M%S")
+    stem = f"{stem}-{root_id}" if root_id else stem
     taken = {record.run_id for record in known}
     run_id, number = stem, 2
     while run_id in taken:

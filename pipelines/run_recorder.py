@@ -9,6 +9,7 @@ from pipelines.checks import CheckRecord
 from pipelines.environment import describe_environment
 from pipelines.evaluation import merge_thresholds
 from pipelines.fingerprints import code_definitions, code_fingerprint, file_hashes
+from pipelines.metadata_place import root_id
 from pipelines.progress import Display
 from pipelines.report.files import write_pages
 from pipelines.run_details import Details, RunDetails
@@ -23,6 +24,7 @@ from pipelines.run_record import (
     utc_now,
 )
 from pipelines.serving import serving_versions, version_pushed_by
+from pipelines.unchanged_run import run_identity
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -30,7 +32,11 @@ _LOGGER = logging.getLogger(__name__)
 def start_record(plan: RunPlan) -> RunRecord:
     """Returns the record of a run that begins, or that goes on where it was interrupted."""
     unfinished = plan.unfinished
-    run_id = unfinished.run_id if unfinished else new_run_id(RunRecords(plan.root).read_all())
+    run_id = (
+        unfinished.run_id
+        if unfinished
+        else new_run_id(RunRecords(plan.root).read_all(), root_id=root_id(plan.root))
+    )
     return RunRecord(
         run_id=run_id,
         name=plan.config.name,
@@ -38,6 +44,7 @@ def start_record(plan: RunPlan) -> RunRecord:
         started=unfinished.started if unfinished else utc_now(),
         config=plan.config.model_dump(mode="json"),
         data_fingerprint=plan.profile.fingerprint,
+        num_rows=plan.profile.num_rows,
         log=str(plan.root / "logs" / f"{run_id}.log"),
         code_fingerprint=code_fingerprint(plan.code),
         code_definitions={
@@ -50,6 +57,19 @@ def start_record(plan: RunPlan) -> RunRecord:
         baseline_version=_newest_but_of(run_id, plan.root),
         data_files=file_hashes(plan.profile.user_files),
         environment=describe_environment(),
+        identity="" if plan.mended else identity_of(plan),
+    )
+
+
+def identity_of(plan: RunPlan) -> str:
+    """Returns the hash of all that the result of a plan depends on."""
+    schema = plan.root_schema
+    return run_identity(
+        plan.config,
+        plan.profile.fingerprint,
+        plan.spans.as_records() if plan.spans else (),
+        schema.fingerprint if schema else "",
+        schema.run_to_compare_with(plan.root) if schema else "",
     )
 
 

@@ -140,12 +140,14 @@ def _statistics(root: Path, run_id: str) -> list[Any]:
 
     import components
     from pipelines.kubeflow.served_baseline import kept_folder
-    from pipelines.metadata_store import metadata_file, open_store, output_of, relocate_artifacts
+    from pipelines.metadata_place import has_store, was_moved
+    from pipelines.metadata_store import open_store, output_of, relocate_artifacts
 
     folder = None
-    if metadata_file(root).is_file():
+    if has_store(root):
         store = open_store(root)
-        relocate_artifacts(store, root / "artifacts")
+        if was_moved(root):
+            relocate_artifacts(store, root / "artifacts")
         kind = components.StatisticsGen
         folder = output_of(store, run_id, f"{kind.__module__}.{kind.__name__}", "statistics")
         del store

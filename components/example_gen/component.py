@@ -7,7 +7,7 @@ from tfx.components.example_gen import component
 from tfx.dsl.components.base import executor_spec
 from tfx.proto import example_gen_pb2
 
-from components.example_gen import executor
+from components.example_gen import driver, executor
 
 
 class CsvExampleGen(component.FileBasedExampleGen):
@@ -34,6 +34,7 @@ class CsvExampleGen(component.FileBasedExampleGen):
     """
 
     EXECUTOR_SPEC = executor_spec.BeamExecutorSpec(executor.Executor)
+    DRIVER_CLASS = driver.ContentDriver
 
     def __init__(
         self,

@@ -23,13 +23,13 @@ class PipelinePlaces:
 
     Attributes:
       artifacts: Outputs of the components.
-      metadata: ML Metadata's sqlite file.
+      metadata: How ML Metadata is reached.
       serving: The versions that are served.
       withdrawn: Those that were taken out of service.
     """
 
     artifacts: Path
-    metadata: Path
+    metadata: components.ConnectionConfig
     serving: Path
     withdrawn: Path
 
@@ -215,13 +215,7 @@ def csv_to_serving(
     pipeline = components.Pipeline(
         pipeline_name=name,
         pipeline_root=str(places.artifacts),
-        # TFX's function for this makes the folder, too; a definition writes nothing.
-        metadata_connection_config=components.ConnectionConfig(
-            sqlite={
-                "filename_uri": str(places.metadata),
-                "connection_mode": "READWRITE_OPENCREATE",
-            }
-        ),
+        metadata_connection_config=places.metadata,
         components=list(roles.values()),
         enable_cache=enable_cache,
         beam_pipeline_args=[IN_PROCESS_RUNNER, NO_TFX_PACKAGE, *beam_args, BEAM_PLUGIN_ARG],

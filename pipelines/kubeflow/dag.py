@@ -64,13 +64,14 @@ def pipeline_steps(curated_schema: bool) -> tuple[Step, ...]:
       curated_schema: Whether the user gives the schema.
     """
     from pipelines.definitions.csv_to_serving import PipelinePlaces, csv_to_serving
+    from pipelines.metadata_place import connection_config
 
     shape = csv_to_serving(
         name="shape",
         data=StagedData(_PLACE, "*.csv", ()),
         code=_NOTHING,
         eval_config=_any_eval_config(),
-        places=PipelinePlaces(_PLACE, _PLACE, _PLACE, _PLACE),
+        places=PipelinePlaces(_PLACE, connection_config(_PLACE), _PLACE, _PLACE),
         curated_schema=_PLACE / "schema.pbtxt" if curated_schema else None,
     )
     return steps_of(shape)

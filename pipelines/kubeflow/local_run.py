@@ -24,7 +24,7 @@ from pipelines.kubeflow.record_steps import end_run
 from pipelines.kubeflow.step import EXIT_BAD_INPUT
 from pipelines.kubeflow_config import VolumeConfig
 from pipelines.progress import Progress
-from pipelines.run_plan import RunRequest, check_root
+from pipelines.run_inputs import RunRequest, check_root
 from pipelines.run_record import RunOutcome, RunRecord, RunRecords
 
 _FOLDER = "kubeflow_local"

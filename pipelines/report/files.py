@@ -77,7 +77,7 @@ def report_state(root: Path, records: Sequence[RunRecord], record: RunRecord) ->
     """Returns a hash of what a report is made of."""
     details = [
         (file.name, file.stat().st_size, file.stat().st_mtime_ns)
-        for file in RunDetails(root, record.run_id).files()
+        for file in RunDetails(root, record.same_as or record.run_id).files()
     ]
     others = [(one.run_id, one.status, one.version, one.baseline_version) for one in records]
     return _hash(root, _fields(record), details, others)
@@ -138,7 +138,7 @@ def _write_report(
     from pipelines.report.context import Context
     from pipelines.report.page import render_report
 
-    details = RunDetails(root, record.run_id).read_all()
+    details = RunDetails(root, record.same_as or record.run_id).read_all()
     has_index = target.resolve().parent == root / "runs"
     context = Context(record, root, details, records)
     _write(target, render_report(context, state, has_index))

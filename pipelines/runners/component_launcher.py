@@ -25,6 +25,7 @@ from tfx.types.channel import OutputChannel
 from pipelines.errors import RunFailedError
 from pipelines.interruption import came_from_signal
 from pipelines.metadata_store import FINGERPRINT
+from pipelines.runners.cache_outcome import CacheOutcome
 from pipelines.runners.causes import describe_cause, is_setting_error
 from pipelines.runners.run_metadata import RunMetadata
 
@@ -40,13 +41,16 @@ class RunObserver(Protocol):
     def component_started(self, component: BaseNode) -> None:
         """A component begins."""
 
-    def component_finished(self, component: BaseNode, cached: bool, elapsed_secs: float) -> None:
+    def component_finished(
+        self, component: BaseNode, cached: bool, elapsed_secs: float, outcome: CacheOutcome
+    ) -> None:
         """A component has its outputs.
 
         Args:
           component: Of the pipeline.
           cached: Whether they are those of an earlier execution.
           elapsed_secs: Wall time.
+          outcome: Why it ran, or did not have to.
         """
 
     def component_failed(self, component: BaseNode, elapsed_secs: float) -> None:
@@ -78,6 +82,7 @@ class ComponentLauncher:
         beam_options: Sequence[str] = (),
     ):
         self._components = tuple(pipeline.components)
+        self._uses_cache = pipeline.enable_cache
         self._ir = compiler.Compiler().compile(pipeline)
         runtime_parameter_utils.substitute_runtime_parameter(
             self._ir, {constants.PIPELINE_RUN_ID_PARAMETER_NAME: run_id}
@@ -129,7 +134,9 @@ class ComponentLauncher:
             self._observer.component_failed(component, time.monotonic() - start)
             raise RunFailedError(component.id, "its inputs could not be resolved")
         cached = was_finished or self._metadata.is_cached(node)
-        self._observer.component_finished(component, cached, time.monotonic() - start)
+        elapsed_secs = time.monotonic() - start
+        outcome = self._metadata.cache_outcome(node, was_finished, self._uses_cache)
+        self._observer.component_finished(component, cached, elapsed_secs, outcome)
         check = self._checks.get(component)
         if check is not None:
             check(self._metadata.outputs(node))

@@ -7,6 +7,8 @@ from tfx.orchestration import metadata
 from tfx.orchestration.portable.mlmd import context_lib, execution_lib
 from tfx.types.artifact import Artifact
 
+from pipelines.runners.cache_outcome import CacheOutcome, explain
+
 _Execution = metadata_store_pb2.Execution
 
 
@@ -39,6 +41,18 @@ class RunMetadata:
         """Returns whether the node's outputs are those of an earlier execution."""
         execution = self.execution(node)
         return execution is not None and execution.last_known_state == _Execution.CACHED
+
+    def cache_outcome(self, node: Any, was_finished: bool, uses_cache: bool) -> CacheOutcome:
+        """Returns why a node, which has its outputs, ran or did not have to.
+
+        Args:
+          node: Of the compiled pipeline.
+          was_finished: Whether it had them before.
+          uses_cache: Whether the cache was to be used.
+        """
+        execution = self.execution(node)
+        with metadata.Metadata(self._connection_config) as handle:
+            return explain(handle.store, node, execution, was_finished, uses_cache)
 
     def outputs(self, node: Any) -> dict[str, list[Artifact]]:
         """Returns the output artifacts by output key; empty when the node has not run."""

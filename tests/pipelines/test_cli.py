@@ -5,17 +5,119 @@ import subprocess
 import sys
 
 import pytest
+import typer
+
+from pipelines.cli import app
+from pipelines.config import load_config
+from pipelines.report.files import write_pages
+from pipelines.run_record import RunRecord, RunRecords
 
 PROJECT = pathlib.Path(__file__).parents[2]
 
 
-def test_help_needs_no_heavy_import():
-    heavy = ("apache_beam", "pyarrow", "pydantic", "tensorflow", "tfx")
-    script = f"import sys, pipelines.cli; print([m for m in {heavy} if m in sys.modules])"
+HEAVY = (
+    "apache_beam",
+    "estimator_core",
+    "google.api_core",  # of all of google.cloud, which is a name in each environment
+    "kfp",
+    "ml_metadata",
+    "pandas",
+    "tensorflow",
+    "tfx",
+)
+HELP_NEEDS_NOT = (*HEAVY, "numpy", "pipelines.config", "pyarrow")
+
+
+def imported_by(folder, arguments, heavy):
+    """Runs a command in a process of its own, and returns it and which of the modules it imports."""
+    script = f"""
+import os, sys
+sys.argv[1:] = {arguments}
+exit_process = os._exit
+def end(code):
+    print("\\nimported:", *[name for name in {heavy} if name in sys.modules], flush=True)
+    exit_process(code)
+os._exit = end
+import pipelines.__main__
+try:
+    pipelines.__main__.main()
+except SystemExit as error:
+    end(error.code or 0)
+"""
     result = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        [sys.executable, "-c", script],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        text=True,
     )
-    assert result.stdout.strip() == "[]"
+    word, _, names = result.stdout.splitlines()[-1].partition(":")
+    assert word == "imported"
+    return result, names.split()
+
+
+def commands(group=None, prefix=()):
+    """Yields the names of all commands, as they are registered."""
+    group = group or typer.main.get_command(app)
+    for name, command in group.commands.items():
+        yield (*prefix, name)
+        if hasattr(command, "commands"):
+            yield from commands(command, (*prefix, name))
+
+
+@pytest.mark.parametrize("command", [(), *commands()], ids=" ".join)
+def test_help_needs_no_heavy_import(tmp_path, command):
+    result, imported = imported_by(tmp_path, [*command, "--help"], HELP_NEEDS_NOT)
+    assert (result.returncode, imported) == (0, []), result.stderr
+    assert "Usage: python -m pipelines" in result.stdout
+
+
+def test_the_check_of_imports_sees_them(tmp_path):
+    _, imported = imported_by(tmp_path, ["--help"], ("typer", "json", "tensorflow"))
+    assert imported == ["typer", "json"]
+
+
+def root_with_two_versions(folder):
+    """Makes a root with a run, its report, its schema, and two versions."""
+    for version in ("7", "12"):
+        (folder / "serving" / version / "assets.extra").mkdir(parents=True)
+        (folder / "serving" / version / "assets.extra" / "push.json").write_text(
+            json.dumps({"pipeline_run_id": "20260101-000000", "model": "../model"})
+        )
+    config = load_config(data="trips.csv", label="y").model_dump(mode="json")
+    record = RunRecord(
+        run_id="20260101-000000",
+        name="trips",
+        status="pushed",
+        started="2026-01-01T00:00:00+00:00",
+        config=config,
+        data_fingerprint="d",
+        log=str(folder / "logs" / "run.log"),
+        version="12",
+        metrics={"auc": 0.75},
+    )
+    RunRecords(folder).write(record)
+    write_pages(folder, record, folder / "runs" / "20260101-000000.html")
+    (folder / "schema").mkdir()
+    (folder / "schema" / "schema.pbtxt").write_text('feature { name: "a" type: INT }')
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["runs"], "20260101-000000"),
+        (["runs", "--json"], '"version": "12"'),
+        (["report"], "20260101-000000.html"),
+        (["rollback"], "7"),
+        (["schema", "show"], "schema.pbtxt"),
+    ],
+    ids=["runs", "runs --json", "report", "rollback", "schema show"],
+)
+def test_what_reads_a_root_needs_no_heavy_import(tmp_path, arguments, said):
+    root_with_two_versions(tmp_path / "root")
+    result, imported = imported_by(tmp_path, [*arguments, "--root", "root"], HEAVY)
+    assert (result.returncode, imported) == (0, []), result.stderr
+    assert said in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -33,31 +135,11 @@ def test_help_needs_no_heavy_import():
 )
 def test_what_trains_nothing_needs_no_tensorflow(tmp_path, arguments):
     (tmp_path / "trips.csv").write_text("a,b,y\n" + ROWS)
-    script = f"""
-import os, sys
-sys.argv[1:] = {arguments}
-heavy = ("apache_beam", "estimator_core", "tensorflow", "tfx")
-exit_process = os._exit
-def end(code):
-    print("\\nimported:", [name for name in heavy if name in sys.modules], flush=True)
-    exit_process(code)
-os._exit = end
-import pipelines.__main__
-try:
-    pipelines.__main__.main()
-except SystemExit as error:
-    end(error.code or 0)
-"""
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
-    result = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
+    reads_data = arguments[0] in ("plan", "run")  # pyarrow imports pandas for that
+    heavy = [name for name in HEAVY if not (reads_data and name == "pandas")]
+    result, imported = imported_by(tmp_path, arguments, heavy)
     assert result.returncode == (0 if arguments[0] in ("runs", "plan") else 2), result.stderr
-    assert result.stdout.splitlines()[-1] == "imported: []"
+    assert imported == []
 
 
 ROWS = "".join(f"{number},{number % 7}.5,{'pq'[number % 2]}\n" for number in range(40))
@@ -140,10 +222,14 @@ def test_commands_on_an_empty_root(warm_command, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_resume_without_an_unfinished_run_or_configuration(warm_command, tmp_path):
+def test_resume_with_nothing_to_resume_is_refused_and_starts_nothing(warm_command, tmp_path):
     result = warm_command("run", "--resume", "--root", tmp_path / "root")
     assert result.returncode == 2
-    assert "data.path is missing" in json.loads(result.stdout)["reason"]
+    reason = json.loads(result.stdout)["reason"]
+    assert reason.startswith(
+        f"--resume: there is nothing to resume in {tmp_path / 'root'}: it has no"
+    )
+    assert not (tmp_path / "root").exists()
 
 
 def test_plan_prints_the_columns_and_writes_a_configuration(warm_command, tmp_path):

@@ -4,9 +4,11 @@ from pipelines import fingerprints
 from pipelines.curated_schema import CuratedSchema
 from pipelines.data.staging import StagedData
 from pipelines.fingerprints import (
+    changed_parts,
     code_fingerprint,
     component_fingerprints,
     file_hashes,
+    join_parts,
     model_fingerprint,
 )
 from pipelines.run_plan import RunRequest, plan_run
@@ -38,6 +40,16 @@ def changed(plan, pipeline):
 def test_the_pusher_alone_runs_in_every_run(changed, pipeline):
     assert changed() == set()
     assert changed(run_id="run-2") == {pipeline.pusher}
+
+
+def test_what_differs_in_two_fingerprints_is_named():
+    before = join_parts({"libraries": "1", "code": "2", "run": ""})
+    assert before == "libraries=1|code=2"
+    assert changed_parts(before, before) == ()
+    now = join_parts({"libraries": "1", "code": "3", "root schema": "4"})
+    assert changed_parts(before, now) == ("code", "root schema")
+    assert changed_parts("0123-4567", now) == ("format",)
+    assert changed_parts("", now) == ("format",)
 
 
 def test_other_data_are_read_again(changed, pipeline):

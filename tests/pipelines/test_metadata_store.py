@@ -8,6 +8,7 @@ from pipelines.metadata_store import (
     open_store,
     output_of,
     relocate_artifacts,
+    run_contexts,
 )
 
 Execution = metadata_store_pb2.Execution
@@ -109,3 +110,33 @@ def test_artifacts_of_a_root_that_was_moved_are_found_where_they_are(store, tmp_
     assert places == [f"{tmp_path}/serving/7", *["/old/root/serving/7"] * 3]
     assert artifacts[0].custom_properties["other"].string_value == "/old/rooted"
     assert relocate_artifacts(store, tmp_path / "artifacts") == 0
+
+
+def test_the_runs_of_other_roots_in_one_store_are_left_alone(store):
+    own = put_execution(store, Execution.RUNNING, "20260101-000000-rab12")
+    second = put_execution(store, Execution.RUNNING, "20260101-000000-rab12-2")
+    other = put_execution(store, Execution.RUNNING, "20260101-000000-rab1")
+    names = [context.name for context in run_contexts(store, "rab12")]
+    assert names == ["20260101-000000-rab12", "20260101-000000-rab12-2"]
+    assert len(run_contexts(store)) == 3
+    assert sorted(cancel_killed_executions(store, "20260102-000000-rab12", "rab12")) == [
+        own,
+        second,
+    ]
+    found = {execution.id: execution.last_known_state for execution in store.get_executions()}
+    assert found[other] == Execution.RUNNING
+
+
+def test_an_output_that_was_pruned_is_none(store):
+    kind = store.put_artifact_type(metadata_store_pb2.ArtifactType(name="ModelRun"))
+    number = put_execution(store, Execution.COMPLETE, "run-1")
+    artifact = metadata_store_pb2.Artifact(type_id=kind, uri="/a/model_run/1", state=2)
+    (artifact.id,) = store.put_artifacts([artifact])
+    event = metadata_store_pb2.Event(execution_id=number, artifact_id=artifact.id, type=4)
+    event.path.steps.add().key = "model_run"
+    event.path.steps.add().index = 0
+    store.put_events([event])
+    assert str(output_of(store, "run-1", "Trainer", "model_run")) == "/a/model_run/1"
+    artifact.state = artifact.DELETED
+    store.put_artifacts([artifact])
+    assert output_of(store, "run-1", "Trainer", "model_run") is None

@@ -18,8 +18,6 @@ def test_sections_are_files_beside_the_records_and_no_records(tmp_path):
     assert [file.name for file in details.files()] == ["anomalies.json", "training.json"]
     assert not list((tmp_path / "runs").glob("*.json"))
     assert RunDetails(tmp_path, "r2").read_all() == {}
-    details.remove()
-    assert details.read_all() == {}
 
 
 def test_an_unknown_section_and_no_number_are_refused(tmp_path):

@@ -23,6 +23,7 @@ from components.evaluator.verdict import Verdict
 from components.pusher.provenance import Provenance, write_provenance
 from pipelines import leftovers, metadata_store, run_execution
 from pipelines.errors import RunFailedError
+from pipelines.metadata_place import sqlite_file
 from pipelines.progress import Progress
 from pipelines.root_schema import read_root_schema
 from pipelines.run_execution import execute
@@ -30,6 +31,7 @@ from pipelines.run_plan import RunRequest, plan_run
 from pipelines.run_record import RunRecords
 from pipelines.run_recorder import RunRecorder, start_record
 from pipelines.runners import Runner, component_launcher
+from pipelines.runners.cache_outcome import CacheOutcome
 
 assert components
 
@@ -57,7 +59,7 @@ class FakeLauncher:
 
     def run(self, component):
         self._observer.component_started(component)
-        self._observer.component_finished(component, False, 1.5)
+        self._observer.component_finished(component, False, 1.5, CacheOutcome("first"))
         if component in self._checks:
             self._checks[component](
                 {key: [self.artifact(channel)] for key, channel in component.outputs.items()}
@@ -364,10 +366,10 @@ def test_the_trainer_alone_may_continue_from_a_checkpoint(leave, run, monkeypatc
 def metadata(monkeypatch, tmp_path):
     """What ML Metadata says of former runs, by run id: of the Trainer's output, and fingerprints."""
     (tmp_path / "root/metadata").mkdir(parents=True)
-    metadata_store.metadata_file(tmp_path / "root").touch()
+    sqlite_file(tmp_path / "root").touch()
     said = {"outputs": {}, "fingerprints": {}}
     for name, function in {
-        "open_store": lambda root: None,
+        "open_store": lambda root, settings=None: None,
         "relocate_artifacts": lambda *arguments: 0,
         "cancel_killed_executions": lambda *arguments: [],
         "output_of": lambda store, run_id, *arguments: said["outputs"].get(run_id),
@@ -453,7 +455,7 @@ def test_what_transform_made_is_kept_if_it_can_be(
     now = {part.id: value for part, value in runner.launcher.fingerprints.items()}
     assert (now["Transform"] == "of the old code") is is_kept
     assert ("Transform has nothing" in "".join(recorder.record.notes)) is not is_kept
-    assert now["Trainer"] == f"{fingerprints['Trainer']}-{recorder.record.run_id}"
+    assert now["Trainer"] == f"{fingerprints['Trainer']}|run={recorder.record.run_id}"
 
 
 def test_the_plan_of_the_generic_model_and_copied_data_are_noted(leave, run, data):

@@ -77,11 +77,6 @@ def test_resume_takes_the_configuration_of_the_killed_run(killed, plan, data, tm
         plan(resume=True, data=None, label=None)
 
 
-def test_resume_without_an_unfinished_run_is_a_new_one(plan, shown):
-    assert plan(resume=True).unfinished is None
-    assert "! There is no unfinished run to resume; this is a new one." in shown.getvalue()
-
-
 def test_resume_refuses_other_settings(killed, plan):
     with pytest.raises(BadInputError, match=r"started with trainer\.seed = 1; received 3\."):
         plan("trainer.seed=3", resume=True)

@@ -35,6 +35,7 @@ def describe(context: Context) -> dict[str, Any] | None:
                 "time": words.seconds(elapsed) if one else words.NOTHING,
                 "share": elapsed / total,
                 "bar": 100 * elapsed / longest,
+                "why": one.reason if one else "",
                 "after": ", ".join(record.graph.get(name, ())) or words.NOTHING,
             }
         )

@@ -50,8 +50,13 @@ class Events(list):
     def component_started(self, component):
         pass
 
-    def component_finished(self, component, cached, elapsed_secs):
+    def __init__(self):
+        super().__init__()
+        self.outcomes = []
+
+    def component_finished(self, component, cached, elapsed_secs, outcome):
         self.append((component.id, "cached" if cached else "finished"))
+        self.outcomes.append(outcome)
 
     def component_failed(self, component, elapsed_secs):
         self.append((component.id, "failed"))
@@ -60,7 +65,9 @@ class Events(list):
 class LaunchedPipeline:
     """Two components, the second one behind the first, listed the wrong way round."""
 
-    def __init__(self, folder, run_id, value="good", fingerprints=(None, None), check=None):
+    def __init__(
+        self, folder, run_id, value="good", fingerprints=(None, None), check=None, cache=True
+    ):
         self.first, self.second = First(value=value), Second(value=value)
         self.second.add_upstream_node(self.first)
         pipeline = Pipeline(
@@ -70,7 +77,7 @@ class LaunchedPipeline:
                 str(folder / "metadata.sqlite")
             ),
             components=[self.second, self.first],
-            enable_cache=True,
+            enable_cache=cache,
         )
         self.events = Events()
         self.launcher = ComponentLauncher(

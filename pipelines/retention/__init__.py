@@ -1,0 +1,1 @@
+"""What a root keeps, and what is removed from it by the rules of `[retention]`."""

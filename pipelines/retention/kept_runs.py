@@ -1,0 +1,121 @@
+"""Which runs keep their records, and which their artifacts, by the rules and by what still needs them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from components.pusher.provenance import Provenance, read_provenance
+from pipelines.retention.config import RetentionConfig
+from pipelines.root_schema import schema_origin
+from pipelines.run_record import UNFINISHED, RunRecord
+from pipelines.serving import serving_versions, withdrawn_versions
+
+
+@dataclass(frozen=True)
+class KeptRuns:
+    """Ids of runs.
+
+    Attributes:
+      records: That keep record, report and log.
+      artifacts: That keep all their artifacts, but for the training directory.
+      checkpoints: That keep the training directory, too.
+      versions: Where each version is from that serves or can be served again; its model and the
+        statistics of its data stay.
+    """
+
+    records: frozenset[str]
+    artifacts: frozenset[str]
+    checkpoints: frozenset[str]
+    versions: tuple[Provenance, ...]
+
+
+def kept_runs(
+    root: Path, records: Sequence[RunRecord], rules: RetentionConfig, now: datetime
+) -> KeptRuns:
+    """Returns which runs keep what.
+
+    Args:
+      root: Of the pipeline.
+      records: Of all its runs, oldest first.
+      rules: Of the configuration.
+      now: The time, UTC.
+    """
+    by_id = {record.run_id: record for record in records}
+    versions = tuple(_versions(root))
+    needed = _with_former(by_id, _needed(root, records))
+    of_versions = {version.pipeline_run_id for version in versions} & set(by_id)
+    unreadable = {file.stem for file in (root / "runs").glob("*.json")} - set(by_id)
+    needed |= unreadable  # nothing tells what they need
+    by_rule = set(_newest(by_id, rules, now))
+    with_record = _with_former(by_id, by_rule | of_versions) | needed
+    artifacts = needed | _made_by_newest(records, rules.artifacts, with_record)
+    checkpoints = needed | _made_by_newest(records, rules.checkpoints, artifacts)
+    return KeptRuns(
+        frozenset(with_record),
+        frozenset(artifacts | _with_former(by_id, artifacts)),
+        frozenset(checkpoints | _with_former(by_id, checkpoints)),
+        versions,
+    )
+
+
+def _newest(records: dict[str, RunRecord], rules: RetentionConfig, now: datetime) -> Iterator[str]:
+    for age, (run_id, record) in enumerate(reversed(records.items())):
+        by_number = rules.runs is not None and age < rules.runs
+        by_time = rules.days is not None and (
+            datetime.fromisoformat(record.started) >= now - timedelta(days=rules.days)
+        )
+        if by_number or by_time or (rules.runs is None and rules.days is None):
+            yield run_id
+
+
+def _made_by_newest(
+    records: Sequence[RunRecord], number: int | None, kept: Iterable[str]
+) -> set[str]:
+    """Returns the newest runs that are kept and made something; one that found all unchanged did not."""
+    made = [record.run_id for record in records if not record.same_as]
+    newest = made if number is None else made[-number:]
+    return set(newest) & set(kept)
+
+
+def _needed(root: Path, records: Sequence[RunRecord]) -> set[str]:
+    """Returns the runs that a later run, or one that is going on, may need."""
+    needed = {record.run_id for record in records[-1:]}
+    # The lock of the root says that no other run of this machine goes on.
+    needed |= {one.run_id for one in records if one.status == "running" and one.kubeflow_run}
+    complete = [record for record in records if record.status not in UNFINISHED]
+    needed |= {record.run_id for record in complete[-1:]}  # what the cache of the next run is from
+    versions = [record for record in records if record.version]
+    newest = max(versions, key=lambda record: int(str(record.version)), default=None)
+    needed |= {newest.run_id} if newest else set()  # no version number is used twice
+    origin = schema_origin(root)
+    needed |= {origin.run_id} if origin and origin.accepted_for is not None else set()
+    served = serving_versions(root)
+    provenance = read_provenance(str(root / "serving"), served[-1]) if served else None
+    needed |= {provenance.pipeline_run_id} if provenance else set()
+    return needed & {record.run_id for record in records}
+
+
+def _with_former(records: dict[str, RunRecord], run_ids: Iterable[str]) -> set[str]:
+    """Returns runs, and those that they went on with or took everything from."""
+    waiting, found = list(run_ids), set()
+    while waiting:
+        run_id = waiting.pop()
+        if run_id in found or run_id not in records:
+            continue
+        found.add(run_id)
+        waiting += [
+            former for former in (records[run_id].mended, records[run_id].same_as) if former
+        ]
+    return found
+
+
+def _versions(root: Path) -> Iterator[Provenance]:
+    for folder, numbers in (
+        (root / "serving", serving_versions(root)),
+        (root / "withdrawn", withdrawn_versions(root)),
+    ):
+        for number in numbers:
+            provenance = read_provenance(str(folder), number)
+            if provenance is not None:
+                yield provenance

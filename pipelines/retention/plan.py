@@ -1,0 +1,145 @@
+"""What goes from a root, and why. Nothing is removed yet."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from pipelines.retention.config import RetentionConfig
+from pipelines.retention.kept_runs import KeptRuns, kept_runs
+from pipelines.run_details import RunDetails
+from pipelines.run_record import RunRecord, RunRecords
+
+Kind = Literal["artifact", "execution", "data", "record", "report", "details", "log"]
+_BESIDE_RECORDS: tuple[tuple[Kind, str], ...] = (
+    ("report", "runs/*.html"),
+    ("details", "runs/details/*"),
+    ("log", "logs/*.log"),
+)
+
+_RUN_ID = re.compile(r"\d{8}-\d{6}(-[0-9a-z]+)*")
+
+
+@dataclass(frozen=True)
+class Removal:
+    """Something that goes.
+
+    Attributes:
+      kind: What it is.
+      path: Of the file or folder.
+      reason: Why it goes.
+      size_bytes: Of its files.
+      artifact_id: In ML Metadata; None for what is no artifact.
+    """
+
+    kind: Kind
+    path: Path
+    reason: str
+    size_bytes: int
+    artifact_id: int | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns what `prune --json` prints."""
+        return {
+            "kind": self.kind,
+            "path": str(self.path),
+            "reason": self.reason,
+            "bytes": self.size_bytes,
+        }
+
+
+def plan_removals(
+    root: Path, rules: RetentionConfig, now: datetime, store: Any = None
+) -> list[Removal]:
+    """Returns what goes, in an order in which nothing refers to what is gone, wherever it is stopped.
+
+    Args:
+      root: Of the pipeline, an absolute path; its lock is held.
+      rules: Of the configuration.
+      now: The time, UTC.
+      store: ML Metadata of the root; None without one.
+    """
+    records = RunRecords(root).read_all()
+    kept = kept_runs(root, records, rules, now)
+    removals = list(_artifacts(root, kept, rules, store, records)) if store is not None else []
+    for record in records:
+        if record.run_id not in kept.records:
+            why = f"run {record.run_id} is {_beyond(rules)}"
+            # The record first: it is what refers to the others.
+            for kind, path in _files_of(root, record.run_id):
+                if path.is_file():
+                    removals.append(Removal(kind, path, why, _size(path)))
+    return [*removals, *_without_record(root, records)]
+
+
+def _artifacts(
+    root: Path, kept: KeptRuns, rules: RetentionConfig, store: Any, records: Sequence[RunRecord]
+) -> Iterator[Removal]:
+    from pipelines.retention.stored_artifacts import must_stay, read_executions, runs_of_versions
+
+    found = read_executions(store, root)
+    of_versions = runs_of_versions(found.artifacts, kept)
+    for stored in found.artifacts:
+        if stored.is_live and must_stay(stored, kept, of_versions):
+            continue
+        if not stored.is_live and not stored.path.exists():
+            continue
+        made_by = max(stored.made_by, default="that is not known")
+        why = "its removal was begun"
+        if stored.is_live:
+            number, what = rules.artifacts, "runs whose artifacts stay"
+            if stored.used_by & kept.artifacts:
+                number, what = rules.checkpoints, "runs whose checkpoints stay"
+            why = f"run {made_by} is not among the newest {number} {what}"
+            if not stored.made_by & kept.records:
+                why = f"run {made_by} is {_beyond(rules)}"
+        yield Removal("artifact", stored.path, why, _size(stored.path), stored.artifact.id)
+    for execution, runs in sorted(found.runs.items()):
+        if not runs & kept.artifacts:
+            for folder in sorted(root.glob(f"artifacts/*/.system/*/{execution}")):
+                yield Removal(
+                    "execution", folder, f"run {max(runs)} keeps no artifacts", _size(folder)
+                )
+    if any(record.kubeflow_run for record in records):
+        return  # its own rule removes the copies that its runs have read
+    read = {Path(base).name for run, base in found.input_bases.items() if run in kept.artifacts}
+    for folder in sorted((root / "data").glob("[!.]*")):
+        if folder.name not in read:
+            why = "a copy of data that no run reads whose artifacts stay"
+            yield Removal("data", folder, why, _size(folder))
+
+
+def _files_of(root: Path, run_id: str) -> Iterator[tuple[Kind, Path]]:
+    yield "record", root / "runs" / f"{run_id}.json"
+    yield "report", root / "runs" / f"{run_id}.html"
+    yield "details", RunDetails(root, run_id).folder
+    yield "log", root / "logs" / f"{run_id}.log"
+
+
+def _without_record(root: Path, records: Sequence[RunRecord]) -> Iterator[Removal]:
+    """Yields reports and logs of runs whose record is gone: a removal was stopped there."""
+    known = {record.run_id for record in records}
+    for kind, pattern in _BESIDE_RECORDS:
+        for path in sorted(root.glob(pattern)):
+            has_record = path.stem in known or (root / "runs" / f"{path.stem}.json").exists()
+            if _RUN_ID.fullmatch(path.stem) and not has_record:
+                why = f"the record of run {path.stem} is gone"
+                yield Removal(kind, path, why, _size(path))
+
+
+def _beyond(rules: RetentionConfig) -> str:
+    """Returns by which rules a record goes."""
+    parts = []
+    if rules.runs is not None:
+        parts.append(f"not among the newest {rules.runs} runs")
+    if rules.days is not None:
+        parts.append(f"older than {rules.days} days")
+    return " and ".join(parts) or "without a record"
+
+
+def _size(path: Path) -> int:
+    if path.is_dir() and not path.is_symlink():
+        return sum(_size(item) for item in path.iterdir())
+    return path.lstat().st_size if path.exists() or path.is_symlink() else 0

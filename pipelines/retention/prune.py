@@ -1,0 +1,138 @@
+"""Applies the rules of retention to a root: at the end of a run, and by the command `prune`."""
+
+import logging
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from pipelines.errors import BadInputError
+from pipelines.metadata_config import MetadataConfig
+from pipelines.metadata_place import has_store, was_moved
+from pipelines.retention.config import RetentionConfig
+from pipelines.retention.plan import Removal, plan_removals
+from pipelines.retention.removal import remove
+from pipelines.run_lock import locked
+from pipelines.run_record import RunRecords
+
+_LOGGER = logging.getLogger(__name__)
+_UNITS = ("bytes", "kB", "MB", "GB", "TB")
+
+
+def prune_root(
+    root: Path,
+    rules: RetentionConfig,
+    dry_run: bool = False,
+    now: datetime | None = None,
+    settings: MetadataConfig | None = None,
+) -> list[Removal]:
+    """Removes what no rule keeps and nothing needs, and returns it.
+
+    Args:
+      root: Of the pipeline, an absolute path; the caller holds its lock.
+      rules: What is kept.
+      dry_run: Whether to remove nothing.
+      now: UTC. Default: the time.
+      settings: Where ML Metadata is. Default: what the root has noted.
+
+    Raises:
+      OSError: Something cannot be removed.
+    """
+    from pipelines.metadata_store import open_store, relocate_artifacts
+
+    now = now or datetime.now(timezone.utc)
+    store = open_store(root, settings) if has_store(root) else None
+    if store is not None and not dry_run and was_moved(root):
+        relocate_artifacts(store, root / "artifacts")
+    removals = plan_removals(root, rules, now, store)
+    if not dry_run:
+        remove(removals, store)
+    return removals
+
+
+def prune_command(root: Path, given: dict[str, Any], dry_run: bool) -> list[Removal]:
+    """Prunes a root by the rules of its newest run, or by others.
+
+    Args:
+      root: Of the pipeline, an absolute path.
+      given: Rules that go before those of the configuration, by their keys; None where not given.
+      dry_run: Whether to remove nothing.
+
+    Raises:
+      BadInputError: There are no runs or no rules, or a run is going on.
+    """
+    if not (root / "runs").is_dir():
+        raise BadInputError(f"There are no runs in {root}.")
+    with locked(root, holder="prune"):
+        return prune_root(root, rules_of(root, given), dry_run)
+
+
+def rules_of(root: Path, given: dict[str, Any]) -> RetentionConfig:
+    """Returns the rules of the newest run's configuration, with others in their place.
+
+    Raises:
+      BadInputError: There are none, or they contradict each other.
+    """
+    from pydantic import ValidationError
+
+    newest = RunRecords(root).read_all()[-1:]
+    known = newest[0].config.get("retention", {}) if newest else {}
+    keys = {key: value for key, value in given.items() if value is not None}
+    try:
+        rules = RetentionConfig.model_validate({**known, **keys})
+    except ValidationError as error:
+        problem = error.errors()[0]
+        key = "".join(f"--{part} {problem['input']}: " for part in problem["loc"])
+        raise BadInputError(f"{key}{problem['msg'].removeprefix('Value error, ')}") from error
+    if rules.is_empty:
+        raise BadInputError(
+            f"Nothing says what {root} is to keep: the newest run had no [retention] in its configuration. "
+            "Give --runs, --days, --artifacts or --checkpoints, such as --artifacts 5 --runs 50."
+        )
+    return rules
+
+
+def prune_after_run(
+    root: Path, rules: RetentionConfig, say: Any, settings: MetadataConfig | None = None
+) -> None:
+    """Applies the rules behind a run, which has ended as it has: a fault here is shown and logged.
+
+    Args:
+      root: Of the pipeline; the caller holds its lock.
+      rules: Of the run's configuration.
+      say: Shows a line.
+      settings: Where ML Metadata is.
+    """
+    if rules.is_empty:
+        return
+    try:
+        removals = prune_root(root, rules, settings=settings)
+    except Exception as error:  # of ML Metadata or of the disk
+        _LOGGER.exception("pruning %s failed", root)
+        say(f"! [retention] was not applied ({type(error).__name__}: {error}); `prune` tries again")
+        return
+    if any(removal.size_bytes for removal in removals):
+        say(f"  [retention] {summary(removals)}")
+
+
+def summary(removals: list[Removal], dry_run: bool = False) -> str:
+    """Returns how much was removed, or would be."""
+    freed = shown_bytes(sum(removal.size_bytes for removal in removals))
+    if dry_run:
+        return f"would remove {len(removals)} files and folders, {freed}"
+    return f"removed {len(removals)} files and folders, {freed}"
+
+
+def shown_bytes(size: float) -> str:
+    """Returns a size as it is read, such as `12.3 MB`."""
+    unit = 0
+    while size >= 999.5 and unit < len(_UNITS) - 1:
+        size, unit = size / 1000, unit + 1
+    return f"{size:.0f} {_UNITS[unit]}" if unit == 0 else f"{size:.1f} {_UNITS[unit]}"
+
+
+def lines(root: Path, removals: list[Removal]) -> list[str]:
+    """Returns one line for each removal."""
+    return [
+        f"{shown_bytes(removal.size_bytes):>10}  {removal.path.relative_to(root)}  ({removal.reason})"
+        for removal in removals
+    ]

@@ -1,0 +1,57 @@
+"""Removes what was planned, step by step: after each step ML Metadata, records and files agree."""
+
+import logging
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pipelines.retention.plan import Removal
+
+_LOGGER = logging.getLogger(__name__)
+
+
+def remove(
+    removals: Sequence[Removal], store: Any = None, after_step: Callable[[], None] = lambda: None
+) -> None:
+    """Removes files and folders.
+
+    Artifacts are marked first, all in one transaction: the cache takes none of them from then on, and a
+    removal that is stopped goes on when it is called again. Marked as deleted are those whose files are gone.
+
+    Args:
+      removals: Of `plan_removals`; the lock of the root is held.
+      store: ML Metadata of the root; None without one.
+      after_step: Called behind each change on disk.
+
+    Raises:
+      OSError: Something cannot be removed. What comes behind it stays, too.
+    """
+    from ml_metadata.proto import metadata_store_pb2
+
+    states = metadata_store_pb2.Artifact
+    ids = [removal.artifact_id for removal in removals if removal.artifact_id is not None]
+    if store is not None and ids:
+        _set_state(store, ids, states.MARKED_FOR_DELETION)
+        after_step()
+    for removal in removals:
+        _LOGGER.info("Removing %s: %s", removal.path, removal.reason)
+        _remove(removal.path)
+        after_step()
+    if store is not None and ids:
+        _set_state(store, ids, states.DELETED)
+        after_step()
+
+
+def _set_state(store: Any, ids: Iterable[int], state: int) -> None:
+    artifacts = store.get_artifacts_by_id(list(ids))
+    for artifact in artifacts:
+        artifact.state = state
+    store.put_artifacts(artifacts)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,114 @@
+"""The artifacts of a root, as ML Metadata knows them, and which of them must stay."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import ml_metadata
+from ml_metadata.proto import metadata_store_pb2
+
+from pipelines.metadata_place import root_id
+from pipelines.metadata_store import PRUNED, run_contexts
+from pipelines.retention.kept_runs import KeptRuns
+
+_CHECKPOINTS = "model_run"
+_STATISTICS = "statistics"
+_OUTPUT = metadata_store_pb2.Event.OUTPUT
+
+
+@dataclass
+class StoredArtifact:
+    """An artifact below a root.
+
+    Attributes:
+      artifact: As ML Metadata has it.
+      used_by: Runs that made it, took it from the cache or read it.
+      made_by: Those that made it or took it from the cache.
+      key: Under which it is put out, such as `model_run`.
+    """
+
+    artifact: metadata_store_pb2.Artifact
+    used_by: set[str] = field(default_factory=set)
+    made_by: set[str] = field(default_factory=set)
+    key: str = ""
+
+    @property
+    def path(self) -> Path:
+        """Where its files are."""
+        return Path(self.artifact.uri)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether its removal has not begun."""
+        return self.artifact.state not in PRUNED
+
+
+@dataclass(frozen=True)
+class StoredExecutions:
+    """What one look at ML Metadata tells of a root.
+
+    Attributes:
+      artifacts: Those whose files belong below the root.
+      runs: Of each execution, by its id.
+      input_bases: Folders that CsvExampleGen reads, by the run.
+    """
+
+    artifacts: tuple[StoredArtifact, ...]
+    runs: dict[int, set[str]]
+    input_bases: dict[str, str]
+
+
+def read_executions(store: ml_metadata.MetadataStore, root: Path) -> StoredExecutions:
+    """Returns what ML Metadata knows of the runs of a root.
+
+    Args:
+      store: Nobody else works with this root.
+      root: Of the pipeline; an absolute path.
+    """
+    runs: dict[int, set[str]] = defaultdict(set)
+    bases: dict[str, str] = {}
+    for context in run_contexts(store, root_id(root)):
+        for execution in store.get_executions_by_context(context.id):
+            runs[execution.id].add(context.name)
+            for properties in (execution.properties, execution.custom_properties):
+                if "input_base" in properties:
+                    bases[context.name] = properties["input_base"].string_value
+    events = store.get_events_by_execution_ids(sorted(runs)) if runs else []
+    ids = sorted({event.artifact_id for event in events})
+    folder = root / "artifacts"
+    found = {
+        artifact.id: StoredArtifact(artifact)
+        for artifact in (store.get_artifacts_by_id(ids) if ids else [])
+        if Path(artifact.uri).is_relative_to(folder)
+    }
+    for event in events:
+        stored = found.get(event.artifact_id)
+        if stored is None:
+            continue
+        stored.used_by |= runs[event.execution_id]
+        if event.type == _OUTPUT:
+            stored.made_by |= runs[event.execution_id]
+            stored.key = event.path.steps[0].key
+    return StoredExecutions(tuple(found.values()), dict(runs), bases)
+
+
+def must_stay(stored: StoredArtifact, kept: KeptRuns, of_versions: Iterable[str]) -> bool:
+    """Returns whether an artifact is needed.
+
+    Args:
+      stored: The artifact.
+      kept: Which runs keep what.
+      of_versions: Runs that made the models that serve or can serve again.
+    """
+    runs = kept.checkpoints if stored.key == _CHECKPOINTS else kept.artifacts
+    if stored.used_by & runs:
+        return True
+    is_model = any(stored.path == Path(version.model_uri) for version in kept.versions)
+    return is_model or (stored.key == _STATISTICS and bool(stored.made_by & set(of_versions)))
+
+
+def runs_of_versions(stored: Iterable[StoredArtifact], kept: KeptRuns) -> set[str]:
+    """Returns the runs that made the models that serve or can serve again: their data are compared with."""
+    models = {Path(version.model_uri) for version in kept.versions}
+    return {run for item in stored if item.path in models for run in item.made_by}

@@ -1,0 +1,92 @@
+import components  # noqa: I001  Before TFX: makes TFDV importable.
+
+import os
+
+import pytest
+from tfx.orchestration import metadata
+from tfx.orchestration.pipeline import Pipeline
+from tfx.proto import example_gen_pb2
+
+from components.example_gen.driver import content_fingerprint
+from pipelines.definitions.csv_to_serving import IN_PROCESS_RUNNER, NO_TFX_PACKAGE
+from pipelines.runners.component_launcher import ComponentLauncher
+
+Split = example_gen_pb2.Input.Split
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder of two files, one of them of the split `eval`."""
+    folder = tmp_path / "data"
+    (folder / "eval").mkdir(parents=True)
+    for name in ("a.csv", "eval/b.csv"):
+        (folder / name).write_text("x,y\n1,0\n2,1\n")
+    return folder
+
+
+def fingerprint(folder):
+    return content_fingerprint(
+        str(folder),
+        [Split(name="train", pattern="*.csv"), Split(name="eval", pattern="eval/*.csv")],
+    )
+
+
+def test_the_content_counts_and_not_the_time(folder, tmp_path):
+    before = fingerprint(folder)
+    status = (folder / "a.csv").stat()
+    os.utime(folder / "a.csv", (1, 1))
+    assert fingerprint(folder) == before
+    assert fingerprint(folder.rename(tmp_path / "moved")) == before
+    file = tmp_path / "moved" / "a.csv"
+    file.write_text("x,y\n1,0\n2,2\n")  # as many bytes
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert fingerprint(tmp_path / "moved") != before
+
+
+def test_names_and_splits_count(folder):
+    before = fingerprint(folder)
+    (folder / "eval" / "b.csv").rename(folder / "eval" / "c.csv")
+    renamed = fingerprint(folder)
+    (folder / "eval" / "c.csv").rename(folder / "c.csv")
+    assert len({before, renamed, fingerprint(folder)}) == 3
+
+
+class Events(list):
+    def component_started(self, component):
+        pass
+
+    def component_finished(self, component, cached, elapsed_secs, outcome):
+        self.append(cached)
+
+    def component_failed(self, component, elapsed_secs):
+        self.append("failed")
+
+
+def test_a_file_that_was_written_anew_is_taken_from_the_cache(folder, tmp_path):
+    events = Events()
+
+    def run(run_id):
+        example_gen = components.CsvExampleGen(input_base=str(folder))
+        pipeline = Pipeline(
+            pipeline_name="test",
+            pipeline_root=str(tmp_path / "artifacts"),
+            metadata_connection_config=metadata.sqlite_metadata_connection_config(
+                str(tmp_path / "metadata.sqlite")
+            ),
+            components=[example_gen],
+            enable_cache=True,
+            beam_pipeline_args=[IN_PROCESS_RUNNER, NO_TFX_PACKAGE],
+        )
+        ComponentLauncher(pipeline, run_id, {}, events).run(example_gen)
+
+    (folder / "eval" / "b.csv").unlink()
+    (folder / "eval").rmdir()
+    run("run-1")
+    content = (folder / "a.csv").read_text()
+    (folder / "a.csv").unlink()
+    (folder / "a.csv").write_text(content)
+    os.utime(folder / "a.csv", (1, 1))
+    run("run-2")
+    (folder / "a.csv").write_text(content + "3,1\n")
+    run("run-3")
+    assert events == [False, True, False]

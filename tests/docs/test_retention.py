@@ -1,0 +1,45 @@
+"""The pages on retention, the cache and ML Metadata: what they show is valid and complete."""
+
+import pathlib
+import re
+
+import pytest
+import tomllib
+
+from pipelines.config import PipelineConfig, load_config
+from pipelines.metadata_config import PASSWORD_VARIABLE, MetadataConfig
+from pipelines.retention.config import RetentionConfig
+
+DOCS = pathlib.Path(__file__).parents[2] / "docs"
+
+
+def blocks(page, language):
+    return re.findall(rf"```{language}\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize("page", ["retention.md", "metadata.md"])
+def test_a_configuration_is_valid(page, tmp_path):
+    (block,) = blocks(page, "toml")
+    (tmp_path / "c.toml").write_text(f'[data]\npath = "d.csv"\nlabel = "y"\n{block}')
+    given = load_config(tmp_path / "c.toml")
+    assert isinstance(given, PipelineConfig)
+    assert set(tomllib.loads(block)) <= set(given.model_dump())
+
+
+def test_every_key_is_shown_or_named():
+    assert set(tomllib.loads(blocks("retention.md", "toml")[0])["retention"]) == set(
+        RetentionConfig.model_fields
+    )
+    text = (DOCS / "metadata.md").read_text()
+    assert all(key in text for key in MetadataConfig.model_fields)
+    assert PASSWORD_VARIABLE in text
+
+
+def test_the_commands_are_those_of_prune(warm_command, tmp_path):
+    (block,) = blocks("retention.md", "sh")
+    for line in block.splitlines():
+        words = line.split("#")[0].split()
+        assert words[:4] == ["python", "-m", "pipelines", "prune"]
+        # There is no such root here: the options are known, and the answer is its.
+        result = warm_command(*words[3:], cwd=tmp_path)
+        assert (result.returncode, "There are no runs in" in result.stderr) == (2, True), line

@@ -1,0 +1,59 @@
+import os
+import shutil
+import signal
+
+from pipelines.retention import prune
+from pipelines.retention.config import RetentionConfig
+from pipelines.retention.plan import plan_removals
+from pipelines.retention.removal import remove
+from pipelines.run_record import RunRecords
+
+
+def state_of(root):
+    """Checks that nothing refers to what is gone, and returns what is there."""
+    files = sorted(str(path.relative_to(root.path)) for path in root.path.rglob("*"))
+    for record in RunRecords(root.path).read_all():
+        for name in (record.log, record.report):
+            assert name in {str(root.path / file) for file in files}
+    return [file for file in files if "metadata" not in file and file != ".lock"]
+
+
+def test_a_removal_that_is_killed_between_any_two_steps_leaves_nothing_torn(root, tmp_path_factory):
+    runs = [root.add_run(age, version=1000 - age) for age in (90, 70)]
+    runs += [root.add_run(age, status="not_blessed") for age in (60, 50, 40, 30)]
+    rules = RetentionConfig(runs=2, artifacts=1, checkpoints=1)
+    copy = tmp_path_factory.mktemp("copy") / "root"
+    shutil.copytree(root.path, copy)
+    prune.prune_root(root.path, rules, now=root.NOW)
+    expected = state_of(root)
+    number_of_steps = 0
+    while True:
+        shutil.rmtree(root.path)
+        shutil.copytree(copy, root.path)
+        number_of_steps += 1
+        if not _killed_after(number_of_steps, root, rules):
+            break
+        for run in runs:
+            root.has(run)  # what the cache may take is whole
+        state_of(root)
+        prune.prune_root(root.path, rules, now=root.NOW)
+        assert state_of(root) == expected, f"killed after step {number_of_steps}"
+        assert prune.prune_root(root.path, rules, now=root.NOW) == []
+    assert number_of_steps > 20
+
+
+def _killed_after(step, root, rules):
+    """Prunes in a process that kills itself after so many steps; returns whether it came to that."""
+    child = os.fork()
+    if child == 0:
+        left = [step]
+
+        def after_step():
+            left[0] -= 1
+            if left[0] == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        store = root.store
+        remove(plan_removals(root.path, rules, root.NOW, store), store, after_step)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
