@@ -9,7 +9,7 @@ from pipelines.interruption import came_from_signal
 from pipelines.progress import Progress
 from pipelines.run_execution import execute
 from pipelines.run_history import mark_killed
-from pipelines.run_lock import locked
+from pipelines.run_lock import LOCAL_KUBEFLOW, check_unlocked, locked
 from pipelines.run_log import OutputCapture
 from pipelines.run_plan import RunRequest, check_same_root_schema, plan_run
 from pipelines.run_record import RunOutcome, RunRecord, RunRecords
@@ -29,6 +29,7 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
     plan = plan_run(request, progress.display)
     progress.max_steps = plan.code.train_steps
     with locked(plan.root):
+        check_unlocked(plan.root, LOCAL_KUBEFLOW)
         check_same_root_schema(plan)
         mark_killed(plan.root)
         record = start_record(plan)
