@@ -135,9 +135,11 @@ def _compiled(
     config: Path | None, settings: list[str] | None, keys: list[str] | None
 ) -> tuple[Any, str]:
     from pipelines.kubeflow.pipeline_file import compile_pipeline
+    from pipelines.quiet_tensorflow import quiet_tensorflow
 
     given = _loaded(config, settings)
-    return given, compile_pipeline(given, keys or ())
+    with quiet_tensorflow():
+        return given, compile_pipeline(given, keys or ())
 
 
 def _loaded(config: Path | None, settings: list[str] | None) -> Any:
