@@ -12,6 +12,7 @@ entry point is replaced by the command, as Kubernetes does when a container spec
 import contextlib
 import dataclasses
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +25,9 @@ ENGINE_VARIABLE = "IMAGE_ENGINE"
 """Names an engine instead of the first one that works."""
 
 _PROBE_SECS = 30.0
+_LAST_LINES_OF_BUILDAH = re.compile(
+    r"subprocess exited (with status \d+|on .+)|Error: (.+: )?exit(ed with)? status \d+"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +51,10 @@ class Mount:
 
 class Container(Protocol):
     """An image, made ready to run commands."""
+
+    @property
+    def added_lines(self) -> re.Pattern[str] | None:
+        """The lines that the engine prints itself, behind the command's own, when that has failed."""
 
     def command(
         self,
@@ -80,6 +88,7 @@ class Engine(Protocol):
 class _OneCommandContainer:
     program: str
     image: str
+    added_lines: re.Pattern[str] | None = None
 
     def command(
         self,
@@ -113,6 +122,7 @@ class RunEngine:
 @dataclasses.dataclass(frozen=True)
 class _WorkingContainer:
     name: str
+    added_lines: re.Pattern[str] | None = _LAST_LINES_OF_BUILDAH
 
     def command(
         self,

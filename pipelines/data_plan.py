@@ -16,6 +16,7 @@ from pipelines.data.spans import ResolvedSpans, SpanRecord, resolve_spans
 from pipelines.data.splits import Splits, find_split_files, plan_splits
 from pipelines.errors import BadInputError
 from pipelines.kept_types import KeptTypes, changed_kinds, kept_notes, kept_types
+from pipelines.leading_zeros import columns_with_leading_zeros, kept_codes, lost_zeros_notes
 from pipelines.model_code import ModelCode, choose_model_code
 from pipelines.root_schema import RootSchema
 from pipelines.tabular.column_table import ColumnRow, list_columns
@@ -56,6 +57,8 @@ class DataPlan:
       columns: The table of columns.
       leaks: Columns that are the label in other words.
       findings: What is worth knowing, one sentence each.
+      text_columns: Columns that CsvExampleGen leaves as text though they look like numbers, beside those
+        that the root's schema has as text.
     """
 
     data: CsvData
@@ -63,6 +66,7 @@ class DataPlan:
     columns: tuple[ColumnRow, ...]
     leaks: tuple[Leak, ...]
     findings: tuple[str, ...]
+    text_columns: tuple[str, ...] = ()
 
 
 def read_data(
@@ -165,4 +169,13 @@ def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = Tru
         f'[columns] {leak.column} = "ignore"'
         for leak in leaks
     )
-    return DataPlan(data, code, columns, tuple(leaks), data.findings + said)
+    if code.plan is not None:
+        text_columns = code.plan.text_columns
+        lost: tuple[str, ...] = ()
+    else:
+        codes = [
+            name for name in columns_with_leading_zeros(data.profile) if name not in data.kept.text
+        ]
+        text_columns = kept_codes(config, codes)
+        lost = lost_zeros_notes(config, codes)
+    return DataPlan(data, code, columns, tuple(leaks), data.findings + said + lost, text_columns)

@@ -94,11 +94,18 @@ def submit_command(
     from pipelines.errors import BadInputError
     from pipelines.kubeflow.admission import pipeline_name
     from pipelines.kubeflow.given_parameters import parse_parameters
-    from pipelines.kubeflow.submission import Server, ServerError, read_token
+    from pipelines.kubeflow.parameters import check_given
+    from pipelines.kubeflow.submission import Server, ServerError, check_cron, read_token
 
     try:
         if cron is not None and wait:
             raise BadInputError("--wait waits for one run; leave it out with --cron.")
+        if cron is not None:
+            check_cron(cron)
+        of_run = parse_parameters(parameters or ())
+        check_given(
+            _loaded(config, settings), of_run
+        )  # before kfp is imported, which takes a while
         given, text = _compiled(config, settings, None)
         if given.kubeflow.backend == "vertex":
             raise BadInputError(_VERTEX)
@@ -106,7 +113,7 @@ def submit_command(
         made = server.submit(
             text,
             experiment or pipeline_name(given),
-            parse_parameters(parameters or ()),
+            of_run,
             cron,
             given.kubeflow.service_account,
         )
@@ -127,11 +134,18 @@ def submit_command(
 def _compiled(
     config: Path | None, settings: list[str] | None, keys: list[str] | None
 ) -> tuple[Any, str]:
-    from pipelines.config import load_config
     from pipelines.kubeflow.pipeline_file import compile_pipeline
+    from pipelines.quiet_tensorflow import quiet_tensorflow
 
-    given = load_config(config, settings=tuple(settings or ()))
-    return given, compile_pipeline(given, keys or ())
+    given = _loaded(config, settings)
+    with quiet_tensorflow():
+        return given, compile_pipeline(given, keys or ())
+
+
+def _loaded(config: Path | None, settings: list[str] | None) -> Any:
+    from pipelines.config import load_config
+
+    return load_config(config, settings=tuple(settings or ()))
 
 
 def _end(message: str, code: int) -> NoReturn:

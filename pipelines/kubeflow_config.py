@@ -51,6 +51,12 @@ def _env_name(name: str) -> str:
 
 
 def _mount_path(path: str) -> str:
+    if "://" in path:
+        raise ValueError(
+            'give a folder, such as "/mnt/pipelines/NAME": this can\'t be in an object store, since steps '
+            "lock files in it and rename folders, which a bucket has no means for. Put it on a volume; "
+            "artifacts go to the bucket that kubeflow.pipeline_root names"
+        )
     if not path.startswith("/") or path == "/" or ":" in path or ".." in path.split("/"):
         raise ValueError(
             "give an absolute path in the container other than '/', without ':' or '..'"

@@ -13,7 +13,7 @@ from pipelines.retention.prune import prune_after_run
 from pipelines.run_execution import execute
 from pipelines.run_history import mark_killed
 from pipelines.run_inputs import RunInputs, RunRequest, read_inputs
-from pipelines.run_lock import locked
+from pipelines.run_lock import LOCAL_KUBEFLOW, check_unlocked, locked
 from pipelines.run_log import OutputCapture
 from pipelines.run_plan import check_same_root_schema, plan_run
 from pipelines.run_record import RunOutcome, RunRecord, RunRecords, new_run_id
@@ -40,6 +40,7 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
     plan = plan_run(request, progress.display, inputs)
     progress.max_steps = plan.code.train_steps
     with locked(plan.root):
+        check_unlocked(plan.root, LOCAL_KUBEFLOW)
         check_same_root_schema(plan)
         mark_killed(plan.root)
         settle_place(plan.root, plan.config.metadata)  # before the run has its id

@@ -57,6 +57,7 @@ class RunPlan:
       splits: How the rows are divided.
       findings: What is worth knowing of the data, one sentence each.
       spans: That are read; None where `data.path` has none.
+      text_columns: Columns that stay text though they look like numbers, beside those of `kept`.
     """
 
     root: Path
@@ -73,6 +74,7 @@ class RunPlan:
     root_schema: RootSchema | None = None
     kept: KeptTypes = field(default_factory=KeptTypes)
     spans: ResolvedSpans | None = None
+    text_columns: tuple[str, ...] = ()
 
     def define(self, data: StagedData, beam_args: tuple[str, ...] = ()) -> "CsvToServing":
         """Returns the pipeline that does it.
@@ -86,8 +88,7 @@ class RunPlan:
         from pipelines.definitions.csv_to_serving import PipelinePlaces, csv_to_serving
 
         validator = self.config.example_validator
-        text_columns = self.code.plan.text_columns if self.code.plan else ()
-        kept_text = tuple(name for name in self.kept.text if name not in text_columns)
+        kept_text = tuple(name for name in self.kept.text if name not in self.text_columns)
         return csv_to_serving(
             name=".".join(filter(None, (self.config.name, root_id(self.root)))),
             data=data,
@@ -120,7 +121,7 @@ class RunPlan:
             beam_args=beam_args,
             cluster=self._cluster(),
             group_column=self.splits.column if self.splits.by == "column" else None,
-            text_columns=text_columns + kept_text,
+            text_columns=self.text_columns + kept_text,
             float_columns=self.kept.floats,
             root_schema=schema_file(self.root) if self.root_schema else None,
             accepted_run=self.root_schema.run_to_compare_with(self.root)
@@ -177,8 +178,7 @@ def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = N
     schema = None
     if config.schema_.path is not None:
         used = code.plan.read_columns if code.plan else ()
-        text_columns = code.plan.text_columns if code.plan else ()
-        schema = read_curated_schema(config.schema_.path, profile, used, text_columns)
+        schema = read_curated_schema(config.schema_.path, profile, used, learned.text_columns)
     if code.plan is not None:
         evaluation.check_metrics_fit(config, code.plan.label.problem_type)
     mended: tuple[RunRecord, ...] = ()
@@ -213,6 +213,7 @@ def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = N
         root_schema=root_schema,
         kept=data.kept,
         spans=data.spans,
+        text_columns=learned.text_columns,
     )
 
 

@@ -63,8 +63,12 @@ def check_as_profiled(profile: CsvProfile, component: str) -> None:
     """
     try:
         is_same = fingerprint_of(profile.files) == profile.fingerprint
-    except FileNotFoundError:
-        is_same = False
+    except FileNotFoundError as error:
+        raise RunFailedError(
+            component,
+            f"a file of the data is gone since it was read: {error.filename}. Run again when nothing "
+            "removes files there",
+        ) from error
     if not is_same:
         raise RunFailedError(
             component,
@@ -90,13 +94,28 @@ def check_data_files(planned: dict[str, Any], component: str) -> None:
         now = {}
     changed = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
     if changed:
-        more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
-        raise RunFailedError(
-            component,
-            f"the data changed after the step Plan had read them: {changed[0]}{more} in "
-            f"{planned['folder']}. Start a new run, which reads them as they are now; give new data a "
-            "name of their own",
+        raise RunFailedError(component, _what_changed(changed, before, now, planned["folder"]))
+
+
+def _what_changed(
+    changed: list[str], before: dict[str, str], now: dict[str, str], folder: str
+) -> str:
+    """Returns what has become of the data, and what to do."""
+    files = f"{changed[0]}{f' and {len(changed) - 1} more' if len(changed) > 1 else ''} in {folder}"
+    if not any(name in now for name in changed):
+        return (
+            f"data that the step Plan had read are gone: {files}. Put them back and try again, or start "
+            "a new run, which reads what is there"
         )
+    if not any(name in before for name in changed):
+        return (
+            f"data have come after the step Plan had read the others: {files}. Start a new run, which "
+            "reads them, too"
+        )
+    return (
+        f"the data changed after the step Plan had read them: {files}. Start a new run, which reads them "
+        "as they are now; give new data a name of their own"
+    )
 
 
 def _matches(folder: Path, pattern: str) -> list[Path]:

@@ -25,6 +25,7 @@ from pipelines.kubeflow.step import EXIT_BAD_INPUT
 from pipelines.kubeflow_config import VolumeConfig
 from pipelines.progress import Progress
 from pipelines.run_inputs import RunRequest, check_root
+from pipelines.run_lock import LOCAL_KUBEFLOW, check_unlocked, locked
 from pipelines.run_record import RunOutcome, RunRecord, RunRecords
 
 _FOLDER = "kubeflow_local"
@@ -57,6 +58,8 @@ def run_locally(
     with readable(request.root, "--root"):
         root = request.root.resolve()
         check_root(root)
+    check_unlocked(root)  # at once: compiling takes a while
+    check_unlocked(root, LOCAL_KUBEFLOW)
     if request.resume:
         raise BadInputError(
             "--resume has no meaning with --runner kubeflow: run again, and what is done is taken from "
@@ -71,32 +74,34 @@ def run_locally(
     text = compile_pipeline(config)
     pipeline = CompiledPipeline.parse(text)
     given = pipeline.parameters(typed_parameters(pipeline.specification, parameters))
-    folder = root / _FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "pipeline.yaml").write_text(text, encoding="utf-8")
-    run_id = str(uuid.uuid4())
-    launcher = Launcher(
-        pipeline,
-        run_id,
-        Bucket(folder / "bucket"),
-        folder / "containers" / run_id,
-        root / "logs" / f"kubeflow-{run_id}",
-        engine,
-        processes or Processes(),
-        tuple(Path(volume.path) for volume in config.kubeflow.volumes),
-    )
-    workflow = Workflow(
-        pipeline,
-        launcher,
-        TaskCache(folder / "cache" / pipeline.name),
-        _Shown(progress),
-        parallelism,
-    )
-    progress.display.line(f"run {run_id} of {pipeline.name!r}, compiled, in {root}")
-    try:
-        return _execute(workflow, given, root, run_id)
-    finally:
-        shutil.rmtree(launcher.folder, ignore_errors=True)
+    with locked(root, name=LOCAL_KUBEFLOW):
+        check_unlocked(root)  # in this order: a plain run has the other lock and looks at this one
+        folder = root / _FOLDER
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "pipeline.yaml").write_text(text, encoding="utf-8")
+        run_id = str(uuid.uuid4())
+        launcher = Launcher(
+            pipeline,
+            run_id,
+            Bucket(folder / "bucket"),
+            folder / "containers" / run_id,
+            root / "logs" / f"kubeflow-{run_id}",
+            engine,
+            processes or Processes(),
+            tuple(Path(volume.path) for volume in config.kubeflow.volumes),
+        )
+        workflow = Workflow(
+            pipeline,
+            launcher,
+            TaskCache(folder / "cache" / pipeline.name),
+            _Shown(progress),
+            parallelism,
+        )
+        progress.display.line(f"run {run_id} of {pipeline.name!r}, compiled, in {root}")
+        try:
+            return _execute(workflow, given, root, run_id)
+        finally:
+            shutil.rmtree(launcher.folder, ignore_errors=True)
 
 
 def as_seen_here(config: PipelineConfig, root: Path, enable_cache: bool = True) -> PipelineConfig:
@@ -190,11 +195,22 @@ def _execute(
         raise
     record = _record_of(root, run_id)
     if record is not None:
-        return record
+        return record if failure is None else _with_log(root, record, failure.log)
     reason = str(failure or "the step Plan has begun no run").removeprefix(f"{PLAN}: ")
+    if failure is not None and failure.log is not None:
+        reason = f"{reason} (log: {failure.log})"
     if failure is not None and failure.exit_code == EXIT_BAD_INPUT:
         raise BadInputError(reason)
     raise RunFailedError(PLAN, reason)
+
+
+def _with_log(root: Path, record: RunRecord, log: Path | None) -> RunRecord:
+    """Returns the record of a run that failed, with the log of the step that did, and writes it."""
+    if log is None:
+        return record
+    changed = record.changed(log=str(log))
+    RunRecords(root).write(changed)
+    return changed
 
 
 def _record_of(root: Path, run_id: str) -> RunRecord | None:

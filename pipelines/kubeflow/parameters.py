@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from keyword import iskeyword
 from typing import Any
@@ -12,12 +12,19 @@ from pydantic import ValidationError
 from components.nearest import nearest_first
 from pipelines.config import PipelineConfig, explain
 from pipelines.errors import BadInputError
+from pipelines.kubeflow.given_parameters import typed_parameters
 
 _UNSET = {"trainer.train_steps": 0, "trainer.eval_steps": 0}
 """Keys that a run can always be given, and the value that stands for their default."""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _SCALARS = (bool, int, float, str)
+_PARAMETER_TYPES = {
+    bool: "BOOLEAN",
+    int: "NUMBER_INTEGER",
+    float: "NUMBER_DOUBLE",
+    str: "STRING",
+}
 
 
 @dataclass(frozen=True)
@@ -75,6 +82,23 @@ def runtime_parameters(
         found.append(RuntimeParameter(key, default))
     _check_names(found)
     return tuple(found)
+
+
+def check_given(config: PipelineConfig, given: Mapping[str, str]) -> None:
+    """Checks the parameters of a run, before the pipeline is compiled.
+
+    Args:
+      config: The configuration.
+      given: As they are written, by name.
+
+    Raises:
+      BadInputError: The pipeline has no such parameter, or it is of another type.
+    """
+    declared = {
+        parameter.name: {"parameterType": _PARAMETER_TYPES[type(parameter.default)]}
+        for parameter in runtime_parameters(config)
+    }
+    typed_parameters({"root": {"inputDefinitions": {"parameters": declared}}}, given)
 
 
 def _check_names(parameters: Iterable[RuntimeParameter]) -> None:

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.errors import BadInputError
+from pipelines.kubeflow.cron_fields import CRON_FIELDS
 from pipelines.kubeflow.given_parameters import typed_parameters
 
 FINISHED = ("SUCCEEDED", "FAILED", "SKIPPED", "CANCELED")
 
-_CRON_FIELD = re.compile(r"[-0-9A-Za-z*/,?#]+")
 _POLL_SECS = 5.0
 _PAGE_SIZE = 100
 _ADVICE = {
@@ -226,38 +226,44 @@ class Server:
             file.write_text(text, encoding="utf-8")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                pipeline_id = self._pipeline_id(name)
-                if pipeline_id is None:
-                    made = self._client.upload_pipeline(
-                        str(file), pipeline_name=name, namespace=self._namespace
+                # With a pipeline the server makes its first version, and gives it the pipeline's name:
+                # the description of the pipeline keeps what our name of that version is.
+                first = f"The version {name} is {version_name}"
+                pipeline = self._pipeline(name)
+                if pipeline is None:
+                    pipeline = self._client.upload_pipeline(
+                        str(file),
+                        pipeline_name=name,
+                        description=first,
+                        namespace=self._namespace,
                     )
-                    pipeline_id = made.pipeline_id
+                pipeline_id = pipeline.pipeline_id
+                wanted = name if pipeline.description == first else version_name
                 versions = self._client.list_pipeline_versions(
-                    pipeline_id, page_size=_PAGE_SIZE, filter=_named(version_name)
+                    pipeline_id, page_size=_PAGE_SIZE, filter=_named(wanted)
                 ).pipeline_versions
                 for version in versions or []:
-                    if version.display_name == version_name:
+                    if version.display_name == wanted:
                         return pipeline_id, version.pipeline_version_id
                 version = self._client.upload_pipeline_version(
                     str(file), version_name, pipeline_id=pipeline_id
                 )
                 return pipeline_id, version.pipeline_version_id
 
-    def _pipeline_id(self, name: str) -> str | None:
-        """Returns the id of a pipeline; None if there is none.
+    def _pipeline(self, name: str) -> Any:
+        """Returns a pipeline as the server describes it; None if there is none.
 
         kfp's own `get_pipeline_id` does not look into namespaces.
         """
         listed = self._client.list_pipelines(
             page_size=_PAGE_SIZE, filter=_named(name), namespace=self._namespace
         )
-        found: list[str] = [
-            one.pipeline_id for one in listed.pipelines or [] if one.display_name == name
-        ]
+        found = [one for one in listed.pipelines or [] if one.display_name == name]
         if len(found) > 1:
+            ids = ", ".join(one.pipeline_id for one in found)
             raise ServerError(
-                f"{self._host} has {len(found)} pipelines of the name {name!r}: {', '.join(found)}. Delete "
-                "all but one, or set kubeflow.name to another name."
+                f"{self._host} has {len(found)} pipelines of the name {name!r}: {ids}. Delete all but "
+                "one, or set kubeflow.name to another name."
             )
         return found[0] if found else None
 
@@ -294,7 +300,7 @@ def check_cron(cron: str) -> None:
     """Checks that Kubeflow takes a schedule.
 
     Raises:
-      BadInputError: It has not six fields, or signs that no field has.
+      BadInputError: It has not six fields, or one of them signs or values that it can't have.
     """
     fields = cron.split()
     advice = "Kubeflow's has six fields: second minute hour day month weekday"
@@ -306,9 +312,9 @@ def check_cron(cron: str) -> None:
         raise BadInputError(
             f'--cron "{cron}" has {len(fields)} fields. {advice}, such as "0 0 3 * * *" for 3 o\'clock.'
         )
-    for field in fields:
-        if not _CRON_FIELD.fullmatch(field):
-            raise BadInputError(f'--cron "{cron}": {field!r} is no field of a schedule. {advice}.')
+    for field, text in zip(CRON_FIELDS, fields, strict=True):
+        if fault := field.fault(text):
+            raise BadInputError(f'--cron "{cron}": {fault}. {advice}.')
 
 
 def read_token(file: Path) -> str:

@@ -32,11 +32,29 @@ if [ -n "$base" ]; then
 fi
 
 echo "image: building $name with $engine" >&2
+status=0
 case $engine in
-  docker) DOCKER_BUILDKIT=1 docker build "$@" "$context" ;;
-  podman) podman build --layers "$@" "$context" ;;
+  docker) DOCKER_BUILDKIT=1 docker build "$@" "$context" || status=$? ;;
+  podman) podman build --layers "$@" "$context" || status=$? ;;
   buildah)
     # chroot needs neither user namespaces nor a runtime: it works inside a container, too.
-    BUILDAH_ISOLATION=${BUILDAH_ISOLATION:-chroot} buildah build --layers "$@" "$context"
+    BUILDAH_ISOLATION=${BUILDAH_ISOLATION:-chroot} buildah build --layers "$@" "$context" || status=$?
     ;;
 esac
+
+# Was it the base image? What is on this machine under the name is not asked for.
+if [ "$status" != 0 ]; then
+  wanted=${base:-$(sed -n 's/^ARG PYTHON_IMAGE=//p' "$context/Dockerfile")}
+  case $wanted in */*) ;; *) wanted=docker.io/library/$wanted ;; esac
+  case $wanted in
+    localhost/*) ;;
+    *)
+      if ! timeout 120 "$engine" pull "$wanted" >/dev/null 2>&1; then
+        echo "image: $engine cannot pull the base image $wanted. Name one that it can, such as a mirror's copy:" \
+          "make image IMAGE_BASE=NAME; for tests, as root with buildah and debootstrap, make a stand-in:" \
+          "make image IMAGE_BASE=\$(scripts/image/stand_in_base.sh)" >&2
+      fi
+      ;;
+  esac
+fi
+exit "$status"

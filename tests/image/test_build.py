@@ -82,3 +82,36 @@ def test_another_base_can_be_named(build):
 )
 def test_a_base_of_this_machine_is_not_pulled(build, engine, option):
     assert option in build(engine, "mine", "localhost/python-stand-in:bookworm")[0]
+
+
+@pytest.mark.parametrize(
+    ("base", "pulls", "said"),
+    [
+        ((), False, "cannot pull the base image docker.io/library/python:3.11"),
+        (("mirror.local:5000/python:3",), False, "the base image mirror.local:5000/python:3. "),
+        (("python@sha256:ab",), False, "the base image docker.io/library/python@sha256:ab. "),
+        ((), True, None),
+        (("localhost/stand-in:1",), False, None),
+    ],
+)
+def test_a_base_image_that_cannot_be_had_is_said_in_the_last_line(tmp_path, base, pulls, said):
+    program = tmp_path / "docker"
+    program.write_text(
+        '#!/bin/sh\ncase $1 in info) ;; build) echo "step 1 failed" >&2; exit 7 ;; '
+        f"pull) exit {0 if pulls else 1} ;; esac\n"
+    )
+    program.chmod(0o755)
+    ran = subprocess.run(
+        [SCRIPT, "mine", *base],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": str(tmp_path), "IMAGE_ENGINE": "docker"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 7
+    last = ran.stderr.splitlines()[-1]
+    if said is None:
+        assert last == "step 1 failed"
+    else:
+        assert said in last
+        assert "IMAGE_BASE=$(scripts/image/stand_in_base.sh)" in last

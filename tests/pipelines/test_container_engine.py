@@ -118,3 +118,20 @@ def test_an_image_that_is_not_there(engines):
     message = "image not known Build it with `make image`. Received: image=localhost/none"
     with pytest.raises(BadInputError, match=message), find_engine().container("localhost/none"):
         pass
+
+
+@pytest.mark.parametrize(
+    ("line", "is_of_buildah"),
+    [
+        ("subprocess exited with status 2", True),
+        ("subprocess exited on killed", True),
+        ("Error: exit status 2", True),
+        ("Error: while running runtime: exit status 1", True),
+        ("Plan: data.label: the process returned exit status 2", False),
+        ("Error: no such container", False),
+    ],
+)
+def test_what_buildah_prints_when_a_command_failed_is_known(engines, line, is_of_buildah):
+    engines("buildah", '[ "$1" = from ] && echo working; exit 0')
+    with find_engine("buildah").container("image") as container:
+        assert bool(container.added_lines.fullmatch(line)) is is_of_buildah

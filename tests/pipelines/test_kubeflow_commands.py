@@ -5,6 +5,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from pipelines import kubeflow_commands
 from pipelines.cli import app
 from pipelines.kubeflow import submission
 from tests.pipelines.kubeflow.kfp_server import KfpServer
@@ -138,10 +139,17 @@ def test_submit_with_a_token(config, server, tmp_path):
     [
         (("--cron", "0 3 * * *"), "has five fields"),
         (("--cron", "0 0 3 * * *", "--wait"), "leave it out with --cron"),
+        (("--cron", "0 61 3 * * *"), "'61' is no minute: 0 to 59"),
         (("--param", "steps=3"), "no such parameter"),
+        (("--param", "train_steps=many"), "train_steps takes a whole number"),
+        (("--param", "train_steps"), "takes name=value"),
     ],
 )
-def test_submit_refuses_what_the_server_would(config, server, arguments, message):
+def test_submit_refuses_what_the_server_would(config, server, arguments, message, monkeypatch):
+    def compiled(*given):
+        raise AssertionError("nothing is compiled for what is refused anyway")
+
+    monkeypatch.setattr(kubeflow_commands, "_compiled", compiled)
     ran = call("submit", "--config", config, "--host", server.url, *arguments)
     assert ran.exit_code == 2
     assert message in ran.output

@@ -53,7 +53,7 @@ def test_all_of_it(tmp_path):
         ('[kubeflow]\nrot = "/mnt"', r"kubeflow.rot = '/mnt'.*Did you mean root"),
         (
             '[kubeflow]\nroot = "s3://bucket/taxi"',
-            "kubeflow.root = 's3://bucket/taxi': give an absolute",
+            "kubeflow.root = 's3://bucket/taxi': give a folder.*can't be in an object store, since",
         ),
         ('[kubeflow]\nroot = "taxi"', "kubeflow.root = 'taxi': give an absolute path"),
         ('[kubeflow]\nenv = {"A-B" = "1"}', "'A-B' is no name of an environment variable"),

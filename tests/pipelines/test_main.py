@@ -1,5 +1,10 @@
+import os
 import subprocess
 import sys
+
+import pytest
+
+VARIABLE = "TF_CPP_MIN_LOG_LEVEL"
 
 
 def test_the_package_runs_as_a_module_and_names_itself_so():
@@ -17,3 +22,21 @@ def test_an_unknown_command_exits_with_2():
     )
     assert (result.returncode, result.stdout) == (2, "")
     assert "rnu" in result.stderr
+
+
+@pytest.mark.parametrize(("given", "level"), [(None, "2"), ("0", "0")])
+def test_tensorflow_is_quiet_unless_the_user_has_set_how_loud_it_is(given, level):
+    environment = {key: value for key, value in os.environ.items() if key != VARIABLE}
+    program = (
+        "import os, runpy, sys\nsys.argv[1:] = ['--help']\n"
+        "try:\n  runpy.run_module('pipelines', run_name='__main__')\n"
+        f"except SystemExit:\n  print('level', os.environ[{VARIABLE!r}])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**environment, **({VARIABLE: given} if given else {})},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ran.stdout.splitlines()[-1] == f"level {level}"

@@ -9,7 +9,7 @@ from pipelines.interruption import RunInterruptedError
 from pipelines.progress import Progress
 from pipelines.run import run
 from pipelines.run_history import read_runs
-from pipelines.run_lock import is_locked, locked
+from pipelines.run_lock import LOCAL_KUBEFLOW, is_locked, locked
 from pipelines.run_plan import RunRequest
 from pipelines.run_record import RunRecords
 from pipelines.runners import RUNNERS, Runner
@@ -116,8 +116,12 @@ def test_a_run_of_kubeflow_is_not_resumed_but_run_again(killed, status):
     assert not any("--resume" in line for line in shown)
 
 
-def test_two_runs_do_not_share_a_root(run_with, tmp_path):
-    with locked(tmp_path / "root"), pytest.raises(BadInputError, match="Another run is going on"):
+@pytest.mark.parametrize("name", [".lock", LOCAL_KUBEFLOW])
+def test_two_runs_do_not_share_a_root(run_with, tmp_path, name):
+    with (
+        locked(tmp_path / "root", name=name),
+        pytest.raises(BadInputError, match="Another run is going on"),
+    ):
         run_with(AssertionError("must not run"))
     assert read_runs(tmp_path / "root") == []
 

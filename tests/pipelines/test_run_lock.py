@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from pipelines.errors import BadInputError
-from pipelines.run_lock import is_locked, locked
+from pipelines.run_lock import LOCAL_KUBEFLOW, check_unlocked, is_locked, locked
 
 
 def test_one_run_at_a_time(tmp_path):
@@ -34,3 +34,16 @@ def test_it_waits_for_another_process(tmp_path):
             pass
         with locked(root, wait_secs=60):
             assert is_locked(root)
+
+
+def test_a_local_run_of_the_compiled_pipeline_has_a_lock_of_its_own(tmp_path):
+    root = tmp_path / "root"
+    check_unlocked(root, LOCAL_KUBEFLOW)
+    assert not root.exists()
+    with locked(root, name=LOCAL_KUBEFLOW):
+        assert not is_locked(root)
+        with locked(root):  # as its steps do
+            pass
+        with pytest.raises(BadInputError, match=f"Another run is going on in {root} .process"):
+            check_unlocked(root, LOCAL_KUBEFLOW)
+    check_unlocked(root, LOCAL_KUBEFLOW)

@@ -1,6 +1,7 @@
 """How a container is run: as a process here, with nothing of the caller's surroundings."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -42,11 +43,13 @@ class Process:
       arguments: Of the process.
       environment: All of it.
       folder: Working folder.
+      added_lines: Lines of the log that are not the container's: what starts it adds them at a failure.
     """
 
     arguments: tuple[str, ...]
     environment: dict[str, str] = field(default_factory=dict)
     folder: Path = Path()
+    added_lines: re.Pattern[str] | None = None
 
 
 class Engine(Protocol):

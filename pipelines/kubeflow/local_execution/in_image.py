@@ -48,7 +48,7 @@ class _InImage:
         mounts = [Mount(str(path), str(path)) for path in _outermost(container)]
         environment = {"TMPDIR": str(temporary), **container.environment}
         command = self._container.command(container.arguments, environment, mounts, user)
-        return Process(tuple(command), dict(os.environ), Path.cwd())
+        return Process(tuple(command), dict(os.environ), Path.cwd(), self._container.added_lines)
 
 
 def _outermost(container: Container) -> list[Path]:

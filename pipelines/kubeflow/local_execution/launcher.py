@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Mapping
@@ -29,11 +30,13 @@ class ContainerFailedError(RuntimeError):
 
     Attributes:
       exit_code: Of it; 1 where it did not end by itself.
+      log: What it has printed; None if it was not started.
     """
 
-    def __init__(self, message: str, exit_code: int = 1):
+    def __init__(self, message: str, exit_code: int = 1, log: Path | None = None):
         super().__init__(message)
         self.exit_code = exit_code
+        self.log = log
 
 
 @dataclass(frozen=True)
@@ -115,9 +118,10 @@ class Launcher:
         except InterruptedError:  # the run is over: this is no failure to try again
             raise
         except (OSError, TimeoutError) as error:
-            raise ContainerFailedError(f"{name}: {error}") from error
+            raise ContainerFailedError(f"{name}: {error}", log=log) from error
         if code != 0:
-            raise ContainerFailedError(_last_line(log) or f"{name}: exit code {code}", code)
+            last_line = _last_line(log, process.added_lines)
+            raise ContainerFailedError(last_line or f"{name}: exit code {code}", code, log)
 
     def _environment(self, container: Mapping[str, Any], pod: Mapping[str, Any]) -> dict[str, str]:
         environment = {item["name"]: item["value"] for item in container.get("env", [])}
@@ -155,6 +159,9 @@ def _parameter(file: Path, key: str, task: str, definition: Mapping[str, Any]) -
     return text if definition["parameterType"] == "STRING" else json.loads(text)
 
 
-def _last_line(log: Path) -> str:
-    lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
-    return next((line for line in reversed(lines) if line.strip()), "")
+def _last_line(log: Path, added_lines: re.Pattern[str] | None) -> str:
+    """Returns the last line of a log that the container has printed itself."""
+    for line in reversed(log.read_text(encoding="utf-8", errors="replace").split("\n")):
+        if line.strip() and not (added_lines and added_lines.fullmatch(line.strip())):
+            return line
+    return ""

@@ -97,6 +97,7 @@ class KfpServer:
             fields = {"display_name": query["name"], "namespace": query.get("namespace", "")}
             if any(fields.items() <= one.items() for one in self.pipelines.values()):
                 raise RefusedError(409, f"the name {query['name']} already exists")
+            fields["description"] = query.get("description", "")
             pipeline = _add(self.pipelines, "pipeline_id", fields)
             self._add_version(pipeline["pipeline_id"], query["name"], specification)
             return pipeline

@@ -38,6 +38,7 @@ def test_the_steps_are_those_of_the_pipeline():
         ({"root": None}, "kubeflow.root is missing"),
         ({"root": "/elsewhere/taxi"}, "on no volume.*/mnt/pipelines"),
         ({"name": "Taxi_Tips"}, 'kubeflow.name = "taxi-tips"'),
+        ({"name": "My Orders"}, 'kubeflow.name = "my-orders"'),
         ({"name": "a" * 58}, "at most 57"),
         ({"components": {"Traner": {}}}, "Did you mean Trainer"),
         ({"components": {"Pusher": {"cache": True}}}, "Pusher.cache = true: this step is never"),

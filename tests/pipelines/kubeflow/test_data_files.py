@@ -43,10 +43,16 @@ def test_files_are_known_by_their_content(folder, planned):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda folder: (folder / "train" / "b.csv").write_text("d"), "train/b.csv in "),
-        (lambda folder: (folder / "eval" / "a.csv").unlink(), "eval/a.csv in "),
-        (lambda folder: (folder / "eval" / "z.csv").write_text("new"), "eval/z.csv in "),
-        (lambda folder: folder.rename(folder.parent / "away"), "eval/a.csv and 2 more in "),
+        (
+            lambda folder: (folder / "train" / "b.csv").write_text("d"),
+            "changed after .*: train/b.csv in ",
+        ),
+        (lambda folder: (folder / "eval" / "a.csv").unlink(), "are gone: eval/a.csv in "),
+        (
+            lambda folder: (folder / "eval" / "z.csv").write_text("new"),
+            "have come .*: eval/z.csv in ",
+        ),
+        (lambda folder: folder.rename(folder.parent / "away"), "gone: eval/a.csv and 2 more in "),
     ],
 )
 def test_what_changed_is_said(folder, planned, change, said):
@@ -63,5 +69,5 @@ def test_files_are_held_against_their_profile(data):
     with pytest.raises(RunFailedError, match="changed while they were read"):
         check_as_profiled(profile, "Plan")
     Path(data).unlink()
-    with pytest.raises(RunFailedError, match="changed while they were read"):
+    with pytest.raises(RunFailedError, match=f"is gone since it was read: {data}"):
         check_as_profiled(profile, "Plan")

@@ -10,6 +10,7 @@ from pipelines.config import PipelineConfig
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.local_run import as_seen_here
 from pipelines.run_history import read_runs, run_of_version
+from pipelines.run_lock import LOCAL_KUBEFLOW, locked
 from pipelines.schema_acceptance import accept_schema
 from pipelines.serving import rollback, serving_versions
 
@@ -115,6 +116,23 @@ def test_data_that_cannot_be_used_leave_no_run(tmp_path, run_here, little_settin
     assert read_runs(tmp_path / "root") == []
 
 
+def test_a_plan_that_fails_gives_its_reason_and_the_path_of_its_log(
+    tmp_path, run_here, little_settings
+):
+    with pytest.raises(BadInputError, match="no label column 'nothing'") as caught:
+        run_here(tmp_path / "root", *little_settings, "data.label=nothing")
+    (log,) = (tmp_path / "root" / "logs").glob("kubeflow-*/plan.log")
+    assert str(caught.value).endswith(f" (log: {log})")
+
+
+def test_one_run_at_a_time(tmp_path, run_here, little_settings):
+    root = tmp_path / "root"
+    for name in (".lock", LOCAL_KUBEFLOW):
+        with locked(root, name=name), pytest.raises(BadInputError, match="Another run is going on"):
+            run_here(root, *little_settings)
+    assert not (root / "logs").exists()
+
+
 def test_a_check_that_fails_ends_the_run_with_its_reason(tmp_path, run_here):
     # Each of the files has another label, and the files are the splits.
     folder = tmp_path / "parts"
@@ -149,6 +167,10 @@ def test_users_code_that_fails_names_the_line(tmp_path, run_here, little_setting
     assert record.status == "failed"
     assert record.reason.startswith("Transform: KeyError: 'nothing'")
     assert "broken_module.py, line 2" in record.reason
+    assert "kubeflow-" in record.log
+    assert Path(record.log).name == "transform.log"
+    assert Path(record.log).read_text().rstrip().endswith(record.reason)
+    assert read_runs(tmp_path / "root")[0].log == record.log
     assert statuses(record)["Transform"] == "failed"
 
 

@@ -56,6 +56,10 @@ def test_the_same_content_is_one_version(kfp_server):
     other = server.submit(TEXT.replace("5.0", "6.0"), "retrain", {})
     assert other.version_id != first.version_id
     assert other.pipeline_id == first.pipeline_id
+    assert server.submit(TEXT.replace("5.0", "6.0"), "retrain", {}).version_id == other.version_id
+    assert server.submit(TEXT, "retrain", {}).version_id == first.version_id
+    uploads = [path for _, path, _ in kfp_server.requests if "upload" in path]
+    assert uploads == ["pipelines/upload", "pipelines/upload_version"]
     assert len(kfp_server.pipelines) == 1
 
 
@@ -87,6 +91,25 @@ def test_a_pipeline_has_one_schedule(kfp_server):
     second = server.submit(TEXT.replace("5.0", "6.0"), "weekly", {}, cron="0 30 4 * * *")
     assert second.replaced == (first.recurring_run_id,)
     assert set(kfp_server.recurring) == {second.recurring_run_id, other.recurring_run_id}
+
+
+def test_a_schedule_that_a_killed_submit_has_left_is_replaced_too(kfp_server, monkeypatch):
+    server = Server(kfp_server.url)
+    first = server.submit(TEXT, "retrain", {}, cron="0 30 3 * * *")
+
+    def be_killed(recurring_run_id):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(server, "delete_recurring_run", be_killed)
+        with pytest.raises(KeyboardInterrupt):
+            server.submit(TEXT, "retrain", {}, cron="0 30 4 * * *")
+    left = set(kfp_server.recurring)
+    assert len(left) == 2
+    third = server.submit(TEXT, "retrain", {}, cron="0 30 5 * * *")
+    assert first.recurring_run_id in left
+    assert set(third.replaced) == left
+    assert list(kfp_server.recurring) == [third.recurring_run_id]
 
 
 def test_the_schedule_stays_when_there_can_be_no_new_one(kfp_server):
@@ -203,6 +226,8 @@ def test_a_host_that_is_no_address():
         ("0 3 * * *", r'Write "0 0 3 \* \* \*"'),
         ("0 3", "has 2 fields"),
         ("0 0 3 * * ;", "';' is no field"),
+        ("0 61 3 * * *", "'61' is no minute: 0 to 59"),
+        ("0 0 24 * * *", "'24' is no hour: 0 to 23"),
     ],
 )
 def test_a_schedule_that_kubeflow_would_not_take(cron, message):

@@ -115,3 +115,19 @@ def test_without_an_engine_it_says_what_was_tried(monkeypatch, tmp_path):
         in_image("image"),
     ):
         pass
+
+
+BUILDAH = """#!/bin/sh
+case $1 in from) echo working ;; run) echo "Error: exit status 2" >&2 && exit 2 ;; esac
+"""
+
+
+def test_what_buildah_adds_to_a_log_is_handed_on(container, tmp_path, monkeypatch):
+    program = tmp_path / "bin/buildah"
+    program.parent.mkdir()
+    program.write_text(BUILDAH)
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent))
+    monkeypatch.setenv("IMAGE_ENGINE", "buildah")
+    with in_image("mine:3") as engine:
+        assert engine(container).added_lines.fullmatch("Error: exit status 2")

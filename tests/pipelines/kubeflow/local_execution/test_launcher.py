@@ -1,3 +1,4 @@
+import re
 import warnings
 from dataclasses import replace
 
@@ -20,14 +21,19 @@ ENVIRONMENT = container(
 )
 
 
-def launch(tmp_path, change, component=ENVIRONMENT):
+def launch(tmp_path, change, component=ENVIRONMENT, added_lines=None):
     def pipeline():
         change(component())
 
     found = compiled(pipeline, tmp_path)
     (task,) = found.specification["root"]["dag"]["tasks"].values()
     launcher = workflow(found, tmp_path, run_id="run-3").launcher
-    return launcher.launch("task", found.component(task), Values())
+    started = launcher.engine
+
+    def engine(given):
+        return replace(started(given), added_lines=added_lines)
+
+    return replace(launcher, engine=engine).launch("task", found.component(task), Values())
 
 
 def settings(task):
@@ -59,7 +65,13 @@ def test_the_last_line_is_the_reason(tmp_path):
     with pytest.raises(ContainerFailedError, match=r"^the reason$") as caught:
         launch(tmp_path, lambda task: None, FAIL)
     assert caught.value.exit_code == 2
+    assert caught.value.log == tmp_path / "logs" / "task.log"
     assert list((tmp_path / "containers").iterdir()) == []
+
+
+def test_what_the_engine_adds_is_not_the_reason(tmp_path):
+    with pytest.raises(ContainerFailedError, match=r"^first$"):
+        launch(tmp_path, lambda task: None, FAIL, re.compile("the reas.n"))
 
 
 def test_a_container_that_takes_too_long_is_ended(tmp_path):

@@ -1,0 +1,68 @@
+"""The six fields of a schedule of Kubeflow, checked for what the server would make of them.
+
+The server takes a schedule with a value out of its range, and then no run ever starts.
+
+Source: the syntax of robfig/cron 1, which Kubeflow's controller of recurring runs reads.
+"""
+
+import re
+from dataclasses import dataclass
+
+_MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
+_DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
+_ITEM = re.compile(
+    r"(?:[*?]|(?P<low>[0-9]+|[A-Z]{3})(?:-(?P<high>[0-9]+|[A-Z]{3}))?)(?:/(?P<step>[0-9]+))?"
+)
+
+
+@dataclass(frozen=True)
+class CronField:
+    """One field.
+
+    Attributes:
+      name: Of it.
+      lowest: Value.
+      highest: Value.
+      words: For values from `lowest` on, in capitals; upper and lower case are the same.
+    """
+
+    name: str
+    lowest: int
+    highest: int
+    words: tuple[str, ...] = ()
+
+    def fault(self, text: str) -> str | None:
+        """Returns what is wrong with the text of a field; None if nothing is."""
+        for item in text.upper().split(","):
+            found = _ITEM.fullmatch(item)
+            if found is None:
+                return f"{text!r} is no field of a schedule"
+            values = [self._value(word) for word in (found["low"], found["high"]) if word]
+            if None in values:
+                return f"{text!r} is no {self.name}: {self._range()}"
+            if len(values) == 2 and values[0] > values[1]:  # type: ignore[operator]  # none is None
+                return f"{text!r} is no {self.name}: the range ends before it begins"
+            if found["step"] and int(found["step"]) == 0:
+                return f"{text!r} is no {self.name}: a step of 0 leads nowhere"
+        return None
+
+    def _value(self, word: str) -> int | None:
+        if word in self.words:
+            return self.lowest + self.words.index(word)
+        is_in_range = word.isdigit() and self.lowest <= int(word) <= self.highest
+        return int(word) if is_in_range else None
+
+    def _range(self) -> str:
+        words = f", or {self.words[0]} to {self.words[-1]}" if self.words else ""
+        return f"{self.lowest} to {self.highest}{words}"
+
+
+CRON_FIELDS = (
+    CronField("second", 0, 59),
+    CronField("minute", 0, 59),
+    CronField("hour", 0, 23),
+    CronField("day", 1, 31),
+    CronField("month", 1, 12, _MONTHS),
+    CronField("weekday", 0, 6, _DAYS),
+)
+"""In their order."""

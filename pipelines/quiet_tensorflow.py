@@ -1,0 +1,40 @@
+"""Keeps TensorFlow's greetings from the terminal, which no setting of its own does at its import."""
+
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_LOUD = "0"
+_GREETING = re.compile(
+    rb"WARNING: All log messages before absl::InitializeLog\(\)"
+    rb"|I\d{4} \d\d:\d\d:\d+\.\d+ +\d+ \S+\.cc:\d+\] "
+    rb"|To enable the following instructions: "
+)
+
+
+@contextmanager
+def quiet_tensorflow() -> Iterator[None]:
+    """Leaves the lines that C++ logs as information out of standard error, while the block runs.
+
+    All other lines come when the block ends. If `TF_CPP_MIN_LOG_LEVEL` is 0, nothing is left out.
+    """
+    if os.environ.get("TF_CPP_MIN_LOG_LEVEL") == _LOUD:
+        yield
+        return
+    with tempfile.TemporaryFile() as file:
+        sys.stderr.flush()
+        saved = os.dup(2)
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        finally:
+            sys.stderr.flush()
+            os.dup2(saved, 2)
+            os.close(saved)
+            file.seek(0)
+            for line in file:
+                if not _GREETING.match(line):
+                    os.write(2, line)
