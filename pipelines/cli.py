@@ -20,6 +20,7 @@ from pipelines.interruption import (
 )
 from pipelines.kubeflow_commands import Parameters, compile_command, submit_command
 from pipelines.runners import KUBEFLOW, RUNNER_NAMES
+from pipelines.schedule_command import app as schedule_app
 from pipelines.schema_command import app as schema_app
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ app = typer.Typer(
 )
 
 app.add_typer(schema_app, name="schema")
+app.add_typer(schedule_app, name="schedule")
 app.command("compile")(compile_command)
 app.command("submit")(submit_command)
 
@@ -128,6 +130,10 @@ def run(
         ),
     ] = None,
     parameters: Parameters = None,
+    scheduled_by: Annotated[
+        str | None,
+        typer.Option("--scheduled-by", hidden=True, help="The tick of a schedule; of `schedule`."),
+    ] = None,
 ) -> None:
     """Run a pipeline: check, train, evaluate, and push the model if it is good enough.
 
@@ -146,6 +152,7 @@ def run(
         enable_cache=not no_cache,
         resume=resume is not None,
         force=resume is _Resume.FORCE,
+        scheduled_by=scheduled_by,
     )
     _run(request, _OfKubeflow(local, image, tuple(parameters or ())))
 
@@ -167,6 +174,7 @@ class _OfKubeflow:
 def _run(request: "RunRequest", kubeflow: _OfKubeflow) -> NoReturn:
     from pipelines.errors import BadInputError
     from pipelines.progress import Progress, display_for, terminal_stream
+    from pipelines.run_lock import RootBusyError
     from pipelines.run_log import captured_output
 
     display = display_for(terminal_stream())
@@ -185,6 +193,7 @@ def _run(request: "RunRequest", kubeflow: _OfKubeflow) -> NoReturn:
         _say_outcome(display.line, record)
     except BadInputError as error:
         code, line["reason"] = EXIT_BAD_INPUT, str(error)
+        line["error"] = "root_busy" if isinstance(error, RootBusyError) else "bad_input"
         display.line(f"✗ {error}")
     except BaseException as error:  # SystemExit, too: this process has a line to print
         if came_from_signal(error):

@@ -19,6 +19,7 @@ from pipelines.data.span_pattern import before_placeholder
 from pipelines.data_config import ColumnUse, DataConfig, ProblemType, Section, SplitConfig
 from pipelines.errors import BadInputError
 from pipelines.kubeflow_config import KubeflowConfig
+from pipelines.notify_config import NotifyConfig
 from pipelines.toml_text import read_toml, toml_value
 from pipelines.trainer_config import TrainerConfig
 
@@ -162,6 +163,7 @@ class PipelineConfig(Section):
     Attributes:
       name: Of the pipeline. Default: the name of the data file or folder.
       columns: What a column is taken for. Default: inferred.
+      notify: Who is told of scheduled runs; it is in no record, as an address may be a secret.
     """
 
     name: str = Field(default="", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
@@ -176,6 +178,7 @@ class PipelineConfig(Section):
     pusher: PusherConfig = PusherConfig()
     beam: BeamConfig = BeamConfig()
     kubeflow: KubeflowConfig = KubeflowConfig()
+    notify: NotifyConfig = Field(default=NotifyConfig(), exclude=True)
 
     @property
     def has_default_name(self) -> bool:

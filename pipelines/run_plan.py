@@ -55,6 +55,7 @@ class RunRequest:
       resume: Whether to go on with the newest run that did not end.
       force: With `resume`: though its code has changed.
       config: A configuration that was validated before, in place of the four above.
+      scheduled_by: The tick of a schedule that it belongs to.
     """
 
     root: Path
@@ -67,6 +68,7 @@ class RunRequest:
     resume: bool = False
     force: bool = False
     config: PipelineConfig | None = None
+    scheduled_by: str | None = None
 
     @property
     def gives_configuration(self) -> bool:
@@ -94,6 +96,7 @@ class RunPlan:
       splits: How the rows are divided.
       findings: What is worth knowing of the data, one sentence each.
       spans: That are read; None where `data.path` has none.
+      scheduled_by: The tick of a schedule that the run belongs to.
     """
 
     root: Path
@@ -110,6 +113,7 @@ class RunPlan:
     root_schema: RootSchema | None = None
     kept: KeptTypes = field(default_factory=KeptTypes)
     spans: ResolvedSpans | None = None
+    scheduled_by: str | None = None
 
     def define(self, data: StagedData, beam_args: tuple[str, ...] = ()) -> "CsvToServing":
         """Returns the pipeline that does it.
@@ -258,6 +262,7 @@ def plan_run(request: RunRequest, display: Display) -> RunPlan:
         root_schema=root_schema,
         kept=data.kept,
         spans=data.spans,
+        scheduled_by=request.scheduled_by,
     )
 
 

@@ -83,6 +83,8 @@ class RunRecord:
       spans: Of the data that were read: `span` (a number, or a date as text), `version`, `num_files`.
       models: Those that were trained to take the best one: the fields of `Candidate`.
       kubeflow_run: Id of the run of Kubeflow Pipelines that it is; None for a run of this machine.
+      scheduled_by: The schedule and its tick, such as `nightly/20260131T030000Z`; None for a run that
+        somebody has started.
     """
 
     run_id: str
@@ -116,6 +118,7 @@ class RunRecord:
     models: tuple[dict[str, Any], ...] = ()
     spans: tuple[dict[str, Any], ...] = ()
     kubeflow_run: str | None = None
+    scheduled_by: str | None = None
 
     def changed(self, **changes: Any) -> "RunRecord":
         """Returns a copy with some fields changed."""
@@ -137,6 +140,8 @@ class RunRecord:
         }
         if self.spans:
             line["spans"] = list(self.spans)
+        if self.scheduled_by:
+            line["scheduled_by"] = self.scheduled_by
         if self.reason:
             line["reason"] = self.reason
         return line

@@ -43,6 +43,7 @@ def start_record(plan: RunPlan) -> RunRecord:
         thresholds=tuple(bound.model_dump() for bound in merge_thresholds(plan.code.thresholds)),
         spans=plan.spans.as_records() if plan.spans else (),
         baseline_version=_newest_but_of(run_id, plan.root),
+        scheduled_by=plan.scheduled_by or (unfinished.scheduled_by if unfinished else None),
     )
 
 
