@@ -94,6 +94,7 @@ def submit_command(
     from pipelines.errors import BadInputError
     from pipelines.kubeflow.admission import pipeline_name
     from pipelines.kubeflow.given_parameters import parse_parameters
+    from pipelines.kubeflow.recurring import Recurrence
     from pipelines.kubeflow.submission import Server, ServerError, read_token
 
     try:
@@ -107,7 +108,7 @@ def submit_command(
             text,
             experiment or pipeline_name(given),
             parse_parameters(parameters or ()),
-            cron,
+            None if cron is None else Recurrence(cron=cron),
             given.kubeflow.service_account,
         )
         for former in made.replaced:

@@ -123,7 +123,7 @@ def create(
 ) -> None:
     """Make a schedule. Exactly one of --cron, --every and --on-new-span is given.
 
-    Runs start once `schedule run` runs. With --host the schedule is a recurring run of Kubeflow, which starts them.
+    `schedule run` starts the runs. With --host, Kubeflow does: the schedule is a recurring run there.
     """
     from pipelines.schedule_creation import CreateRequest, create_local, create_on_kubeflow
 

@@ -120,8 +120,8 @@ def create_on_kubeflow(request: CreateRequest, server: "Server") -> dict[str, An
     _refuse_others(request, ("grace", "timeout"), "a schedule of this machine")
     if request.timezone != "UTC":
         raise BadInputError(
-            "--timezone: Kubeflow's server has one zone for all schedules, UTC if it was not set. Write --cron "
-            "in that."
+            "--timezone: Kubeflow's server has one zone for all schedules, UTC if it was not set. Write "
+            "--cron in that."
         )
     if request.missed == "skip":
         raise BadInputError(

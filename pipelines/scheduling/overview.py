@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.errors import BadInputError
-from pipelines.scheduling.due import find_due, next_time
+from pipelines.scheduling.due import Due, find_due, next_time
 from pipelines.scheduling.memory import read_memory
 from pipelines.scheduling.outbox import Letter
 from pipelines.scheduling.schedule import Schedule
@@ -110,10 +110,9 @@ def _standing(
 ) -> Standing:
     ledger = store.ledger(schedule.name)
     problem = read_memory(ledger.folder).problem
-    num_due, late = 0, ()
+    due = Due()
     try:
         due = find_due(schedule, ledger, now, store.root, find)
-        num_due, late = due.count, due.late
     except (BadInputError, OSError) as error:
         problem = str(error)
     last, last_good = ledger.last_outcomes()
@@ -124,8 +123,8 @@ def _standing(
         last=last,
         last_good=last_good,
         counts=ledger.counts(),
-        num_due=num_due,
-        late=late,
+        num_due=due.count,
+        late=due.late,
         pending=sum(letter.schedule == schedule.name for letter in pending),
         problem=problem,
     )

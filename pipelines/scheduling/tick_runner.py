@@ -9,7 +9,7 @@ The order of what is written is what keeps a tick from being lost or run twice:
 4. notifications are written, then the outcome.
 
 Killed before 2, the tick is run. Killed in 3, the run is waited for if it is alive, read if it has ended,
-and resumed if it was killed, too. Killed in 4, the same notifications are written again, under the same names.
+and resumed if it was killed, too. Killed in 4, the same notifications are written again, by the same names.
 """
 
 import contextlib
