@@ -103,7 +103,12 @@ class Ledger:
         old = self.keys()[:-kept]
         totals = self._totals()
         counts = Counter(totals["counts"])
-        folded = [tick for key in old if (tick := self.read(key)) and tick.state != "claimed"]
+        folded = []
+        for key in old:
+            tick = self.read(key)
+            if tick is None or tick.state == "claimed":
+                break
+            folded.append(tick)
         for tick in folded:
             if tick.key > totals["through"]:
                 counts += _count(tick)
