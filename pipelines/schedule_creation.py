@@ -50,6 +50,8 @@ def create_local(request: CreateRequest) -> dict[str, Any]:
     Raises:
       BadInputError: The configuration or an option cannot be used, or there is one of this name.
     """
+    if [request.cron is not None, request.every is not None, request.on_new_span].count(True) != 1:
+        raise BadInputError("Give exactly one of --cron, --every and --on-new-span.")
     _refuse_others(request, ("experiment", "max_concurrency"), "--host")
     if request.runner not in RUNNER_NAMES or request.runner == KUBEFLOW:
         names = ", ".join(name for name in RUNNER_NAMES if name != KUBEFLOW)
@@ -117,6 +119,8 @@ def create_on_kubeflow(request: CreateRequest, server: "Server") -> dict[str, An
         raise BadInputError(
             "--on-new-span is watched by `schedule run`; Kubeflow has --cron and --every."
         )
+    if (request.cron is None) == (request.every is None):
+        raise BadInputError("Give exactly one of --cron and --every.")
     _refuse_others(request, ("grace", "timeout"), "a schedule of this machine")
     if request.timezone != "UTC":
         raise BadInputError(
@@ -174,7 +178,7 @@ def _schedule(
     try:
         return Schedule.model_validate(fields)
     except ValidationError as error:
-        raise BadInputError(explain(error, None)) from error
+        raise BadInputError(explain(error, None).removeprefix(": ")) from error
 
 
 def _refuse_others(request: CreateRequest, names: tuple[str, ...], belongs_to: str) -> None:

@@ -67,6 +67,13 @@ class Schedule(Section):
             raise ValueError("a time has its zone, as in 2026-01-31T03:00:00+00:00")
         return time.astimezone(datetime.timezone.utc)
 
+    @field_validator("cron")
+    @classmethod
+    def _is_a_timetable(cls, cron: str | None) -> str | None:
+        if cron is not None:
+            Cron(cron)
+        return cron
+
     @field_validator("timezone")
     @classmethod
     def _is_a_zone(cls, timezone: str) -> str:
@@ -87,7 +94,6 @@ class Schedule(Section):
             raise ValueError(
                 'missed = "skip" has no meaning with on_new_span: a span stays; give "latest" or "catch-up"'
             )
-        self.timetable()
         return self
 
     def timetable(self) -> Timetable | None:

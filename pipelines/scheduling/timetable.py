@@ -39,16 +39,16 @@ class Cron:
 
         fields = len(self.expression.split())
         if fields != 5:
-            hint = " The seconds of Kubeflow's schedules are left out here." if fields == 6 else ""
+            hint = "; the seconds of Kubeflow's schedules are left out here" if fields == 6 else ""
             raise ValueError(
-                f"a schedule has five fields: minute hour day month weekday, such as 0 3 * * *.{hint}"
+                f'a schedule has five fields: minute hour day month weekday, such as "0 3 * * *"{hint}'
             )
         try:
             CronSim(self.expression, datetime.now(timezone.utc))
         except CronSimError as error:
             raise ValueError(
                 f"{str(error)[:1].lower()}{str(error)[1:]}; the fields are minute (0-59), hour (0-23), day "
-                "(1-31), month (1-12) and weekday (0-7), such as 0 3 * * *"
+                "(1-31), month (1-12) and weekday (0-7)"
             ) from error
         if self.after(datetime.now(timezone.utc)) is None:
             raise ValueError("there is no such day in the next 50 years")
