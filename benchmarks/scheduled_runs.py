@@ -1,6 +1,6 @@
 """Scheduled runs over growing spans, with kills: is any lost, is any done twice, is each push gated?
 
-    python -m benchmarks.scheduled_runs [--ticks 20] [--work FOLDER]
+    python -m benchmarks.scheduled_runs [--ticks 20] [--parts ticks backfill sleep] [--work FOLDER]
 
 Real pipeline runs of small data. A minute of the schedule's clock passes whenever nothing is due; each brings
 a span. The runs are forked off the scheduler, which has the imports behind it. Killed by SIGKILL are:
@@ -397,6 +397,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ticks", type=int, default=20)
     parser.add_argument("--work", type=Path, help="keeps data and roots there")
+    parts = ("ticks", "backfill", "sleep")
+    parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
     parser.add_argument("--scheduler", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.scheduler:
@@ -407,13 +409,17 @@ def main() -> None:
         work.mkdir(parents=True, exist_ok=True)
         folder = work.resolve()
         (folder / "trips.toml").write_text(CONFIG, encoding="utf-8")
-        begun = time.monotonic()
-        show_ticks(folder, arguments.ticks)
-        print(f"{time.monotonic() - begun:.0f} s\n", flush=True)
-        _import_all()
-        os.chdir(folder)
-        show_backfill(folder)
-        show_sleep(folder, arguments.ticks + 10)
+        if "ticks" in arguments.parts:
+            begun = time.monotonic()
+            show_ticks(folder, arguments.ticks)
+            print(f"{time.monotonic() - begun:.0f} s\n", flush=True)
+        if {"backfill", "sleep"} & set(arguments.parts):
+            _import_all()
+            os.chdir(folder)
+        if "backfill" in arguments.parts:
+            show_backfill(folder)
+        if "sleep" in arguments.parts:
+            show_sleep(folder, arguments.ticks + 10)
 
 
 if __name__ == "__main__":
