@@ -225,7 +225,7 @@ def make_schedule(folder: Path, **changes: object) -> Schedule:
     return Schedule.model_validate(fields)
 
 
-def run_scheduler(folder: Path, ticks: int) -> None:
+def run_scheduler(folder: Path, ticks: int, kills: dict[int, str]) -> None:
     """Runs the schedule until all of its ticks are done, unless it is killed before."""
     _import_all()
     os.chdir(folder)
@@ -235,7 +235,7 @@ def run_scheduler(folder: Path, ticks: int) -> None:
     def start(launch: Launch) -> ForkedRun:
         tick = ledger.unfinished()
         number = round((tick.due_time - START).total_seconds() / 60) if tick else 0
-        return ForkedRun(launch, KILLS.get(number) if tick and tick.starts == 1 else None)
+        return ForkedRun(launch, kills.get(number) if tick and tick.starts == 1 else None)
 
     scheduler = Scheduler(root, clock, stop, start=start)
     while len(ledger.keys()) < ticks or ledger.unfinished() or scheduler.outbox.pending():
@@ -245,14 +245,15 @@ def run_scheduler(folder: Path, ticks: int) -> None:
             clock.sleep(60)
 
 
-def show_ticks(folder: Path, ticks: int) -> None:
+def show_ticks(folder: Path, ticks: int, kills: dict[int, str]) -> None:
     """Runs the schedule with its kills, and prints what became of each tick."""
     ScheduleStore(folder / "root").write(make_schedule(folder))
     schedulers = 0
     while True:
         words = [sys.executable, "-m", "benchmarks.scheduled_runs", "--scheduler", str(folder)]
         print("a scheduler begins", flush=True)
-        code = subprocess.run([*words, "--ticks", str(ticks)]).returncode
+        given = [f"{number}={what}" for number, what in kills.items()]
+        code = subprocess.run([*words, "--ticks", str(ticks), "--kills", *given]).returncode
         schedulers += 1
         if code != -signal.SIGKILL:
             break
@@ -262,7 +263,7 @@ def show_ticks(folder: Path, ticks: int) -> None:
     root = folder / "root"
     done = list(Ledger(root / "schedules" / NAME, NAME).ticks())
     records = {record.run_id: record for record in RunRecords(root).read_all()}
-    print(_table(done, records))
+    print(_table(done, records, kills))
     runs = [tick.run_id for tick in done]
     pushed = [record for record in records.values() if record.status == "pushed"]
     gated = [one for one in pushed if _is_gated(one)]
@@ -292,7 +293,7 @@ def _is_gated(record: RunRecord) -> bool:
     )
 
 
-def _table(done: list[Tick], records: dict[str, RunRecord]) -> str:
+def _table(done: list[Tick], records: dict[str, RunRecord], kills: dict[int, str]) -> str:
     rows = []
     for number, tick in enumerate(done, 1):
         record = records.get(tick.run_id or "")
@@ -300,7 +301,7 @@ def _table(done: list[Tick], records: dict[str, RunRecord]) -> str:
             (
                 tick.due[11:16],
                 str(record.spans[0]["span"]) if record and record.spans else "",
-                KILLS.get(number, ""),
+                kills.get(number, ""),
                 str(tick.starts),
                 str(tick.status),
                 tick.version or "",
@@ -400,9 +401,12 @@ def main() -> None:
     parts = ("ticks", "backfill", "sleep")
     parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
     parser.add_argument("--scheduler", type=Path, help=argparse.SUPPRESS)
+    given = [f"{number}={what}" for number, what in KILLS.items()]
+    parser.add_argument("--kills", nargs="*", default=given, help="TICK=run, both or scheduler")
     arguments = parser.parse_args()
+    kills = {int(text.partition("=")[0]): text.partition("=")[2] for text in arguments.kills}
     if arguments.scheduler:
-        run_scheduler(arguments.scheduler, arguments.ticks)
+        run_scheduler(arguments.scheduler, arguments.ticks, kills)
         return
     with contextlib.ExitStack() as stack:
         work = arguments.work or Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -411,7 +415,7 @@ def main() -> None:
         (folder / "trips.toml").write_text(CONFIG, encoding="utf-8")
         if "ticks" in arguments.parts:
             begun = time.monotonic()
-            show_ticks(folder, arguments.ticks)
+            show_ticks(folder, arguments.ticks, kills)
             print(f"{time.monotonic() - begun:.0f} s\n", flush=True)
         if {"backfill", "sleep"} & set(arguments.parts):
             _import_all()

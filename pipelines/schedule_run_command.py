@@ -75,11 +75,14 @@ def run_command(
     stop = Stop()
     clock = SystemClock(stop)
     with said(), scheduler_lock(place / "schedules", "schedule run"), _signals_to(stop):
-        _log_to_stderr()
+        logger = _log_to_stderr()
 
         def write() -> None:
             if metrics_file is not None:
-                write_metrics(collector, metrics_file)
+                try:
+                    write_metrics(collector, metrics_file)
+                except OSError as error:  # no reason for the runs to stop
+                    logger.error("--metrics-file %s: %s", metrics_file, error)
 
         scheduler = Scheduler(place, clock, stop, on_change=write)
         collector = PipelineCollector(place, clock, scheduler.outbox)
@@ -88,9 +91,7 @@ def run_command(
             if once:
                 done = scheduler.run_due()
             else:
-                logging.getLogger("pipelines").info(
-                    "%d schedules in %s", len(scheduler.store.names()), place
-                )
+                logger.info("%d schedules in %s", len(scheduler.store.names()), place)
                 scheduler.run()
     if once and any(tick.status == "failed" for tick in done):
         raise typer.Exit(EXIT_FAILED)
@@ -248,10 +249,11 @@ def _metrics_at(collector: "PipelineCollector", address: str, port: int | None) 
         end()
 
 
-def _log_to_stderr() -> None:
+def _log_to_stderr() -> logging.Logger:
     handler: Any = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     logger = logging.getLogger("pipelines")
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     logger.propagate = False
+    return logger

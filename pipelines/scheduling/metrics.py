@@ -38,9 +38,13 @@ class PipelineCollector:
     def collect(self) -> Iterator["Metric"]:
         """Yields the metrics, as `prometheus_client` asks for them."""
         now = self._clock.now()
-        found = standings(self._root, now, self._outbox.pending())
+        damaged: list[str] = []
+        found = standings(self._root, now, self._outbox.pending(), damaged=damaged)
         yield from _of_schedules(found, now)
         yield from _of_model(self._root)
+        yield _gauge(
+            "damaged_schedules", "Schedules with a file that cannot be read", (), len(damaged)
+        )
         yield _gauge(
             "metrics_time_seconds", "When these metrics were collected", (), now.timestamp()
         )

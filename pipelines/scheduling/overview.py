@@ -85,6 +85,7 @@ def standings(
     now: datetime,
     pending: Sequence[Letter],
     find: FindArrivals = find_arrivals,
+    damaged: list[str] | None = None,
 ) -> list[Standing]:
     """Returns how the schedules of a root stand, by name.
 
@@ -93,12 +94,21 @@ def standings(
       now: UTC.
       pending: Notifications that are to be sent.
       find: Finds the spans of a schedule's data.
+      damaged: Gets what is said of files that cannot be read. None raises that.
 
     Raises:
-      BadInputError: The file of a schedule is damaged.
+      BadInputError: A file of a schedule is damaged.
     """
     store = ScheduleStore(root)
-    return [_standing(store, schedule, now, pending, find) for schedule in store.read_all()]
+    found = []
+    for name in store.names():
+        try:
+            found.append(_standing(store, store.read(name), now, pending, find))
+        except BadInputError as error:
+            if damaged is None:
+                raise
+            damaged.append(str(error))
+    return found
 
 
 def _standing(

@@ -64,12 +64,18 @@ class Scheduler:
         self._runner = TickRunner(root, clock, stop, self, command, start)
         self._watched = clock.monotonic()
         self._polled: dict[str, float] = {}
+        self._said: set[str] = set()
 
     def run(self) -> None:
-        """Runs what is due, until it is told to stop."""
+        """Runs what is due, until it is told to stop. A full disk or a lost mount does not end it."""
         while not self._stop.requested:
-            self.run_due()
-            self._clock.sleep(self._wait_secs())
+            wait_secs = _LONGEST_WAIT_SECS
+            try:
+                self.run_due()
+                wait_secs = self._wait_secs()
+            except (BadInputError, OSError) as error:
+                _LOGGER.error("it is tried again in %.0f s: %s", wait_secs, error)
+            self._clock.sleep(wait_secs)
 
     def run_due(self) -> list[Tick]:
         """Runs all that is due now, and returns it with its outcomes.
@@ -161,9 +167,14 @@ class Scheduler:
         found = []
         for name in self.store.names():
             try:
-                found.append(self.store.read(name))
+                schedule = self.store.read(name)
+                self.store.ledger(name).unfinished()  # which reads all that there is
             except BadInputError as error:  # damaged, or just deleted: the others go on
-                _LOGGER.warning("%s", error)
+                if str(error) not in self._said:
+                    _LOGGER.error("%s", error)
+                self._said.add(str(error))
+            else:
+                found.append(schedule)
         return found
 
     def _notify_config(self, schedule: Schedule) -> NotifyConfig:

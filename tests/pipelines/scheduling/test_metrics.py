@@ -105,7 +105,14 @@ def test_nothing_is_served_yet(root, clock, scheduler):
     found = parsed(
         generate_latest(registry(PipelineCollector(root, clock, scheduler.outbox))).decode()
     )
-    assert list(found) == [("metrics_time_seconds",)]
+    assert list(found) == [("damaged_schedules",), ("metrics_time_seconds",)]
+
+
+def test_a_damaged_schedule_hides_no_other(collector, scheduler):
+    scheduler.store.file("other").write_text("{")
+    found = parsed(generate_latest(registry(collector)).decode())
+    assert found[("damaged_schedules",)] == 1
+    assert found[("schedule_enabled", "trips")] == 1
 
 
 def test_the_file_is_replaced(collector, tmp_path):

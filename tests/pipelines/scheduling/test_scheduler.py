@@ -6,6 +6,7 @@ import pytest
 
 from pipelines.notify_config import NotifyConfig
 from pipelines.scheduling.delivery import DeliveryError
+from pipelines.scheduling.ledger import Ledger
 from pipelines.scheduling.locks import take_run_lock
 from pipelines.scheduling.scheduler import Scheduler
 from pipelines.scheduling.ticks import time_tick
@@ -80,9 +81,34 @@ def test_a_schedule_that_is_changed_while_it_sleeps(scheduler, clock, stop, make
 def test_a_damaged_schedule_stops_no_other(scheduler, clock, make_schedule, runs, caplog):
     scheduler.store.write(make_schedule())
     scheduler.store.file("other").write_text("{")
+    scheduler.store.write(make_schedule(name="third"))
+    ledger = scheduler.store.ledger("third")
+    ledger.write(time_tick("third", START))
+    (ledger.folder / "ticks" / "20260131T100000Z.json").write_text("{")
     clock.pass_by(60)
-    assert len(scheduler.run_due()) == 1
-    assert "other.json cannot be read" in caplog.text
+    assert [tick.schedule for tick in scheduler.run_due()] == ["trips"]
+    assert caplog.text.count("other.json cannot be read") == 1
+    assert caplog.text.count("20260131T100000Z.json cannot be read") == 1
+
+
+def test_a_full_disk_does_not_end_it(
+    scheduler, clock, stop, make_schedule, runs, ledger, monkeypatch, caplog
+):
+    scheduler.store.write(make_schedule())
+    write, failing = Ledger.write, []
+
+    def fail(self, tick):
+        if 160 < clock.monotonic() < 260:
+            failing.append(tick)
+            raise OSError(28, "No space left on device")
+        write(self, tick)
+
+    monkeypatch.setattr(Ledger, "write", fail)
+    run_for(scheduler, clock, stop, 290)
+    assert failing
+    assert "tried again in 30 s: [Errno 28] No space left" in caplog.text
+    assert [tick.state for tick in ledger.ticks() if tick.state == "claimed"] == []
+    assert len(runs.launches) == ledger.counts()["pushed"]
 
 
 def test_the_outcome_is_told(scheduler, clock, runs, make_schedule, told, record):
