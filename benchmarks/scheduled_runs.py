@@ -25,6 +25,7 @@ import tempfile
 import time
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 from benchmarks.retraining_spans import rows_of_span
 from benchmarks.tables import format_table
@@ -277,9 +278,15 @@ def show_ticks(folder: Path, ticks: int, kills: dict[int, str]) -> None:
     )
     print(f"spans read: {spans[0]}..{spans[-1]}, each once: {spans == list(range(1, ticks + 1))}")
     print(f"versions pushed: {len(pushed)}, gated: {len(gated)}")
-    told = [json.loads(line) for line in (folder / "told.jsonl").read_text().split("\n") if line]
+    told = read_told(folder)
     ids = [one["id"] for one in told]
     print(f"told: {len(ids)}, twice: {len(ids) - len(set(ids))}\n")
+
+
+def read_told(folder: Path) -> list[dict[str, Any]]:
+    """Returns what was told so far."""
+    lines = (folder / "told.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
 
 
 def _is_gated(record: RunRecord) -> bool:
@@ -334,9 +341,7 @@ def show_sleep(folder: Path, first_span: int) -> None:
         )
         done = scheduler.run_due()
         skipped = sum(one.count for one in store.ledger(name).ticks() if one.state == "skipped")
-        told = [
-            json.loads(line) for line in (folder / "told.jsonl").read_text().split("\n") if line
-        ]
+        told = read_told(folder)
         missed_told = [one["missed"]["count"] for one in told if one["event"] == "missed"]
         clock.set(begin + timedelta(minutes=5))
         after = scheduler.run_due()

@@ -71,7 +71,7 @@ def _run(command: str, body: bytes, timeout_secs: float) -> None:
         ) from error
     with process:
         try:
-            output, _ = process.communicate(body, timeout=timeout_secs)
+            output, _ = process.communicate(body + b"\n", timeout=timeout_secs)  # one line
         except subprocess.TimeoutExpired as error:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # and what it has started

@@ -84,6 +84,7 @@ def test_a_command_gets_json(tmp_path):
     code = f'import sys; open("{file}", "w").write(sys.stdin.read())'
     deliver(command(code), CONTENT)
     assert json.loads(file.read_text()) == CONTENT
+    assert file.read_text().count("\n") == 1  # a line, for those who collect them
 
 
 def test_a_command_that_fails_hangs_or_is_not_there():
