@@ -22,6 +22,7 @@ from pipelines.kubeflow_commands import Parameters, compile_command, submit_comm
 from pipelines.lineage_command import lineage_command
 from pipelines.retention.command import prune_command
 from pipelines.runners import KUBEFLOW, RUNNER_NAMES
+from pipelines.schedule_command import app as schedule_app
 from pipelines.schema_command import app as schema_app
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ app = typer.Typer(
 )
 
 app.add_typer(schema_app, name="schema")
+app.add_typer(schedule_app, name="schedule")
 app.command("compile")(compile_command)
 app.command("submit")(submit_command)
 app.command("lineage")(lineage_command)
@@ -132,6 +134,10 @@ def run(
         ),
     ] = None,
     parameters: Parameters = None,
+    scheduled_by: Annotated[
+        str | None,
+        typer.Option("--scheduled-by", hidden=True, help="The tick of a schedule; of `schedule`."),
+    ] = None,
 ) -> None:
     """Run a pipeline: check, train, evaluate, and push the model if it is good enough.
 
@@ -150,6 +156,7 @@ def run(
         enable_cache=not no_cache,
         resume=resume is not None,
         force=resume is _Resume.FORCE,
+        scheduled_by=scheduled_by,
     )
     _run(request, _OfKubeflow(local, image, tuple(parameters or ())))
 
@@ -171,6 +178,7 @@ class _OfKubeflow:
 def _run(request: "RunRequest", kubeflow: _OfKubeflow) -> NoReturn:
     from pipelines.errors import BadInputError
     from pipelines.progress import Progress, display_for, terminal_stream
+    from pipelines.run_lock import RootBusyError
     from pipelines.run_log import captured_output
 
     display = display_for(terminal_stream())
@@ -189,6 +197,7 @@ def _run(request: "RunRequest", kubeflow: _OfKubeflow) -> NoReturn:
         _say_outcome(display.line, record)
     except BadInputError as error:
         code, line["reason"] = EXIT_BAD_INPUT, str(error)
+        line["error"] = "root_busy" if isinstance(error, RootBusyError) else "bad_input"
         display.line(f"✗ {error}")
     except BaseException as error:  # SystemExit, too: this process has a line to print
         if came_from_signal(error):

@@ -20,6 +20,7 @@ from pipelines.data_config import ColumnUse, DataConfig, ProblemType, Section, S
 from pipelines.errors import BadInputError
 from pipelines.kubeflow_config import KubeflowConfig
 from pipelines.metadata_config import MetadataConfig
+from pipelines.notify_config import NotifyConfig
 from pipelines.retention.config import RetentionConfig
 from pipelines.toml_text import read_toml, toml_value
 from pipelines.trainer_config import TrainerConfig
@@ -166,6 +167,7 @@ class PipelineConfig(Section):
     Attributes:
       name: Name of the pipeline. Default: the name of the data file or folder.
       columns: The kind of each column, by its name. Default: inferred.
+      notify: Who is told of scheduled runs; it is in no record, as an address may be a secret.
     """
 
     name: str = Field(default="", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
@@ -182,6 +184,7 @@ class PipelineConfig(Section):
     metadata: MetadataConfig = MetadataConfig()
     beam: BeamConfig = BeamConfig()
     kubeflow: KubeflowConfig = KubeflowConfig()
+    notify: NotifyConfig = Field(default=NotifyConfig(), exclude=True)
 
     @property
     def has_default_name(self) -> bool:

@@ -95,6 +95,7 @@ def submit_command(
     from pipelines.kubeflow.admission import pipeline_name
     from pipelines.kubeflow.given_parameters import parse_parameters
     from pipelines.kubeflow.parameters import check_given
+    from pipelines.kubeflow.recurring import Recurrence
     from pipelines.kubeflow.submission import Server, ServerError, check_cron, read_token
 
     try:
@@ -114,7 +115,7 @@ def submit_command(
             text,
             experiment or pipeline_name(given),
             of_run,
-            cron,
+            None if cron is None else Recurrence(cron=cron),
             given.kubeflow.service_account,
         )
         for former in made.replaced:

@@ -33,7 +33,7 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
     runner = find_runner(request.runner)
     inputs = read_inputs(request, progress.display)
     if request.enable_cache and not request.resume:
-        unchanged = record_unchanged(inputs, progress, capture)
+        unchanged = record_unchanged(inputs, progress, capture, request.scheduled_by)
         if unchanged is not None:
             return unchanged
     check_place(inputs.root, inputs.config.metadata)
@@ -74,7 +74,10 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
 
 
 def record_unchanged(
-    inputs: RunInputs, progress: Progress, capture: OutputCapture
+    inputs: RunInputs,
+    progress: Progress,
+    capture: OutputCapture,
+    scheduled_by: str | None = None,
 ) -> RunRecord | None:
     """Records a run for which nothing has changed since a former one; returns None if something has."""
     asked = (
@@ -88,6 +91,7 @@ def record_unchanged(
         return None
     root = inputs.root
     with locked(root):
+        check_unlocked(root, LOCAL_KUBEFLOW)
         mark_killed(root)
         found = find_unchanged(*asked)  # another process may have run meanwhile
         if found is None:
@@ -95,7 +99,7 @@ def record_unchanged(
         records = RunRecords(root)
         record = unchanged_record(
             root, new_run_id(records.read_all(), root_id=root_id(root)), *found
-        )
+        ).changed(scheduled_by=scheduled_by)
         capture.keep_in(Path(record.log))
         progress.display.line(f"run {record.run_id} of {record.name!r} in {root}")
         for component in record.components:

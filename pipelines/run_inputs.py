@@ -34,6 +34,7 @@ class RunRequest:
       resume: Whether to go on with the newest run that did not end.
       force: With `resume`: though its code has changed.
       config: A configuration that was validated before, in place of the four above.
+      scheduled_by: The tick of a schedule that it belongs to.
     """
 
     root: Path
@@ -46,6 +47,7 @@ class RunRequest:
     resume: bool = False
     force: bool = False
     config: PipelineConfig | None = None
+    scheduled_by: str | None = None
 
     @property
     def gives_configuration(self) -> bool:

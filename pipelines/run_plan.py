@@ -58,6 +58,7 @@ class RunPlan:
       findings: What is worth knowing of the data, one sentence each.
       spans: That are read; None where `data.path` has none.
       text_columns: Columns that stay text though they look like numbers, beside those of `kept`.
+      scheduled_by: The tick of a schedule that the run belongs to.
     """
 
     root: Path
@@ -75,6 +76,7 @@ class RunPlan:
     kept: KeptTypes = field(default_factory=KeptTypes)
     spans: ResolvedSpans | None = None
     text_columns: tuple[str, ...] = ()
+    scheduled_by: str | None = None
 
     def define(self, data: StagedData, beam_args: tuple[str, ...] = ()) -> "CsvToServing":
         """Returns the pipeline that does it.
@@ -214,6 +216,7 @@ def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = N
         kept=data.kept,
         spans=data.spans,
         text_columns=learned.text_columns,
+        scheduled_by=request.scheduled_by,
     )
 
 

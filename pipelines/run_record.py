@@ -101,6 +101,8 @@ class RunRecord:
       num_rows: Of the CSV files; 0 when that is not known.
       identity: Hash of all that its result depends on; empty when that is not known.
       same_as: The run whose results these are, as nothing had changed since; None if components ran.
+      scheduled_by: The schedule and its tick, such as `nightly/20260131T030000Z`; None for a run that
+        somebody has started.
     """
 
     run_id: str
@@ -140,6 +142,7 @@ class RunRecord:
     num_rows: int = 0
     identity: str = ""
     same_as: str | None = None
+    scheduled_by: str | None = None
 
     def changed(self, **changes: Any) -> "RunRecord":
         """Returns a copy with some fields changed."""
@@ -161,6 +164,8 @@ class RunRecord:
         }
         if self.spans:
             line["spans"] = list(self.spans)
+        if self.scheduled_by:
+            line["scheduled_by"] = self.scheduled_by
         if self.reason:
             line["reason"] = self.reason
         return line

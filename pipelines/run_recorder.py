@@ -58,6 +58,7 @@ def start_record(plan: RunPlan) -> RunRecord:
         data_files=file_hashes(plan.profile.user_files),
         environment=describe_environment(),
         identity="" if plan.mended else identity_of(plan),
+        scheduled_by=plan.scheduled_by or (unfinished.scheduled_by if unfinished else None),
     )
 
 

@@ -12,8 +12,8 @@ _NUMBER = r"[0-9]{1,18}"
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _KEY = rf"{_DATE}|{_NUMBER}"
 _FORMS = (
-    'the forms are "newest", "last 5", one span ("7" or "2026-01-31"), and a range ("3..7" or '
-    '"2026-01-01..2026-01-31")'
+    'the forms are "newest", "last 5", one span ("7" or "2026-01-31"), a range ("3..7" or '
+    '"2026-01-01..2026-01-31"), and a window up to a span ("last 5 to 7")'
 )
 _ONE_DAY = datetime.timedelta(days=1)
 
@@ -25,7 +25,8 @@ class SpanSelection:
     Attributes:
       newest: How many of the newest; None for a range.
       first: Of a range.
-      last: Of a range, included; the same as `first` for a single span.
+      last: Of a range, included; the same as `first` for a single span. With `newest`, the newest one
+        that counts; None for whatever is there.
     """
 
     newest: int | None = 1
@@ -34,6 +35,8 @@ class SpanSelection:
 
     def __str__(self) -> str:
         """Returns what `parse_selection` reads."""
+        if self.newest is not None and self.last is not None:
+            return f"last {self.newest} to {self.last}"
         if self.newest is not None:
             return "newest" if self.newest == 1 else f"last {self.newest}"
         return str(self.first) if self.first == self.last else f"{self.first}..{self.last}"
@@ -41,7 +44,7 @@ class SpanSelection:
     @property
     def is_by_date(self) -> bool | None:
         """Whether it names dates; None if it names no span at all."""
-        return None if self.first is None else isinstance(self.first, datetime.date)
+        return None if self.last is None else isinstance(self.last, datetime.date)
 
 
 NEWEST = SpanSelection()
@@ -52,8 +55,8 @@ def parse_selection(given: object) -> SpanSelection:
     """Returns what `data.spans` asks for.
 
     Args:
-      given: `newest`, `last N`, one span, or a range `A..B`, which for numbers may be written `A-B`. A
-        single span may also be an integer, or a date of TOML.
+      given: `newest`, `last N`, `last N to A`, one span, or a range `A..B`, which for numbers may be
+        written `A-B`. A single span may also be an integer, or a date of TOML.
 
     Raises:
       ValueError: It has none of these forms, or the range runs backwards.
@@ -63,10 +66,10 @@ def parse_selection(given: object) -> SpanSelection:
     text = str(given).strip()
     if text == "newest":
         return NEWEST
-    if match := re.fullmatch(rf"last\s+({_NUMBER})", text):
+    if match := re.fullmatch(rf"last\s+({_NUMBER})(?:\s+to\s+({_KEY}))?", text):
         if not int(match[1]):
             raise ValueError("a window holds at least one span")
-        return SpanSelection(newest=int(match[1]))
+        return SpanSelection(newest=int(match[1]), last=_key(match[2]) if match[2] else None)
     match = re.fullmatch(rf"({_KEY})(?:\s*\.\.\s*({_KEY}))?", text) or re.fullmatch(
         rf"({_NUMBER})\s*-\s*({_NUMBER})", text
     )

@@ -205,6 +205,8 @@ def _newest(reader: _SpanReader, selection: SpanSelection) -> ResolvedSpans:
     spans: list[Span] = []
     notes: list[str] = []
     for key in reversed(reader.keys):
+        if selection.last is not None and _is_less(selection.last, key):
+            continue
         span = reader.read(key, notes)
         if span is not None:
             spans.append(span)
@@ -213,6 +215,9 @@ def _newest(reader: _SpanReader, selection: SpanSelection) -> ResolvedSpans:
     if not spans:
         raise BadInputError(
             f"No span of {reader.pattern.path} has a file to read: {notes[0].removesuffix(_PASSED)}."
+            if notes
+            else f"data.spans = {str(selection)!r}: {reader.pattern.path} has no span as old as that. "
+            f"There: {format_spans(reader.keys)}."
         )
     if len(spans) < wanted:
         notes.append(
@@ -266,7 +271,9 @@ def _pinned(
     newer = [
         _name(key, version)
         for key, version in reader.names
-        if (selection.newest is not None and _is_less(spans[-1].key, key))
+        if (
+            selection.newest is not None and selection.last is None and _is_less(spans[-1].key, key)
+        )
         or any(key == span.key and _is_less(span.version, version) for span in spans)
     ]
     notes = [f"left to the next run, as they are newer: {', '.join(newer)}"] if newer else []

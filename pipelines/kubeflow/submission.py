@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from components.nearest import nearest_first
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.cron_fields import CRON_FIELDS
 from pipelines.kubeflow.given_parameters import typed_parameters
+from pipelines.kubeflow.recurring import Recurrence, RecurringRun, described
 
 FINISHED = ("SUCCEEDED", "FAILED", "SKIPPED", "CANCELED")
 
@@ -83,8 +85,9 @@ class Server:
         text: str,
         experiment: str,
         parameters: Mapping[str, str],
-        cron: str | None = None,
+        recurrence: Recurrence | None = None,
         service_account: str | None = None,
+        name: str | None = None,
     ) -> Submission:
         """Uploads a pipeline and starts a run of it, or a recurring one.
 
@@ -95,8 +98,9 @@ class Server:
           text: The compiled pipeline.
           experiment: That the run belongs to; it is made if there is none.
           parameters: Of the run, as they are written.
-          cron: When a recurring run starts, six fields. Default: one run, now.
+          recurrence: When runs start. Default: one run, now.
           service_account: That its pods have. Default: the server's.
+          name: Of the recurring run. Default: that of the pipeline.
 
         Raises:
           BadInputError: The server would refuse the parameters or the schedule.
@@ -106,10 +110,10 @@ class Server:
 
         specification = next(yaml.safe_load_all(text))
         typed = typed_parameters(specification, parameters)
-        if cron is not None:
-            check_cron(cron)
-        name = specification["pipelineInfo"]["name"]
-        pipeline_id, version_id = self._upload(name, text)
+        if recurrence is not None and recurrence.cron is not None:
+            check_cron(recurrence.cron)
+        pipeline = specification["pipelineInfo"]["name"]
+        pipeline_id, version_id = self._upload(pipeline, text)
         with self._speaking(f"making the experiment {experiment!r}"):
             found = self._client.create_experiment(experiment, namespace=self._namespace)
             experiment_id = found.experiment_id
@@ -121,20 +125,19 @@ class Server:
             "pipeline_root": specification["defaultPipelineRoot"],
             "service_account": service_account,
         }
-        if cron is None:
+        if recurrence is None:
             with self._speaking("starting a run"):
-                run = self._client.run_pipeline(job_name=f"{name}-{_stamp()}", **common)
+                run = self._client.run_pipeline(job_name=f"{pipeline}-{_stamp()}", **common)
             return Submission(
                 pipeline_id, version_id, experiment_id, run_id=run.run_id, status=run.state
             )
-        former = self._recurring_runs(name, pipeline_id)
+        name = name or pipeline
+        former = [
+            one.id for one in self.list_recurring_runs(name) if one.pipeline_id == pipeline_id
+        ]
         with self._speaking("creating a recurring run"):
             recurring = self._client.create_recurring_run(
-                job_name=name,
-                cron_expression=cron,
-                max_concurrency=1,  # runs in one root wait for each other
-                no_catchup=True,
-                **common,
+                job_name=name, **recurrence.as_arguments(), **common
             )
         for recurring_run_id in former:
             self.delete_recurring_run(recurring_run_id)
@@ -198,26 +201,77 @@ class Server:
                 )
             sleep(_POLL_SECS)
 
-    def _recurring_runs(self, name: str, pipeline_id: str) -> list[str]:
-        """Returns the ids of a pipeline's recurring runs of a name, in whichever experiment."""
-        found: list[str] = []
+    def list_recurring_runs(self, name: str | None = None) -> list[RecurringRun]:
+        """Returns the recurring runs of the user's namespace, in whichever experiment.
+
+        Args:
+          name: That they have. Default: all.
+        """
+        found: list[RecurringRun] = []
         token = ""
-        with self._speaking(f"listing the recurring runs of {name!r}"):
+        with self._speaking("listing the recurring runs"):
             namespace = self._namespace or self._client.get_user_namespace() or None
             while True:
                 listed = self._client.list_recurring_runs(
                     page_token=token,
                     page_size=_PAGE_SIZE,
                     namespace=namespace,
-                    filter=_named(name),
+                    filter=None if name is None else _named(name),
                 )
-                for one in listed.recurring_runs or []:
-                    reference = one.pipeline_version_reference
-                    if reference is not None and reference.pipeline_id == pipeline_id:
-                        found.append(one.recurring_run_id)
+                found += map(described, listed.recurring_runs or [])
                 token = listed.next_page_token or ""
                 if not token:
                     return found
+
+    def recurring_runs(self, name: str) -> list[RecurringRun]:
+        """Returns the recurring runs of a name, at least one.
+
+        Raises:
+          BadInputError: There is none.
+        """
+        found = self.list_recurring_runs(name)
+        if not found:
+            names = sorted({one.name for one in self.list_recurring_runs()})
+            raise BadInputError(
+                f"There is no schedule {name!r} on {self._host}. Schedules: "
+                f"{', '.join(nearest_first(name, names)) or 'none'}."
+            )
+        return found
+
+    def schedule(
+        self,
+        text: str,
+        recurrence: Recurrence,
+        name: str | None = None,
+        experiment: str | None = None,
+        service_account: str | None = None,
+        replace: bool = False,
+    ) -> Submission:
+        """Uploads a pipeline and makes a recurring run of it.
+
+        Args:
+          text: The compiled pipeline.
+          recurrence: When runs start.
+          name: Of the recurring run. Default: that of the pipeline.
+          experiment: That its runs belong to. Default: the name of the pipeline.
+          service_account: That its pods have. Default: the server's.
+          replace: Whether it takes the place of the one of its name.
+
+        Raises:
+          BadInputError: There is one of this name, or the server would refuse the schedule.
+          ServerError: It cannot be reached, or has refused something.
+        """
+        import yaml
+
+        pipeline = next(yaml.safe_load_all(text))["pipelineInfo"]["name"]
+        name = name or pipeline
+        former = self.list_recurring_runs(name)
+        if former and not replace:
+            raise BadInputError(
+                f"There is a schedule {name!r} on {self._host}: {former[0].when}, {former[0].status}. Give "
+                "another --name, or --replace."
+            )
+        return self.submit(text, experiment or pipeline, {}, recurrence, service_account, name)
 
     def _upload(self, name: str, text: str) -> tuple[str, str]:
         version_name = f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"

@@ -169,9 +169,21 @@ def test_bad_data_exit_with_2_one_message_and_no_root(warm_command, tmp_path, te
     assert (line["status"], line["run_id"], line["version"]) == ("failed", None, None)
     messages = [text for text in result.stderr.splitlines() if text.startswith("✗")]
     assert messages == [f"✗ {line['reason']}"]
+    assert line["error"] == "bad_input"
     assert str(data) in line["reason"]
     for part in parts:
         assert part in line["reason"]
+
+
+def test_a_root_that_is_taken_is_told_apart(warm_command, data, tmp_path):
+    from pipelines.run_lock import locked
+
+    with locked(tmp_path / "root"):
+        result = warm_command("run", "--data", data, "--label", "y", "--root", tmp_path / "root")
+    assert result.returncode == 2
+    line = json.loads(result.stdout.splitlines()[-1])
+    assert line["error"] == "root_busy"
+    assert "Another run is going on" in line["reason"]
 
 
 def test_bad_configuration_exits_with_2(warm_command, tmp_path):

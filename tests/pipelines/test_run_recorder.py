@@ -52,6 +52,24 @@ def test_a_resumed_run_keeps_its_id_and_start(plan, killed):
     assert (record.status, record.components) == ("running", ())
 
 
+def test_the_tick_of_a_schedule_stays_with_its_run(data, tmp_path, display, killed):
+    from dataclasses import replace
+
+    request = RunRequest(
+        root=tmp_path / "root", data=str(data), label="y", scheduled_by="nightly/20260131T030000Z"
+    )
+    plan = plan_run(request, display)
+    record = start_record(plan)
+    assert record.scheduled_by == "nightly/20260131T030000Z"
+    assert record.summary()["scheduled_by"] == "nightly/20260131T030000Z"
+    # Somebody goes on with it by hand.
+    by_hand = replace(plan, scheduled_by=None, unfinished=record)
+    assert start_record(by_hand).scheduled_by == "nightly/20260131T030000Z"
+    none = start_record(replace(plan, scheduled_by=None, unfinished=killed))
+    assert none.scheduled_by is None
+    assert "scheduled_by" not in none.summary()
+
+
 def test_every_step_is_on_disk_at_once(plan, display, shown, tmp_path):
     records = RunRecords(tmp_path / "root")
     recorder = RunRecorder(records, start_record(plan), display)

@@ -22,6 +22,8 @@ def day(number, month=1):
         ("newest", NEWEST, "newest"),
         (" last  5 ", SpanSelection(newest=5), "last 5"),
         ("last 1", NEWEST, "newest"),
+        ("last 5  to 7", SpanSelection(newest=5, last=7), "last 5 to 7"),
+        ("last 1 to 2026-01-31", SpanSelection(newest=1, last=day(31)), "last 1 to 2026-01-31"),
         ("7", SpanSelection(None, 7, 7), "7"),
         (7, SpanSelection(None, 7, 7), "7"),
         ("3-7", SpanSelection(None, 3, 7), "3..7"),

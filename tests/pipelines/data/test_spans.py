@@ -38,6 +38,8 @@ FOUR = ("s2/x.csv", "s9/a.csv", "s9/b.csv", "s10/x.csv", "s7/x.csv")
         ("newest", ["s10/x.csv"]),
         ("last 2", ["s9/a.csv", "s9/b.csv", "s10/x.csv"]),
         ("last 3", ["s7/x.csv", "s9/a.csv", "s9/b.csv", "s10/x.csv"]),
+        ("last 2 to 9", ["s7/x.csv", "s9/a.csv", "s9/b.csv"]),
+        ("last 2 to 8", ["s2/x.csv", "s7/x.csv"]),
         ("9", ["s9/a.csv", "s9/b.csv"]),
         ("9-10", ["s9/a.csv", "s9/b.csv", "s10/x.csv"]),
     ],
@@ -72,6 +74,21 @@ def test_a_window_of_fewer_spans_is_noted(resolve, tmp_path):
     found = resolve("s{SPAN}", "last 6")
     assert [span.key for span in found.spans] == [2, 7, 9, 10]
     assert found.notes == ("data.spans = 'last 6': there are only 4",)
+
+
+def test_a_window_that_ends_before_all_spans(resolve, tmp_path):
+    make(tmp_path, "s2/x.csv", "s3/x.csv")
+    with pytest.raises(
+        BadInputError, match=r"'last 2 to 1': .* has no span as old as that\. There: 2\.\.3"
+    ):
+        resolve("s{SPAN}", "last 2 to 1")
+
+
+def test_a_window_that_ends_with_a_span_keeps_to_it_when_resumed(resolve, tmp_path):
+    make(tmp_path, "s2/x.csv", "s3/x.csv")
+    pinned = ({"span": 2, "version": None, "num_files": 1},)
+    assert resolve("s{SPAN}", "last 1 to 2", pinned=pinned).notes == ()
+    assert "span 3" in resolve("s{SPAN}", "newest", pinned=pinned).notes[0]
 
 
 def test_holes_of_a_range_are_named(resolve, tmp_path):

@@ -118,8 +118,14 @@ class KfpServer:
             return {**self.runs[found[1]], "state": state}
         if path == "recurringruns" and method == "POST":
             self._check_parameters(body)
-            if len(body["trigger"]["cron_schedule"]["cron"].split()) != 6:
+            cron = (body["trigger"].get("cron_schedule") or {}).get("cron")
+            periodic = (body["trigger"].get("periodic_schedule") or {}).get("interval_second")
+            if (cron is None) == (periodic is None):
+                raise RefusedError(400, "a trigger is a cron or a periodic schedule")
+            if cron is not None and len(cron.split()) != 6:
                 raise RefusedError(400, "a schedule has six fields")
+            if not 1 <= int(body["max_concurrency"]) <= 10:
+                raise RefusedError(400, "the maximum concurrency is 1 to 10")
             return _add(self.recurring, "recurring_run_id", {**body, "status": "ENABLED"})
         if path == "recurringruns":
             return _listed("recurringRuns", self.recurring.values(), query)

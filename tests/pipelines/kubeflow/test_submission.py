@@ -5,6 +5,7 @@ import contextlib
 import pytest
 
 from pipelines.errors import BadInputError
+from pipelines.kubeflow.recurring import Recurrence
 from pipelines.kubeflow.submission import Server, ServerError, check_cron, read_token
 from tests.pipelines.kubeflow.kfp_server import KfpServer, RefusedError
 
@@ -65,7 +66,9 @@ def test_the_same_content_is_one_version(kfp_server):
 
 def test_a_recurring_run_is_made_disabled_and_deleted(kfp_server):
     server = Server(kfp_server.url)
-    made = server.submit(TEXT, "retrain", {"steps": "9"}, cron="0 30 3 * * 1-5")
+    made = server.submit(
+        TEXT, "retrain", {"steps": "9"}, recurrence=Recurrence(cron="0 30 3 * * 1-5")
+    )
     recurring = kfp_server.recurring[made.recurring_run_id]
     assert recurring["trigger"] == {"cron_schedule": {"cron": "0 30 3 * * 1-5"}}
     assert recurring["max_concurrency"] == 1
@@ -85,10 +88,14 @@ def test_a_recurring_run_is_made_disabled_and_deleted(kfp_server):
 
 def test_a_pipeline_has_one_schedule(kfp_server):
     server = Server(kfp_server.url)
-    first = server.submit(TEXT, "retrain", {}, cron="0 30 3 * * *")
-    other = server.submit(TEXT.replace("taxi", "bus"), "retrain", {}, cron="0 0 3 * * *")
+    first = server.submit(TEXT, "retrain", {}, recurrence=Recurrence(cron="0 30 3 * * *"))
+    other = server.submit(
+        TEXT.replace("taxi", "bus"), "retrain", {}, recurrence=Recurrence(cron="0 0 3 * * *")
+    )
     assert first.replaced == other.replaced == ()
-    second = server.submit(TEXT.replace("5.0", "6.0"), "weekly", {}, cron="0 30 4 * * *")
+    second = server.submit(
+        TEXT.replace("5.0", "6.0"), "weekly", {}, recurrence=Recurrence(cron="0 30 4 * * *")
+    )
     assert second.replaced == (first.recurring_run_id,)
     assert set(kfp_server.recurring) == {second.recurring_run_id, other.recurring_run_id}
 
@@ -114,7 +121,7 @@ def test_a_schedule_that_a_killed_submit_has_left_is_replaced_too(kfp_server, mo
 
 def test_the_schedule_stays_when_there_can_be_no_new_one(kfp_server):
     server = Server(kfp_server.url)
-    first = server.submit(TEXT, "retrain", {}, cron="0 30 3 * * *")
+    first = server.submit(TEXT, "retrain", {}, recurrence=Recurrence(cron="0 30 3 * * *"))
     route = kfp_server._route
 
     def refuse(method, path, query, body):
@@ -124,7 +131,7 @@ def test_the_schedule_stays_when_there_can_be_no_new_one(kfp_server):
 
     kfp_server._route = refuse
     with pytest.raises(ServerError, match="403"):
-        server.submit(TEXT, "retrain", {}, cron="0 30 4 * * *")
+        server.submit(TEXT, "retrain", {}, recurrence=Recurrence(cron="0 30 4 * * *"))
     assert list(kfp_server.recurring) == [first.recurring_run_id]
 
 

@@ -1,0 +1,197 @@
+"""What `schedule create`, `enable` and `disable` do."""
+
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from pipelines.config import PipelineConfig, explain, load_config
+from pipelines.errors import BadInputError
+from pipelines.run_inputs import check_root
+from pipelines.runners import KUBEFLOW, RUNNER_NAMES
+from pipelines.scheduling.durations import parse_duration
+from pipelines.scheduling.schedule import Schedule
+from pipelines.scheduling.span_arrival import check_has_windows
+from pipelines.scheduling.store import ScheduleStore
+from pipelines.scheduling.ticks import iso
+
+if TYPE_CHECKING:
+    from pipelines.kubeflow.submission import Server
+
+
+@dataclass(frozen=True)
+class CreateRequest:
+    """What `schedule create` asks for: its options, as they are written."""
+
+    config: Path
+    root: Path
+    cron: str | None
+    every: str | None
+    on_new_span: bool
+    name: str | None
+    missed: str
+    settings: tuple[str, ...]
+    timezone: str
+    grace: str | None
+    timeout: str | None
+    retries: int
+    poll: str
+    runner: str
+    replace: bool
+    experiment: str | None = None
+    max_concurrency: int | None = None
+
+
+def create_local(request: CreateRequest) -> dict[str, Any]:
+    """Makes a schedule in a root, and returns what is said of it.
+
+    Raises:
+      BadInputError: The configuration or an option cannot be used, or there is one of this name.
+    """
+    if [request.cron is not None, request.every is not None, request.on_new_span].count(True) != 1:
+        raise BadInputError("Give exactly one of --cron, --every and --on-new-span.")
+    _refuse_others(request, ("experiment", "max_concurrency"), "--host")
+    if request.runner not in RUNNER_NAMES or request.runner == KUBEFLOW:
+        names = ", ".join(name for name in RUNNER_NAMES if name != KUBEFLOW)
+        raise BadInputError(
+            f"--runner takes one of {names} here; on Kubeflow, --host makes a recurring run. Received: "
+            f"{request.runner!r}"
+        )
+    config = load_config(request.config, settings=request.settings)
+    if request.on_new_span:
+        check_has_windows(config.data, "--on-new-span")
+    root = request.root.resolve()
+    check_root(root)
+    store = ScheduleStore(root)
+    name = request.name or config.name
+    former = store.read(name) if name in store.names() else None
+    if former is not None and not request.replace:
+        raise BadInputError(
+            f"There is a schedule {name!r} in {root}: {former.when()}. Give another --name, or --replace to "
+            "change it."
+        )
+    schedule = _schedule(request, config, name, former)
+    if former is not None and former.on_new_span != schedule.on_new_span:
+        raise BadInputError(
+            f"The schedule {name!r} is {former.when()}. What it has done cannot be counted on the other way: "
+            "give another --name, or delete it first."
+        )
+    store.write(schedule)
+    timetable = schedule.timetable()
+    following = timetable.after(schedule.since) if timetable else None
+    return {
+        "name": name,
+        "when": schedule.when(),
+        "next": iso(following) if following else None,
+        "missed": schedule.missed,
+        "file": str(store.file(name)),
+    }
+
+
+def switch_local(name: str, root: Path, on: bool) -> None:
+    """Enables or disables a schedule.
+
+    Raises:
+      BadInputError: There is none of this name.
+    """
+    store = ScheduleStore(root)
+    schedule = store.read(name)
+    if schedule.enabled != on:
+        since = _now() if on else schedule.since
+        store.write(schedule.model_copy(update={"enabled": on, "since": since}))
+
+
+def create_on_kubeflow(request: CreateRequest, server: "Server") -> dict[str, Any]:
+    """Makes a recurring run on Kubeflow, and returns what is said of it.
+
+    Raises:
+      BadInputError: The configuration or an option cannot be used, or there is one of this name.
+      ServerError: The server cannot be reached, or has refused something.
+    """
+    from dataclasses import asdict
+
+    from pipelines.kubeflow.pipeline_file import compile_pipeline
+    from pipelines.kubeflow.recurring import Recurrence
+
+    if request.on_new_span:
+        raise BadInputError(
+            "--on-new-span is watched by `schedule run`; Kubeflow has --cron and --every."
+        )
+    if (request.cron is None) == (request.every is None):
+        raise BadInputError("Give exactly one of --cron and --every.")
+    _refuse_others(request, ("grace", "timeout"), "a schedule of this machine")
+    if request.timezone != "UTC":
+        raise BadInputError(
+            "--timezone: Kubeflow's server has one zone for all schedules, UTC if it was not set. Write "
+            "--cron in that."
+        )
+    if request.missed == "skip":
+        raise BadInputError(
+            '--missed skip: Kubeflow knows "latest" (the last of those that were missed) and "catch-up".'
+        )
+    config = load_config(request.config, settings=request.settings)
+    recurrence = Recurrence(
+        cron=None if request.cron is None else _six_fields(request.cron),
+        interval_secs=None if request.every is None else parse_duration(request.every, "--every"),
+        catches_up=request.missed == "catch-up",
+        max_concurrency=request.max_concurrency or 1,
+    )
+    made = server.schedule(
+        compile_pipeline(config, ()),
+        recurrence,
+        request.name,
+        request.experiment,
+        config.kubeflow.service_account,
+        replace=request.replace,
+    )
+    return asdict(made)
+
+
+def _schedule(
+    request: CreateRequest, config: PipelineConfig, name: str, former: Schedule | None
+) -> Schedule:
+    now = _now()
+    fields = {
+        "name": name,
+        "config": str(request.config.resolve()),
+        "settings": request.settings,
+        "working_dir": str(Path.cwd()),
+        "runner": request.runner,
+        "cron": request.cron,
+        "every_secs": None if request.every is None else parse_duration(request.every, "--every"),
+        "on_new_span": request.on_new_span,
+        "poll_secs": parse_duration(request.poll, "--poll"),
+        "timezone": request.timezone,
+        "missed": request.missed,
+        "grace_secs": None if request.grace is None else parse_duration(request.grace, "--grace"),
+        "timeout_secs": None
+        if request.timeout is None
+        else parse_duration(request.timeout, "--timeout"),
+        "retries": request.retries,
+        "since": now,
+        "created": now,
+        "enabled": former is None or former.enabled,
+        "notify": config.notify,
+    }
+    try:
+        return Schedule.model_validate(fields)
+    except ValidationError as error:
+        raise BadInputError(explain(error, None).removeprefix(": ")) from error
+
+
+def _refuse_others(request: CreateRequest, names: tuple[str, ...], belongs_to: str) -> None:
+    for name in names:
+        if getattr(request, name) is not None:
+            option = "--" + name.replace("_", "-")
+            raise BadInputError(f"{option} is for {belongs_to}. Leave it out.")
+
+
+def _six_fields(cron: str) -> str:
+    """Returns a schedule of five fields as Kubeflow has it, with second 0."""
+    return f"0 {cron}" if len(cron.split()) == 5 else cron
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc).replace(microsecond=0)

@@ -1,0 +1,78 @@
+"""Options that the commands of `schedule` share, and how these commands refuse."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from pipelines.kubeflow.submission import Server
+
+EXIT_FAILED = 1
+EXIT_BAD_INPUT = 2
+
+DEFAULT_ROOT = Path("pipeline_root")
+
+Root = Annotated[
+    Path, typer.Option("--root", metavar="DIR", help="Where everything of the pipeline is kept.")
+]
+ScheduleName = Annotated[
+    str | None, typer.Option("--name", help="Of the schedule. Default: the only one of the root.")
+]
+Host = Annotated[
+    str | None,
+    typer.Option("--host", metavar="URL", help="Address of Kubeflow Pipelines: its schedules."),
+]
+Namespace = Annotated[
+    str | None,
+    typer.Option("--namespace", help="On Kubeflow, of the user, where there are several."),
+]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option("--token-file", metavar="FILE", help="Holds a token for Kubeflow's server."),
+]
+
+
+@dataclass(frozen=True)
+class HostOptions:
+    """Which server of Kubeflow is meant.
+
+    Attributes:
+      host: Its address; None for this machine.
+      namespace: Of the user.
+      token_file: Holds a token.
+    """
+
+    host: str | None
+    namespace: str | None
+    token_file: Path | None
+
+    def server(self) -> "Server":
+        """Returns the server."""
+        from pipelines.kubeflow.submission import Server, read_token
+
+        token = read_token(self.token_file) if self.token_file else None
+        return Server(self.host or "", self.namespace, token)
+
+
+@contextmanager
+def said() -> Iterator[None]:
+    """Turns errors into a message and an exit code."""
+    from pipelines.errors import BadInputError
+
+    try:
+        yield
+    except (BadInputError, OSError) as error:
+        print(error, file=sys.stderr)
+        raise typer.Exit(EXIT_BAD_INPUT) from error
+    except RuntimeError as error:
+        from pipelines.kubeflow.submission import ServerError
+
+        if not isinstance(error, ServerError):
+            raise
+        print(error, file=sys.stderr)
+        raise typer.Exit(EXIT_FAILED) from error

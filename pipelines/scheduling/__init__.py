@@ -1,0 +1,1 @@
+"""Runs that nobody starts by hand: schedules, backfill, notification, metrics."""

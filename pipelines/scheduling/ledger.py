@@ -1,0 +1,153 @@
+"""What has become of the ticks of one schedule: a file for each, and the sums of those long past."""
+
+import dataclasses
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pipelines.errors import BadInputError
+from pipelines.scheduling.files import read_json, remove, write_json
+from pipelines.scheduling.ticks import Tick
+
+KEPT = 200
+"""So many of the newest ticks are kept one by one."""
+
+_TOTALS = "totals.json"
+
+
+class Ledger:
+    """The ticks of a schedule, or of a backfill.
+
+    Args:
+      folder: Where they are kept.
+      schedule: Name of the schedule.
+    """
+
+    def __init__(self, folder: Path, schedule: str):
+        self.folder = folder
+        self.schedule = schedule
+
+    def write(self, tick: Tick) -> None:
+        """Stores a tick; it survives a crash from then on."""
+        write_json(self._file(tick.key), dataclasses.asdict(tick))
+
+    def read(self, key: str) -> Tick | None:
+        """Returns a tick; None if it was never claimed, or is long past.
+
+        Raises:
+          BadInputError: Its file is damaged.
+        """
+        file = self._file(key)
+        try:
+            return Tick(**read_json(file))
+        except FileNotFoundError:
+            return None
+        except TypeError as error:
+            raise BadInputError(f"{file} is no tick: {error}. Mend it, or remove it.") from error
+
+    def keys(self) -> list[str]:
+        """Returns the keys of the ticks that are kept one by one, ascending."""
+        ticks = self.folder / "ticks"
+        return sorted(file.stem for file in ticks.glob("*.json") if file.name[0] != ".")
+
+    def ticks(self) -> Iterator[Tick]:
+        """Yields these ticks, oldest first."""
+        return (tick for key in self.keys() if (tick := self.read(key)) is not None)
+
+    def newest(self, prefix: str = "") -> Tick | None:
+        """Returns the newest tick.
+
+        Args:
+          prefix: Of its key.
+        """
+        keys = [key for key in self.keys() if key.startswith(prefix)]
+        return self.read(keys[-1]) if keys else None
+
+    def unfinished(self) -> Tick | None:
+        """Returns the oldest tick that was claimed and has no outcome; None without one."""
+        return next((tick for tick in self.ticks() if tick.state == "claimed"), None)
+
+    def last_run(self) -> Tick | None:
+        """Returns the newest tick that was not skipped; None without one."""
+        for key in reversed(self.keys()):
+            tick = self.read(key)
+            if tick is not None and tick.state != "skipped":
+                return tick
+        return None
+
+    def last_outcomes(self) -> tuple[Tick | None, Tick | None]:
+        """Returns the newest ticks that have an outcome, and that did not fail; None without one."""
+        ended: Tick | None = None
+        for key in reversed(self.keys()):
+            tick = self.read(key)
+            if tick is None or tick.state != "done":
+                continue
+            ended = ended or tick
+            if tick.status != "failed":
+                return ended, tick
+        return ended, None
+
+    def counts(self) -> Counter[str]:
+        """Returns how many ticks ended in each status, and how many were skipped, from the beginning."""
+        totals = self._totals()
+        counts = Counter(totals["counts"])
+        for tick in self.ticks():
+            if tick.key > totals["through"]:
+                counts += _count(tick)
+        return counts
+
+    def fold(self, kept: int = KEPT) -> None:
+        """Adds the ticks that are long past to the sums, and removes their files and their output."""
+        old = self.keys()[:-kept]
+        totals = self._totals()
+        counts = Counter(totals["counts"])
+        folded = []
+        for key in old:
+            tick = self.read(key)
+            if tick is None or tick.state == "claimed":
+                break
+            folded.append(tick)
+        for tick in folded:
+            if tick.key > totals["through"]:
+                counts += _count(tick)
+        if not folded:
+            return
+        through = max(totals["through"], folded[-1].key)
+        # First the sums, which say through which tick they go: a crash here counts none twice.
+        write_json(self.folder / _TOTALS, {"through": through, "counts": dict(counts)})
+        for tick in folded:
+            remove(self._file(tick.key))
+            for file in self.output_files(tick):
+                remove(file)
+
+    def output_file(self, tick: Tick, suffix: str) -> Path:
+        """Returns where the newest start of a tick's run prints to.
+
+        Args:
+          tick: The tick.
+          suffix: `out` or `err`.
+        """
+        return self.folder / "output" / f"{tick.key}.{tick.starts}.{suffix}"
+
+    def output_files(self, tick: Tick) -> list[Path]:
+        """Returns all files that the run of a tick has printed to."""
+        return sorted((self.folder / "output").glob(f"{tick.key}.*"))
+
+    def _file(self, key: str) -> Path:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", key):
+            raise ValueError(f"A key is the name of a file. Received: key={key!r}")
+        return self.folder / "ticks" / f"{key}.json"
+
+    def _totals(self) -> dict[str, Any]:
+        try:
+            return read_json(self.folder / _TOTALS)
+        except FileNotFoundError:
+            return {"through": "", "counts": {}}
+
+
+def _count(tick: Tick) -> Counter[str]:
+    if tick.state == "claimed":
+        return Counter()
+    return Counter({tick.status or tick.state: tick.count})

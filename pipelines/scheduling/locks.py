@@ -1,0 +1,86 @@
+"""Who may schedule in a root, and whether a run that a scheduler has started goes on."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pipelines.errors import BadInputError
+
+_SCHEDULER = ".scheduler.lock"
+_RUN = ".run.lock"
+
+
+class SchedulerBusyError(BadInputError):
+    """Another scheduler works in a root."""
+
+
+@contextmanager
+def scheduler_lock(folder: Path, doing: str) -> Iterator[None]:
+    """Is the only scheduler of a root; the system releases it when the process ends in any way.
+
+    Args:
+      folder: Of the root's schedules.
+      doing: What this process does, for those that are refused.
+
+    Raises:
+      SchedulerBusyError: Another process is it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / _SCHEDULER).open("a+", encoding="utf-8") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            stream.seek(0)
+            raise SchedulerBusyError(
+                f"Another scheduler works in {folder.parent}: {stream.read().strip() or 'not known which'}. "
+                "One does all schedules of a root; stop it first if this one is to take its place."
+            ) from error
+        stream.truncate(0)
+        stream.write(f"{doing}, process {os.getpid()} on {os.uname().nodename}")
+        stream.flush()
+        yield
+
+
+def is_scheduled(folder: Path) -> bool:
+    """Returns whether a scheduler works in a root."""
+    return _is_held(folder / _SCHEDULER)
+
+
+def take_run_lock(folder: Path) -> int | None:
+    """Returns a descriptor that a run is given, and that holds the lock as long as the run lives.
+
+    The scheduler closes its own copy. When it is killed, its run goes on and has the lock: the next
+    scheduler sees it.
+
+    Args:
+      folder: Of the root's schedules.
+
+    Returns:
+      The descriptor; None while another run has the lock.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder / _RUN, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def is_run_going_on(folder: Path) -> bool:
+    """Returns whether a run that a scheduler has started is alive, whatever became of the scheduler."""
+    return _is_held(folder / _RUN)
+
+
+def _is_held(file: Path) -> bool:
+    try:
+        with file.open("r", encoding="utf-8") as stream:
+            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False

@@ -1,0 +1,43 @@
+"""What a scheduler remembers of a schedule besides its ticks: `ROOT/schedules/NAME/state.json`."""
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pipelines.errors import BadInputError
+from pipelines.scheduling.files import read_json, write_json
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What is remembered.
+
+    Attributes:
+      told_missed: Key of the newest tick that was told to be missed; empty without one.
+      problem: Why it cannot be seen what is due; None if it can.
+      notify: `[notify]` of its configuration when that could be read the last time.
+    """
+
+    told_missed: str = ""
+    problem: str | None = None
+    notify: dict[str, Any] | None = None
+
+
+def read_memory(folder: Path) -> Memory:
+    """Returns what is remembered of a schedule; nothing, if the file is damaged.
+
+    Args:
+      folder: Of the schedule.
+    """
+    try:
+        return Memory(**read_json(folder / "state.json"))
+    except (FileNotFoundError, BadInputError, TypeError):
+        return Memory()  # at worst, something is told a second time
+
+
+def remember(folder: Path, **changes: Any) -> None:
+    """Changes what is remembered of a schedule."""
+    known = read_memory(folder)
+    changed = replace(known, **changes)
+    if changed != known:
+        write_json(folder / "state.json", asdict(changed))

@@ -1,0 +1,94 @@
+"""What the run of a tick has come to: from its last line, or, if it was killed, from its record."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, cast
+
+from pipelines.anomalies import NOTE_PREFIX
+from pipelines.run_history import unfinished_run
+from pipelines.run_record import UNFINISHED, RunRecord, RunRecords
+from pipelines.scheduling.run_process import last_line
+from pipelines.scheduling.ticks import STATUSES, Tick, TickStatus
+
+Ending = Literal["ended", "bad_input", "failed", "busy", "killed"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one start of a run ended.
+
+    Attributes:
+      ending: `ended` with a verdict; with `bad_input`, which no retry mends; `failed`; `busy`, as
+        another run had the root; or it was `killed` or stopped before it could end.
+      status: Of the tick, if that is its outcome.
+      run_id: None if there is no run.
+      reason: Why nothing was pushed.
+      version: That was pushed.
+      drifted: Whether its data were unlike those of the model that serves.
+    """
+
+    ending: Ending
+    status: TickStatus = "failed"
+    run_id: str | None = None
+    reason: str | None = None
+    version: str | None = None
+    drifted: bool = False
+
+
+def outcome_of(root: Path, tick: Tick, stdout: Path) -> Outcome:
+    """Returns how the newest start of a tick's run ended. Its process has ended.
+
+    Args:
+      root: Of the pipeline.
+      tick: Whose run it is.
+      stdout: What the process has printed.
+    """
+    line = last_line(stdout)
+    if line is not None and line["status"] != "interrupted":
+        if line.get("error") == "root_busy":
+            return Outcome("busy", reason=line.get("reason"))
+        record = RunRecords(root).read(line["run_id"]) if line.get("run_id") else None
+        ending: Ending = "ended"
+        if line["status"] not in STATUSES or line["status"] == "failed":
+            is_bad = line.get("error") == "bad_input" or (record and record.is_bad_input)
+            ending = "bad_input" if is_bad else "failed"
+        status = line["status"] if line["status"] in STATUSES else "failed"
+        return Outcome(
+            ending,
+            cast(TickStatus, status),
+            line.get("run_id"),
+            line.get("reason"),
+            line.get("version"),
+            _has_drifted(record),
+        )
+    record = _record_of(root, tick)
+    if record is None or record.status in UNFINISHED:
+        return Outcome(
+            "killed",
+            run_id=record.run_id if record else None,
+            reason="it was stopped or killed before it had ended",
+        )
+    return Outcome(
+        "ended",
+        cast(TickStatus, record.status),
+        record.run_id,
+        record.reason,
+        record.version,
+        _has_drifted(record),
+    )
+
+
+def can_resume(root: Path, tick: Tick) -> bool:
+    """Returns whether `--resume` would go on with the run of a tick, and not with another one."""
+    unfinished = unfinished_run(root)
+    return unfinished is not None and unfinished.scheduled_by == tick.id
+
+
+def _record_of(root: Path, tick: Tick) -> RunRecord | None:
+    """Returns the newest record of a tick's run."""
+    of_tick = [one for one in RunRecords(root).read_all() if one.scheduled_by == tick.id]
+    return of_tick[-1] if of_tick else None
+
+
+def _has_drifted(record: RunRecord | None) -> bool:
+    return record is not None and any(note.startswith(NOTE_PREFIX) for note in record.notes)

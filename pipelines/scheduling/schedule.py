@@ -1,0 +1,127 @@
+"""A schedule, as it is kept: one JSON file in the root."""
+
+import datetime
+from typing import Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import Field, field_validator, model_validator
+
+from pipelines.data_config import Section
+from pipelines.notify_config import NotifyConfig
+from pipelines.scheduling.timetable import Cron, Every, Timetable
+
+Missed = Literal["latest", "skip", "catch-up"]
+
+_LONGEST_GRACE_SECS = 900.0
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$"
+
+
+class Schedule(Section):
+    """When which pipeline runs. Exactly one of `cron`, `every_secs` and `on_new_span` is given.
+
+    Attributes:
+      name: In its root.
+      config: Configuration file, an absolute path. It is read anew for each run.
+      settings: `--set` of the runs, each `section.key=value`.
+      working_dir: Of the runs: relative paths of `settings` and modules are found from there.
+      runner: `--runner` of the runs.
+      cron: Five fields: minute hour day month weekday.
+      every_secs: Seconds between two runs, counted from `created`.
+      on_new_span: Whether a run starts when a span of the data is newer than that of the last run.
+      poll_secs: How often it is looked for.
+      timezone: Of `cron`.
+      missed: Of ticks that are late, `catch-up` runs each, `latest` the last one, `skip` none.
+      grace_secs: How late a run may start and be in time. Default: half of the time to the next one,
+        and 15 minutes at most.
+      timeout_secs: After which a run is stopped and has failed. Default: none.
+      retries: How often a run that failed goes on with `--resume`. Not if its data or configuration are bad.
+      enabled: Whether it starts runs.
+      since: Nothing before is due; when it was created or enabled.
+      created: UTC.
+      notify: Who is told, as the configuration file had it when the schedule was created.
+    """
+
+    name: str = Field(pattern=NAME_PATTERN)
+    config: str
+    settings: tuple[str, ...] = ()
+    working_dir: str
+    runner: str = "local"
+    cron: str | None = None
+    every_secs: int | None = Field(default=None, ge=1)
+    on_new_span: bool = False
+    poll_secs: float = Field(default=60, gt=0, allow_inf_nan=False)
+    timezone: str = "UTC"
+    missed: Missed = "latest"
+    grace_secs: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    timeout_secs: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    retries: int = Field(default=1, ge=0, le=100)
+    enabled: bool = True
+    since: datetime.datetime
+    created: datetime.datetime
+    notify: NotifyConfig = NotifyConfig()
+
+    @field_validator("since", "created")
+    @classmethod
+    def _has_a_zone(cls, time: datetime.datetime) -> datetime.datetime:
+        if time.tzinfo is None:
+            raise ValueError("a time has its zone, as in 2026-01-31T03:00:00+00:00")
+        return time.astimezone(datetime.timezone.utc)
+
+    @field_validator("cron")
+    @classmethod
+    def _is_a_timetable(cls, cron: str | None) -> str | None:
+        if cron is not None:
+            Cron(cron)
+        return cron
+
+    @field_validator("timezone")
+    @classmethod
+    def _is_a_zone(cls, timezone: str) -> str:
+        try:
+            ZoneInfo(timezone)
+        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+            raise ValueError(
+                'there is no such time zone; write "UTC", or one such as "Europe/Berlin"'
+            ) from error
+        return timezone
+
+    @model_validator(mode="after")
+    def _has_one_time(self) -> "Schedule":
+        given = [self.cron is not None, self.every_secs is not None, self.on_new_span]
+        if sum(given) != 1:
+            raise ValueError("give exactly one of cron, every_secs and on_new_span")
+        if self.on_new_span and self.missed == "skip":
+            raise ValueError(
+                'missed = "skip" has no meaning with on_new_span: a span stays; give "latest" or "catch-up"'
+            )
+        return self
+
+    def timetable(self) -> Timetable | None:
+        """Returns when runs are due; None if that is when a span arrives."""
+        if self.cron is not None:
+            return Cron(self.cron, self.timezone)
+        if self.every_secs is not None:
+            return Every(self.created, self.every_secs)
+        return None
+
+    def grace_of(self, tick: datetime.datetime) -> float:
+        """Returns how many seconds later than it is due a run may start and be in time."""
+        if self.grace_secs is not None:
+            return self.grace_secs
+        timetable = self.timetable()
+        if timetable is None:
+            return max(_LONGEST_GRACE_SECS, 2 * self.poll_secs)
+        following = timetable.after(tick)
+        if following is None:
+            return _LONGEST_GRACE_SECS
+        return min(_LONGEST_GRACE_SECS, (following - tick).total_seconds() / 2)
+
+    def when(self) -> str:
+        """Returns when it runs, as one would say it."""
+        if self.cron is not None:
+            return f"{self.cron} ({self.timezone})"
+        if self.every_secs is not None:
+            from pipelines.scheduling.durations import format_duration
+
+            return f"every {format_duration(self.every_secs)}"
+        return "on a new span"

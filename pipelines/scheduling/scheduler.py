@@ -1,0 +1,213 @@
+"""Runs what is due of all schedules of a root, one after another."""
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+from pipelines.config import load_config
+from pipelines.errors import BadInputError
+from pipelines.notify_config import NotifyConfig
+from pipelines.scheduling.clock import Clock, Stop
+from pipelines.scheduling.delivery import Deliver, deliver
+from pipelines.scheduling.due import Due, find_due, next_time
+from pipelines.scheduling.ledger import Ledger
+from pipelines.scheduling.memory import read_memory, remember
+from pipelines.scheduling.notification import of_missed, of_outcome
+from pipelines.scheduling.outbox import Outbox
+from pipelines.scheduling.run_process import Command, Launch, Process, run_command, start_process
+from pipelines.scheduling.schedule import Schedule
+from pipelines.scheduling.span_arrival import FindArrivals, find_arrivals
+from pipelines.scheduling.store import ScheduleStore
+from pipelines.scheduling.tick_runner import StoppedError, TickRunner
+from pipelines.scheduling.ticks import Tick, iso
+
+_LOGGER = logging.getLogger(__name__)
+
+_LONGEST_WAIT_SECS = 30.0
+_SHORTEST_WAIT_SECS = 0.1
+_WATCH_SECS = 10.0
+
+
+class Scheduler:
+    """The schedules of a root, at work.
+
+    Args:
+      root: Of the pipeline, an absolute path.
+      clock: The time.
+      stop: Whether it is to end.
+      on_change: Is called when something has changed that others may look at, such as metrics.
+      command: Makes the command of a run.
+      start: Starts it.
+      deliver: Sends a notification.
+      find: Finds the spans of a schedule's data.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        clock: Clock,
+        stop: Stop,
+        on_change: Callable[[], None] = lambda: None,
+        command: Command = run_command,
+        start: Callable[[Launch], Process] = start_process,
+        deliver: Deliver = deliver,
+        find: FindArrivals = find_arrivals,
+    ):
+        self.root = root
+        self.store = ScheduleStore(root)
+        self.outbox = Outbox(self.store.folder / "outbox", clock, deliver)
+        self._clock = clock
+        self._stop = stop
+        self._on_change = on_change
+        self._find = find
+        self._runner = TickRunner(root, clock, stop, self, command, start)
+        self._watched = clock.monotonic()
+        self._polled: dict[str, float] = {}
+        self._said: set[str] = set()
+
+    def run(self) -> None:
+        """Runs what is due, until it is told to stop. A full disk or a lost mount does not end it."""
+        while not self._stop.requested:
+            wait_secs = _LONGEST_WAIT_SECS
+            try:
+                self.run_due()
+                wait_secs = self._wait_secs()
+            except (BadInputError, OSError) as error:
+                _LOGGER.error("it is tried again in %.0f s: %s", wait_secs, error)
+            self._clock.sleep(wait_secs)
+
+    def run_due(self) -> list[Tick]:
+        """Runs all that is due now, and returns it with its outcomes.
+
+        What a former scheduler has begun comes first. What becomes due meanwhile is run, too.
+        """
+        done: list[Tick] = []
+        try:
+            while not self._stop.requested and (tick := self._run_next()) is not None:
+                done.append(tick)
+        except StoppedError:
+            _LOGGER.info("stopped; what was begun is resumed by the next scheduler")
+        self._send()
+        return done
+
+    def waiting(self) -> None:
+        """Is called while a run goes on."""
+        if self._clock.monotonic() - self._watched >= _WATCH_SECS:
+            self._watched = self._clock.monotonic()
+            for schedule in self._schedules():
+                self._due(schedule)
+            self._send()
+
+    def ended(self, schedule: Schedule, ledger: Ledger, tick: Tick) -> None:
+        """Keeps what is to be told of a tick that has its outcome."""
+        output = ledger.output_file(tick, "err")
+        config = self._notify_config(schedule)
+        for notification in of_outcome(self.root, tick, iso(self._clock.now()), output):
+            self.outbox.put(notification, config)
+
+    def _run_next(self) -> Tick | None:
+        """Runs one tick and returns it; None if nothing is due."""
+        schedules = self._schedules()
+        for schedule in schedules:
+            ledger = self.store.ledger(schedule.name)
+            if schedule.enabled and (unfinished := ledger.unfinished()) is not None:
+                return self._run_tick(schedule, ledger, unfinished)
+        first: tuple[Schedule, Tick] | None = None
+        for schedule in schedules:
+            due = self._due(schedule)
+            if due.skipped is not None:
+                _LOGGER.warning("%s: %d ticks are skipped", schedule.name, due.skipped.count)
+                self.store.ledger(schedule.name).write(due.skipped)
+            if due.ticks and (first is None or due.ticks[0].due < first[1].due):
+                first = (schedule, due.ticks[0])
+        if first is None:
+            return None
+        return self._run_tick(first[0], self.store.ledger(first[0].name), first[1])
+
+    def _run_tick(self, schedule: Schedule, ledger: Ledger, tick: Tick) -> Tick:
+        self._on_change()
+        done = self._runner.run(schedule, ledger, tick)
+        self._polled.pop(schedule.name, None)
+        ledger.fold()
+        self._send()
+        return done
+
+    def _due(self, schedule: Schedule) -> Due:
+        """Returns what is due of a schedule; keeps what is to be told of what is late."""
+        ledger = self.store.ledger(schedule.name)
+        now = self._clock.now()
+        if self._secs_to_poll(schedule) > 0:
+            return Due()
+        self._polled[schedule.name] = self._clock.monotonic()
+        try:
+            due = find_due(schedule, ledger, now, self.root, self._find)
+        except (BadInputError, OSError) as error:
+            if read_memory(ledger.folder).problem != str(error):
+                _LOGGER.warning("%s: it cannot be seen what is due: %s", schedule.name, error)
+            remember(ledger.folder, problem=str(error))
+            return Due()
+        remember(ledger.folder, problem=None)
+        # Told once until all of them are dealt with.
+        if due.late and due.late[0].key > read_memory(ledger.folder).told_missed:
+            missed = of_missed(self.root, due.late, iso(now))
+            _LOGGER.warning("%s", missed.text)
+            self.outbox.put(missed, self._notify_config(schedule))
+            remember(ledger.folder, told_missed=due.late[-1].key)
+        return due
+
+    def _secs_to_poll(self, schedule: Schedule) -> float:
+        """Returns in how many seconds new spans are looked for again."""
+        polled = self._polled.get(schedule.name)
+        if not schedule.on_new_span or polled is None:
+            return 0.0
+        return polled + schedule.poll_secs - self._clock.monotonic()
+
+    def _schedules(self) -> list[Schedule]:
+        found = []
+        for name in self.store.names():
+            try:
+                schedule = self.store.read(name)
+                self.store.ledger(name).unfinished()  # which reads all that there is
+            except BadInputError as error:  # damaged, or just deleted: the others go on
+                if str(error) not in self._said:
+                    _LOGGER.error("%s", error)
+                self._said.add(str(error))
+            else:
+                found.append(schedule)
+        return found
+
+    def _notify_config(self, schedule: Schedule) -> NotifyConfig:
+        """Returns who is told: as the configuration file says, or said when it could be read."""
+        folder = self.store.ledger(schedule.name).folder
+        try:
+            config = load_config(Path(schedule.config), settings=schedule.settings).notify
+        except (BadInputError, OSError):
+            known = read_memory(folder).notify
+            return schedule.notify if known is None else NotifyConfig.model_validate(known)
+        remember(folder, notify=config.model_dump(mode="json"))
+        return config
+
+    def _send(self) -> None:
+        def config_of(name: str) -> NotifyConfig | None:
+            try:
+                return self._notify_config(self.store.read(name))
+            except BadInputError:
+                return None
+
+        self.outbox.send_due(config_of)
+        self._on_change()
+
+    def _wait_secs(self) -> float:
+        """Returns how long nothing is due. Others may change the schedules: it is never long."""
+        now = self._clock.now()
+        waits = [_LONGEST_WAIT_SECS]
+        waits += [(letter.next_attempt - now).total_seconds() for letter in self.outbox.pending()]
+        for schedule in self._schedules():
+            ledger = self.store.ledger(schedule.name)
+            if schedule.enabled and schedule.on_new_span:
+                waits.append(self._secs_to_poll(schedule))
+            time: datetime | None = next_time(schedule, ledger, now)
+            if time is not None:
+                waits.append((time - now).total_seconds())
+        return max(_SHORTEST_WAIT_SECS, min(waits))

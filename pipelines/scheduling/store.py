@@ -1,0 +1,120 @@
+"""The schedules of a root: `ROOT/schedules/NAME.json`, and what became of them in `ROOT/schedules/NAME/`."""
+
+import contextlib
+import shutil
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from components.nearest import nearest_first
+from pipelines.config import explain
+from pipelines.errors import BadInputError
+from pipelines.scheduling.files import read_json, remove, write_json
+from pipelines.scheduling.ledger import Ledger
+from pipelines.scheduling.locks import is_run_going_on
+from pipelines.scheduling.schedule import Schedule
+
+_FORMAT = 1
+
+
+class ScheduleStore:
+    """The schedules of a root.
+
+    Args:
+      root: Of the pipeline, an absolute path.
+    """
+
+    def __init__(self, root: Path):
+        self.root = root
+        self.folder = root / "schedules"
+
+    def names(self) -> list[str]:
+        """Returns the names of the schedules, sorted."""
+        return sorted(file.stem for file in self.folder.glob("*.json") if file.name[0] != ".")
+
+    def read(self, name: str) -> Schedule:
+        """Returns a schedule.
+
+        Raises:
+          BadInputError: There is none of this name, or its file is damaged.
+        """
+        file = self.file(name)
+        try:
+            fields = read_json(file)
+        except FileNotFoundError as error:
+            raise BadInputError(self._unknown(name)) from error
+        if fields.pop("format", _FORMAT) != _FORMAT:
+            raise BadInputError(f"{file} was written by a newer version of this program.")
+        try:
+            return Schedule.model_validate(fields)
+        except ValidationError as error:
+            raise BadInputError(f"{explain(error, file)} Mend it, or remove it.") from error
+
+    def read_all(self) -> list[Schedule]:
+        """Returns all schedules by name.
+
+        Raises:
+          BadInputError: The file of one is damaged.
+        """
+        found = []
+        for name in self.names():
+            with contextlib.suppress(FileNotFoundError):  # it was just deleted
+                if self.file(name).exists():
+                    found.append(self.read(name))
+        return found
+
+    def chosen(self, name: str | None) -> Schedule:
+        """Returns the schedule of a name, or the only one.
+
+        Raises:
+          BadInputError: There is none, or there are several to choose from.
+        """
+        if name is not None:
+            return self.read(name)
+        names = self.names()
+        if len(names) != 1:
+            raise BadInputError(
+                f"There are {len(names)} schedules in {self.root}: {', '.join(names)}. Give --name."
+                if names
+                else self._unknown(None)
+            )
+        return self.read(names[0])
+
+    def write(self, schedule: Schedule) -> None:
+        """Stores a schedule."""
+        fields = schedule.model_dump(mode="json", exclude_defaults=True)
+        write_json(self.file(schedule.name), {"format": _FORMAT, **fields})
+
+    def delete(self, name: str) -> None:
+        """Removes a schedule and what is known of its ticks; runs and versions stay.
+
+        Raises:
+          BadInputError: There is none, or its run is going on.
+        """
+        if name not in self.names():
+            raise BadInputError(self._unknown(name))
+        unfinished = self.ledger(name).unfinished()
+        if unfinished is not None and is_run_going_on(self.folder):
+            raise BadInputError(
+                f"A run of the schedule {name!r} is going on (process {unfinished.pid}). Stop the scheduler, "
+                "or wait for the run; `schedule disable` keeps it from starting another one."
+            )
+        remove(self.file(name))
+        shutil.rmtree(self.folder / name, ignore_errors=True)
+
+    def ledger(self, name: str) -> Ledger:
+        """Returns what has become of the ticks of a schedule."""
+        return Ledger(self.folder / name, name)
+
+    def file(self, name: str) -> Path:
+        """Returns where a schedule is kept."""
+        return self.folder / f"{name}.json"
+
+    def _unknown(self, name: str | None) -> str:
+        names = self.names()
+        if not names:
+            return f"There are no schedules in {self.root}. `schedule create` makes one."
+        return (
+            f"There is no schedule {name!r} in {self.root}. Schedules: "
+            f"{', '.join(nearest_first(name or '', names))}."
+        )

@@ -1,0 +1,91 @@
+"""When runs are due: the arithmetic of cron expressions and intervals."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Protocol
+from zoneinfo import ZoneInfo
+
+
+class Timetable(Protocol):
+    """The times at which a run is due."""
+
+    def after(self, time: datetime) -> datetime | None:
+        """Returns the first due time after another, UTC; None if there is none any more."""
+        ...
+
+
+@dataclass(frozen=True)
+class Cron:
+    """The times of a cron expression.
+
+    When clocks are set forward, a time of day that is left out is due right after; when they are set
+    back, one that comes twice is due once. Expressions that begin with `*` for the minute or the hour go
+    by elapsed time.
+
+    Source: Debian's cron, as the library cronsim follows it.
+
+    Attributes:
+      expression: Five fields.
+      timezone: Name of the zone that they are in.
+    """
+
+    expression: str
+    timezone: str = "UTC"
+
+    def __post_init__(self) -> None:
+        from cronsim import CronSim, CronSimError
+
+        fields = len(self.expression.split())
+        if fields != 5:
+            hint = "; the seconds of Kubeflow's schedules are left out here" if fields == 6 else ""
+            raise ValueError(
+                f'a schedule has five fields: minute hour day month weekday, such as "0 3 * * *"{hint}'
+            )
+        try:
+            CronSim(self.expression, datetime.now(timezone.utc))
+        except CronSimError as error:
+            raise ValueError(
+                f"{str(error)[:1].lower()}{str(error)[1:]}; the fields are minute (0-59), hour (0-23), day "
+                "(1-31), month (1-12) and weekday (0-7)"
+            ) from error
+        if self.after(datetime.now(timezone.utc)) is None:
+            raise ValueError("there is no such day in the next 50 years")
+
+    def after(self, time: datetime) -> datetime | None:
+        """Returns the first due time after another, UTC."""
+        from cronsim import CronSim
+
+        zone = timezone.utc if self.timezone == "UTC" else ZoneInfo(self.timezone)
+        for due in CronSim(self.expression, time.astimezone(zone)):
+            # In the hour that clocks repeat, the library may begin with its first half.
+            if (found := due.astimezone(timezone.utc)) > time:
+                return found
+        return None
+
+
+@dataclass(frozen=True)
+class Every:
+    """Times at equal distances.
+
+    Attributes:
+      start: Which they are counted from; not a due time itself.
+      secs: Between two of them.
+    """
+
+    start: datetime
+    secs: int
+
+    def after(self, time: datetime) -> datetime | None:
+        """Returns the first due time after another, UTC."""
+        passed = math.floor((time - self.start).total_seconds() / self.secs)
+        return self.start + timedelta(seconds=self.secs * (max(passed, 0) + 1))
+
+
+def due_times(timetable: Timetable, after: datetime, until: datetime) -> Iterator[datetime]:
+    """Yields the due times after one time, up to another one, which is included."""
+    time = timetable.after(after)
+    while time is not None and time <= until:
+        yield time
+        time = timetable.after(time)

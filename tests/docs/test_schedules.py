@@ -1,0 +1,112 @@
+"""Runs the commands of docs/schedules.md; what it lists is held against the program."""
+
+import json
+import re
+import shlex
+import typing
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+from typer.testing import CliRunner
+
+from pipelines.cli import app
+from pipelines.config import load_config
+from pipelines.notify_config import Event
+from pipelines.scheduling.notification import Notification
+
+TEXT = (Path(__file__).parents[2] / "docs" / "schedules.md").read_text()
+COMMANDS = [
+    shlex.split(line)[3:]
+    for block in re.findall(r"```sh\n(.*?)```", TEXT, flags=re.DOTALL)
+    for line in block.splitlines()
+]
+(NOTIFY,) = re.findall(r"```toml\n(.*?)```", TEXT, flags=re.DOTALL)
+TABLE = re.findall(r"^```(\w*)\n(.*?)^```$", TEXT, flags=re.DOTALL | re.MULTILINE)[1][1]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with the configuration that the page speaks of, and two spans without the label."""
+    for number in (1, 2):
+        folder = tmp_path / "trips" / f"span-{number}"
+        folder.mkdir(parents=True)
+        (folder / "trips.csv").write_text("x,y\n1,0\n")
+    (tmp_path / "trips.toml").write_text(
+        'name = "trips"\n[data]\npath = "trips/span-{SPAN}"\nlabel = "tips"\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_page_has_the_commands_that_it_is_about():
+    assert [command[:2] for command in COMMANDS] == [
+        ["schedule", name]
+        for name in (
+            *("create", "create", "list", "run", "backfill"),
+            *("check", "metrics", "manifest", "manifest"),
+        )
+    ]
+
+
+def test_the_commands_do_what_the_page_says(here):
+    said = {}
+    for command in COMMANDS:
+        words = [*command]
+        if ">" in words:
+            words = words[: words.index(">")]
+        if words[1] == "run":  # it stays; and there are two spans that it would run
+            words = [*words[: words.index("--metrics-port")], "--once"]
+        ended = CliRunner().invoke(app, words)
+        # The data have no such label: runs fail, and that is said.
+        expected = 1 if words[1] in ("run", "backfill") else 0
+        assert ended.exit_code == expected, (words, ended.output)
+        said[command[1], command[-1]] = ended.stdout
+    lines = [line.split() for line in TABLE.splitlines()]
+    shown = [line.split() for line in said["list", "trips_root"].splitlines()]
+    assert shown[0] == lines[0]
+    assert shown[1] == lines[1]
+    assert shown[2][:7] == lines[2][:7]
+    summary = json.loads(said["backfill", "2"].splitlines()[-1])
+    assert (summary["failed"], summary["left"]) == (1, ["2"])
+    assert said["check", "trips_root"] == "2 schedules, none late\n"
+    assert "ExecStart=" in said["manifest", "pipelines.service"]
+    assert yaml.safe_load(said["manifest", "cronjob.yaml"])["kind"] == "CronJob"
+    families = text_string_to_metric_families((here / "metrics" / "pipelines.prom").read_text())
+    of_schedules = {
+        sample.name.removeprefix("estimator_pipelines_")
+        for family in families
+        for sample in family.samples
+    }
+    table = TEXT.partition("| `estimator_pipelines_...` |")[2].partition("\n## ")[0]
+    named = set(re.findall(r"`([a-z_]+)(?:\{[a-z,]+\})?`", table))
+    of_model = {"served_version", "served_model_metric", "served_model_push_time_seconds"}
+    assert named - of_model == of_schedules | {"last_good_run_end_time_seconds"}
+    assert named >= of_model
+
+
+def test_the_settings_are_valid_and_complete(here):
+    file = here / "trips.toml"
+    file.write_text(file.read_text() + NOTIFY)
+    notify = load_config(file).notify
+    assert notify.webhook == "https://example.com/hook"
+    assert notify.on == type(notify)().on
+    told = TEXT.partition("## Who is told")[2].partition("\n## ")[0]
+    for name in (*type(notify).model_fields, *typing.get_args(Event)):
+        assert re.search(rf"\b{name}\b", told), name
+    for field in fields(Notification):
+        assert f"`{field.name}`" in told, field.name
+
+
+def test_the_options_are_those_of_the_commands():
+    import typer
+
+    group = typer.main.get_command(app).commands["schedule"].commands
+    options = {
+        name for command in group.values() for param in command.params for name in param.opts
+    }
+    of_others = {"--resume", "--team"}
+    for name in re.findall(r"--[a-z][a-z-]*", TEXT):
+        assert name in options | of_others, name

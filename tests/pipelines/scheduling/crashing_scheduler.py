@@ -1,0 +1,105 @@
+"""A scheduler with small runs that is killed at one of the things that it writes or starts.
+
+    python crashing_scheduler.py ROOT NUMBER HOW
+
+It does what is due, and ends. After the NUMBER-th moment (from 1; 0: none) it is killed by SIGKILL: `alone`,
+or `both`, together with its run.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+
+from pipelines.scheduling import files, ledger, memory, outbox, run_process, scheduler, store
+from pipelines.scheduling.clock import Stop
+from tests.pipelines.scheduling.conftest import FakeClock
+
+NOW = datetime(2026, 1, 31, 10, 2, 10, tzinfo=timezone.utc)
+"""Two ticks are due of a schedule that begins at 10:00, each minute; the first one is late."""
+
+
+class RealWaits(FakeClock):
+    """A time that only passes when somebody waits, and then a little in truth.
+
+    A run that a killed scheduler has left behind goes on from then.
+    """
+
+    def __init__(self, start, release):
+        super().__init__(start)
+        self._release = release
+
+    def sleep(self, secs):
+        self._release.touch()
+        time.sleep(0.05)
+        super().sleep(
+            secs if secs > 10 else 0.05
+        )  # a run is waited for: nothing becomes late by it
+
+
+class Killer:
+    def __init__(self, number, how):
+        self.number, self.how, self.names, self.process = number, how, [], None
+
+    def around(self, action, name):
+        def killing(*arguments):
+            self.names.append(name)
+            # A run that is left behind is still alive when the next scheduler looks.
+            waits = {0: "before", 1: "inside"}.get(self.number - len(self.names), "")
+            if name == "start" and self.how == "alone":
+                os.environ["SMALL_RUN_WAITS"] = waits
+            result = action(*arguments)
+            if isinstance(result, run_process.RunProcess):
+                self.process = result
+            if len(self.names) == self.number:
+                self.kill(name)
+            return result
+
+        return killing
+
+    def kill(self, name):
+        print(f"killed after {name}", flush=True)
+        if self.how == "both" and self.process is not None:
+            self.process.kill()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main():
+    root, number, how = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+    killer = Killer(number, how)
+    for module in (ledger, memory, outbox, store):
+        module.write_json = killer.around(files.write_json, "write")
+    for module in (ledger, outbox, store):
+        module.remove = killer.around(files.remove, "remove")
+    stop = Stop()
+    clock = RealWaits(NOW, root.parent / "release")
+
+    def command(schedule, tick, root, resume):
+        words = ("--resume",) if resume else ()
+        here = Path(__file__).with_name("small_run.py")
+        return (sys.executable, str(here), str(root), tick.id, *words)
+
+    def deliver(config, content):
+        with (root.parent / "told.jsonl").open("a") as stream:
+            stream.write(json.dumps(content) + "\n")
+
+    made = scheduler.Scheduler(
+        root,
+        clock,
+        stop,
+        command=command,
+        start=killer.around(run_process.start_process, "start"),
+        deliver=killer.around(deliver, "deliver"),
+    )
+    done = made.run_due()
+    while made.outbox.pending():
+        clock.sleep(60)
+        made.run_due()
+    print(f"{len(done)} ticks: {' '.join(killer.names)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+import signal
+import time
+
+from pipelines.scheduling.clock import Stop, SystemClock
+
+
+def test_a_sleep_ends_when_the_process_is_to_end():
+    stop = Stop()
+    former = signal.signal(signal.SIGALRM, stop.request)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        begun = time.monotonic()
+        SystemClock(stop).sleep(30)
+        assert stop.requested
+        assert 0.1 < time.monotonic() - begun < 10
+    finally:
+        signal.signal(signal.SIGALRM, former)
+
+
+def test_a_sleep_lasts():
+    begun = time.monotonic()
+    SystemClock(Stop()).sleep(0.7)
+    assert time.monotonic() - begun >= 0.7
+
+
+def test_times_have_their_zone():
+    clock = SystemClock(Stop())
+    assert clock.now().utcoffset().total_seconds() == 0
+    assert clock.monotonic() <= clock.monotonic()

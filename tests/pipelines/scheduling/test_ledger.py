@@ -1,0 +1,89 @@
+from datetime import timedelta
+
+import pytest
+
+from pipelines.errors import BadInputError
+from pipelines.scheduling.ticks import time_tick
+from tests.pipelines.scheduling.conftest import START
+
+
+def tick(minute, **changes):
+    return time_tick("trips", START + timedelta(minutes=minute)).changed(**changes)
+
+
+def test_ticks_come_back_in_their_order(ledger):
+    assert (ledger.newest(), ledger.unfinished(), ledger.last_run()) == (None, None, None)
+    ledger.write(tick(3))
+    ledger.write(tick(1, state="done", status="pushed"))
+    ledger.write(tick(4, state="skipped", count=2))
+    assert [one.due[14:16] for one in ledger.ticks()] == ["01", "03", "04"]
+    assert ledger.newest() == tick(4, state="skipped", count=2)
+    assert ledger.newest("span-") is None
+    assert ledger.unfinished() == tick(3)
+    assert ledger.last_run() == tick(3)
+    assert ledger.read("20260131T090000Z") is None
+
+
+def test_the_last_outcomes(ledger):
+    ledger.write(tick(1, state="done", status="not_blessed"))
+    ledger.write(tick(2, state="done", status="failed"))
+    ledger.write(tick(3, state="skipped"))
+    ended, good = ledger.last_outcomes()
+    assert (ended.status, good.status) == ("failed", "not_blessed")
+
+
+def test_old_ones_become_sums(ledger):
+    for minute in range(1, 8):
+        one = tick(minute, state="done", status="pushed" if minute % 3 else "failed", starts=1)
+        ledger.write(one)
+        ledger.output_file(one, "out").parent.mkdir(exist_ok=True)
+        ledger.output_file(one, "out").touch()
+    ledger.write(tick(8, state="skipped", count=5))
+    before = ledger.counts()
+    assert before == {"pushed": 5, "failed": 2, "skipped": 5}
+    ledger.fold(kept=3)
+    assert len(ledger.keys()) == 3
+    assert len(list((ledger.folder / "output").iterdir())) == 2  # of 6 and 7
+    assert ledger.counts() == before
+    ledger.write(tick(9, state="done", status="pushed"))
+    ledger.fold(kept=2)
+    assert ledger.counts()["pushed"] == 6
+
+
+def test_a_crash_between_the_sums_and_the_files_counts_none_twice(ledger, monkeypatch):
+    for minute in range(1, 6):
+        ledger.write(tick(minute, state="done", status="pushed"))
+
+    def crash(file):
+        raise SystemExit
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pipelines.scheduling.ledger.remove", crash)
+        with pytest.raises(SystemExit):
+            ledger.fold(kept=2)
+    assert len(ledger.keys()) == 5
+    assert ledger.counts() == {"pushed": 5}
+    ledger.fold(kept=2)
+    assert len(ledger.keys()) == 2
+    assert ledger.counts() == {"pushed": 5}
+
+
+def test_what_is_not_done_is_not_folded(ledger):
+    ledger.write(tick(1, state="done", status="pushed"))
+    ledger.write(tick(2))
+    for minute in (3, 4, 5):
+        ledger.write(tick(minute, state="done", status="pushed"))
+    ledger.fold(kept=1)
+    assert ledger.unfinished() == tick(2)
+    assert len(ledger.keys()) == 4
+    ledger.write(tick(2, state="done", status="failed"))
+    ledger.fold(kept=1)
+    assert ledger.counts() == {"pushed": 4, "failed": 1}
+
+
+def test_a_damaged_file_is_named(ledger):
+    ledger.write(tick(1))
+    file = ledger.folder / "ticks" / "20260131T100100Z.json"
+    file.write_text('{"who": 1}')
+    with pytest.raises(BadInputError, match=r"20260131T100100Z\.json is no tick"):
+        list(ledger.ticks())

@@ -1,0 +1,104 @@
+import json
+import os
+import signal
+import sys
+import time
+
+from pipelines.scheduling.locks import is_run_going_on, take_run_lock
+from pipelines.scheduling.run_process import (
+    Launch,
+    end_of,
+    last_line,
+    run_command,
+    start_process,
+)
+from pipelines.scheduling.ticks import Tick
+
+
+def start(tmp_path, code):
+    lock = take_run_lock(tmp_path)
+    stdout, stderr = tmp_path / "output" / "1.out", tmp_path / "output" / "1.err"
+    command = (sys.executable, "-c", code)
+    process = start_process(Launch(command, str(tmp_path), stdout, stderr, lock))
+    os.close(lock)
+    return process, stdout, stderr
+
+
+def test_the_command(make_schedule, root):
+    schedule = make_schedule(settings=("trainer.seed=7",), runner="beam")
+    tick = Tick("trips", "span-8", "2026-01-31T10:00:00+00:00", spans="last 2 to 8")
+    command = run_command(schedule, tick, root, True)
+    assert command[1:5] == ("-m", "pipelines", "run", "--config")
+    assert command[5:] == (
+        *(schedule.config, "--set", "trainer.seed=7", "--set", "data.spans=last 2 to 8"),
+        *("--root", str(root), "--runner", "beam", "--scheduled-by", "trips/span-8", "--resume"),
+    )
+    plain = run_command(make_schedule(), tick.changed(spans=None), root, False)
+    assert "--set" not in plain
+    assert "--resume" not in plain
+
+
+def test_a_process_prints_to_files_and_has_the_lock(tmp_path):
+    code = "import os,sys; print(os.getcwd()); print('oh', file=sys.stderr); sys.exit(3)"
+    process, stdout, stderr = start(tmp_path, code)
+    while (code := process.wait(0.5)) is None:
+        pass
+    assert code == 3
+    assert stdout.read_text() == f"{tmp_path}\n"
+    assert stderr.read_text() == "oh\n"
+    assert not is_run_going_on(tmp_path)
+
+
+def test_a_process_is_stopped(tmp_path):
+    code = (
+        "import signal,time\nsignal.signal(15, lambda *_: exit(130))\n"
+        "print('ready', flush=True)\ntime.sleep(60)"
+    )
+    process, stdout, _ = start(tmp_path, code)
+    while not stdout.read_text():
+        assert process.wait(0.05) is None
+    assert is_run_going_on(tmp_path)
+    process.stop()
+    assert process.wait(30) == 130
+
+
+def test_a_process_is_killed_with_what_it_has_started(tmp_path):
+    code = (
+        "import subprocess,signal,time\nsignal.signal(15, signal.SIG_IGN)\n"
+        "child = subprocess.Popen(['sleep', '60'])\nprint(child.pid, flush=True)\ntime.sleep(60)"
+    )
+    process, stdout, _ = start(tmp_path, code)
+    while not stdout.read_text():
+        time.sleep(0.05)
+    process.kill()
+    assert process.wait(1) == -signal.SIGKILL
+    state = ""
+    while os.path.exists(f"/proc/{stdout.read_text().strip()}/stat") and "Z" not in state:
+        with open(f"/proc/{stdout.read_text().strip()}/stat") as stream:
+            state = stream.read().split()[2]
+        time.sleep(0.05)
+
+
+def test_it_is_in_a_session_of_its_own(tmp_path):
+    process, _, _ = start(tmp_path, "import time; time.sleep(60)")
+    assert os.getsid(process.pid) == process.pid
+    process.kill()
+
+
+def test_the_last_line(tmp_path):
+    file = tmp_path / "out"
+    assert last_line(file) is None
+    line = {"run_id": "r", "status": "pushed"}
+    for text in ("", "\n", json.dumps(line), json.dumps(line)[:-3] + "\n", "[]\n", "{}\n"):
+        file.write_text(text)
+        assert last_line(file) is None
+    file.write_text("noise\n" + json.dumps(line) + "\n")
+    assert last_line(file) == line
+
+
+def test_the_last_words(tmp_path):
+    file = tmp_path / "err"
+    assert end_of(file) == ""
+    file.write_text("x" * 9_000 + "\nfirst\nMemoryError: no\n")
+    assert end_of(file).endswith("first | MemoryError: no")
+    assert len(end_of(file, 20)) == 20

@@ -1,0 +1,94 @@
+"""Expected times are read off a calendar: clocks in Berlin changed on 29 March and 25 October 2026."""
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from pipelines.scheduling.timetable import Cron, Every, due_times
+
+
+def utc(text):
+    return datetime.fromisoformat(text).replace(tzinfo=timezone.utc)
+
+
+def times(table, after, until):
+    return [f"{time:%m-%d %H:%M}" for time in due_times(table, utc(after), utc(until))]
+
+
+def test_a_time_of_day():
+    table = Cron("30 3 * * 1-5")
+    # 30 January 2026 is a Friday.
+    assert table.after(utc("2026-01-30 03:29:59")) == utc("2026-01-30 03:30")
+    assert table.after(utc("2026-01-30 03:30")) == utc("2026-02-02 03:30")
+
+
+def test_the_end_of_a_stretch_is_in_it_and_its_beginning_is_not():
+    assert times(Cron("*/15 * * * *"), "2026-01-30 00:15", "2026-01-30 01:00") == [
+        "01-30 00:30",
+        "01-30 00:45",
+        "01-30 01:00",
+    ]
+
+
+def test_a_zone_follows_its_clocks():
+    table = Cron("0 3 * * *", "Europe/Berlin")
+    # 3 o'clock is 2 o'clock UTC in winter, 1 o'clock in summer.
+    assert times(table, "2026-03-27 12:00", "2026-03-30 12:00") == [
+        "03-28 02:00",
+        "03-29 01:00",
+        "03-30 01:00",
+    ]
+
+
+def test_a_time_that_is_left_out_comes_right_after():
+    # On 29 March the clocks went from 2:00 to 3:00, at 1:00 UTC.
+    table = Cron("30 2 * * *", "Europe/Berlin")
+    assert times(table, "2026-03-27 12:00", "2026-03-31 12:00") == [
+        "03-28 01:30",
+        "03-29 01:00",
+        "03-30 00:30",
+        "03-31 00:30",
+    ]
+
+
+def test_a_time_that_comes_twice_counts_once():
+    # On 25 October they went from 3:00 back to 2:00, at 1:00 UTC: 2:30 is at 0:30 and 1:30 UTC.
+    table = Cron("30 2 * * *", "Europe/Berlin")
+    found = times(table, "2026-10-24 12:00", "2026-10-26 12:00")
+    assert found == ["10-25 00:30", "10-26 01:30"]
+    # Whatever moment it is asked from, the hour that is repeated included.
+    after = utc("2026-10-25 00:00")
+    while after < utc("2026-10-25 03:00"):
+        following = table.after(after)
+        assert following > after
+        assert f"{following:%m-%d %H:%M}" in found
+        after += timedelta(minutes=7)
+
+
+def test_every_hour_is_by_elapsed_time():
+    table = Cron("0 * * * *", "Europe/Berlin")
+    assert len(times(table, "2026-10-24 22:00", "2026-10-25 23:00")) == 25
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("0 0 3 * * *", "five fields.*seconds of Kubeflow"),
+        ("0 3 * *", "five fields"),
+        ("61 3 * * *", "bad minute"),
+        ("0 3 30 2 *", "bad day-of-month"),
+        ("0 3 * * funday", "bad day-of-week"),
+    ],
+)
+def test_an_expression_that_is_none(expression, message):
+    with pytest.raises(ValueError, match=message):
+        Cron(expression)
+
+
+def test_intervals_are_counted_from_their_start():
+    table = Every(utc("2026-01-30 10:00:20"), 3_600)
+    assert table.after(utc("2026-01-30 10:00:20")) == utc("2026-01-30 11:00:20")
+    assert table.after(utc("2026-01-30 11:00:19")) == utc("2026-01-30 11:00:20")
+    assert table.after(utc("2026-01-30 11:00:20")) == utc("2026-01-30 12:00:20")
+    # Before the start, too: clocks are set back.
+    assert table.after(utc("2026-01-29 00:00")) == utc("2026-01-30 11:00:20")
