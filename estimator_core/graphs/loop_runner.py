@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,13 +10,12 @@ import numpy as np
 
 from estimator_core import tf1
 from estimator_core.execution.base import LoopSize
+from estimator_core.graphs.pace import Pace
 from estimator_core.graphs.program import Program
 from estimator_core.hooks.host_call import HostCallHook
 from estimator_core.hooks.intervals import interval_of
 from estimator_core.hooks.nan_loss import raise_nan_loss
 from estimator_core.spec.types import Hook
-
-_MEASURED_LOOPS = 5
 
 
 class LoopRunner(tf1.train.SessionRunHook):
@@ -123,31 +121,3 @@ class _AllStepsButOne(tf1.train.SessionRunHook):
 
     def before_run(self, run_context: Any) -> None:
         self._loops.make_all_but_one(run_context.session)
-
-
-class Pace:
-    """How many steps a loop makes: always the same number, or as many as take about the same time.
-
-    The first loop of a time is of one step. Then the last five say how long a step takes.
-
-    Args:
-        size: How long a loop is.
-    """
-
-    def __init__(self, size: LoopSize):
-        self._size = size
-        self._loops: collections.deque[tuple[int, float]] = collections.deque(
-            maxlen=_MEASURED_LOOPS
-        )
-
-    def next_steps(self) -> int:
-        """Returns how many steps the next loop makes."""
-        if self._size.secs is None:
-            return self._size.steps
-        steps = sum(steps for steps, _ in self._loops)
-        secs = sum(secs for _, secs in self._loops)
-        return max(1, round(self._size.secs * steps / secs)) if secs > 0 else 1
-
-    def add(self, steps: int, secs: float) -> None:
-        """Notes how long a loop has taken."""
-        self._loops.append((steps, secs))

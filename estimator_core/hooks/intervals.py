@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import abc
 import math
+from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
 from estimator_core import tf1
@@ -181,6 +182,19 @@ _OF_TENSORFLOW: dict[type, type[_OfTensorFlow]] = {
     tf1.train.StopAtStepHook: _Stop,
     tf1.train.SummarySaverHook: _ByNextStep,
 }
+
+
+def most_steps_to_come(hooks: Sequence[Hook]) -> int | None:
+    """Returns how many steps a training makes at most; None when no hook stops it at a step.
+
+    Args:
+        hooks: Its hooks, before the session is there. It may begin at any step.
+    """
+    known = []
+    for hook in hooks:
+        if isinstance(hook, tf1.train.StopAtStepHook):
+            known.append(hook._last_step if hook._num_steps is None else hook._num_steps)
+    return min(known, default=None)
 
 
 def steps_until_multiple(count: int, every: int | None) -> int | None:

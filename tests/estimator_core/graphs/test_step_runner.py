@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from estimator_core.execution.base import Step
 from estimator_core.graphs.step_runner import StepRunner
 
 tf1 = tf.compat.v1
@@ -46,8 +47,8 @@ def run(hooks, calls, most=8, start=0):
         program = types.SimpleNamespace(
             graph=graph,
             fetches=train_op.op,
-            step=types.SimpleNamespace(advance=advance),
-            execution=types.SimpleNamespace(steps_per_session_run=most),
+            step=Step(None, advance),
+            execution=types.SimpleNamespace(steps_per_session_run=most, session_call_secs=None),
         )
         runner = StepRunner(program, hooks)
         scaffold = tf1.train.Scaffold(init_op=step.assign(start))
@@ -105,8 +106,8 @@ def test_the_step_is_read_before_its_update_or_after_it(caplog, found, goes_on):
         program = types.SimpleNamespace(
             graph=graph,
             fetches=None,
-            step=types.SimpleNamespace(advance=lambda session, count: None),
-            execution=types.SimpleNamespace(steps_per_session_run=8),
+            step=Step(None, lambda session, count: None),
+            execution=types.SimpleNamespace(steps_per_session_run=8, session_call_secs=None),
         )
         runner = StepRunner(program, [])
     values = iter([4, 5])  # at the start, and after the first step
