@@ -14,12 +14,10 @@ from estimator_core import tf1
 from estimator_core.execution.base import LoopSize
 from estimator_core.graphs.pace import Pace
 from estimator_core.graphs.program import Program
-from estimator_core.hooks.intervals import StepInterval, interval_of, most_steps_to_come
+from estimator_core.hooks.intervals import StepInterval, interval_of, pays_to_prepare
 from estimator_core.hooks.nan_loss import raise_nan_loss
 from estimator_core.logs import logger
 from estimator_core.spec.types import Hook
-
-_FEWEST_FOR_A_LOOP = 200  # to build a loop takes as long as some hundred small steps
 
 
 class StepRunner(tf1.train.SessionRunHook):
@@ -137,12 +135,8 @@ class StepRunner(tf1.train.SessionRunHook):
     def begin(self) -> None:
         """Lets the graph have a loop over steps, unless so few are to come that it would not pay."""
         prepare = self._program.step.prepare
-        if self._most == 1 or not prepare:
-            return
-        to_come = most_steps_to_come(self.hooks)
-        if self._pace and to_come is not None and to_come < _FEWEST_FOR_A_LOOP:
-            return
-        prepare()
+        if prepare and self._most > 1 and (self._pace is None or pays_to_prepare(self.hooks)):
+            prepare()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Notes where training begins, or goes on after a recovery."""
