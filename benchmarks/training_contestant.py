@@ -1,6 +1,7 @@
 """One contestant of `training_steps.py`: trains a small DNN and prints its steps per second.
 
-python training_contestant.py (estimator|reference|keras) [--steps-per-execution N] [--jit]
+python training_contestant.py (estimator|reference|keras) [--steps-per-session-run N]
+    [--steps-per-execution N] [--jit]
 
 `estimator` is `estimator_core`, `reference` is `tf.estimator` itself, which needs an interpreter
 with TensorFlow 2.15 or older: this file imports nothing else of the project.
@@ -33,14 +34,20 @@ def dataset():
     return examples.shuffle(10_000, seed=0).repeat().batch(BATCH_SIZE).prefetch(tf.data.AUTOTUNE)
 
 
-def estimator_steps_per_sec(estimator, warm_up_steps, steps):
-    """Trains a DNNClassifier of an Estimator API."""
+def estimator_steps_per_sec(estimator, warm_up_steps, steps, **settings):
+    """Trains a DNNClassifier of an Estimator API, with `settings` of its RunConfig."""
 
     class Stopwatch(estimator.SessionRunHook):
         """Notes the time after the warm-up and at the last step."""
 
         def begin(self):
             self.done, self.first_secs, self.last_secs = 0, None, None
+
+        def steps_until_due(self, global_step):
+            return max(warm_up_steps - global_step, 0) or warm_up_steps + steps - global_step
+
+        def skip_steps(self, steps):
+            self.done += steps
 
         def after_run(self, run_context, run_values):
             self.done += 1
@@ -55,7 +62,10 @@ def estimator_steps_per_sec(estimator, warm_up_steps, steps):
     stopwatch = Stopwatch()
     with tempfile.TemporaryDirectory() as model_dir:
         classifier = estimator.DNNClassifier(
-            HIDDEN_UNITS, columns, model_dir=model_dir, optimizer="Adam"
+            HIDDEN_UNITS,
+            columns,
+            config=estimator.RunConfig(model_dir=model_dir, **settings),
+            optimizer="Adam",
         )
         classifier.train(dataset, hooks=[stopwatch], max_steps=warm_up_steps + steps)
     return steps / (stopwatch.last_secs - stopwatch.first_secs)
@@ -90,6 +100,7 @@ def main():
     """Prints {"steps_per_sec": ..., "version": ...}."""
     parser = argparse.ArgumentParser()
     parser.add_argument("kind", choices=("estimator", "reference", "keras"))
+    parser.add_argument("--steps-per-session-run", type=int, help="of estimator; chosen by itself")
     parser.add_argument("--steps-per-execution", type=int, default=1)
     parser.add_argument("--jit", action="store_true")
     parser.add_argument("--warm-up-steps", type=int, default=300)
@@ -103,7 +114,9 @@ def main():
     else:
         import estimator_core
 
-        speed = estimator_steps_per_sec(estimator_core, *length)
+        count = args.steps_per_session_run
+        settings = {} if count is None else {"steps_per_session_run": count}
+        speed = estimator_steps_per_sec(estimator_core, *length, **settings)
     print(json.dumps({"steps_per_sec": speed, "version": tf.__version__}))
 
 

@@ -127,7 +127,9 @@ class StepRunner(tf1.train.SessionRunHook):
         if not self._counts_by_one:
             return 1
         due = [_steps_until_due(hook, interval, self._step) for hook, interval in self._intervals]
-        most = self._most if self._pace is None else min(self._most, self._pace.next_steps())
+        most = self._most
+        if self._pace:  # two are one without hooks, which is measured, and one with them
+            most = min(most, max(2, self._pace.next_steps()))
         return min([most, *(steps for steps in due if steps is not None)])
 
     # As a hook
