@@ -98,13 +98,17 @@ class LoopRunner(tf1.train.SessionRunHook):
         except tf.errors.OpError as error:
             with contextlib.suppress(tf.errors.OpError):  # the session may be lost
                 self._step = int(session.run(self._global_step))
-            last_loss = self._program_step.last_loss
-            if isinstance(error, tf.errors.OutOfRangeError) and last_loss and self._step > before:
-                self.loss_in_call = last_loss(session)
+            if isinstance(error, tf.errors.OutOfRangeError) and self._step > before:
+                self._note_loss(session)
             raise
+        self._note_loss(session)  # the input may end with the step that comes now
         self._step += steps
         if made is not None and made < steps:
             raise_nan_loss(self._loss_name, session.run(self._global_step))
+
+    def _note_loss(self, session: Any) -> None:
+        if self._program_step.last_loss:
+            self.loss_in_call = self._program_step.last_loss(session)
 
     def begin(self) -> None:
         """Lets the graph have a loop over steps, unless so few are to come that it would not pay."""

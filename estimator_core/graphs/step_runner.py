@@ -80,7 +80,12 @@ class StepRunner(tf1.train.SessionRunHook):
         without_hooks = self._steps_until_due() - 1
         if without_hooks and self._advance:
             self._make_without_hooks(self._advance, step_context.session, without_hooks)
-        return step_context.run_with_hooks(self._fetches)
+        try:
+            return step_context.run_with_hooks(self._fetches)
+        except tf.errors.OutOfRangeError:
+            if without_hooks:
+                self._note_loss(step_context.session)
+            raise
 
     def _make_without_hooks(
         self, advance: Callable[[Any, int], int | None], session: Any, steps: int
@@ -94,8 +99,8 @@ class StepRunner(tf1.train.SessionRunHook):
             self._raise_cause()
             made = int(session.run(self._global_step)) - self._step
             self._count(made)
-            if made and self._program.step.last_loss:
-                self.loss_in_call = self._program.step.last_loss(session)
+            if made:
+                self._note_loss(session)
             raise
         except tf.errors.OpError:
             self.failed_at = f"between global steps {self._step} and {end}"
@@ -108,6 +113,10 @@ class StepRunner(tf1.train.SessionRunHook):
         if made is not None and made < steps:
             raise_nan_loss(self._program.spec.loss.name, session.run(self._global_step))
         self._count(steps)
+
+    def _note_loss(self, session: Any) -> None:
+        if self._program.step.last_loss:
+            self.loss_in_call = self._program.step.last_loss(session)
 
     def _raise_cause(self) -> None:
         """Raises the error of another thread, such as one that fills a queue, if it caused this one.

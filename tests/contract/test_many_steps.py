@@ -10,6 +10,9 @@ import estimator_core as est
 from tests.contract.programs_in_a_loop import (
     IN_A_LOOP,
     ONE_BY_ONE,
+    estimator_of,
+    forty_steps,
+    two_layers,
 )
 from tests.oracle import observe
 
@@ -122,6 +125,27 @@ def test_the_results_are_those_of_one_step_a_call(name, steps, tmp_path_factory,
     assert found["lines"] == expected["lines"]
     assert found["final"] == expected["final"]
     # TensorFlow's hook reads the step before or after the update, and then comes a step early.
-    assert found["losses"][1] == expected["losses"][1]
+    assert found["losses"].get(1) == expected["losses"].get(1)
     for step in set(found["losses"]) & set(expected["losses"]):
         assert found["losses"][step] == expected["losses"][step]
+
+
+@pytest.mark.parametrize("batches", [9, 11, 12])
+@pytest.mark.parametrize("steps", [1, 5])
+def test_the_loss_at_the_end_of_the_input_is_that_of_the_last_step(
+    batches, steps, tmp_path_factory, tmp_path, caplog
+):
+    """The input ends within a loop, and with the step after it that hooks are called around."""
+    make = estimator_of(two_layers())
+    expected, _ = observed(
+        make, forty_steps, 1, tmp_path_factory.mktemp("max"), caplog, last=batches
+    )
+    found, messages = observed(
+        make, lambda: forty_steps().take(batches), steps, tmp_path, caplog, last=40
+    )
+    assert (
+        different({batches: found["weights"][batches]}, {batches: expected["weights"][batches]})
+        == []
+    )
+    assert found["final"] == expected["final"]
+    assert f"The input ended at global step {batches}," in "\n".join(messages)
