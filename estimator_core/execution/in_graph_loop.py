@@ -15,6 +15,8 @@ from estimator_core.logs import logger
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.mode_keys import ModeKeys
 
+_ONE_BY_ONE = "Training steps are run one by one, as %s."
+
 
 @dataclasses.dataclass(frozen=True)
 class ManySteps:
@@ -77,12 +79,18 @@ class RepeatedStep:
 
     def add_loop(self) -> None:
         """Adds the loop to the graph, which is the default one, if a copy of the step does the same."""
+        if not tf1.control_flow_v2_enabled():
+            logger.info(_ONE_BY_ONE, "loops of TensorFlow 1 are on (disable_v2_behavior)")
+            return
         step_graph = StepGraph([self._train_op, self._loss.op])
         reason = step_graph.why_not_copied()
         if reason:
-            logger.info("Training steps are run one by one, as %s.", reason)
+            logger.info(_ONE_BY_ONE, reason)
             return
-        self._loop = _Loop(step_graph, self._train_op, self._loss)
+        try:
+            self._loop = _Loop(step_graph, self._train_op, self._loss)
+        except (TypeError, ValueError, tf.errors.OpError) as error:
+            logger.warning(_ONE_BY_ONE, f"TensorFlow can't put a copy of them into a loop: {error}")
 
     def __call__(self, session: Any, steps: int) -> int:
         """Makes steps, and ends early with a step whose loss is NaN; returns how many it made.
@@ -95,16 +103,32 @@ class RepeatedStep:
             tf.errors.OutOfRangeError: The input has ended.
         """
         self._last_loss = None
-        if self._loop:
-            return self._loop.run(session, steps)
         if session is not self._session:
             self._session = session
             self._call = session.make_callable([self._train_op, self._loss])
+            self._check_loop(session)
+        if self._loop:
+            return self._loop.run(session, steps)
         for done in range(steps):
             _, self._last_loss = self._call()
             if np.isnan(self._last_loss).any():
                 return done + 1
         return steps
+
+    def _check_loop(self, session: Any) -> None:
+        """Compiles the loop, by making no step, and drops it if the session can't."""
+        if not self._loop:
+            return
+        try:
+            self._loop.run(session, 0)
+        except (
+            tf.errors.InternalError,
+            tf.errors.InvalidArgumentError,
+            tf.errors.NotFoundError,
+            tf.errors.UnimplementedError,
+        ) as error:
+            logger.warning(_ONE_BY_ONE, f"the session can't run a loop of them: {error}")
+            self._loop = None
 
     def last_loss(self, session: Any) -> Any:
         """Returns the loss of the last step of a call that made one, and that then failed or ended."""

@@ -64,7 +64,6 @@ _WITHOUT_STATE = (
     "Case",
     "If",
     "PartitionedCall",
-    "Print",
     "PrintV2",
     "StatefulPartitionedCall",
     "Timestamp",
@@ -80,6 +79,8 @@ _HANDLES = (
     "OneShotIterator",
     "VarHandleOp",
 )
+_MOST_OPERATIONS = 5000  # a step of so many takes long enough for a call of its own
+_MOST_BYTES = 100 << 20
 _FIRST_REF = 100  # the types of TensorFlow's enumeration that stand for references
 
 
@@ -112,7 +113,12 @@ class StepGraph:
         self._graph_def = self._graph.as_graph_def()
 
     def why_not_copied(self) -> str | None:
-        """Returns why a copy would not do what the operations do; None when it does."""
+        """Returns why a copy would not do what the operations do, or would not pay; None when it does."""
+        if len(self.operations) > _MOST_OPERATIONS or self._graph_def.ByteSize() > _MOST_BYTES:
+            return (
+                f"a copy of {len(self.operations)} operations, of a graph of "
+                f"{self._graph_def.ByteSize() >> 20} MiB, would cost more than it saves"
+            )
         for operation in self.operations:
             if operation.type in _CONTROL_FLOW:
                 return f"{operation.name!r} belongs to a loop or condition of TensorFlow 1"
@@ -197,6 +203,8 @@ def _why_not(name: str, node: Any, has_state: bool) -> str | None:
     if not has_state or node.op in _WITHOUT_STATE or node.op in _ON_RESOURCES:
         return None
     if node.op.startswith(_ON_RESOURCES_PREFIXES):
+        return None
+    if node.op == "Print" and node.attr["first_n"].i < 0:
         return None
     if "seed" in node.attr and "seed2" in node.attr:
         if not (node.attr["seed"].i or node.attr["seed2"].i):

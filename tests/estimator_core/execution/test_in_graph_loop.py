@@ -133,3 +133,31 @@ def test_only_training_is_repeated():
         assert execution.step_of(spec, "eval").advance is None
     assert SingleDevice(many_steps=ManySteps(1)).steps_per_session_run == 1
     assert SingleDevice().stops_at_nan is False
+
+
+def test_a_loop_that_the_session_can_not_run_is_dropped_before_a_step(session, caplog):
+    spec, start, state = built(lambda batch, total: batch)
+    step = repeated(spec, True)
+    session.run(start)
+
+    def refuse(session, steps):
+        raise tf.errors.InvalidArgumentError(None, None, "no such device")
+
+    step._loop.run = refuse
+    assert step(session, 4) == 4
+    assert session.run(state) == [6, 4]
+    assert "one by one, as the session can't run a loop of them: no such device" in caplog.text
+
+
+def test_loops_of_tensorflow_1_are_not_used(session, caplog):
+    spec, start, state = built(lambda batch, total: batch)
+    tf1.disable_control_flow_v2()
+    try:
+        with caplog.at_level(logging.INFO, logger="tensorflow"):
+            step = repeated(spec, True)
+    finally:
+        tf1.enable_control_flow_v2()
+    assert "one by one, as loops of TensorFlow 1 are on" in caplog.text
+    session.run(start)
+    assert step(session, 4) == 4
+    assert session.run(state) == [6, 4]

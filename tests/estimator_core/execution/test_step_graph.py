@@ -70,6 +70,7 @@ def in_a_branch():
         (in_a_branch, "RandomUniform"),
         (lambda: tf.numpy_function(lambda: 1.0, [], tf.float64), "PyFunc"),
         (lambda: tf1.get_variable("old", initializer=1.0, use_resource=False) + 1, "TensorFlow 1"),
+        (lambda: tf1.Print(1.0, [1.0], first_n=2), "Print"),
         (lambda: tf1.FIFOQueue(3, [tf.float32]).dequeue(), "FIFOQueue"),
         (
             lambda: tf.raw_ops.Switch(data=tf.constant(1.0), pred=tf.constant(True))[1],
@@ -85,6 +86,7 @@ def test_what_a_copy_would_do_otherwise_is_named(make, reason):
     "make",
     [
         lambda: tf1.random_uniform([]),
+        lambda: tf1.Print(1.0, [1.0]),
         lambda: draws(None),
         lambda: tf.random.stateless_uniform([], [1, 2]),
         lambda: tf1.get_variable("weight", initializer=1.0) + 1,
@@ -97,3 +99,12 @@ def test_what_a_copy_would_do_otherwise_is_named(make, reason):
 )
 def test_what_a_copy_does_as_well_is_found(make):
     assert StepGraph([make().op]).why_not_copied() is None
+
+
+def test_a_copy_that_would_cost_more_than_it_saves_is_not_made(monkeypatch):
+    value = tf.constant(1.0)
+    for _ in range(12):
+        value += 1.0
+    assert StepGraph([value.op]).why_not_copied() is None
+    monkeypatch.setattr("estimator_core.execution.step_graph._MOST_OPERATIONS", 20)
+    assert "25 operations" in StepGraph([value.op]).why_not_copied()
