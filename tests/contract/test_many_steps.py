@@ -149,3 +149,21 @@ def test_the_loss_at_the_end_of_the_input_is_that_of_the_last_step(
     )
     assert found["final"] == expected["final"]
     assert f"The input ended at global step {batches}," in "\n".join(messages)
+
+
+@pytest.mark.parametrize("steps", [7])
+def test_two_replicas_have_the_same_results_as_well(steps, tmp_path_factory, tmp_path, caplog):
+    results = []
+    for count, model_dir in ((1, tmp_path_factory.mktemp("one")), (steps, tmp_path)):
+        strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
+        make = estimator_of(two_layers())
+        result, messages = observed(
+            make, forty_steps, count, model_dir, caplog, train_distribute=strategy
+        )
+        results.append(result)
+    (why,) = [line for line in messages if "one by one" in line]
+    assert "CollectiveReduce" in why  # the sum over the replicas
+    expected, found = results
+    assert sorted(expected["weights"]) == [0, 5, 10, 15, 20, 23]
+    assert different(found["weights"], expected["weights"]) == []
+    assert (found["hook"], found["lines"]) == (expected["hook"], expected["lines"])
