@@ -103,9 +103,11 @@ class StepRunner(tf1.train.SessionRunHook):
                 self._note_loss(session)
             raise
         except tf.errors.OpError:
-            self.failed_at = f"between global steps {self._step} and {end}"
-            with contextlib.suppress(tf.errors.OpError):  # the session may be lost
-                self.failed_at += f"; the global step is {int(session.run(self._global_step))}"
+            self.failed_at = f"in the step after global step {self._step}"
+            if steps > 1:
+                self.failed_at = f"between global steps {self._step} and {end}"
+                with contextlib.suppress(tf.errors.OpError):  # the session may be lost
+                    self.failed_at += f"; the global step is {int(session.run(self._global_step))}"
             self._raise_cause()
             raise
         if self._pace:
