@@ -1,6 +1,7 @@
 """One contestant of `training_steps.py`: trains a small DNN and prints its steps per second.
 
-python training_contestant.py (estimator|reference|keras) [--steps-per-execution N] [--jit]
+python training_contestant.py (estimator|reference|keras) [--steps-per-session-run N]
+    [--steps-per-execution N] [--jit]
 
 `estimator` is `estimator_core`, `reference` is `tf.estimator` itself, which needs an interpreter
 with TensorFlow 2.15 or older: this file imports nothing else of the project.
@@ -22,6 +23,20 @@ EMBEDDING_DIMENSION = 8
 NUMBERS = ("x", "y", "z")
 
 
+class Clock:
+    """The time, and the time of the processors that this process has had."""
+
+    def __init__(self):
+        self.secs, self.processor_secs = time.perf_counter(), time.process_time()
+
+    def speed_until(self, end, steps):
+        """Returns what is printed of so many steps."""
+        return {
+            "steps_per_sec": steps / (end.secs - self.secs),
+            "processor_ms_per_step": (end.processor_secs - self.processor_secs) / steps * 1000,
+        }
+
+
 def dataset():
     """Returns an endless dataset of (features, label) batches from memory."""
     rng = np.random.default_rng(0)
@@ -33,20 +48,26 @@ def dataset():
     return examples.shuffle(10_000, seed=0).repeat().batch(BATCH_SIZE).prefetch(tf.data.AUTOTUNE)
 
 
-def estimator_steps_per_sec(estimator, warm_up_steps, steps):
-    """Trains a DNNClassifier of an Estimator API."""
+def estimator_steps_per_sec(estimator, warm_up_steps, steps, **settings):
+    """Trains a DNNClassifier of an Estimator API, with `settings` of its RunConfig."""
 
     class Stopwatch(estimator.SessionRunHook):
         """Notes the time after the warm-up and at the last step."""
 
         def begin(self):
-            self.done, self.first_secs, self.last_secs = 0, None, None
+            self.done, self.first, self.last = 0, None, None
+
+        def steps_until_due(self, global_step):
+            return max(warm_up_steps - global_step, 0) or warm_up_steps + steps - global_step
+
+        def skip_steps(self, steps):
+            self.done += steps
 
         def after_run(self, run_context, run_values):
             self.done += 1
             if self.done == warm_up_steps:
-                self.first_secs = time.perf_counter()
-            self.last_secs = time.perf_counter()
+                self.first = Clock()
+            self.last = Clock()
 
     columns = [tf.feature_column.numeric_column(name) for name in NUMBERS]
     for name, size in CATEGORIES.items():
@@ -55,10 +76,13 @@ def estimator_steps_per_sec(estimator, warm_up_steps, steps):
     stopwatch = Stopwatch()
     with tempfile.TemporaryDirectory() as model_dir:
         classifier = estimator.DNNClassifier(
-            HIDDEN_UNITS, columns, model_dir=model_dir, optimizer="Adam"
+            HIDDEN_UNITS,
+            columns,
+            config=estimator.RunConfig(model_dir=model_dir, **settings),
+            optimizer="Adam",
         )
         classifier.train(dataset, hooks=[stopwatch], max_steps=warm_up_steps + steps)
-    return steps / (stopwatch.last_secs - stopwatch.first_secs)
+    return stopwatch.first.speed_until(stopwatch.last, steps)
 
 
 def keras_steps_per_sec(steps_per_execution, jit_compile, warm_up_steps, steps):
@@ -81,15 +105,16 @@ def keras_steps_per_sec(steps_per_execution, jit_compile, warm_up_steps, steps):
     )
     data = dataset()
     model.fit(data, steps_per_epoch=warm_up_steps, verbose=0)
-    start = time.perf_counter()
+    start = Clock()
     model.fit(data, steps_per_epoch=steps, verbose=0)
-    return steps / (time.perf_counter() - start)
+    return start.speed_until(Clock(), steps)
 
 
 def main():
-    """Prints {"steps_per_sec": ..., "version": ...}."""
+    """Prints {"steps_per_sec": ..., "processor_ms_per_step": ..., "version": ...}."""
     parser = argparse.ArgumentParser()
     parser.add_argument("kind", choices=("estimator", "reference", "keras"))
+    parser.add_argument("--steps-per-session-run", type=int, help="of estimator; chosen by itself")
     parser.add_argument("--steps-per-execution", type=int, default=1)
     parser.add_argument("--jit", action="store_true")
     parser.add_argument("--warm-up-steps", type=int, default=300)
@@ -103,8 +128,10 @@ def main():
     else:
         import estimator_core
 
-        speed = estimator_steps_per_sec(estimator_core, *length)
-    print(json.dumps({"steps_per_sec": speed, "version": tf.__version__}))
+        count = args.steps_per_session_run
+        settings = {} if count is None else {"steps_per_session_run": count}
+        speed = estimator_steps_per_sec(estimator_core, *length, **settings)
+    print(json.dumps({**speed, "version": tf.__version__}))
 
 
 if __name__ == "__main__":

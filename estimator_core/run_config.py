@@ -21,6 +21,9 @@ class _UseDefault:
 _USE_DEFAULT: Any = _UseDefault()
 _DEFAULT_SAVE_CHECKPOINTS_SECS = 600
 
+AUTO = "auto"
+"""`RunConfig.steps_per_session_run` that is chosen by what is called around steps, and by time."""
+
 
 @dataclasses.dataclass(eq=False)
 class RunConfig:
@@ -59,6 +62,10 @@ class RunConfig:
         session_creation_timeout_secs: Longest wait for the other tasks of a cluster, in seconds: for
             their servers, and of a worker for the chief to initialize the variables; None is for ever.
         checkpoint_save_graph_def: Whether `graph.pbtxt` and the `.meta` files are written.
+        steps_per_session_run: Training steps that one session call makes at most, without a change of any
+            result: it makes those at which no hook is to be called. "auto" makes as many as take about
+            0.2 seconds; 1 makes them one by one. A hook that does not declare its interval is called at
+            every step, which makes it 1. Tasks of a cluster make one step a call.
 
     Raises:
         ValueError: A value is out of range, or both checkpoint intervals are given.
@@ -83,6 +90,7 @@ class RunConfig:
     experimental_max_worker_delay_secs: float | None = None
     session_creation_timeout_secs: float | None = 7200
     checkpoint_save_graph_def: bool = True
+    steps_per_session_run: int | str = AUTO
     _cluster: cluster_lib.Cluster = dataclasses.field(
         default_factory=cluster_lib.from_environment, init=False, repr=False
     )
@@ -120,6 +128,12 @@ class RunConfig:
             raise ValueError(
                 "log_step_count_steps must be above 0, or None to log nothing. Received: "
                 "log_step_count_steps=0"
+            )
+        steps = self.steps_per_session_run
+        is_count = isinstance(steps, int) and not isinstance(steps, bool) and steps >= 1
+        if steps != AUTO and not is_count:
+            raise ValueError(
+                f"steps_per_session_run must be 'auto' or a whole number of 1 or more. Received: {steps!r}"
             )
         for name in ("keep_checkpoint_every_n_hours", "session_creation_timeout_secs"):
             value = getattr(self, name)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from pipelines.scheduling.metrics import PipelineCollector
     from pipelines.scheduling.overview import Standing
 
+_LOGGER = logging.getLogger(__name__)
+
 MetricsFile = Annotated[
     Path | None,
     typer.Option(
@@ -74,15 +76,19 @@ def run_command(
     place = root.resolve()
     stop = Stop()
     clock = SystemClock(stop)
-    with said(), scheduler_lock(place / "schedules", "schedule run"), _signals_to(stop):
-        logger = _log_to_stderr()
+    with (
+        said(),
+        scheduler_lock(place / "schedules", "schedule run"),
+        _signals_to(stop),
+        _log_to_stderr(),
+    ):
 
         def write() -> None:
             if metrics_file is not None:
                 try:
                     write_metrics(collector, metrics_file)
                 except OSError as error:  # no reason for the runs to stop
-                    logger.error("--metrics-file %s: %s", metrics_file, error)
+                    _LOGGER.error("--metrics-file %s: %s", metrics_file, error)
 
         scheduler = Scheduler(place, clock, stop, on_change=write)
         collector = PipelineCollector(place, clock, scheduler.outbox)
@@ -91,7 +97,7 @@ def run_command(
             if once:
                 done = scheduler.run_due()
             else:
-                logger.info("%d schedules in %s", len(scheduler.store.names()), place)
+                _LOGGER.info("%d schedules in %s", len(scheduler.store.names()), place)
                 scheduler.run()
     if once and any(tick.status == "failed" for tick in done):
         raise typer.Exit(EXIT_FAILED)
@@ -127,8 +133,11 @@ def backfill_command(
         schedule = scheduler.store.chosen(name)
         folder = scheduler.store.folder / schedule.name
         # Beside `schedule run`: its runs and these take turns, each by the lock of the run.
-        with scheduler_lock(folder / "backfills", "schedule backfill"), _signals_to(stop):
-            _log_to_stderr()
+        with (
+            scheduler_lock(folder / "backfills", "schedule backfill"),
+            _signals_to(stop),
+            _log_to_stderr(),
+        ):
             backfill = plan_backfill(schedule, folder, first, last, clock.now(), again)
             runner = TickRunner(place, clock, stop, scheduler)
             with contextlib.suppress(StoppedError):
@@ -249,11 +258,19 @@ def _metrics_at(collector: "PipelineCollector", address: str, port: int | None) 
         end()
 
 
-def _log_to_stderr() -> logging.Logger:
+@contextlib.contextmanager
+def _log_to_stderr() -> Iterator[None]:
+    """Has what is logged meanwhile shown on stderr, with the time, and nowhere else."""
     handler: Any = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     logger = logging.getLogger("pipelines")
+    former = logger.level, logger.propagate
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     logger.propagate = False
-    return logger
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(former[0])
+        logger.propagate = former[1]

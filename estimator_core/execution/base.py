@@ -37,6 +37,8 @@ class Step(NamedTuple):
         spec: The step of all replicas together. Running its `train_op` is one training step.
         advance: Function of (session, number of steps) that makes exactly that many training steps
             and returns nothing. It is for mode TRAIN alone. None when one `session.run` makes one step.
+            One that ends with a step whose loss is NaN (`Execution.stops_at_nan`) returns how many it
+            has made.
 
             - The session is the `tf.compat.v1.Session` itself: running it calls no hook.
             - The number is 1 or more, and less than `steps_per_session_run`.
@@ -47,10 +49,16 @@ class Step(NamedTuple):
               the next batch.
             - At the end of the input it raises `tf.errors.OutOfRangeError`, having made the steps for
               which there was a batch for every replica. They are kept, and the global step counts them.
+        prepare: Adds to the graph, the default one, what makes `advance` faster; it works without. It is
+            called before the session is there, when many calls of `advance` are to come.
+        last_loss: Function of the session that returns the loss of the last step that `advance` made,
+            when that has found the end of the input after it. None when it is not known.
     """
 
     spec: EstimatorSpec
-    advance: Callable[[Any, int], None] | None = None
+    advance: Callable[[Any, int], int | None] | None = None
+    prepare: Callable[[], None] | None = None
+    last_loss: Callable[[Any], Any] | None = None
 
 
 class LoopSize(NamedTuple):
@@ -107,6 +115,12 @@ class Execution(abc.ABC):
     Above 1, the `Step` of mode TRAIN has an `advance`. It makes all steps of a call but the last, which is
     an ordinary `session.run` with hooks.
     """
+
+    session_call_secs: float | None = None
+    """How long a session call of many training steps takes, about; None sets no time."""
+
+    stops_at_nan: bool = False
+    """Whether `advance` ends with a step whose loss is NaN, so that the steps need not record one."""
 
     loop_size: LoopSize | None = None
     """How long a loop of training steps is around which hooks are called, as on a TPU.

@@ -8,14 +8,18 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution.base import Execution
+from estimator_core.execution.in_graph_loop import ManySteps
 from estimator_core.execution.parameter_server import ParameterServers
 from estimator_core.execution.server import start_server
 from estimator_core.execution.sharded import Sharded
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.execution.strategy import ReplicasInSync
 from estimator_core.execution.workers_in_sync import WorkersInSync, start_server_in_step
-from estimator_core.run_config import RunConfig
+from estimator_core.run_config import AUTO, RunConfig
 from estimator_core.spec.mode_keys import ModeKeys
+
+_MOST_STEPS = 1000
+_CALL_SECS = 0.2  # what goes by time is looked at after each call, and SIGTERM as well
 
 _IN_SYNC = (
     tf.distribute.MirroredStrategy,
@@ -62,7 +66,7 @@ def select_execution(config: RunConfig, mode: str) -> Execution:
     if strategy and config.is_distributed:
         return _in_cluster(strategy, config, mode)
     if strategy:
-        return ReplicasInSync(strategy, config.session_config)
+        return ReplicasInSync(strategy, config.session_config, _many_steps(config, mode))
     if config.is_distributed and mode == ModeKeys.TRAIN:
         return ParameterServers(
             config.task_cluster,
@@ -72,7 +76,7 @@ def select_execution(config: RunConfig, mode: str) -> Execution:
             config.session_creation_timeout_secs,
         )
     master = config.evaluation_master if mode == ModeKeys.EVAL else config.master
-    return SingleDevice(config.session_config, master)
+    return SingleDevice(config.session_config, master, _many_steps(config, mode))
 
 
 def start_task_server(config: RunConfig) -> None:
@@ -88,6 +92,15 @@ def start_task_server(config: RunConfig) -> None:
         start_server_in_step(strategy, config.task_cluster, config.protocol, config.session_config)
     else:
         start_server(config.task_cluster, config.protocol, config.session_config)
+
+
+def _many_steps(config: RunConfig, mode: str) -> ManySteps | None:
+    """Returns how many training steps a session call makes."""
+    if mode != ModeKeys.TRAIN:
+        return None
+    if config.steps_per_session_run == AUTO:
+        return ManySteps(_MOST_STEPS, _CALL_SECS)
+    return ManySteps(int(config.steps_per_session_run))
 
 
 def _in_cluster(strategy: Any, config: RunConfig, mode: str) -> Execution:

@@ -12,8 +12,9 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution import shard_optimizers
-from estimator_core.execution.base import Execution, GradientUpdate, LoopSize, Step, StepFn
+from estimator_core.execution.base import GradientUpdate, LoopSize, Step, StepFn
 from estimator_core.execution.evaluation_metrics import with_evaluation_metrics
+from estimator_core.execution.in_graph_loop import ManySteps, RepeatsSteps
 from estimator_core.execution.inputs import Inputs
 from estimator_core.execution.replica_cores import place_on_shard
 from estimator_core.execution.shard_inputs import (
@@ -33,6 +34,7 @@ from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import InputFn
 
 _ONE_STEP = LoopSize(1)
+_MOST_STEPS = 1000  # where a loop takes a time
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +65,7 @@ class Sharding:
     cores_per_replica: int = 1
 
 
-class Sharded(Execution):
+class Sharded(RepeatsSteps):
     """Runs shards of a model on virtual CPU devices of one process.
 
     As on a TPU, model_fn is called once, for the first shard; what depends on the batch is copied for
@@ -79,6 +81,8 @@ class Sharded(Execution):
     """
 
     def __init__(self, sharding: Sharding, session_config: Any = None):
+        size = sharding.loop_size
+        super().__init__(ManySteps(size.steps if size.secs is None else _MOST_STEPS))
         self.num_replicas = sharding.num_shards
         self.loop_size = sharding.loop_size
         self.adds_up_gradients = sharding.adds_up_gradients
@@ -148,7 +152,7 @@ class Sharded(Execution):
         place_on_shard(operations, self._sharding.cores_per_replica)
         shards = Shards(self._sums, operations, entries, spec, self.num_replicas)
         spec = self._combined(spec, shards, inputs)
-        return Step(with_evaluation_metrics(spec) if mode == ModeKeys.EVAL else spec)
+        return self.step_of(with_evaluation_metrics(spec) if mode == ModeKeys.EVAL else spec, mode)
 
     def check_has_sums(self, mode: str) -> None:
         """Checks that training adds up something over the shards, once the model is built.

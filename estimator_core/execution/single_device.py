@@ -6,24 +6,29 @@ import contextlib
 from typing import Any
 
 from estimator_core import tf1
-from estimator_core.execution.base import Execution, Step, StepFn
+from estimator_core.execution.base import Step, StepFn
 from estimator_core.execution.evaluation_metrics import with_evaluation_metrics
+from estimator_core.execution.in_graph_loop import ManySteps, RepeatsSteps
 from estimator_core.execution.inputs import Inputs, inputs_from
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import InputFn
 
 
-class SingleDevice(Execution):
+class SingleDevice(RepeatsSteps):
     """Runs one copy of the model; the identity among executions.
 
     Args:
         session_config: `ConfigProto` of the sessions.
         master: Address of the server that they are opened on; "" is this process.
+        many_steps: How many training steps a session call makes; None is one.
     """
 
-    def __init__(self, session_config: Any = None, master: str = ""):
+    def __init__(
+        self, session_config: Any = None, master: str = "", many_steps: ManySteps | None = None
+    ):
         self._session_config = session_config
         self._master = master
+        super().__init__(many_steps)
 
     def scope(self) -> contextlib.AbstractContextManager[Any]:
         """Returns a context that changes nothing."""
@@ -37,7 +42,7 @@ class SingleDevice(Execution):
     def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
         """Returns the step that `step_fn` builds."""
         spec = step_fn(*inputs.next_batch())
-        return Step(with_evaluation_metrics(spec) if mode == ModeKeys.EVAL else spec)
+        return self.step_of(with_evaluation_metrics(spec) if mode == ModeKeys.EVAL else spec, mode)
 
     def session_creator(
         self,

@@ -9,8 +9,9 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.execution.base import Execution, GradientUpdate, Step, StepFn
+from estimator_core.execution.base import GradientUpdate, Step, StepFn
 from estimator_core.execution.evaluation_metrics import with_evaluation_metrics
+from estimator_core.execution.in_graph_loop import ManySteps, RepeatsSteps
 from estimator_core.execution.inputs import Inputs, inputs_from_dataset
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.spec.estimator_spec import EstimatorSpec
@@ -18,7 +19,7 @@ from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import InputFn
 
 
-class ReplicasInSync(Execution):
+class ReplicasInSync(RepeatsSteps):
     """Runs a copy of the model on each device of a `tf.distribute` strategy.
 
     Each replica takes a batch of its own: the batch size that input_fn gives is that of one replica.
@@ -27,11 +28,15 @@ class ReplicasInSync(Execution):
     Args:
         strategy: `tf.distribute.MirroredStrategy` or `OneDeviceStrategy`.
         session_config: `ConfigProto` of the sessions.
+        many_steps: How many training steps a session call makes; None is one.
 
     Source: `train_distribute` and `eval_distribute` of `tf.estimator.RunConfig`.
     """
 
-    def __init__(self, strategy: Any, session_config: Any = None):
+    def __init__(
+        self, strategy: Any, session_config: Any = None, many_steps: ManySteps | None = None
+    ):
+        super().__init__(many_steps)
         self.strategy = strategy
         self._in_process = SingleDevice(_with_all_cpus(session_config))
         self.num_replicas = strategy.num_replicas_in_sync
@@ -83,7 +88,7 @@ class ReplicasInSync(Execution):
             specs[replica] = with_evaluation_metrics(spec) if mode == ModeKeys.EVAL else spec
 
         self.strategy.extended.call_for_each_replica(in_replica)
-        return Step(_combined([specs[replica] for replica in sorted(specs)]))
+        return self.step_of(_combined([specs[replica] for replica in sorted(specs)]), mode)
 
     def session_creator(
         self,

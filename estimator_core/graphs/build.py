@@ -80,7 +80,8 @@ def build(
         _begin(graph, model.config)
         inputs = execution.make_inputs(model.input_fn(input_fn, mode), mode)
         makes_many = mode == ModeKeys.TRAIN and execution.steps_per_session_run > 1
-        nan_steps = NanStepRecorder() if makes_many else None
+        records_nan = makes_many and not execution.stops_at_nan
+        nan_steps = NanStepRecorder() if records_nan else None
         step_fn = OncePerReplica(_recorded(model.step_fn(mode), nan_steps), execution)
         step = execution.build_step(inputs, step_fn, mode)
         step_fn.check_done()

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import collections
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution.base import LoopSize
+from estimator_core.graphs.pace import Pace
 from estimator_core.graphs.program import Program
 from estimator_core.hooks.host_call import HostCallHook
-from estimator_core.hooks.intervals import interval_of
+from estimator_core.hooks.intervals import interval_of, pays_to_prepare
 from estimator_core.hooks.nan_loss import raise_nan_loss
 from estimator_core.spec.types import Hook
-
-_MEASURED_LOOPS = 5
 
 
 class LoopRunner(tf1.train.SessionRunHook):
@@ -41,6 +41,7 @@ class LoopRunner(tf1.train.SessionRunHook):
         self, program: Program, hooks: Sequence[Hook], clock: Callable[[], float] = time.monotonic
     ):
         self._fetches = program.fetches
+        self._program_step = program.step
         self._loss_name = program.spec.loss.name
         self._global_step = tf1.train.get_global_step(program.graph)
         self._pace = Pace(program.execution.loop_size or LoopSize(1))
@@ -75,12 +76,45 @@ class LoopRunner(tf1.train.SessionRunHook):
         until_stop = [interval.steps_until_due(self._step) for interval in self._stops]
         known = [steps for steps in until_stop if steps is not None]
         self._steps = min([self._pace.next_steps(), *known])
+        advance = self._program_step.advance
+        if advance and not self._host_calls and not self._feeds:
+            self._advance(advance, session)
+            return
         for _ in range(self._steps - 1):
             of_host_calls = [hook.next_fetches() for hook in self._host_calls]
             (_, self.loss_in_call), _ = session.run([self._fetches, of_host_calls], self._feeds)
             self._step += 1
             if np.isnan(self.loss_in_call).any():
                 raise_nan_loss(self._loss_name, session.run(self._global_step))
+
+    def _advance(self, advance: Callable[[Any, int], int | None], session: Any) -> None:
+        """Makes all steps but the last by what the Execution has for that."""
+        steps = self._steps - 1
+        if not steps:
+            return
+        before = self._step
+        try:
+            made = advance(session, steps)
+        except tf.errors.OpError as error:
+            with contextlib.suppress(tf.errors.OpError):  # the session may be lost
+                self._step = int(session.run(self._global_step))
+            if isinstance(error, tf.errors.OutOfRangeError) and self._step > before:
+                self._note_loss(session)
+            raise
+        self._note_loss(session)  # the input may end with the step that comes now
+        self._step += steps
+        if made is not None and made < steps:
+            raise_nan_loss(self._loss_name, session.run(self._global_step))
+
+    def _note_loss(self, session: Any) -> None:
+        if self._program_step.last_loss:
+            self.loss_in_call = self._program_step.last_loss(session)
+
+    def begin(self) -> None:
+        """Lets the graph have a loop over steps, unless so few are to come that it would not pay."""
+        prepare = self._program_step.prepare
+        if prepare and not self._host_calls and pays_to_prepare(self.hooks):
+            prepare()
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Measures the loop that has ended."""
@@ -123,31 +157,3 @@ class _AllStepsButOne(tf1.train.SessionRunHook):
 
     def before_run(self, run_context: Any) -> None:
         self._loops.make_all_but_one(run_context.session)
-
-
-class Pace:
-    """How many steps a loop makes: always the same number, or as many as take about the same time.
-
-    The first loop of a time is of one step. Then the last five say how long a step takes.
-
-    Args:
-        size: How long a loop is.
-    """
-
-    def __init__(self, size: LoopSize):
-        self._size = size
-        self._loops: collections.deque[tuple[int, float]] = collections.deque(
-            maxlen=_MEASURED_LOOPS
-        )
-
-    def next_steps(self) -> int:
-        """Returns how many steps the next loop makes."""
-        if self._size.secs is None:
-            return self._size.steps
-        steps = sum(steps for steps, _ in self._loops)
-        secs = sum(secs for _, secs in self._loops)
-        return max(1, round(self._size.secs * steps / secs)) if secs > 0 else 1
-
-    def add(self, steps: int, secs: float) -> None:
-        """Notes how long a loop has taken."""
-        self._loops.append((steps, secs))

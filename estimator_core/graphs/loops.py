@@ -114,7 +114,8 @@ def _train_hooks(
     """
     spec, config = program.spec, program.config
     prepare = [hook for hook in spec.training_hooks if isinstance(hook, InitializationHook)]
-    first = [NanLossHook(spec.loss, program.nan_steps), *program.inputs.hooks, *prepare]
+    nan_loss = NanLossHook(spec.loss, program.nan_steps, program.execution.stops_at_nan)
+    first = [nan_loss, *program.inputs.hooks, *prepare]
     last = [*hooks, *(hook for hook in spec.training_hooks if hook not in prepare), progress]
     if not program.execution.is_chief:
         return [*first, *last], []

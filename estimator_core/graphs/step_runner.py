@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import numbers
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.execution.base import LoopSize
+from estimator_core.graphs.pace import Pace
 from estimator_core.graphs.program import Program
-from estimator_core.hooks.intervals import StepInterval, interval_of
+from estimator_core.hooks.intervals import StepInterval, interval_of, pays_to_prepare
+from estimator_core.hooks.nan_loss import raise_nan_loss
 from estimator_core.logs import logger
 from estimator_core.spec.types import Hook
 
@@ -27,21 +31,29 @@ class StepRunner(tf1.train.SessionRunHook):
     Args:
         program: That of mode TRAIN.
         hooks: The other hooks of the session.
+        clock: Returns seconds.
 
     Attributes:
         hooks: All hooks of the session in the order in which they are called, `StepRunner` itself included.
         failed_at: Where an error came among the steps made without calling hooks, in words; None when it
             did not come among them.
-        loss_in_call: None: a session call returns the loss of its last step.
+        loss_in_call: The loss of the last step when the input ended among the steps made without calling
+            hooks; None when that made no step, or its loss is not known.
     """
 
-    loss_in_call: Any = None
-
-    def __init__(self, program: Program, hooks: Sequence[Hook]):
+    def __init__(
+        self, program: Program, hooks: Sequence[Hook], clock: Callable[[], float] = time.monotonic
+    ):
         self.hooks = [self, *hooks]
+        self.loss_in_call: Any = None
         self._fetches = program.fetches
+        self._program = program
         self._advance = program.step.advance
         self._most = program.execution.steps_per_session_run if self._advance else 1
+        secs = program.execution.session_call_secs
+        self._pace = None if secs is None else Pace(LoopSize(secs=secs))
+        self._clock = clock
+        self._coord: Any = None
         self._global_step = tf1.train.get_global_step(program.graph)
         self._intervals: list[tuple[Hook, StepInterval]] = []
         self._step = 0
@@ -64,28 +76,57 @@ class StepRunner(tf1.train.SessionRunHook):
         return session.run_step_fn(self._run)
 
     def _run(self, step_context: Any) -> Any:
-        self.failed_at = None
+        self.failed_at = self.loss_in_call = None
         without_hooks = self._steps_until_due() - 1
         if without_hooks and self._advance:
             self._make_without_hooks(self._advance, step_context.session, without_hooks)
-        return step_context.run_with_hooks(self._fetches)
+        try:
+            return step_context.run_with_hooks(self._fetches)
+        except tf.errors.OutOfRangeError:
+            if without_hooks:
+                self._note_loss(step_context.session)
+            raise
 
     def _make_without_hooks(
-        self, advance: Callable[[Any, int], None], session: Any, steps: int
+        self, advance: Callable[[Any, int], int | None], session: Any, steps: int
     ) -> None:
         """Makes steps by `advance`. When it fails, the graph says how many of them were made."""
         end = self._step + steps
+        start = self._clock()
         try:
-            advance(session, steps)
+            made = advance(session, steps)
         except tf.errors.OutOfRangeError:
-            self._count(int(session.run(self._global_step)) - self._step)
+            self._raise_cause()
+            made = int(session.run(self._global_step)) - self._step
+            self._count(made)
+            if made:
+                self._note_loss(session)
             raise
         except tf.errors.OpError:
-            self.failed_at = f"between global steps {self._step} and {end}"
-            with contextlib.suppress(tf.errors.OpError):  # the session may be lost
-                self.failed_at += f"; the global step is {int(session.run(self._global_step))}"
+            self.failed_at = f"in the step after global step {self._step}"
+            if steps > 1:
+                self.failed_at = f"between global steps {self._step} and {end}"
+                with contextlib.suppress(tf.errors.OpError):  # the session may be lost
+                    self.failed_at += f"; the global step is {int(session.run(self._global_step))}"
+            self._raise_cause()
             raise
+        if self._pace:
+            self._pace.add(steps, self._clock() - start)
+        if made is not None and made < steps:
+            raise_nan_loss(self._program.spec.loss.name, session.run(self._global_step))
         self._count(steps)
+
+    def _note_loss(self, session: Any) -> None:
+        if self._program.step.last_loss:
+            self.loss_in_call = self._program.step.last_loss(session)
+
+    def _raise_cause(self) -> None:
+        """Raises the error of another thread, such as one that fills a queue, if it caused this one.
+
+        A `MonitoredSession` does so for the steps around which hooks are called.
+        """
+        if self._coord is not None:
+            self._coord.raise_requested_exception()
 
     def _count(self, steps: int) -> None:
         self._step += steps
@@ -97,13 +138,22 @@ class StepRunner(tf1.train.SessionRunHook):
         if not self._counts_by_one:
             return 1
         due = [_steps_until_due(hook, interval, self._step) for hook, interval in self._intervals]
-        return min([self._most, *(steps for steps in due if steps is not None)])
+        most = self._most
+        if self._pace:  # two are one without hooks, which is measured, and one with them
+            most = min(most, max(2, self._pace.next_steps()))
+        return min([most, *(steps for steps in due if steps is not None)])
 
     # As a hook
 
+    def begin(self) -> None:
+        """Lets the graph have a loop over steps, unless so few are to come that it would not pay."""
+        prepare = self._program.step.prepare
+        if prepare and self._most > 1 and (self._pace is None or pays_to_prepare(self.hooks)):
+            prepare()
+
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Notes where training begins, or goes on after a recovery."""
-        del coord
+        self._coord = coord
         self._step = int(session.run(self._global_step))
         self._counts_by_one = False
 

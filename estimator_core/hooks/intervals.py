@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import abc
 import math
+from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
 from estimator_core import tf1
@@ -61,6 +62,7 @@ def interval_of(hook: Hook) -> StepInterval | None:
     return _Never() if _has_the_calls_of(Hook, hook) else None
 
 
+_FEWEST_FOR_A_LOOP = 200  # to build a loop takes as long as some hundred small steps
 _CALLS = ("before_run", "after_run")
 _DECLARATION = ("steps_until_due", "skip_steps")
 
@@ -181,6 +183,19 @@ _OF_TENSORFLOW: dict[type, type[_OfTensorFlow]] = {
     tf1.train.StopAtStepHook: _Stop,
     tf1.train.SummarySaverHook: _ByNextStep,
 }
+
+
+def pays_to_prepare(hooks: Sequence[Hook]) -> bool:
+    """Returns whether so many steps are to come that a loop in the graph is worth building.
+
+    Args:
+        hooks: Those of the training, before the session is there. It may begin at any step.
+    """
+    known = []
+    for hook in hooks:
+        if isinstance(hook, tf1.train.StopAtStepHook):
+            known.append(hook._last_step if hook._num_steps is None else hook._num_steps)
+    return min(known, default=_FEWEST_FOR_A_LOOP) >= _FEWEST_FOR_A_LOOP
 
 
 def steps_until_multiple(count: int, every: int | None) -> int | None:

@@ -78,19 +78,23 @@ class NanLossHook(tf1.train.SessionRunHook):
     Args:
         loss: The scalar `Tensor` to watch.
         recorder: Knows of the steps that were made without calling hooks; None when there are none.
+        is_asked_seldom: Whether what makes steps without calling hooks looks at their losses itself.
 
     Raises:
         NanLossDuringTrainingError: From the training call. Its message names the tensor and the step.
     """
 
-    def __init__(self, loss: Any, recorder: NanStepRecorder | None = None):
+    def __init__(
+        self, loss: Any, recorder: NanStepRecorder | None = None, is_asked_seldom: bool = False
+    ):
         self._loss = loss
         self._recorder = recorder
+        self._is_asked_seldom = is_asked_seldom
 
     def steps_until_due(self, global_step: int) -> int | None:
-        """Returns None when there is a recorder: no checkpoint is written before the hook is called."""
+        """Returns None when the steps in between are looked at: no checkpoint comes before it is called."""
         del global_step
-        return None if self._recorder else 1
+        return None if self._recorder or self._is_asked_seldom else 1
 
     def skip_steps(self, steps: int) -> None:
         """Counts nothing: the recorder notes the step."""

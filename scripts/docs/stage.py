@@ -19,15 +19,11 @@ from links import Site
 from pipelines.cli import app
 from pipelines.config import PipelineConfig
 
-# Pages that have a place in the navigation, and need not be there yet.
-TO_COME = frozenset({"cache.md", "reports.md", "retention.md", "schedules.md"})
-
 
 def pages() -> dict[str, str]:
     """Returns the Markdown of each page, by its path on the site."""
     site = Site(ROOT)
-    made = dict.fromkeys(TO_COME, "# To come\n\nThis page is still to be written.\n")
-    made |= {page.file: api_page(page) for page in API_PAGES}
+    made = {page.file: api_page(page) for page in API_PAGES}
     made["reference/commands.md"] = command_page(app)
     made["reference/configuration.md"] = configuration_page(PipelineConfig)
     shown: set[str] = set()

@@ -4,6 +4,7 @@ import contextlib
 
 import tensorflow as tf
 
+from estimator_core.execution.in_graph_loop import ManySteps
 from estimator_core.execution.parameter_server import ParameterServers
 from estimator_core.execution.shard_inputs import ShardInput
 from estimator_core.execution.sharded import Sharded, Sharding
@@ -47,7 +48,7 @@ def count_advances(execution, monkeypatch):
 
         def advance(session, steps):
             advanced.append(steps)
-            step.advance(session, steps)
+            return step.advance(session, steps)
 
         return step._replace(advance=advance)
 
@@ -103,6 +104,10 @@ EXECUTIONS = {
     "two_replicas": two_replicas,
     "parameter_servers": parameter_servers,
     "two_shards": two_shards,
+    "loop": lambda: SingleDevice(many_steps=ManySteps(5)),
+    "loop_of_two_replicas": lambda: two_replicas(
+        lambda strategy: ReplicasInSync(strategy, many_steps=ManySteps(5))
+    ),
     "five_steps": lambda: several_steps_in_a_run(SingleDevice, 5)(),
     "five_steps_of_two_replicas": lambda: two_replicas(several_steps_in_a_run(ReplicasInSync, 5)),
 }

@@ -1,6 +1,7 @@
 """Commands, make targets and configurations in the docs are such that the programs take them."""
 
 import importlib.util
+import itertools
 import re
 import shlex
 
@@ -13,6 +14,8 @@ from tests.docs.markdown import NAMES, ROOT, blocks, commands, inline_code, read
 
 COMMAND_LINE = typer.main.get_command(app)
 TARGETS = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+# What ends the words of a command.
+SHELL_WORDS = ("&", ";", "done", ">", "|")
 # make's own options, and what may stand behind `make` beside targets.
 VARIABLE = re.compile(r"[A-Z_]+=.*")
 
@@ -26,10 +29,11 @@ def parse(words):
 
 
 def after(words, *start):
-    """Returns the words behind a start, wherever it stands; None if it does not."""
+    """Returns the words of a command behind a start, wherever it stands; None if it does not."""
     for index in range(len(words) - len(start) + 1):
         if tuple(words[index : index + len(start)]) == start:
-            return [word for word in words[index + len(start) :] if word not in ("&", ";", "done")]
+            given = words[index + len(start) :]
+            return list(itertools.takewhile(lambda word: word not in SHELL_WORDS, given))
     return None
 
 

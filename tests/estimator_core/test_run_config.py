@@ -229,3 +229,15 @@ def test_no_checkpoint_has_to_be_kept_for_hours():
     assert est.RunConfig(keep_checkpoint_every_n_hours=None).keep_checkpoint_every_n_hours is None
     with pytest.raises(ValueError, match="keep_checkpoint_every_n_hours must be above 0"):
         est.RunConfig(keep_checkpoint_every_n_hours=0)
+
+
+@pytest.mark.parametrize("steps", ["auto", 1, 25])
+def test_steps_of_a_session_call(steps):
+    assert est.RunConfig().steps_per_session_run == "auto"
+    assert est.RunConfig(steps_per_session_run=steps).steps_per_session_run == steps
+
+
+@pytest.mark.parametrize("steps", [0, -3, 2.5, "many", True, None])
+def test_other_numbers_of_steps_are_refused(steps):
+    with pytest.raises(ValueError, match=r"'auto' or a whole number of 1 or more. Received: "):
+        est.RunConfig(steps_per_session_run=steps)

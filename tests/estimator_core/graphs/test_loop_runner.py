@@ -6,8 +6,9 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core.execution.base import LoopSize
-from estimator_core.graphs.loop_runner import LoopRunner, Pace
+from estimator_core.execution.base import LoopSize, Step
+from estimator_core.execution.in_graph_loop import RepeatedStep
+from estimator_core.graphs.loop_runner import LoopRunner
 from estimator_core.hooks.host_call import HostCallHook
 
 tf1 = tf.compat.v1
@@ -42,7 +43,7 @@ class Clock:
         return self.now
 
 
-def run(size, calls=None, last_step=None, host_call_every=1, secs=1.0, losses=None):
+def run(size, calls=None, last_step=None, host_call_every=1, secs=1.0, losses=None, repeats=False):
     """Trains a model whose loss is the number of the step, from 1; returns what hooks saw."""
     clock = Clock()
 
@@ -61,9 +62,11 @@ def run(size, calls=None, last_step=None, host_call_every=1, secs=1.0, losses=No
             host_call_every,
         )
         host_call.call([counted])
+        repeated = RepeatedStep(est.EstimatorSpec("train", loss=loss, train_op=counted.op))
         program = types.SimpleNamespace(
             graph=graph,
             fetches=[counted.op, loss],
+            step=Step(None, repeated, None, repeated.last_loss) if repeats else Step(None),
             spec=types.SimpleNamespace(loss=loss),
             execution=types.SimpleNamespace(loop_size=size),
         )
@@ -73,7 +76,7 @@ def run(size, calls=None, last_step=None, host_call_every=1, secs=1.0, losses=No
             def after_run(self, run_context, run_values):
                 clock.now += 100.0
 
-        hooks = [seen, host_call, Slow()]
+        hooks = [seen, Slow()] if repeats else [seen, host_call, Slow()]
         if last_step:
             hooks.append(tf1.train.StopAtStepHook(last_step=last_step))
         runner = LoopRunner(program, hooks, clock)
@@ -84,8 +87,9 @@ def run(size, calls=None, last_step=None, host_call_every=1, secs=1.0, losses=No
     return seen, noted, returned
 
 
-def test_hooks_are_called_around_a_loop():
-    seen, _, returned = run(LoopSize(3), calls=3)
+@pytest.mark.parametrize("repeats", [False, True])
+def test_hooks_are_called_around_a_loop(repeats):
+    seen, _, returned = run(LoopSize(3), calls=3, repeats=repeats)
     assert seen.before == [0, 3, 6]
     assert seen.after == seen.fetched == returned == [3, 6, 9]
 
@@ -110,20 +114,8 @@ def test_loops_of_a_time():
     assert seen.after == [1, 5, 9, 12]
 
 
-def test_a_pace_follows_the_last_five_loops():
-    pace = Pace(LoopSize(secs=10.0))
-    assert pace.next_steps() == 1
-    pace.add(1, 5.0)  # the first step is slow
-    assert pace.next_steps() == 2
-    pace.add(9, 5.0)
-    assert pace.next_steps() == 10  # 10 steps in 10 seconds
-    for _ in range(5):
-        pace.add(1, 40.0)
-    assert pace.next_steps() == 1  # one step takes longer than a loop shall
-    assert Pace(LoopSize(7)).next_steps() == 7
-
-
-def test_a_loss_that_is_nan_within_a_loop_ends_training_at_its_step():
+@pytest.mark.parametrize("repeats", [False, True])
+def test_a_loss_that_is_nan_within_a_loop_ends_training_at_its_step(repeats):
     nan = float("nan")
     with pytest.raises(est.NanLossDuringTrainingError, match="at global step 2"):
-        run(LoopSize(4), calls=1, losses=[1.0, nan, 3.0, 4.0])
+        run(LoopSize(4), calls=1, losses=[1.0, nan, 3.0, 4.0], repeats=repeats)

@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from estimator_core.execution.base import Step
 from estimator_core.graphs.step_runner import StepRunner
 
 tf1 = tf.compat.v1
@@ -46,8 +47,8 @@ def run(hooks, calls, most=8, start=0):
         program = types.SimpleNamespace(
             graph=graph,
             fetches=train_op.op,
-            step=types.SimpleNamespace(advance=advance),
-            execution=types.SimpleNamespace(steps_per_session_run=most),
+            step=Step(None, advance),
+            execution=types.SimpleNamespace(steps_per_session_run=most, session_call_secs=None),
         )
         runner = StepRunner(program, hooks)
         scaffold = tf1.train.Scaffold(init_op=step.assign(start))
@@ -105,8 +106,8 @@ def test_the_step_is_read_before_its_update_or_after_it(caplog, found, goes_on):
         program = types.SimpleNamespace(
             graph=graph,
             fetches=None,
-            step=types.SimpleNamespace(advance=lambda session, count: None),
-            execution=types.SimpleNamespace(steps_per_session_run=8),
+            step=Step(None, lambda session, count: None),
+            execution=types.SimpleNamespace(steps_per_session_run=8, session_call_secs=None),
         )
         runner = StepRunner(program, [])
     values = iter([4, 5])  # at the start, and after the first step
@@ -147,3 +148,80 @@ def test_any_other_answer_is_refused_by_name(answer):
     with pytest.raises(ValueError, match="whole number of steps") as refused:
         run([Declares(None), Answers(answer)], calls=3)
     assert f"Received: {answer!r} at global step 1 from <the hook Answers>" in str(refused.value)
+
+
+def timed(secs_of, calls, most=100):
+    """Lets a counter run for calls of about 2 seconds; returns what `advance` was asked for.
+
+    Args:
+        secs_of: Function of the global step that returns how long the next step takes.
+    """
+    asked = []
+    now = 0.0
+    with tf.Graph().as_default() as graph:
+        step = tf1.train.create_global_step()
+        train_op = step.assign_add(1)
+
+        def advance(session, count):
+            nonlocal now
+            asked.append(count)
+            for _ in range(count):
+                now += secs_of(int(session.run(train_op)))
+
+        program = types.SimpleNamespace(
+            graph=graph,
+            fetches=train_op.op,
+            step=Step(None, advance),
+            execution=types.SimpleNamespace(steps_per_session_run=most, session_call_secs=2.0),
+        )
+        runner = StepRunner(program, [], clock=lambda: now)
+        with tf1.train.MonitoredSession(hooks=runner.hooks) as session:
+            for _ in range(calls):
+                runner(session)
+    return asked
+
+
+def test_a_call_takes_about_so_long():
+    # The first step is made alone; then one is measured, which tells that 20 steps take 2 seconds.
+    assert timed(lambda step: 0.1, calls=4) == [1, 19, 19]
+    assert timed(lambda step: 0.001, calls=3) == [1, 99]  # but no more steps than at most
+
+
+def test_one_slow_step_does_not_slow_down_for_good():
+    asked = timed(lambda step: 30.0 if step == 2 else 0.1, calls=12)
+    assert asked[:5] == [1] * 5  # it is among the five that say how long a step takes
+    assert asked[-1] == 19
+
+
+class Prepared:
+    """Notes whether the graph was prepared."""
+
+    def __init__(self, secs, hooks):
+        self.count = 0
+        with tf.Graph().as_default() as graph:
+            tf1.train.create_global_step()
+            program = types.SimpleNamespace(
+                graph=graph,
+                fetches=None,
+                step=Step(None, lambda session, count: None, self.prepare),
+                execution=types.SimpleNamespace(steps_per_session_run=8, session_call_secs=secs),
+            )
+            StepRunner(program, hooks).begin()
+
+    def prepare(self):
+        self.count += 1
+
+
+@pytest.mark.parametrize(
+    ("secs", "hooks", "expected"),
+    [
+        (2.0, [], 1),
+        (2.0, [est.StopAtStepHook(num_steps=199)], 0),
+        (2.0, [est.StopAtStepHook(num_steps=200)], 1),
+        (2.0, [est.StopAtStepHook(last_step=150)], 0),
+        (None, [est.StopAtStepHook(last_step=150)], 1),
+        (None, [est.FeedFnHook(dict)], 0),
+    ],
+)
+def test_a_loop_is_built_where_it_pays(secs, hooks, expected):
+    assert Prepared(secs, hooks).count == expected

@@ -102,7 +102,7 @@ def test_a_pipeline_has_one_schedule(kfp_server):
 
 def test_a_schedule_that_a_killed_submit_has_left_is_replaced_too(kfp_server, monkeypatch):
     server = Server(kfp_server.url)
-    first = server.submit(TEXT, "retrain", {}, cron="0 30 3 * * *")
+    first = server.submit(TEXT, "retrain", {}, recurrence=Recurrence(cron="0 30 3 * * *"))
 
     def be_killed(recurring_run_id):
         raise KeyboardInterrupt
@@ -110,10 +110,10 @@ def test_a_schedule_that_a_killed_submit_has_left_is_replaced_too(kfp_server, mo
     with monkeypatch.context() as patch:
         patch.setattr(server, "delete_recurring_run", be_killed)
         with pytest.raises(KeyboardInterrupt):
-            server.submit(TEXT, "retrain", {}, cron="0 30 4 * * *")
+            server.submit(TEXT, "retrain", {}, recurrence=Recurrence(cron="0 30 4 * * *"))
     left = set(kfp_server.recurring)
     assert len(left) == 2
-    third = server.submit(TEXT, "retrain", {}, cron="0 30 5 * * *")
+    third = server.submit(TEXT, "retrain", {}, recurrence=Recurrence(cron="0 30 5 * * *"))
     assert first.recurring_run_id in left
     assert set(third.replaced) == left
     assert list(kfp_server.recurring) == [third.recurring_run_id]

@@ -1,0 +1,192 @@
+"""Many training steps in one session call, by a loop in the graph over a copy of the step."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.execution.base import Execution, Step
+from estimator_core.execution.step_graph import StepGraph
+from estimator_core.logs import logger
+from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.spec.mode_keys import ModeKeys
+
+_ONE_BY_ONE = "Training steps are run one by one, as %s."
+
+
+@dataclasses.dataclass(frozen=True)
+class ManySteps:
+    """How many training steps a session call makes.
+
+    Attributes:
+        most_steps: At most so many.
+        call_secs: And no more than take about so long; None sets no time.
+    """
+
+    most_steps: int
+    call_secs: float | None = None
+
+
+class RepeatsSteps(Execution):
+    """An Execution whose training steps can be made many in a session call.
+
+    Args:
+        many_steps: How many; None is one.
+    """
+
+    def __init__(self, many_steps: ManySteps | None = None):
+        if many_steps is not None and many_steps.most_steps > 1:
+            self.steps_per_session_run = many_steps.most_steps
+            self.session_call_secs = many_steps.call_secs
+            self.stops_at_nan = True
+
+    def step_of(self, spec: EstimatorSpec, mode: str) -> Step:
+        """Returns the step of a spec.
+
+        Args:
+            spec: That of all replicas together.
+            mode: One of `ModeKeys`.
+        """
+        if mode != ModeKeys.TRAIN or not self.stops_at_nan:
+            return Step(spec)
+        repeated = RepeatedStep(spec)
+        return Step(spec, repeated, repeated.add_loop, repeated.last_loss)
+
+
+class RepeatedStep:
+    """Makes training steps one after the other, without hooks.
+
+    A loop in the graph makes them, once it is added: its body is a copy of the operations of a step,
+    which uses the variables, iterators and tables of the graph. Where a copy might compute something
+    else, the operations of the graph are run themselves, again and again. The results are the same.
+
+    Args:
+        spec: The step of all replicas together, in mode TRAIN.
+    """
+
+    def __init__(self, spec: EstimatorSpec):
+        train_op = spec.train_op
+        self._train_op = train_op if isinstance(train_op, tf.Operation) else train_op.op
+        self._loss = spec.loss
+        self._loop: _Loop | None = None
+        self._session: Any = None
+        self._call: Any = None
+        self._last_loss: Any = None
+
+    def add_loop(self) -> None:
+        """Adds the loop to the graph, which is the default one, if a copy of the step does the same."""
+        if not tf1.control_flow_v2_enabled():
+            logger.info(_ONE_BY_ONE, "loops of TensorFlow 1 are on (disable_v2_behavior)")
+            return
+        step_graph = StepGraph([self._train_op, self._loss.op])
+        reason = step_graph.why_not_copied()
+        if reason:
+            logger.info(_ONE_BY_ONE, reason)
+            return
+        try:
+            self._loop = _Loop(step_graph, self._train_op, self._loss)
+        except (TypeError, ValueError, tf.errors.OpError) as error:
+            logger.warning(_ONE_BY_ONE, f"TensorFlow can't put a copy of them into a loop: {error}")
+
+    def __call__(self, session: Any, steps: int) -> int:
+        """Makes steps, and ends early with a step whose loss is NaN; returns how many it made.
+
+        Args:
+            session: The `tf.compat.v1.Session`.
+            steps: How many to make.
+
+        Raises:
+            tf.errors.OutOfRangeError: The input has ended.
+        """
+        self._last_loss = None
+        if session is not self._session:
+            self._session = session
+            self._call = session.make_callable([self._train_op, self._loss])
+            self._check_loop(session)
+        if self._loop:
+            return self._loop.run(session, steps)
+        for done in range(steps):
+            _, self._last_loss = self._call()
+            if np.isnan(self._last_loss).any():
+                return done + 1
+        return steps
+
+    def _check_loop(self, session: Any) -> None:
+        """Compiles the loop, by making no step, and drops it if the session can't."""
+        if not self._loop:
+            return
+        try:
+            self._loop.run(session, 0)
+        except (
+            tf.errors.InternalError,
+            tf.errors.InvalidArgumentError,
+            tf.errors.NotFoundError,
+            tf.errors.UnimplementedError,
+        ) as error:
+            logger.warning(_ONE_BY_ONE, f"the session can't run a loop of them: {error}")
+            self._loop = None
+
+    def last_loss(self, session: Any) -> Any:
+        """Returns the loss of the last step of a call that made one, and that then failed or ended."""
+        return self._loop.last_loss(session) if self._loop else self._last_loss
+
+
+class _Loop:
+    """A loop over a copy of a step.
+
+    Each iteration begins when the one before is done with all that it runs: its counter waits for the
+    step, and only one iteration runs at a time.
+
+    Args:
+        step_graph: What a step runs.
+        train_op: The step.
+        loss: Its loss.
+    """
+
+    def __init__(self, step_graph: StepGraph, train_op: tf.Operation, loss: tf.Tensor):
+        graph = train_op.graph
+        with (
+            tf.control_dependencies(None),
+            graph.name_scope(None),
+            tf1.device(None),
+            graph.name_scope("steps_without_hooks"),
+        ):
+            self._steps = tf1.placeholder(tf.int32, [], "steps")
+            kept = tf.raw_ops.VarHandleOp(
+                dtype=loss.dtype, shape=loss.shape, shared_name=graph.unique_name("last_loss")
+            )
+
+            def go_on(done: Any, is_nan: Any, steps: Any) -> Any:
+                return (done < steps) & ~is_nan
+
+            def one_step(done: Any, is_nan: Any, steps: Any) -> Any:
+                step, value = step_graph.copy([train_op, loss])
+                keep = tf.raw_ops.AssignVariableOp(resource=kept, value=value)
+                with tf.control_dependencies([step, keep]):
+                    return done + 1, _is_nan(value), tf.identity(steps)
+
+            self._done, _, _ = tf.while_loop(
+                go_on,
+                one_step,
+                [tf.constant(0), tf.constant(False), self._steps],
+                parallel_iterations=1,
+            )
+            self._last_loss = tf.raw_ops.ReadVariableOp(resource=kept, dtype=loss.dtype)
+
+    def run(self, session: Any, steps: int) -> int:
+        """Makes steps; returns how many."""
+        return int(session.run(self._done, {self._steps: steps}))
+
+    def last_loss(self, session: Any) -> Any:
+        """Returns the loss of the last step that was made in the session."""
+        return session.run(self._last_loss)
+
+
+def _is_nan(loss: tf.Tensor) -> tf.Tensor:
+    if not loss.dtype.is_floating:
+        return tf.constant(False)  # an integer is never NaN
+    return tf.reduce_any(tf.math.is_nan(loss))

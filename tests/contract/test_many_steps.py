@@ -1,0 +1,169 @@
+"""Many steps in a session call give what one step a call gives, bit for bit."""
+
+import logging
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+from tests.contract.programs_in_a_loop import (
+    IN_A_LOOP,
+    ONE_BY_ONE,
+    estimator_of,
+    forty_steps,
+    two_layers,
+)
+from tests.oracle import observe
+
+tf1 = tf.compat.v1
+
+LAST = 23  # no multiple of 3, 7 or 10
+PROGRAMS = {**{name: (*each, None) for name, each in IN_A_LOOP.items()}, **ONE_BY_ONE}
+
+
+class EverySixth(est.SessionRunHook):
+    """Notes the loss, and at which steps it is called."""
+
+    def __init__(self):
+        self.losses = {}
+
+    def begin(self):
+        self._loss = tf1.get_collection(tf1.GraphKeys.LOSSES)[-1]
+
+    def steps_until_due(self, global_step):
+        return 6 - global_step % 6
+
+    def skip_steps(self, steps):
+        pass
+
+    def before_run(self, run_context):
+        return est.SessionRunArgs(self._loss)
+
+    def after_run(self, run_context, run_values):
+        step = int(run_context.session.run(tf1.train.get_global_step(run_context.session.graph)))
+        if step % 6 == 0:
+            self.losses[step] = run_values.results.tobytes()
+
+
+def observed(make, input_fn, steps_per_session_run, model_dir, caplog, last=LAST, **settings):
+    """All that a training leaves behind."""
+    config = est.RunConfig(
+        model_dir=str(model_dir),
+        tf_random_seed=1,
+        save_checkpoints_steps=5,
+        save_summary_steps=4,
+        log_step_count_steps=8,
+        keep_checkpoint_max=100,
+        steps_per_session_run=steps_per_session_run,
+        **settings,
+    )
+    hook = EverySixth()
+    caplog.clear()
+    with caplog.at_level(logging.INFO, logger="tensorflow"):
+        make(config).train(input_fn, hooks=[hook], max_steps=last)
+    messages = [record.getMessage() for record in caplog.records]
+    weights = {}
+    for path in tf.train.get_checkpoint_state(str(model_dir)).all_model_checkpoint_paths:
+        reader = tf.train.load_checkpoint(path)
+        weights[int(path.rpartition("-")[2])] = {
+            name: np.asarray(reader.get_tensor(name)).tobytes()
+            for name in reader.get_variable_to_shape_map()
+            if name
+            != "_CHECKPOINTABLE_OBJECT_GRAPH"  # Keras counts the models of the process in it
+        }
+    losses = {
+        event.step: value.simple_value
+        for event in observe.events_of(str(model_dir))
+        for value in event.summary.value
+        if value.tag == "loss"
+    }
+    return {
+        "weights": weights,
+        "losses": losses,
+        "hook": hook.losses,
+        "lines": [line.split(" (")[0] for line in messages if line.startswith("loss = ")],
+        "final": [line for line in messages if line.startswith("Loss for final step")],
+    }, messages
+
+
+def different(found, expected):
+    """The steps and names at which checkpoints differ."""
+    assert set(found) == set(expected)
+    return [
+        (step, name)
+        for step in expected
+        for name in {*found[step], *expected[step]}
+        if found[step].get(name) != expected[step].get(name)
+    ]
+
+
+def one_step_a_call(name, tmp_path_factory, caplog, results={}):  # noqa: B006  (made once for all K)
+    if name not in results:
+        make, input_fn, _ = PROGRAMS[name]
+        results[name] = observed(make, input_fn, 1, tmp_path_factory.mktemp(name), caplog)[0]
+    return results[name]
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [pytest.param(3, marks=pytest.mark.slow), 7, pytest.param(10, marks=pytest.mark.slow)],
+)
+@pytest.mark.parametrize("name", sorted(PROGRAMS))
+def test_the_results_are_those_of_one_step_a_call(name, steps, tmp_path_factory, tmp_path, caplog):
+    make, input_fn, reason = PROGRAMS[name]
+    expected = one_step_a_call(name, tmp_path_factory, caplog)
+    found, messages = observed(make, input_fn, steps, tmp_path, caplog)
+    assert sorted(expected["weights"]) == [0, 5, 10, 15, 20, 23]
+    assert sorted(expected["hook"]) == [6, 12, 18]
+    why = [line for line in messages if line.startswith("Training steps are run one by one")]
+    assert len(why) == (reason is not None), why
+    assert reason is None or reason in why[0]
+    assert not any("One step in a session call" in line for line in messages)
+    assert different(found["weights"], expected["weights"]) == []
+    assert found["hook"] == expected["hook"]
+    assert found["lines"] == expected["lines"]
+    assert found["final"] == expected["final"]
+    # TensorFlow's hook reads the step before or after the update, and then comes a step early.
+    assert found["losses"].get(1) == expected["losses"].get(1)
+    for step in set(found["losses"]) & set(expected["losses"]):
+        assert found["losses"][step] == expected["losses"][step]
+
+
+@pytest.mark.parametrize("batches", [9, 11, 12])
+@pytest.mark.parametrize("steps", [1, 5])
+def test_the_loss_at_the_end_of_the_input_is_that_of_the_last_step(
+    batches, steps, tmp_path_factory, tmp_path, caplog
+):
+    """The input ends within a loop, and with the step after it that hooks are called around."""
+    make = estimator_of(two_layers())
+    expected, _ = observed(
+        make, forty_steps, 1, tmp_path_factory.mktemp("max"), caplog, last=batches
+    )
+    found, messages = observed(
+        make, lambda: forty_steps().take(batches), steps, tmp_path, caplog, last=40
+    )
+    assert (
+        different({batches: found["weights"][batches]}, {batches: expected["weights"][batches]})
+        == []
+    )
+    assert found["final"] == expected["final"]
+    assert f"The input ended at global step {batches}," in "\n".join(messages)
+
+
+@pytest.mark.parametrize("steps", [7])
+def test_two_replicas_have_the_same_results_as_well(steps, tmp_path_factory, tmp_path, caplog):
+    results = []
+    for count, model_dir in ((1, tmp_path_factory.mktemp("one")), (steps, tmp_path)):
+        strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
+        make = estimator_of(two_layers())
+        result, messages = observed(
+            make, forty_steps, count, model_dir, caplog, train_distribute=strategy
+        )
+        results.append(result)
+    (why,) = [line for line in messages if "one by one" in line]
+    assert "CollectiveReduce" in why  # the sum over the replicas
+    expected, found = results
+    assert sorted(expected["weights"]) == [0, 5, 10, 15, 20, 23]
+    assert different(found["weights"], expected["weights"]) == []
+    assert (found["hook"], found["lines"]) == (expected["hook"], expected["lines"])
