@@ -196,7 +196,8 @@ class Estimator:
         newest = self._checkpoint_to_restore(checkpoint_path, "evaluate")
 
         program = self.build_program(ModeKeys.EVAL, input_fn, newest() is not None)
-        restoring = RestoringSessionCreator(program, newest)
+        has_hooks = bool(hooks or program.spec.evaluation_hooks)
+        restoring = RestoringSessionCreator(program, newest, has_hooks)
         results = loops.evaluate(program, restoring, steps, hooks)
         step = int(results[tf1.GraphKeys.GLOBAL_STEP])
         eval_dir = self.eval_dir(name)
@@ -246,7 +247,8 @@ class Estimator:
                 "Input graph does not use tf.data.Dataset or contain a QueueRunner. "
                 "That means predict yields forever. This is probably a mistake."
             )
-        restoring = RestoringSessionCreator(program, newest)
+        has_hooks = bool(hooks or program.spec.prediction_hooks)
+        restoring = RestoringSessionCreator(program, newest, has_hooks)
         yield from loops.predict(program, restoring, fetches, yield_single_examples, hooks)
 
     def predictor(

@@ -36,7 +36,8 @@ class Step(NamedTuple):
     Attributes:
         spec: The step of all replicas together. Running its `train_op` is one training step.
         advance: Function of (session, number of steps) that makes exactly that many training steps
-            and returns nothing. It is for mode TRAIN alone. None when one `session.run` makes one step.
+            and returns nothing. None when one `session.run` makes one step. In mode EVAL it evaluates
+            that many batches; what follows is of mode TRAIN.
             One that ends with a step whose loss is NaN (`Execution.stops_at_nan`) returns how many it
             has made.
 
@@ -53,12 +54,15 @@ class Step(NamedTuple):
             called before the session is there, when many calls of `advance` are to come.
         last_loss: Function of the session that returns the loss of the last step that `advance` made,
             when that has found the end of the input after it. None when it is not known.
+        batches_made: In mode EVAL, returns how many batches the last `advance` has evaluated, which may
+            have ended with an error. None without an `advance`.
     """
 
     spec: EstimatorSpec
     advance: Callable[[Any, int], int | None] | None = None
     prepare: Callable[[], None] | None = None
     last_loss: Callable[[Any], Any] | None = None
+    batches_made: Callable[[], int] | None = None
 
 
 class LoopSize(NamedTuple):
@@ -110,10 +114,10 @@ class Execution(abc.ABC):
     """Processes that make each training step together; none can make one without the others."""
 
     steps_per_session_run: int = 1
-    """Training steps that one session call makes at most.
+    """Training steps, or evaluated batches, that one session call makes at most.
 
     Above 1, the `Step` of mode TRAIN has an `advance`. It makes all steps of a call but the last, which is
-    an ordinary `session.run` with hooks.
+    an ordinary `session.run` with hooks. That of mode EVAL may have one, too.
     """
 
     session_call_secs: float | None = None
@@ -188,6 +192,20 @@ class Execution(abc.ABC):
             checkpoint_dir: Directory whose newest checkpoint is restored, if it has one.
             checkpoint_path: Checkpoint to restore; None with no `checkpoint_dir` initialises anew.
         """
+
+    def restored_session(self, scaffold: Any, checkpoint_path: str) -> Any:
+        """Returns a session with the values of a checkpoint, for which the graph needs nothing more.
+
+        It is for a graph that no hooks of the user's look at.
+
+        Args:
+            scaffold: The spec's `Scaffold`.
+            checkpoint_path: Checkpoint to restore.
+
+        Returns:
+            None if the `session_creator` has to create it.
+        """
+        del scaffold, checkpoint_path
 
     def training(self) -> contextlib.AbstractContextManager[Any]:
         """Returns the context in which the session of a training is created, runs and ends."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import tensorflow as tf
@@ -79,18 +81,11 @@ class RepeatedStep:
 
     def add_loop(self) -> None:
         """Adds the loop to the graph, which is the default one, if a copy of the step does the same."""
-        if not tf1.control_flow_v2_enabled():
-            logger.info(_ONE_BY_ONE, "loops of TensorFlow 1 are on (disable_v2_behavior)")
-            return
-        step_graph = StepGraph([self._train_op, self._loss.op])
-        reason = step_graph.why_not_copied()
-        if reason:
-            logger.info(_ONE_BY_ONE, reason)
-            return
-        try:
-            self._loop = _Loop(step_graph, self._train_op, self._loss)
-        except (TypeError, ValueError, tf.errors.OpError) as error:
-            logger.warning(_ONE_BY_ONE, f"TensorFlow can't put a copy of them into a loop: {error}")
+        self._loop = loop_over(
+            [self._train_op, self._loss.op],
+            lambda step_graph: _Loop(step_graph, self._train_op, self._loss),
+            _ONE_BY_ONE,
+        )
 
     def __call__(self, session: Any, steps: int) -> int:
         """Makes steps, and ends early with a step whose loss is NaN; returns how many it made.
@@ -106,7 +101,7 @@ class RepeatedStep:
         if session is not self._session:
             self._session = session
             self._call = session.make_callable([self._train_op, self._loss])
-            self._check_loop(session)
+            self._loop = runnable(self._loop, session, _ONE_BY_ONE)
         if self._loop:
             return self._loop.run(session, steps)
         for done in range(steps):
@@ -115,24 +110,79 @@ class RepeatedStep:
                 return done + 1
         return steps
 
-    def _check_loop(self, session: Any) -> None:
-        """Compiles the loop, by making no step, and drops it if the session can't."""
-        if not self._loop:
-            return
-        try:
-            self._loop.run(session, 0)
-        except (
-            tf.errors.InternalError,
-            tf.errors.InvalidArgumentError,
-            tf.errors.NotFoundError,
-            tf.errors.UnimplementedError,
-        ) as error:
-            logger.warning(_ONE_BY_ONE, f"the session can't run a loop of them: {error}")
-            self._loop = None
-
     def last_loss(self, session: Any) -> Any:
         """Returns the loss of the last step of a call that made one, and that then failed or ended."""
         return self._loop.last_loss(session) if self._loop else self._last_loss
+
+
+class Loop(Protocol):
+    """A loop in the graph over a copy of some of its operations."""
+
+    def run(self, session: Any, times: int) -> int:
+        """Runs the copy so many times; returns how many times it has run it."""
+
+
+LoopKind = TypeVar("LoopKind", bound=Loop)
+
+
+def loop_over(
+    targets: Sequence[tf.Operation], make: Callable[[StepGraph], LoopKind], one_by_one: str
+) -> LoopKind | None:
+    """Returns a loop over what is run for the targets; None if a copy might compute something else.
+
+    Args:
+        targets: Operations of the default graph, to which the loop is added.
+        make: Makes the loop of what is to be copied.
+        one_by_one: What is logged when there is none, with "%s" for the reason.
+    """
+    if not tf1.control_flow_v2_enabled():
+        logger.info(one_by_one, "loops of TensorFlow 1 are on (disable_v2_behavior)")
+        return None
+    step_graph = StepGraph(targets)
+    reason = step_graph.why_not_copied()
+    if reason:
+        logger.info(one_by_one, reason)
+        return None
+    try:
+        return make(step_graph)
+    except (TypeError, ValueError, tf.errors.OpError) as error:
+        logger.warning(one_by_one, f"TensorFlow can't put a copy of them into a loop: {error}")
+    return None
+
+
+def runnable(loop: LoopKind | None, session: Any, one_by_one: str) -> LoopKind | None:
+    """Returns the loop, compiled by running it zero times; None if the session can't run it.
+
+    Args:
+        loop: A loop in the graph of the session, if there is one.
+        session: A `tf.compat.v1.Session`.
+        one_by_one: What is logged when it can't, with "%s" for the reason.
+    """
+    if loop is None:
+        return None
+    try:
+        loop.run(session, 0)
+    except (
+        tf.errors.InternalError,
+        tf.errors.InvalidArgumentError,
+        tf.errors.NotFoundError,
+        tf.errors.UnimplementedError,
+    ) as error:
+        logger.warning(one_by_one, f"the session can't run a loop of them: {error}")
+        return None
+    return loop
+
+
+@contextlib.contextmanager
+def outside_of_steps(graph: tf.Graph, name: str) -> Iterator[None]:
+    """Opens a name scope in which operations depend on none of the graph's, and are on any device."""
+    with (
+        tf.control_dependencies(None),
+        graph.name_scope(None),
+        tf1.device(None),
+        graph.name_scope(name),
+    ):
+        yield
 
 
 class _Loop:
@@ -149,12 +199,7 @@ class _Loop:
 
     def __init__(self, step_graph: StepGraph, train_op: tf.Operation, loss: tf.Tensor):
         graph = train_op.graph
-        with (
-            tf.control_dependencies(None),
-            graph.name_scope(None),
-            tf1.device(None),
-            graph.name_scope("steps_without_hooks"),
-        ):
+        with outside_of_steps(graph, "steps_without_hooks"):
             self._steps = tf1.placeholder(tf.int32, [], "steps")
             kept = tf.raw_ops.VarHandleOp(
                 dtype=loss.dtype, shape=loss.shape, shared_name=graph.unique_name("last_loss")
@@ -182,8 +227,11 @@ class _Loop:
         return int(session.run(self._done, {self._steps: steps}))
 
     def last_loss(self, session: Any) -> Any:
-        """Returns the loss of the last step that was made in the session."""
-        return session.run(self._last_loss)
+        """Returns the loss of the last step that was made in the session; None if there was none."""
+        try:
+            return session.run(self._last_loss)
+        except tf.errors.FailedPreconditionError:  # it was never given a value
+            return None
 
 
 def _is_nan(loss: tf.Tensor) -> tf.Tensor:

@@ -66,7 +66,8 @@ def select_execution(config: RunConfig, mode: str) -> Execution:
     if strategy and config.is_distributed:
         return _in_cluster(strategy, config, mode)
     if strategy:
-        return ReplicasInSync(strategy, config.session_config, _many_steps(config, mode))
+        many_steps = _many_steps(config) if mode == ModeKeys.TRAIN else None
+        return ReplicasInSync(strategy, config.session_config, many_steps)
     if config.is_distributed and mode == ModeKeys.TRAIN:
         return ParameterServers(
             config.task_cluster,
@@ -76,7 +77,8 @@ def select_execution(config: RunConfig, mode: str) -> Execution:
             config.session_creation_timeout_secs,
         )
     master = config.evaluation_master if mode == ModeKeys.EVAL else config.master
-    return SingleDevice(config.session_config, master, _many_steps(config, mode))
+    many_steps = None if mode == ModeKeys.PREDICT else _many_steps(config)
+    return SingleDevice(config.session_config, master, many_steps)
 
 
 def start_task_server(config: RunConfig) -> None:
@@ -94,10 +96,8 @@ def start_task_server(config: RunConfig) -> None:
         start_server(config.task_cluster, config.protocol, config.session_config)
 
 
-def _many_steps(config: RunConfig, mode: str) -> ManySteps | None:
-    """Returns how many training steps a session call makes."""
-    if mode != ModeKeys.TRAIN:
-        return None
+def _many_steps(config: RunConfig) -> ManySteps:
+    """Returns how many steps a session call makes."""
     if config.steps_per_session_run == AUTO:
         return ManySteps(_MOST_STEPS, _CALL_SECS)
     return ManySteps(int(config.steps_per_session_run))

@@ -5,11 +5,16 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+import tensorflow as tf
+
 from estimator_core import tf1
 from estimator_core.execution.base import Step, StepFn
+from estimator_core.execution.effects import effects_of
+from estimator_core.execution.evaluation_loop import RepeatedUpdate
 from estimator_core.execution.evaluation_metrics import with_evaluation_metrics
 from estimator_core.execution.in_graph_loop import ManySteps, RepeatsSteps
 from estimator_core.execution.inputs import Inputs, inputs_from
+from estimator_core.execution.restored_session import restored_session
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import InputFn
 
@@ -20,7 +25,7 @@ class SingleDevice(RepeatsSteps):
     Args:
         session_config: `ConfigProto` of the sessions.
         master: Address of the server that they are opened on; "" is this process.
-        many_steps: How many training steps a session call makes; None is one.
+        many_steps: How many training steps, or evaluated batches, a session call makes; None is one.
     """
 
     def __init__(
@@ -42,7 +47,14 @@ class SingleDevice(RepeatsSteps):
     def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
         """Returns the step that `step_fn` builds."""
         spec = step_fn(*inputs.next_batch())
-        return self.step_of(with_evaluation_metrics(spec) if mode == ModeKeys.EVAL else spec, mode)
+        if mode != ModeKeys.EVAL:
+            return self.step_of(spec, mode)
+        spec = with_evaluation_metrics(spec)
+        if self.steps_per_session_run == 1:
+            return Step(spec)
+        updates = [update for _, update in spec.eval_metric_ops.values()]
+        repeated = RepeatedUpdate(tf.group(*effects_of(updates)))
+        return Step(spec, repeated, repeated.add_loop, batches_made=lambda: repeated.batches_made)
 
     def session_creator(
         self,
@@ -59,3 +71,9 @@ class SingleDevice(RepeatsSteps):
             checkpoint_dir=checkpoint_dir,
             checkpoint_filename_with_path=checkpoint_path,
         )
+
+    def restored_session(self, scaffold: Any, checkpoint_path: str) -> Any:
+        """Returns a session of this process, if the checkpoint and the Scaffold are of the usual kind."""
+        if self._master:
+            return None
+        return restored_session(scaffold, checkpoint_path, self._session_config)

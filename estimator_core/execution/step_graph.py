@@ -120,10 +120,11 @@ class StepGraph:
                 f"{self._graph_def.ByteSize() >> 20} MiB, would cost more than it saves"
             )
         for operation in self.operations:
-            if operation.type in _CONTROL_FLOW:
-                return f"{operation.name!r} belongs to a loop or condition of TensorFlow 1"
-            if any(_is_reference(tensor) for tensor in operation.outputs):
-                return f"{operation.name!r} is a variable of TensorFlow 1 (use_resource=False)"
+            if is_of_tensorflow_1(operation):
+                kind = "is a variable of TensorFlow 1 (use_resource=False)"
+                if operation.type in _CONTROL_FLOW:
+                    kind = "belongs to a loop or condition of TensorFlow 1"
+                return f"{operation.name!r} {kind}"
             has_state = operation.op_def is not None and operation.op_def.is_stateful
             reason = _why_not(operation.name, operation.node_def, has_state)
             if reason:
@@ -187,6 +188,11 @@ class StepGraph:
             return_elements=[each.name for each in wanted],
             name="step",
         )
+
+
+def is_of_tensorflow_1(operation: tf.Operation) -> bool:
+    """Returns whether it is part of a loop or condition of TensorFlow 1, or an old variable, no resource."""
+    return operation.type in _CONTROL_FLOW or any(map(_is_reference, operation.outputs))
 
 
 def _stays_outside(operation: tf.Operation) -> bool:

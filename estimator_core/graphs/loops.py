@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from estimator_core import summaries, tf1
+from estimator_core.graphs.batch_runner import BatchRunner
 from estimator_core.graphs.loop_runner import LoopRunner
 from estimator_core.graphs.program import Program
 from estimator_core.graphs.restoring import RestoringSessionCreator, check_checkpoint
 from estimator_core.graphs.step_runner import StepRunner
 from estimator_core.hooks.initialization import InitializationHook
+from estimator_core.hooks.intervals import is_called_around_steps
 from estimator_core.hooks.nan_loss import NanLossHook
 from estimator_core.hooks.training_progress import ProgressHook
 from estimator_core.logs import logger
@@ -199,23 +202,23 @@ def evaluate(
     """
     logger.info("Starting evaluation at %s", time.strftime("%Y-%m-%dT%H:%M:%S"))
     start = time.monotonic()
-    values, update_op = program.fetches
+    values, _ = program.fetches
     final = tf1.train.FinalOpsHook(final_ops=values)
-    progress = _EvaluationProgress(steps)
-    spec = program.spec
-    every = [*program.inputs.hooks, *hooks, *spec.evaluation_hooks, progress, final]
+    of_caller = [*program.inputs.hooks, *hooks, *program.spec.evaluation_hooks]
     with program.graph.as_default():
         creator = restoring or program.session_creator(checkpoint_path=None)
+        evaluate_batches = BatchRunner(program, of_caller, steps)
+        every = [*evaluate_batches.hooks, final]
         with tf1.train.MonitoredSession(creator, hooks=every) as session:
             try:
                 while not session.should_stop():
-                    session.run(update_op)
+                    evaluate_batches(session)
             except tf.errors.OutOfRangeError:
                 pass
             except tf.errors.OpError as error:
-                _say_where(error, f"Evaluation failed after {progress.done} batches.")
+                _say_where(error, f"Evaluation failed after {evaluate_batches.done} batches.")
                 raise
-    if not progress.done:
+    if not evaluate_batches.done:
         replicas = program.execution.num_replicas
         few = (
             "no batch" if replicas == 1 else f"less than one batch for each of {replicas} replicas"
@@ -228,26 +231,6 @@ def evaluate(
     logger.info("Inference Time : %0.5fs", time.monotonic() - start)
     logger.info("Finished evaluation at %s", time.strftime("%Y-%m-%d-%H:%M:%S"))
     return final.final_ops_values
-
-
-class _EvaluationProgress(tf1.train.SessionRunHook):
-    """Counts the evaluated batches, logs about ten times, and stops after `steps` of them."""
-
-    def __init__(self, steps: int | None):
-        self._steps = steps
-        self._log_every = 1 if steps is None or steps < 20 else steps // 10
-        self.done = 0
-
-    def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Counts a batch."""
-        del run_values
-        self.done += 1
-        if self._steps is not None and (
-            self.done % self._log_every == 0 or self.done == self._steps
-        ):
-            logger.info("Evaluation [%d/%d]", self.done, self._steps)
-        if self.done == self._steps:
-            run_context.request_stop()
 
 
 def predict(
@@ -276,6 +259,10 @@ def predict(
     """
     every = [*program.inputs.hooks, *hooks, *program.spec.prediction_hooks]
     with program.graph.as_default():
+        # A thread that fills a queue may fail; then a `MonitoredSession` says so.
+        has_queues = bool(tf1.get_collection(tf1.GraphKeys.QUEUE_RUNNERS))
+        is_plain = not has_queues and not any(is_called_around_steps(hook) for hook in every)
+        run = _RunWithoutHooks(fetches) if is_plain else _run_with_hooks(fetches)
         session = tf1.train.MonitoredSession(restoring, hooks=every)
 
     def close(*error: Any) -> Any:
@@ -290,7 +277,7 @@ def predict(
                 if session.should_stop():
                     return
                 try:
-                    batch = session.run(fetches)
+                    batch = run(session)
                 except (tf.errors.OutOfRangeError, StopIteration):
                     return
             if yield_single_examples:
@@ -309,5 +296,34 @@ def _single_examples(batch: Any) -> Iterator[Any]:
             "Batch length of predictions should be same to yield single examples; use "
             f"yield_single_examples=False. Received: batch sizes={sizes}"
         )
-    for index in range(next(iter(sizes.values()), None) or 0):
-        yield {name: value[index] for name, value in batch.items()}
+    # A dict of each row's values by name, as `{name: value[row] for ...}` would be, but three times as fast.
+    rows = zip(*batch.values(), strict=True)
+    yield from map(dict, map(zip, itertools.repeat(tuple(batch)), rows))
+
+
+def _run_with_hooks(fetches: Any) -> Callable[[Any], Any]:
+    return lambda session: session.run(fetches)
+
+
+class _RunWithoutHooks:
+    """Runs the fetches in a `MonitoredSession` none of whose hooks is called around a run.
+
+    Args:
+        fetches: What is run.
+    """
+
+    def __init__(self, fetches: Any):
+        self._fetches = fetches
+        self._session: Any = None
+        self._call: Any = None
+
+    def __call__(self, session: Any) -> Any:
+        """Returns the values of the fetches."""
+        return session.run_step_fn(self._run)
+
+    def _run(self, step_context: Any) -> Any:
+        session = step_context.session
+        if session is not self._session:
+            self._session, self._call = session, session.make_callable(self._fetches)
+        # As `session.run` does: an error names the operation, and says where it was made.
+        return session._do_call(self._call)  # noqa: SLF001

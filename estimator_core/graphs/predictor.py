@@ -60,7 +60,7 @@ class Predictor:
             raise ValueError("There is no checkpoint any more to predict with. Received: None")
         if self._session is None or checkpoint_path != self._restored:
             # What other threads ask the last session goes on; it is freed with the last answer.
-            creator = RestoringSessionCreator(self._program, self._checkpoint_path)
+            creator = RestoringSessionCreator(self._program, self._checkpoint_path, has_hooks=False)
             with self._program.graph.as_default():
                 self._session = creator.create_session()
             self._restored = creator.checkpoint_path

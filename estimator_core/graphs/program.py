@@ -64,6 +64,10 @@ class Program:
             self.spec.scaffold, checkpoint_dir=checkpoint_dir, checkpoint_path=checkpoint_path
         )
 
+    def restored_session(self, checkpoint_path: str) -> Any:
+        """Returns a session of the graph, the default one; see `Execution.restored_session`."""
+        return self.execution.restored_session(self.spec.scaffold, checkpoint_path)
+
 
 @contextlib.contextmanager
 def new_scope(graph: tf.Graph, execution: Execution, config: RunConfig) -> Iterator[None]:

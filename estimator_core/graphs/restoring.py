@@ -21,13 +21,15 @@ class RestoringSessionCreator(tf1.train.SessionCreator):
     Args:
         program: Whose sessions they are.
         newest: Returns the path of the checkpoint; None initializes the variables.
+        has_hooks: Whether hooks of the user's see the graph. For them it gets all that a `Scaffold` adds.
 
     Attributes:
         checkpoint_path: What the last session was restored from.
     """
 
-    def __init__(self, program: Program, newest: Callable[[], str | None]):
+    def __init__(self, program: Program, newest: Callable[[], str | None], has_hooks: bool = True):
         self._program = program
+        self._has_hooks = has_hooks
         self._newest = newest
         self.checkpoint_path: str | None = None
 
@@ -37,7 +39,11 @@ class RestoringSessionCreator(tf1.train.SessionCreator):
 
     def _create(self, path: str | None) -> Any:
         check_checkpoint(self._program.spec, path)
-        session = self._program.session_creator(checkpoint_path=path).create_session()
+        session = None
+        if path and not self._has_hooks:
+            session = self._program.restored_session(path)
+        if session is None:
+            session = self._program.session_creator(checkpoint_path=path).create_session()
         self.checkpoint_path = path
         return session
 

@@ -12,7 +12,9 @@ from typing import Any, Protocol
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.execution.current import current_execution
 from estimator_core.heads import keras_metrics
+from estimator_core.heads.curve_area import curve_area
 
 
 class Metric(Protocol):
@@ -171,14 +173,18 @@ def auc(name: str, curve: str = "ROC", summation_method: str | None = None) -> M
                 f"Received: summation_method={summation_method!r}"
             )
         return keras_metrics.auc(name, curve)
-    return GraphMetric(
-        lambda labels, predictions, weights: tf1.metrics.auc(
-            labels,
-            predictions,
-            weights,
-            num_thresholds=200,
-            curve=curve,
-            summation_method=summation_method,
-            name=name,
-        )
-    )
+
+    def metric_fn(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Any]:
+        if current_execution().is_replicated:  # its value adds up what the replicas have
+            return tf1.metrics.auc(
+                labels,
+                predictions,
+                weights,
+                num_thresholds=200,
+                curve=curve,
+                summation_method=summation_method,
+                name=name,
+            )
+        return curve_area(labels, predictions, weights, curve, str(summation_method), name)
+
+    return GraphMetric(metric_fn)

@@ -62,6 +62,11 @@ def interval_of(hook: Hook) -> StepInterval | None:
     return _Never() if _has_the_calls_of(Hook, hook) else None
 
 
+def is_called_around_steps(hook: Hook) -> bool:
+    """Returns whether a hook does anything around steps, and not only at the beginning or the end."""
+    return not _has_the_calls_of(Hook, hook)
+
+
 _FEWEST_FOR_A_LOOP = 200  # to build a loop takes as long as some hundred small steps
 _CALLS = ("before_run", "after_run")
 _DECLARATION = ("steps_until_due", "skip_steps")

@@ -120,14 +120,17 @@ def test_central_storage_does_not_train_in_a_cluster(monkeypatch):
     ("steps", "most", "secs"), [("auto", 1000, 0.2), (25, 25, None), (1, 1, None)]
 )
 @pytest.mark.parametrize("strategy", [None, "/cpu:1"])
-def test_training_makes_many_steps_in_a_call(steps, most, secs, strategy):
+def test_training_and_evaluation_make_many_steps_in_a_call(steps, most, secs, strategy):
     strategy = strategy and tf.distribute.OneDeviceStrategy(strategy)
     config = est.RunConfig(steps_per_session_run=steps, train_distribute=strategy)
     execution = select_execution(config, "train")
     assert (execution.steps_per_session_run, execution.session_call_secs) == (most, secs)
     assert execution.stops_at_nan is (most > 1)
-    for mode in ("eval", "infer"):
-        assert select_execution(config, mode).steps_per_session_run == 1
+    evaluation = select_execution(config, "eval")
+    assert (evaluation.steps_per_session_run, evaluation.session_call_secs) == (most, secs)
+    assert select_execution(config, "infer").steps_per_session_run == 1
+    replicas = config.replace(eval_distribute=tf.distribute.OneDeviceStrategy("/cpu:1"))
+    assert select_execution(replicas, "eval").steps_per_session_run == 1
 
 
 def test_tasks_of_a_cluster_make_one_step_in_a_call(monkeypatch):

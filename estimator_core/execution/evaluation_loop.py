@@ -1,0 +1,125 @@
+"""Many evaluated batches in one session call, by a loop in the graph over a copy of the metrics' updates."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.execution.in_graph_loop import loop_over, outside_of_steps, runnable
+from estimator_core.execution.step_graph import StepGraph
+
+_ONE_BY_ONE = "Batches are evaluated one by one, as %s."
+
+
+class RepeatedUpdate:
+    """Adds batches to the metrics one after the other, without hooks.
+
+    A loop in the graph does so, once it is added: its body is a copy of the operations of an update, which
+    uses the variables, iterators and tables of the graph. Where a copy might compute something else, the
+    operations of the graph are run themselves, again and again. The results are the same.
+
+    Args:
+        update_op: Adds a batch to all metrics.
+
+    Attributes:
+        batches_made: How many batches the last call has added, which may have ended with an error.
+    """
+
+    def __init__(self, update_op: tf.Operation):
+        self._update_op = update_op
+        self._loop: _Loop | None = None
+        self._is_prepared = False
+        self._session: Any = None
+        self._call: Any = None
+        self.batches_made = 0
+
+    def add_loop(self) -> None:
+        """Adds the loop to the graph, which is the default one, if a copy of the update does the same.
+
+        It does so once, however often the graph is evaluated.
+        """
+        if self._is_prepared:
+            return
+        self._is_prepared = True
+        self._loop = loop_over(
+            [self._update_op],
+            lambda step_graph: _Loop(step_graph, self._update_op),
+            _ONE_BY_ONE,
+        )
+
+    def __call__(self, session: Any, batches: int) -> None:
+        """Adds batches to the metrics.
+
+        Args:
+            session: The `tf.compat.v1.Session`.
+            batches: How many.
+
+        Raises:
+            tf.errors.OutOfRangeError: The input has ended. The batches before it are added.
+        """
+        self.batches_made = 0
+        if session is not self._session:
+            self._session = session
+            self._call = session.make_callable(self._update_op)
+            self._loop = runnable(self._loop, session, _ONE_BY_ONE)
+        if self._loop is None:
+            for _ in range(batches):
+                self._call()
+                self.batches_made += 1
+            return
+        try:
+            self.batches_made = self._loop.run(session, batches)
+        except tf.errors.OpError:
+            with contextlib.suppress(tf.errors.OpError):  # the session may be lost
+                self.batches_made = self._loop.made(session)
+            raise
+
+
+class _Loop:
+    """A loop over a copy of an update.
+
+    Each iteration begins when the one before is done with all that it runs: its counter waits for the
+    update, and only one iteration runs at a time.
+
+    Args:
+        step_graph: What an update runs.
+        update_op: The update.
+    """
+
+    def __init__(self, step_graph: StepGraph, update_op: tf.Operation):
+        graph = update_op.graph
+        with outside_of_steps(graph, "batches_without_hooks"):
+            self._batches = tf1.placeholder(tf.int32, [], "batches")
+            count = tf.raw_ops.VarHandleOp(
+                dtype=tf.int32, shape=[], shared_name=graph.unique_name("batches_made")
+            )
+            start = tf.raw_ops.AssignVariableOp(resource=count, value=0)
+
+            def go_on(made: Any, batches: Any) -> Any:
+                return made < batches
+
+            def one_batch(made: Any, batches: Any) -> Any:
+                (update,) = step_graph.copy([update_op])
+                with tf.control_dependencies([update]):
+                    made += 1
+                    keep = tf.raw_ops.AssignVariableOp(resource=count, value=made)
+                with tf.control_dependencies([keep]):
+                    return tf.identity(made), tf.identity(batches)
+
+            with tf.control_dependencies([start]):
+                first = tf.constant(0)
+            self._last, _ = tf.while_loop(
+                go_on, one_batch, [first, self._batches], parallel_iterations=1
+            )
+            self._made = tf.raw_ops.ReadVariableOp(resource=count, dtype=tf.int32)
+
+    def run(self, session: Any, times: int) -> int:
+        """Adds batches to the metrics; returns how many."""
+        return int(session.run(self._last, {self._batches: times}))
+
+    def made(self, session: Any) -> int:
+        """Returns how many batches the last run has added."""
+        return int(session.run(self._made))

@@ -1,0 +1,112 @@
+"""Sessions with the values of a checkpoint, without operations for restoring them in the graph.
+
+A `Scaffold` adds a saver, checks of each variable and initializers to the graph, and runs them one after the
+other. For a graph that is run once, to answer a question, that takes longer than the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.logs import logger
+
+_OF_SCAFFOLD = (
+    "init_op",
+    "init_feed_dict",
+    "init_fn",
+    "ready_op",
+    "ready_for_local_init_op",
+    "local_init_op",
+    "local_init_feed_dict",
+    "summary_op",
+    "saver",
+)
+# What a Scaffold takes from the graph, beside variables and tables.
+_COLLECTIONS = (
+    tf1.GraphKeys.INIT_OP,
+    tf1.GraphKeys.READY_OP,
+    tf1.GraphKeys.READY_FOR_LOCAL_INIT_OP,
+    tf1.GraphKeys.LOCAL_INIT_OP,
+    tf1.GraphKeys.SUMMARY_OP,
+    tf1.GraphKeys.SAVERS,
+    tf1.GraphKeys.SAVEABLE_OBJECTS,
+    tf1.GraphKeys.RESOURCES,
+    tf1.GraphKeys.LOCAL_RESOURCES,
+)
+_MOST_BYTES = 256 << 20  # the values are held twice for a moment
+
+
+def restored_session(scaffold: Any, checkpoint_path: str, config: Any) -> Any:
+    """Returns a session of the default graph, ready to run; None if it takes a `Scaffold` to make one.
+
+    Its variables have the values of the checkpoint, its local variables and tables are initialized. The graph
+    is final.
+
+    Args:
+        scaffold: That of the model.
+        checkpoint_path: The checkpoint.
+        config: `ConfigProto` of the session.
+    """
+    if not _is_default(scaffold) or any(tf1.get_collection(name) for name in _COLLECTIONS):
+        return None
+    variables = tf1.global_variables()
+    feed = _values_to_feed(variables, checkpoint_path)
+    if feed is None:
+        return None
+    local = [variable.initializer for variable in tf1.local_variables()]
+    local += tf1.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)
+    session = tf1.Session(config=config)
+    try:
+        logger.info("Restoring parameters from %s", checkpoint_path)
+        session.run([variable.initializer for variable in variables], feed)
+        logger.info("Running local_init_op.")
+        if local:
+            session.run(local)
+        logger.info("Done running local_init_op.")
+    except BaseException:
+        session.close()
+        raise
+    session.graph.finalize()
+    logger.info("Graph was finalized.")
+    return session
+
+
+def _is_default(scaffold: Any) -> bool:
+    if type(scaffold) is not tf1.train.Scaffold:
+        return False
+    return all(getattr(scaffold, name) is None for name in _OF_SCAFFOLD)
+
+
+def _values_to_feed(variables: Sequence[Any], checkpoint_path: str) -> dict[Any, Any] | None:
+    """Returns what the initializers of the variables take, with the values that it has in the checkpoint.
+
+    Returns:
+        None if a saver has to restore them, or to say why they can't be restored.
+    """
+    reader = tf.train.load_checkpoint(checkpoint_path)
+    shapes = reader.get_variable_to_shape_map()
+    dtypes = reader.get_variable_to_dtype_map()
+    feed: dict[Any, Any] = {}
+    size = 0
+    for variable in variables:
+        name = variable.op.name
+        initializer = variable.initializer
+        is_plain = (
+            getattr(variable, "_save_slice_info", None) is None
+            and getattr(initializer, "type", None) == "AssignVariableOp"
+            and name in shapes
+            and dtypes[name] == variable.dtype.base_dtype
+            and variable.shape.is_compatible_with(shapes[name])
+        )
+        if not is_plain:
+            return None
+        size += tf.TensorShape(shapes[name]).num_elements() * dtypes[name].size
+        value = initializer.inputs[1]
+        if value.ref() in feed or not value.graph.is_feedable(value) or size > _MOST_BYTES:
+            return None
+        feed[value.ref()] = name
+    return {value.deref(): reader.get_tensor(name) for value, name in feed.items()}

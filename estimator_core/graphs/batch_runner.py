@@ -1,0 +1,120 @@
+"""Evaluating batches: one in a session call, or as many as take a certain time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.execution.base import LoopSize
+from estimator_core.graphs.pace import Pace
+from estimator_core.graphs.program import Program
+from estimator_core.hooks.intervals import is_called_around_steps
+from estimator_core.logs import logger
+from estimator_core.spec.types import Hook
+
+_FEWEST_FOR_A_LOOP = 200  # to build a loop takes as long as some hundred small batches
+
+
+class BatchRunner(tf1.train.SessionRunHook):
+    """Evaluates batches, counts them, logs about ten times, and stops after so many.
+
+    Without a hook that is called around each batch, a session call evaluates many of them, by the
+    Execution's `advance`.
+
+    Args:
+        program: That of mode EVAL.
+        hooks: The other hooks of the session.
+        steps: Batches to evaluate; None goes to the end of the input.
+        clock: Returns seconds.
+
+    Attributes:
+        hooks: All hooks of the session in the order in which they are called, `BatchRunner` itself included.
+        done: How many batches are evaluated.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        hooks: Sequence[Hook],
+        steps: int | None,
+        clock: Callable[[], float] = time.monotonic,
+    ):
+        self.hooks = [*hooks, self]
+        self.done = 0
+        self._steps = steps
+        self._log_every = 1 if steps is None or steps < 20 else steps // 10
+        _, self._update_op = program.fetches
+        self._step = program.step
+        self._advance = program.step.advance
+        self._most = program.execution.steps_per_session_run
+        secs = program.execution.session_call_secs
+        self._pace = None if secs is None else Pace(LoopSize(secs=secs))
+        self._clock = clock
+        self._coord: Any = None
+        for hook in hooks:
+            if self._advance and is_called_around_steps(hook):
+                logger.info("One batch in a session call: %r is to be called at every batch.", hook)
+                self._advance = None
+
+    def __call__(self, session: Any) -> None:
+        """Evaluates batches in a `MonitoredSession`.
+
+        Raises:
+            tf.errors.OutOfRangeError: The input has ended. The batches before it are counted.
+        """
+        if self._advance:
+            session.run_step_fn(self._run)
+        else:
+            session.run(self._update_op)
+
+    def _run(self, step_context: Any) -> None:
+        batches = self._batches_of_call()
+        start = self._clock()
+        try:
+            self._advance(step_context.session, batches)
+        except tf.errors.OpError:
+            # An error of another thread, such as one that fills a queue, may have caused this one.
+            self._coord.raise_requested_exception()
+            self.done += self._step.batches_made()
+            raise
+        if self._pace:
+            self._pace.add(batches, self._clock() - start)
+        self._count(batches, step_context)
+
+    def _batches_of_call(self) -> int:
+        batches = min(self._most, self._pace.next_steps()) if self._pace else self._most
+        if self._steps is None:
+            return batches
+        until_logged = self._log_every - self.done % self._log_every
+        return min(batches, until_logged, self._steps - self.done)
+
+    def _count(self, batches: int, context: Any) -> None:
+        self.done += batches
+        if self._steps is None:
+            return
+        if self.done % self._log_every == 0 or self.done == self._steps:
+            logger.info("Evaluation [%d/%d]", self.done, self._steps)
+        if self.done == self._steps:
+            context.request_stop()
+
+    # As a hook
+
+    def begin(self) -> None:
+        """Lets the graph have a loop over batches, unless so few are to come that it would not pay."""
+        is_long = self._steps is None or self._steps >= _FEWEST_FOR_A_LOOP
+        if self._advance and self._step.prepare and (self._pace is None or is_long):
+            self._step.prepare()
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Notes what knows the errors of other threads."""
+        del session
+        self._coord = coord
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Counts a batch around which hooks are called."""
+        del run_values
+        self._count(1, run_context)
