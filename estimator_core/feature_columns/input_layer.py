@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.feature_columns.column_kinds import is_categorical, is_dense, sorted_columns
+from estimator_core.feature_columns.single_ids import embedded_single_ids
 from estimator_core.feature_columns.state_manager import StateManager, create_state
 from estimator_core.feature_columns.transformation_cache import FeatureTransformationCache
 
@@ -18,6 +19,7 @@ def input_layer(
     feature_columns: Any,
     trainable: bool = True,
     scope: str = "input_layer",
+    for_training: bool = True,
 ) -> tf.Tensor:
     """Returns the dense columns' values, float32 `[batch_size, sum of column sizes]`, by column name.
 
@@ -35,6 +37,7 @@ def input_layer(
         feature_columns: Dense columns: numeric, bucketized, indicator, embedding, shared embedding.
         trainable: False creates embedding tables that are not trained.
         scope: Name of the variable scope.
+        for_training: False may compute the same values with fewer operations.
 
     Raises:
         ValueError: A column is not dense, or a feature is missing.
@@ -51,7 +54,12 @@ def input_layer(
         outputs = []
         for column in columns:
             with tf.name_scope(column.name):
-                outputs.append(_flat_output(column, cache, state_manager))
+                single = None
+                if not for_training:
+                    single = embedded_single_ids(column, cache, state_manager)
+                if single is None:
+                    single = _flat_output(column, cache, state_manager)
+                outputs.append(single)
         return tf.concat(outputs, axis=1) if len(outputs) > 1 else outputs[0]
 
 

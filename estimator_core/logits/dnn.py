@@ -73,7 +73,7 @@ def dnn_logit_fn_builder(
             with tf1.variable_scope(
                 "input_from_feature_columns", partitioner=input_layer_partitioner
             ):
-                net = input_layer(features, feature_columns)
+                net = input_layer(features, feature_columns, for_training=training)
             layers = []
             for index, size in enumerate(hidden_units):
                 name = f"hiddenlayer_{index}"
@@ -88,7 +88,7 @@ def dnn_logit_fn_builder(
             with tf1.variable_scope("logits"):
                 logits = dense(net, units)
             layers.append((logits, "logits"))
-        for value, name in layers:
+        for value, name in layers if mode != ModeKeys.PREDICT else ():  # nothing writes them there
             add_activation_summary(value, f"dnn/{name}")
         return logits
 
