@@ -13,6 +13,7 @@ from estimator_core.optimizers.minimize import OptimizedPart, minimize_parts
 from estimator_core.spec.arguments import checked_features
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.mode_keys import ModeKeys
+from estimator_core.spec.settled import with_parts
 from estimator_core.spec.types import ModelFn
 
 
@@ -104,7 +105,7 @@ def compose(
             features, mode, logits=logits, labels=labels, train_op_fn=train_op_fn
         )
 
-    return model_fn
+    return with_parts(model_fn, [head, *(part.logit_fn for part in model_parts)])
 
 
 def sum_of_logits(

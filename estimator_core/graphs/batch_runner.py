@@ -72,14 +72,19 @@ class BatchRunner(tf1.train.SessionRunHook):
             session.run(self._update_op)
 
     def _run(self, step_context: Any) -> None:
+        advance, batches_made = self._step.advance, self._step.batches_made
+        if advance is None or batches_made is None:
+            raise ValueError(
+                "The step of mode EVAL needs an advance and batches_made. Received: None"
+            )
         batches = self._batches_of_call()
         start = self._clock()
         try:
-            self._advance(step_context.session, batches)
+            advance(step_context.session, batches)
         except tf.errors.OpError:
             # An error of another thread, such as one that fills a queue, may have caused this one.
             self._coord.raise_requested_exception()
-            self.done += self._step.batches_made()
+            self.done += batches_made()
             raise
         if self._pace:
             self._pace.add(batches, self._clock() - start)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -62,8 +62,34 @@ class Model:
         return call
 
 
+class BuiltInputs(NamedTuple):
+    """A graph that has inputs, and no model yet.
+
+    Attributes:
+        graph: The graph.
+        inputs: What input_fn has made in it.
+    """
+
+    graph: tf.Graph
+    inputs: Inputs
+
+
+def build_inputs(model: Model, execution: Execution, mode: str, input_fn: InputFn) -> BuiltInputs:
+    """Returns the inputs of `mode` in a new graph, after calling input_fn; see `build`."""
+    graph = tf.Graph()
+    with new_scope(graph, execution, model.config):
+        _begin(graph, model.config)
+        inputs = execution.make_inputs(model.input_fn(input_fn, mode), mode)
+    return BuiltInputs(graph, inputs)
+
+
 def build(
-    model: Model, execution: Execution, mode: str, input_fn: InputFn, starts_from_checkpoint: bool
+    model: Model,
+    execution: Execution,
+    mode: str,
+    input_fn: InputFn,
+    starts_from_checkpoint: bool,
+    built: BuiltInputs | None = None,
 ) -> Program:
     """Returns the program of `mode` over `input_fn`, after calling both functions of the user's.
 
@@ -74,11 +100,10 @@ def build(
         input_fn: As for `Estimator.train`.
         starts_from_checkpoint: Whether variables are restored; else they start as the warm start settings, if
             any, and their initializers say.
+        built: What `build_inputs` returned; None calls it.
     """
-    graph = tf.Graph()
+    graph, inputs = built or build_inputs(model, execution, mode, input_fn)
     with new_scope(graph, execution, model.config):
-        _begin(graph, model.config)
-        inputs = execution.make_inputs(model.input_fn(input_fn, mode), mode)
         makes_many = mode == ModeKeys.TRAIN and execution.steps_per_session_run > 1
         records_nan = makes_many and not execution.stops_at_nan
         nan_steps = NanStepRecorder() if records_nan else None
@@ -119,6 +144,28 @@ def build_for_receiver(
         spec = with_metric_ops(model.step_fn(mode)(*batch))
     inputs = Inputs(lambda: batch, mode)
     return Program(graph, execution, inputs, Step(spec), spec.predictions, model.config), receiver
+
+
+def build_for_features(
+    model: Model, execution: Execution, features: Any
+) -> tuple[Program, list[tf.Tensor]]:
+    """Returns the program of PREDICT over fed features, and its placeholders.
+
+    Args:
+        model: What is built.
+        execution: How it will run.
+        features: Tensors of another graph, of the same kinds, types and shapes.
+    """
+    graph = tf.Graph()
+    with new_scope(graph, execution, model.config):
+        _begin(graph, model.config)
+        tensors = tf.nest.flatten(features, expand_composites=True)
+        placeholders = [tf1.placeholder(tensor.dtype, tensor.shape) for tensor in tensors]
+        fed = tf.nest.pack_sequence_as(features, placeholders, expand_composites=True)
+        spec = model.step_fn(ModeKeys.PREDICT)(fed, None)
+    inputs = Inputs(lambda: fed, ModeKeys.PREDICT)
+    program = Program(graph, execution, inputs, Step(spec), spec.predictions, model.config)
+    return program, placeholders
 
 
 def _begin(graph: tf.Graph, config: RunConfig) -> None:

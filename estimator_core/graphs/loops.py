@@ -237,10 +237,9 @@ def predict(
     program: Program,
     restoring: RestoringSessionCreator,
     fetches: Any,
-    yield_single_examples: bool = True,
     hooks: Sequence[Hook] = (),
 ) -> Iterator[Any]:
-    """Yields predictions to the end of the input.
+    """Yields predictions to the end of the input, batch by batch.
 
     The graph is the current one only while it runs, not while the caller has the predictions.
 
@@ -248,14 +247,10 @@ def predict(
         program: That of mode PREDICT.
         restoring: Creates its session.
         fetches: The `Tensor`, or dict of name to `Tensor`, to yield.
-        yield_single_examples: Whether examples are yielded one by one, or whole batches.
         hooks: The caller's `SessionRunHook`s.
 
     Yields:
         NumPy values with the structure of the fetches.
-
-    Raises:
-        ValueError: Single examples are asked for, and the outputs differ in batch size.
     """
     every = [*program.inputs.hooks, *hooks, *program.spec.prediction_hooks]
     with program.graph.as_default():
@@ -280,10 +275,23 @@ def predict(
                     batch = run(session)
                 except (tf.errors.OutOfRangeError, StopIteration):
                     return
-            if yield_single_examples:
-                yield from _single_examples(batch)
-            else:
-                yield batch
+            yield batch
+
+
+def examples_of(batches: Iterator[Any]) -> Iterator[Any]:
+    """Yields predictions example by example.
+
+    Args:
+        batches: NumPy arrays, or dicts of them; it is closed in the end.
+
+    Raises:
+        ValueError: The arrays of a batch differ in batch size.
+    """
+    try:
+        for batch in batches:
+            yield from _single_examples(batch)
+    finally:
+        batches.close()  # type: ignore[attr-defined]
 
 
 def _single_examples(batch: Any) -> Iterator[Any]:

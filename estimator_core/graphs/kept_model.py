@@ -1,0 +1,232 @@
+"""Predictions for one example after the other, by a premade model that is not built anew for each.
+
+To build a premade model takes fifty times as long as to ask it for one example. Its graph is kept from one
+call of `predict` to the next where it can't have become another one: see `fingerprint_of`. input_fn is called
+each time, and its graph is another one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.execution.base import Execution
+from estimator_core.execution.effects import effects_of
+from estimator_core.execution.inputs import IteratorInitializerHook
+from estimator_core.execution.single_device import SingleDevice
+from estimator_core.graphs.build import BuiltInputs, Model, build_for_features
+from estimator_core.graphs.program import Program
+from estimator_core.graphs.restoring import check_checkpoint
+from estimator_core.spec.settled import fingerprint_of
+
+_MOST_BATCHES = 4  # with more of them, a graph that has the input in it is faster
+_MOST_BYTES = 64 << 20  # of weights that stay in memory
+# An input that has one of these takes more than its iterator to start.
+_STATE = (
+    tf1.GraphKeys.LOCAL_VARIABLES,
+    tf1.GraphKeys.QUEUE_RUNNERS,
+    tf1.GraphKeys.RESOURCES,
+    tf1.GraphKeys.TABLE_INITIALIZERS,
+)
+_TABLES_OF_CONSTANTS = ("InitializeTableV2", "LookupTableImportV2")  # files may have changed
+
+
+@dataclasses.dataclass(frozen=True)
+class KeptModel:
+    """A model over fed features, in a session.
+
+    Attributes:
+        key: What has to be the same for it to be the model of another call.
+        placeholders: For the tensors of the features, in the order of `tf.nest.flatten`.
+        predictions: Name to `Tensor`.
+        session: It has the weights of a checkpoint, and keeps them: a later checkpoint gets another session.
+    """
+
+    key: Any
+    placeholders: list[tf.Tensor]
+    predictions: dict[str, tf.Tensor]
+    session: Any
+
+
+@dataclasses.dataclass
+class _Calls:
+    """What is known of the calls of `predict` so far.
+
+    Attributes:
+        key: That of the last call that is over; None where no model can be kept.
+        batches: How many it had.
+        kept: The model that is kept, if there is one.
+        refused: Key of a model that turned out to be of the kind that can't be kept.
+    """
+
+    key: Any = None
+    batches: int = 0
+    kept: KeptModel | None = None
+    refused: Any = None
+
+
+_calls_of: weakref.WeakKeyDictionary[Any, _Calls] = weakref.WeakKeyDictionary()
+
+
+class PredictCall:
+    """One call of `predict`: whether a kept model can answer it, and its answers.
+
+    Args:
+        owner: The Estimator. What is kept goes when it goes.
+        model: What it was made of.
+        execution: How it runs.
+        built: The inputs of the call.
+        checkpoint_path: The checkpoint to predict with; None when there is none.
+    """
+
+    def __init__(
+        self,
+        owner: Any,
+        model: Model,
+        execution: Execution,
+        built: BuiltInputs,
+        checkpoint_path: str | None,
+    ):
+        self._model, self._execution, self._built = model, execution, built
+        self._checkpoint_path = checkpoint_path or ""
+        self._features: Any = None
+        self._calls = _Calls()
+        self._key = self._key_of_call()
+        if self._key is not None:
+            self._calls = _calls_of.setdefault(owner, self._calls)
+
+    def _key_of_call(self) -> Any:
+        """Returns all that the answers depend on, beside the features; None if it is not known."""
+        config = self._model.config
+        is_plain = type(self._execution) is SingleDevice and not config.master
+        fingerprint = fingerprint_of(self._model.model_fn) if is_plain else None
+        stamp = _stamp(self._checkpoint_path)
+        if fingerprint is None or stamp is None or config.device_fn or tf.distribute.has_strategy():
+            return None
+        hooks = self._built.inputs.hooks
+        with self._built.graph.as_default():
+            has_state = any(tf1.get_collection(name) for name in _STATE)
+            has_state = has_state or len(tf1.global_variables()) > 1  # there is the global step
+            if has_state or any(type(hook) is not IteratorInitializerHook for hook in hooks):
+                return None
+            self._features, _ = self._built.inputs.next_batch()
+        settings = config.session_config and config.session_config.SerializeToString()
+        of_tensorflow = (tf1.control_flow_v2_enabled(), tf1.executing_eagerly_outside_functions())
+        of_process = os.getpid()  # a session does not survive a fork
+        specs = _specs(self._features)
+        if specs is None:
+            return None
+        return (stamp, specs, settings, of_tensorflow, of_process, fingerprint)
+
+    def find(self) -> KeptModel | None:
+        """Returns the model if it can answer: the call before was of the same, and had few batches."""
+        calls = self._calls
+        if self._key is None or calls.key != self._key or calls.batches > _MOST_BATCHES:
+            return None
+        if calls.kept is None or calls.kept.key != self._key:
+            if calls.refused == self._key:
+                return None
+            calls.kept = self._made()
+            calls.refused = None if calls.kept else self._key
+        return calls.kept
+
+    def counted(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """Yields the batches, and notes in the end how many they were."""
+        count = 0
+        try:
+            for batch in batches:
+                count += 1
+                yield batch
+        finally:
+            self._calls.key, self._calls.batches = self._key, count
+
+    def _made(self) -> KeptModel | None:
+        program, placeholders = build_for_features(self._model, self._execution, self._features)
+        path = self._checkpoint_path
+        with program.scope():
+            if not _can_be_kept(program):
+                return None
+            check_checkpoint(program.spec, path)
+            session = program.restored_session(path)
+        stamp, *_ = self._key
+        if session is None or _stamp(path) != stamp:
+            return None
+        return KeptModel(self._key, placeholders, program.spec.predictions, session)
+
+    def batches(self, kept: KeptModel, fetches: Any) -> Iterator[Any]:
+        """Yields the values of the fetches to the end of the input, batch by batch.
+
+        Args:
+            kept: What `find` returned.
+            fetches: Its predictions, or some of them.
+        """
+        graph, inputs = self._built
+        with graph.as_default():
+            for hook in inputs.hooks:
+                hook.begin()
+        session = tf1.Session(graph=graph, config=self._model.config.session_config)
+        try:
+            for hook in inputs.hooks:
+                hook.after_create_session(session, None)
+            read = session.make_callable(tf.nest.flatten(self._features, expand_composites=True))
+            while True:
+                try:
+                    # As `session.run` does: an error names the operation, and says where it was made.
+                    values = session._do_call(read)  # noqa: SLF001
+                    feeds = dict(zip(kept.placeholders, values, strict=True))
+                    batch = kept.session.run(fetches, feeds)
+                except (tf.errors.OutOfRangeError, StopIteration):
+                    return
+                yield batch
+        finally:
+            session.close()
+
+
+def _stamp(checkpoint_path: str) -> Any:
+    """Returns what changes when another checkpoint is written to the path; None if that is not known."""
+    try:
+        found = os.stat(f"{checkpoint_path}.index")
+    except OSError:  # there is none, or it is on another kind of file system
+        return None
+    return (checkpoint_path, found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+def _specs(features: Any) -> Any:
+    """Returns names, kinds, types and shapes of features, in order; None if they can't be fed."""
+    if type(features) is not dict:
+        return None
+    specs = []
+    for name, value in features.items():
+        if isinstance(value, (dict, list, tuple)) or not tf.is_tensor(value):
+            return None
+        parts = tf.nest.flatten(value, expand_composites=True)
+        if any(part.dtype in (tf.variant, tf.resource) for part in parts):
+            return None
+        specs.append((name, type(value), [(part.dtype, str(part.shape)) for part in parts]))
+    return specs
+
+
+def _can_be_kept(program: Program) -> bool:
+    """Returns whether the model computes the same of the same features whenever it is asked."""
+    predictions = program.spec.predictions
+    variables = tf1.global_variables()
+    size = sum((each.shape.num_elements() or 0) * each.dtype.size for each in variables)
+    tables = tf1.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)
+    return (
+        isinstance(predictions, dict)
+        and size <= _MOST_BYTES
+        and not program.spec.prediction_hooks
+        and not tf1.local_variables()
+        and all(table.type in _TABLES_OF_CONSTANTS for table in tables)
+        and not any(effects_of(table.inputs[1:]) for table in tables)
+        and all(
+            getattr(effect, "type", None) == "Assert"
+            for effect in effects_of(list(predictions.values()))
+        )
+    )
