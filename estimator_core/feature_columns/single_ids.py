@@ -23,12 +23,9 @@ def embedded_single_ids(column: Any, cache: Any, state_manager: Any) -> tf.Tenso
     Raises:
         tf.errors.InvalidArgumentError: When it runs, and an id is not below the number of buckets.
     """
-    if type(column) is not _embedding_column() or not column.use_safe_embedding_lookup:
+    if not _is_plain_embedding(column):
         return None
     categorical = column.categorical_column
-    has_limits = column.max_norm is not None or column.ckpt_to_load_from is not None
-    if type(categorical) not in _columns_of_ids() or has_limits:
-        return None
     feature = cache.get(categorical.key, state_manager)
     if not tf.is_tensor(feature) or isinstance(feature, (tf.SparseTensor, tf.RaggedTensor)):
         return None
@@ -49,6 +46,16 @@ def embedded_single_ids(column: Any, cache: Any, state_manager: Any) -> tf.Tenso
     is_there &= ids >= 0
     embedded = tf.gather(table, tf.where(is_there, ids, tf.zeros_like(ids)))
     return tf.where(is_there[:, tf.newaxis], embedded, tf.zeros_like(embedded))
+
+
+def _is_plain_embedding(column: Any) -> bool:
+    return (
+        type(column) is _embedding_column()
+        and column.use_safe_embedding_lookup
+        and type(column.categorical_column) in _columns_of_ids()
+        and column.max_norm is None
+        and column.ckpt_to_load_from is None
+    )
 
 
 class _Feature:
@@ -81,7 +88,7 @@ def _columns_of_ids() -> frozenset[type]:
 
 
 @functools.cache
-def _embedding_column() -> type:
+def _embedding_column() -> Any:
     ids = _quiet(tf.feature_column.categorical_column_with_identity)("a", 2)
     return type(_quiet(tf.feature_column.embedding_column)(ids, 1))
 

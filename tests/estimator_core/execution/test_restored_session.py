@@ -1,0 +1,86 @@
+"""Sessions with the values of a checkpoint, made without a Scaffold where that makes no difference."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from estimator_core.execution.restored_session import restored_session
+
+tf1 = tf.compat.v1
+VALUE = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    with tf.Graph().as_default(), tf1.Session() as session:
+        tf1.get_variable("w", initializer=VALUE)
+        tf1.get_variable("word", initializer=tf.constant(["a", "b"]))
+        session.run(tf1.global_variables_initializer())
+        return tf1.train.Saver().save(session, str(tmp_path / "model"), write_meta_graph=False)
+
+
+def test_variables_local_variables_and_tables_are_there(checkpoint):
+    with tf.Graph().as_default() as graph:
+        w = tf1.get_variable("w", [2, 3])
+        word = tf1.get_variable("word", [2], tf.string, initializer=tf1.zeros_initializer())
+        local = tf1.get_local_variable("local", initializer=w.read_value() * 2)
+        table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["b"], [7]), -1)
+        looked_up = table.lookup(word)
+        before = len(graph.get_operations())
+        with restored_session(tf1.train.Scaffold(), checkpoint, None) as session:
+            assert len(graph.get_operations()) == before
+            assert graph.finalized
+            np.testing.assert_array_equal(session.run(w), VALUE)
+            np.testing.assert_array_equal(session.run(local), 2 * VALUE)
+            assert session.run(looked_up).tolist() == [-1, 7]
+
+
+def _variable(**options):
+    return lambda: tf1.get_variable(**{"name": "w", "shape": [2, 3], **options})
+
+
+def _with_initial_value_of_two():
+    value = tf.constant(VALUE)
+    for name in ("w", "other"):
+        tf1.Variable(value, name=name)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        _variable(name="not_in_the_checkpoint"),
+        _variable(dtype=tf.float64),
+        _variable(shape=[3, 2]),
+        _variable(use_resource=False),
+        _variable(partitioner=tf1.fixed_size_partitioner(2)),
+        _with_initial_value_of_two,
+        lambda: tf1.add_to_collection(tf1.GraphKeys.SAVERS, "a saver"),
+        lambda: tf1.add_to_collection(tf1.GraphKeys.LOCAL_INIT_OP, tf.no_op()),
+    ],
+)
+def test_what_takes_a_saver_or_more_gets_none(build, checkpoint):
+    with tf.Graph().as_default() as graph:
+        build()
+        assert restored_session(tf1.train.Scaffold(), checkpoint, None) is None
+        assert not graph.finalized
+
+
+@pytest.mark.parametrize("name", ["init_op", "local_init_op", "init_fn", "saver", "ready_op"])
+def test_a_scaffold_of_the_users_is_not_passed_over(name, checkpoint):
+    with tf.Graph().as_default():
+        w = tf1.get_variable("w", [2, 3])
+        made = {
+            "init_fn": lambda *_: None,
+            "saver": tf1.train.Saver([w]),
+        }
+        scaffold = tf1.train.Scaffold(**{name: made.get(name, tf.constant([]))})
+        assert restored_session(scaffold, checkpoint, None) is None
+
+
+def test_a_subclass_of_scaffold_is_not_passed_over(checkpoint):
+    class Own(tf1.train.Scaffold):
+        pass
+
+    with tf.Graph().as_default():
+        tf1.get_variable("w", [2, 3])
+        assert restored_session(Own(), checkpoint, None) is None

@@ -1,0 +1,77 @@
+"""How many batches a session call evaluates."""
+
+import contextlib
+
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+from estimator_core.execution.in_graph_loop import ManySteps
+from estimator_core.execution.single_device import SingleDevice
+from estimator_core.graphs.batch_runner import BatchRunner
+
+tf1 = tf.compat.v1
+
+
+@pytest.fixture
+def program(make_estimator, eval_input_fn):
+    """Returns a function from the settings of an Execution to the program of an evaluation."""
+
+    def make(most, secs=None):
+        execution = SingleDevice(many_steps=ManySteps(most, secs))
+        endless = lambda: eval_input_fn().repeat()  # noqa: E731
+        return make_estimator().build_program("eval", endless, False, execution)
+
+    return make
+
+
+def calls(program, steps, hooks=(), secs_a_batch=0.01, most_calls=20):
+    """How many batches each session call evaluates, by a clock of our own."""
+    made, now = [], [0.0]
+    step = program.step
+
+    def advance(session, batches):
+        step.advance(session, batches)
+        made.append(batches)
+        now[0] += batches * secs_a_batch
+
+    program = type(program)(
+        **{**vars(program), "step": step._replace(advance=step.advance and advance)}
+    )
+    with program.scope():
+        runner = BatchRunner(program, [*program.inputs.hooks, *hooks], steps, lambda: now[0])
+        with (
+            contextlib.suppress(StopIteration),
+            tf1.train.MonitoredSession(hooks=runner.hooks) as session,
+        ):
+            while not session.should_stop() and len(made) < most_calls:
+                runner(session)
+    return made, runner.done
+
+
+def test_a_number_is_taken_as_it_is_and_the_last_call_is_shorter(program):
+    assert calls(program(5), 17) == ([1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1], 17)
+    assert calls(program(7), 100) == ([7, 3] * 10, 100)  # it logs after each ten
+
+
+def test_a_time_is_filled(program):
+    made, done = calls(program(1000, 0.2), None, most_calls=4)
+    assert made == [1, 20, 20, 20]
+    assert done == 61
+
+
+def test_one_batch_a_call_is_run_by_the_session(program):
+    assert calls(program(1), 13) == ([], 13)
+
+
+class Hook(est.SessionRunHook):
+    calls = 0
+
+    def before_run(self, run_context):
+        self.calls += 1
+
+
+def test_a_hook_around_batches_makes_it_one_a_call(program):
+    hook = Hook()
+    assert calls(program(7), 13, [hook]) == ([], 13)
+    assert hook.calls == 13
