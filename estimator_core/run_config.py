@@ -65,7 +65,8 @@ class RunConfig:
         steps_per_session_run: Training steps that one session call makes at most, without a change of any
             result: it makes those at which no hook is to be called. "auto" makes as many as take about
             0.2 seconds; 1 makes them one by one. A hook that does not declare its interval is called at
-            every step, which makes it 1. Tasks of a cluster make one step a call.
+            every step, which makes it 1. Tasks of a cluster make one step a call. In an evaluation, it is
+            the number of batches; any hook that is called around batches makes it 1.
 
     Raises:
         ValueError: A value is out of range, or both checkpoint intervals are given.

@@ -51,7 +51,8 @@ class Step(NamedTuple):
             - At the end of the input it raises `tf.errors.OutOfRangeError`, having made the steps for
               which there was a batch for every replica. They are kept, and the global step counts them.
         prepare: Adds to the graph, the default one, what makes `advance` faster; it works without. It is
-            called before the session is there, when many calls of `advance` are to come.
+            called before the session is there, when many calls of `advance` are to come; in mode EVAL
+            maybe later, between two calls.
         last_loss: Function of the session that returns the loss of the last step that `advance` made,
             when that has found the end of the input after it. None when it is not known.
         batches_made: In mode EVAL, returns how many batches the last `advance` has evaluated, which may

@@ -39,16 +39,24 @@ class RepeatedUpdate:
     def add_loop(self) -> None:
         """Adds the loop to the graph, which is the default one, if a copy of the update does the same.
 
-        It does so once, however often the graph is evaluated.
+        It does so once, however often the graph is evaluated. There may be a session, in which the next call
+        runs the loop.
         """
         if self._is_prepared:
             return
         self._is_prepared = True
+        self._session = None
+        graph = self._update_op.graph
+        is_final = graph.finalized
+        if is_final:
+            graph._unsafe_unfinalize()  # noqa: SLF001  # as a `MonitoredSession` does in the end
         self._loop = loop_over(
             [self._update_op],
             lambda step_graph: _Loop(step_graph, self._update_op),
             _ONE_BY_ONE,
         )
+        if is_final:
+            graph.finalize()
 
     def __call__(self, session: Any, batches: int) -> None:
         """Adds batches to the metrics.

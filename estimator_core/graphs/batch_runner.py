@@ -16,7 +16,7 @@ from estimator_core.hooks.intervals import is_called_around_steps
 from estimator_core.logs import logger
 from estimator_core.spec.types import Hook
 
-_FEWEST_FOR_A_LOOP = 200  # to build a loop takes as long as some hundred small batches
+_SECS_WITHOUT_LOOP = 0.5  # to build a loop takes some tenths of a second
 
 
 class BatchRunner(tf1.train.SessionRunHook):
@@ -54,6 +54,8 @@ class BatchRunner(tf1.train.SessionRunHook):
         secs = program.execution.session_call_secs
         self._pace = None if secs is None else Pace(LoopSize(secs=secs))
         self._clock = clock
+        self._secs = 0.0
+        self._is_prepared = False
         self._coord: Any = None
         for hook in hooks:
             if self._advance and is_called_around_steps(hook):
@@ -72,6 +74,7 @@ class BatchRunner(tf1.train.SessionRunHook):
             session.run(self._update_op)
 
     def _run(self, step_context: Any) -> None:
+        self._prepare_when_it_pays()
         advance, batches_made = self._step.advance, self._step.batches_made
         if advance is None or batches_made is None:
             raise ValueError(
@@ -87,8 +90,22 @@ class BatchRunner(tf1.train.SessionRunHook):
             self.done += batches_made()
             raise
         if self._pace:
-            self._pace.add(batches, self._clock() - start)
+            secs = self._clock() - start
+            self._secs += secs
+            self._pace.add(batches, secs)
         self._count(batches, step_context)
+
+    def _prepare_when_it_pays(self) -> None:
+        """Lets the graph have a loop over batches, once as much time is over as it takes to build one.
+
+        How many batches the input has is not known before.
+        """
+        if self._step.prepare is None or self._is_prepared or self._secs < _SECS_WITHOUT_LOOP:
+            return
+        is_nearly_done = self._steps is not None and self._steps < 2 * self.done
+        if not is_nearly_done:
+            self._is_prepared = True
+            self._step.prepare()
 
     def _batches_of_call(self) -> int:
         batches = min(self._most, self._pace.next_steps()) if self._pace else self._most
@@ -109,9 +126,8 @@ class BatchRunner(tf1.train.SessionRunHook):
     # As a hook
 
     def begin(self) -> None:
-        """Lets the graph have a loop over batches, unless so few are to come that it would not pay."""
-        is_long = self._steps is None or self._steps >= _FEWEST_FOR_A_LOOP
-        if self._advance and self._step.prepare and (self._pace is None or is_long):
+        """Lets the graph have a loop over batches when a call is to have a certain number of them."""
+        if self._advance and self._step.prepare and self._pace is None:
             self._step.prepare()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
