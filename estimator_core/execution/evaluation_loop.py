@@ -75,7 +75,8 @@ class RepeatedUpdate:
             self._loop = runnable(self._loop, session, _ONE_BY_ONE)
         if self._loop is None:
             for _ in range(batches):
-                self._call()
+                # As `session.run` does: an error names the operation, and says where it was made.
+                session._do_call(self._call)  # noqa: SLF001
                 self.batches_made += 1
             return
         try:
