@@ -227,11 +227,8 @@ class _Loop:
         return int(session.run(self._done, {self._steps: steps}))
 
     def last_loss(self, session: Any) -> Any:
-        """Returns the loss of the last step that was made in the session; None if there was none."""
-        try:
-            return session.run(self._last_loss)
-        except tf.errors.FailedPreconditionError:  # it was never given a value
-            return None
+        """Returns the loss of the last step that was made in the session."""
+        return session.run(self._last_loss)
 
 
 def _is_nan(loss: tf.Tensor) -> tf.Tensor:
