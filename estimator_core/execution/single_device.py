@@ -8,7 +8,7 @@ from typing import Any
 from estimator_core import tf1
 from estimator_core.execution.base import Step, StepFn
 from estimator_core.execution.evaluation_metrics import with_evaluation_metrics
-from estimator_core.execution.in_graph_loop import ManySteps, RepeatsSteps
+from estimator_core.execution.in_graph_loop import ManySteps, RepeatsSteps, with_calls_in_order
 from estimator_core.execution.inputs import Inputs, inputs_from
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import InputFn
@@ -26,9 +26,10 @@ class SingleDevice(RepeatsSteps):
     def __init__(
         self, session_config: Any = None, master: str = "", many_steps: ManySteps | None = None
     ):
-        self._session_config = session_config
-        self._master = master
         super().__init__(many_steps)
+        makes_many = self.steps_per_session_run > 1
+        self._session_config = with_calls_in_order(session_config) if makes_many else session_config
+        self._master = master
 
     def scope(self) -> contextlib.AbstractContextManager[Any]:
         """Returns a context that changes nothing."""
