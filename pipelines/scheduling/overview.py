@@ -41,7 +41,7 @@ class Standing:
     last_good: Tick | None
     counts: Counter[str]
     num_due: int
-    late: tuple[Tick, ...]
+    late: Sequence[Tick]
     pending: int
     problem: str | None
 
