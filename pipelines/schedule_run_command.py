@@ -144,6 +144,7 @@ def backfill_command(
                 for tick in backfill.run(runner, keep_going):
                     said_of = f": {tick.reason}" if tick.reason else ""
                     print(f"span {tick.spans}: {tick.status}{said_of}", file=sys.stderr)
+            scheduler.send()  # `schedule run`, which would do so, may not be there
             summary = backfill.summary()
     print(json.dumps({"name": schedule.name, **summary}))
     if stop.requested:
