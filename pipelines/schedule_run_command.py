@@ -154,7 +154,7 @@ def backfill_command(
 
 
 def check_command(root: Root = DEFAULT_ROOT) -> None:
-    """Exit with 1 if a schedule is late, or it cannot be seen whether it is; for monitoring."""
+    """Exit with 1 if a schedule is late or was stopped, or it cannot be seen what is due; for monitoring."""
     from pipelines.scheduling.overview import problems
 
     with said():
