@@ -144,6 +144,7 @@ def backfill_command(
                 for tick in backfill.run(runner, keep_going):
                     said_of = f": {tick.reason}" if tick.reason else ""
                     print(f"span {tick.spans}: {tick.status}{said_of}", file=sys.stderr)
+            scheduler.send()  # `schedule run`, which would do so, may not be there
             summary = backfill.summary()
     print(json.dumps({"name": schedule.name, **summary}))
     if stop.requested:
@@ -153,7 +154,7 @@ def backfill_command(
 
 
 def check_command(root: Root = DEFAULT_ROOT) -> None:
-    """Exit with 1 if a schedule is late, or it cannot be seen whether it is; for monitoring."""
+    """Exit with 1 if a schedule is late or was stopped, or it cannot be seen what is due; for monitoring."""
     from pipelines.scheduling.overview import problems
 
     with said():

@@ -169,6 +169,7 @@ def test_manifests(here):
 def test_backfill(spans, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     config = f'name = "trips"\n[data]\npath = "{spans}"\nlabel = "nothing"\n'
+    config += '[notify]\ncommand = "tee -a told.jsonl"\n'
     (tmp_path / "trips.toml").write_text(config)
     invoke("create", "--config", "trips.toml", "--root", "root", "--on-new-span")
     shutil.rmtree(tmp_path / "span-9")
@@ -185,4 +186,6 @@ def test_backfill(spans, tmp_path, monkeypatch):
         "left": [],
     }
     assert "span 8: failed: " in ended.stderr
+    # There is no scheduler that could tell it later.
+    assert json.loads((tmp_path / "told.jsonl").read_text())["event"] == "failed"
     assert "nothing" in ended.stderr
