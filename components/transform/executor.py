@@ -69,8 +69,7 @@ class OrderedTransformProcessor(executor.TransformProcessor):
         patterns = dataset.file_pattern
         patterns = patterns if isinstance(patterns, list) else [patterns]
         if dataset._materialize_output_path:
-            files = [file for pattern in patterns for file in find_files(pattern)]
-            self._num_files[dataset.materialize_output_path] = len(files)
+            self._num_files[dataset.materialize_output_path] = len(find_files(patterns))
         return OrderedExampleRecord(
             patterns, schema=schema, telemetry_descriptors=stock.telemetry_descriptors
         )

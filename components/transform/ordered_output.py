@@ -27,14 +27,14 @@ class WriteInOrder(beam.PTransform):
     Args:
         schema: Of the transformed examples.
         prefix: Of the files.
-        num_files: Of examples; there is one file at least.
+        num_files: Of examples.
     """
 
     def __init__(self, schema: Any, prefix: str, num_files: int) -> None:
         super().__init__()
         self._schema = schema
         self._prefix = prefix
-        self._num_files = max(1, num_files)
+        self._num_files = num_files
 
     def expand(self, batches: beam.PCollection) -> beam.PCollection:
         """Returns the number of each file, after it was written.

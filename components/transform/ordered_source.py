@@ -1,6 +1,6 @@
 """Reads tf.Examples in batches that depend on the files alone, not on the engine."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -35,9 +35,19 @@ def file_number(key: int) -> int:
     return key >> _BATCHES_PER_FILE_BITS
 
 
-def find_files(pattern: str) -> list[str]:
-    """Returns the files that match a pattern in the order of their numbers."""
-    return sorted(fileio.glob(pattern))
+def find_files(patterns: Sequence[str]) -> list[str]:
+    """Returns the files that match patterns, in the order of their numbers.
+
+    Raises:
+        FileNotFoundError: A pattern matches none.
+    """
+    files = []
+    for pattern in patterns:
+        found = sorted(fileio.glob(pattern))
+        if not found:
+            raise FileNotFoundError(f"No file of examples matches {pattern!r}.")
+        files += found
+    return files
 
 
 class OrderedExampleRecord(tf_example_record.TFExampleRecord):
@@ -55,7 +65,7 @@ class OrderedExampleRecord(tf_example_record.TFExampleRecord):
         Args:
             batch_size: Most examples in a batch; None for `MAX_BATCH_EXAMPLES`.
         """
-        files = list(enumerate(path for one in self._file_pattern for path in find_files(one)))
+        files = list(enumerate(find_files(self._file_pattern)))
         schema = self._GetSchemaForDecoding().SerializeToString()
         read = _ReadBatches(schema, batch_size or MAX_BATCH_EXAMPLES)
 

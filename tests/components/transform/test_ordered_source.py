@@ -90,3 +90,9 @@ def test_a_key_tells_the_file() -> None:
     keys = [ordered_source.batch_key(file, batch) for file in (0, 7) for batch in (0, 1, 500_000)]
     assert keys == sorted(set(keys))
     assert [ordered_source.file_number(key) for key in keys] == [0, 0, 0, 7, 7, 7]
+
+
+def test_a_pattern_without_files_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a.gz").touch()
+    with pytest.raises(FileNotFoundError, match=r"No file of examples matches .*b\*"):
+        ordered_source.find_files([str(tmp_path / "a*"), str(tmp_path / "b*")])
