@@ -222,12 +222,24 @@ class _AccumulatePerKey(_Accumulate):
 
     def expand(self, inputs: Any) -> beam.PCollection:
         (batches,) = inputs
+        fn = _wrap(self._combiner, merges=False)
         return (
             batches
-            | "SplitByKey" >> beam.FlatMap(analyzer_impls._split_inputs_by_key)
-            | "Place" >> beam.Map(_place_by_key)
-            | "Combine" >> beam.CombinePerKey(_InOrder(_Fold(_wrap(self._combiner, merges=False))))
+            | "AccumulateBatch" >> beam.FlatMap(_accumulate_keys, fn)
+            | "Merge" >> beam.CombinePerKey(_InOrder(_Merge(fn)))
         )
+
+
+def _accumulate_keys(batch: Any, fn: Any) -> Iterator[tuple[Any, tuple[bytes, Any]]]:
+    """Yields for each key of a batch the accumulator of its rows, with the position of the batch."""
+    position = digest(batch)
+    accumulators: dict[Any, Any] = {}
+    for key, value in analyzer_impls._split_inputs_by_key(batch):
+        if key not in accumulators:
+            accumulators[key] = fn.create_accumulator()
+        accumulators[key] = fn.add_input(accumulators[key], value)
+    for key, accumulator in accumulators.items():
+        yield key, (position, fn.compact(accumulator))
 
 
 class _MergePerKey(_Accumulate):

@@ -77,7 +77,8 @@ def transform(folder: Path, name: str, beam_args: list[str]) -> tuple[Path, str]
         {"transform_graph": [graph], "transformed_examples": [transformed]},
         {
             "preprocessing_fn": "module_of_batches.preprocessing_fn",
-            "disable_statistics": 1,
+            # With statistics, more steps read the batches.
+            "disable_statistics": int(not beam_args),
             "custom_config": "null",
         },
     )
