@@ -27,7 +27,7 @@ TEXT_COLUMNS_KEY = "text_columns"
 FLOAT_COLUMNS_KEY = "float_columns"
 """The same for columns that are float32 though their cells are integers."""
 
-CSV_BYTES_PER_FILE = 32 << 20
+CSV_BYTES_PER_FILE = 16 << 20
 """Bytes of CSV for each file of a split. One worker has the rows of one file in its memory."""
 
 

@@ -98,7 +98,7 @@ def test_files_depend_on_the_contents_of_the_rows_alone(
     threads = ["--direct_num_workers=3", "--direct_running_mode=multi_threading"]
     many = write(executor.Executor, tmp_path / "many", turned[200:], beam_args=threads)
     expected = content(one)
-    # Of 1,7.. kB of CSV, one for each 500 bytes.
+    # Of 1.7 kB of CSV, one for each 500 bytes.
     assert [name for name in expected if "eval" in name] == [
         f"Split-eval/data_tfrecord-{number:05d}-of-00004.gz" for number in range(4)
     ]
