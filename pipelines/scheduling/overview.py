@@ -9,6 +9,7 @@ from typing import Any
 
 from pipelines.errors import BadInputError
 from pipelines.scheduling.due import Due, find_due, next_time
+from pipelines.scheduling.durations import format_duration
 from pipelines.scheduling.locks import is_run_going_on, is_scheduled
 from pipelines.scheduling.memory import read_memory
 from pipelines.scheduling.outbox import Letter
@@ -152,9 +153,9 @@ def problems(found: Sequence[Standing], now: datetime) -> list[str]:
     lines = []
     for one in found:
         if one.late:
-            minutes = one.late_secs(now) / 60
+            minutes = format_duration(one.late_secs(now) // 60 * 60)
             lines.append(
-                f"{one.schedule.name}: {len(one.late)} late, the oldest by {minutes:.0f} minutes: "
+                f"{one.schedule.name}: {len(one.late)} late, the oldest by {minutes}: "
                 f"it was due at {one.late[0].due}"
             )
         if one.interrupted is not None and one.schedule.enabled:

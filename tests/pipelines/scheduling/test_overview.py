@@ -52,7 +52,7 @@ def test_one_that_is_late(store, ledger):
     assert (one.num_due, len(one.late)) == (3, 3)
     assert one.late_secs(at(4.9)) == pytest.approx(2.9 * 60)
     assert problems([one], at(4.9)) == [
-        "trips: 3 late, the oldest by 3 minutes: it was due at 2026-01-31T10:02:00+00:00"
+        "trips: 3 late, the oldest by 2m: it was due at 2026-01-31T10:02:00+00:00"
     ]
 
 
