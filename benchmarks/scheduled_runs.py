@@ -227,6 +227,8 @@ def _table(done: list[Tick], records: dict[str, RunRecord], kills: dict[int, str
 def show_real_clock(folder: Path, ticks: int = 3) -> None:
     """Has `schedule run` do some ticks of the real clock, and prints what became of them."""
     root = folder / "real_root"
+    folder.mkdir(exist_ok=True)
+    (folder / "trips.toml").write_text(CONFIG, encoding="utf-8")
     ledger = Ledger(root / "schedules" / NAME, NAME)
     _schedule(folder, "create", "--config", folder / "trips.toml", *WHEN_REAL).wait()
     scheduler = _schedule(folder, "run")
@@ -373,7 +375,7 @@ def main() -> None:
             show_ticks(folder, arguments.ticks, kills)
             print(f"{time.monotonic() - begun:.0f} s\n", flush=True)
         if "real" in arguments.parts:
-            show_real_clock(folder)
+            show_real_clock(folder / "real")  # where no other part has written later spans
         if {"backfill", "sleep"} & set(arguments.parts):
             import_all()
             os.chdir(folder)
