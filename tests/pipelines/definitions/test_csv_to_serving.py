@@ -121,7 +121,7 @@ def test_the_trainer_starts_from_the_model_that_serves_only_if_it_is_to(define, 
         assert base in (None, served.outputs["model"])
         return base is not None, served.exec_properties[RESOLVER_CONFIG]["required"]
 
-    module = tmp_path / "own_module.py"
+    module = tmp_path / "warm_module.py"
     module.write_text("def preprocessing_fn(inputs): ...\ndef trainer_fn(fn_args, schema): ...\n")
     off = "evaluator.default_checks=false"
     bound = 'evaluator.thresholds=[{metric="auc", lower=0.6}]'

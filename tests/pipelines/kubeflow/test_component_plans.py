@@ -71,7 +71,7 @@ def test_what_serves_and_the_schema_of_the_root_are_in_the_plans(plans, tmp_path
     assert found["pusher"].push["baseline_version"] == "5"
     assert found["trainer"].baselines == {}
     assert "root_schema" not in found
-    module = tmp_path / "own_module.py"
+    module = tmp_path / "plans_module.py"
     module.write_text(MODULE)
     found = plans(settings=(f"module.file={module}", "trainer.warm_start=true"))
     assert found["trainer"].baselines == {"base_model": "kept/run-a/model"}
