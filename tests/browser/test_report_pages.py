@@ -24,6 +24,7 @@ def pages(root):
     """Returns a report with everything, one without details, one of 300 columns, and an index."""
     one = STATISTICS["columns"][0]
     many = [{**one, "name": f"column {number} {'long name ' * 9}"} for number in range(300)]
+    points = [[1, 0.5], [9, 0.4]]
     curves = [  # of most of them the page has the names alone
         {
             "run": "",
