@@ -29,7 +29,7 @@ def pages(root):
         {
             "run": "",
             "tag": f"dnn/hiddenlayer_{number}/fraction_of_zero_values",
-            "points": [[1, 0.5]],
+            "points": points,
         }
         for number in range(9)
     ]
