@@ -19,6 +19,7 @@ from pipelines.schedule_options import (
     EXIT_FAILED,
     Root,
     ScheduleName,
+    existing,
     said,
 )
 
@@ -73,7 +74,7 @@ def run_command(
     from pipelines.scheduling.metrics import PipelineCollector, write_metrics
     from pipelines.scheduling.scheduler import Scheduler
 
-    place = root.resolve()
+    place = existing(root)
     stop = Stop()
     clock = SystemClock(stop)
     with (
@@ -158,7 +159,7 @@ def check_command(root: Root = DEFAULT_ROOT) -> None:
     from pipelines.scheduling.overview import problems
 
     with said():
-        found, now = found_in(root.resolve())
+        found, now = found_in(existing(root))
     lines = problems(found, now)
     if lines:
         print("\n".join(lines))
@@ -177,7 +178,7 @@ def metrics_command(
     from pipelines.scheduling.metrics import PipelineCollector, registry, write_metrics
     from pipelines.scheduling.scheduler import Scheduler
 
-    place = root.resolve()
+    place = existing(root)
     clock = SystemClock(Stop())
     with said():
         collector = PipelineCollector(place, clock, Scheduler(place, clock, Stop()).outbox)

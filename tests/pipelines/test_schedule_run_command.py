@@ -189,3 +189,10 @@ def test_backfill(spans, tmp_path, monkeypatch):
     # There is no scheduler that could tell it later.
     assert json.loads((tmp_path / "told.jsonl").read_text())["event"] == "failed"
     assert "nothing" in ended.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "check", "metrics"])
+def test_a_root_that_is_not_there_is_an_error_and_is_not_made(tmp_path, command):
+    root = tmp_path / "volume that is not mounted"
+    assert f"There is no folder {root}" in invoke(command, "--root", root, code=1).stderr
+    assert not root.exists()
