@@ -78,6 +78,17 @@ def rows_of_span(seed: int, scale: float = 1.0) -> list[Row]:
     return rows
 
 
+def write_rows(file: Path, rows: list[Row]) -> None:
+    """Writes rows as a CSV, which is there as a whole or not at all."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    partial = file.with_name(f".{file.name}.partial")
+    with partial.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    partial.replace(file)
+
+
 def _in_another_unit(rows: list[Row]) -> list[Row]:
     return [{**row, "miles": float(str(row["miles"])) * 1_609} for row in rows]
 
@@ -131,10 +142,7 @@ def run_sequence(sequence: str, count: int, folder: Path, run: Run) -> Iterator[
     """
     for number, (data, rows) in enumerate(spans_of(sequence, count), 1):
         file = folder / f"span-{number}.csv"
-        with file.open("w", newline="", encoding="utf-8") as stream:
-            writer = csv.DictWriter(stream, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+        write_rows(file, rows)
         done = run(
             *("run", "--data", file, "--label", "tipped", "--root", folder / "root"),
             *("--set", "trainer.train_steps=400", "--set", "pusher.keep=2"),

@@ -1,6 +1,6 @@
 """Scheduled runs over growing spans, with kills: is any lost, is any done twice, is each push gated?
 
-    python -m benchmarks.scheduled_runs [--ticks 20] [--parts ticks backfill sleep] [--work FOLDER]
+    python -m benchmarks.scheduled_runs [--ticks 20] [--parts ticks real backfill sleep] [--work FOLDER]
 
 Real pipeline runs of small data. A minute of the schedule's clock passes whenever nothing is due; each brings
 a span. The runs are forked off the scheduler, which has the imports behind it. Killed by SIGKILL are:
@@ -9,13 +9,13 @@ a span. The runs are forked off the scheduler, which has the imports behind it. 
 - in another tick the scheduler and its run (as by a power cut): the next scheduler resumes the run;
 - in a third one the scheduler alone: the next one waits for the run that it has left.
 
-Five spans are backfilled, of which the third run is killed. Then a machine sleeps through four ticks, with
-each setting of `missed`.
+Three ticks are those of the real clock: `schedule run` as it is, with a span that arrives each minute. Five
+spans are backfilled, of which the third run is killed. Then a machine sleeps through four ticks, with each
+setting of `missed`.
 """
 
 import argparse
 import contextlib
-import csv
 import json
 import os
 import signal
@@ -27,7 +27,8 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-from benchmarks.retraining_spans import rows_of_span
+from benchmarks.forked_run import ForkedRun, import_all
+from benchmarks.retraining_spans import rows_of_span, write_rows
 from benchmarks.tables import format_table
 from pipelines.run_record import RunRecord, RunRecords
 from pipelines.scheduling.backfill import plan_backfill
@@ -45,7 +46,7 @@ START = datetime(2026, 1, 31, 10, 0, tzinfo=timezone.utc)
 NAME = "trips"
 ROWS = 400
 KILLS = {4: "run", 8: "both", 12: "scheduler"}
-_COMPONENTS_BEFORE_KILL = 4
+WHEN_REAL = ("--every", "1m", "--missed", "catch-up")
 _A_MINUTE = 60.0
 
 CONFIG = """\
@@ -111,105 +112,7 @@ def write_span(folder: Path, number: int) -> None:
     file = folder / "spans" / f"span-{number}.csv"
     if file.exists():
         return
-    file.parent.mkdir(exist_ok=True)
-    rows = rows_of_span(number)[:ROWS]
-    partial = file.with_name(f".{file.name}.partial")
-    with partial.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    partial.replace(file)
-
-
-class ForkedRun:
-    """`python -m pipelines run` in a fork of this process.
-
-    Args:
-        launch: What is to be run.
-        kill: Ends it, or this process, or both, when it has got so far; None never.
-    """
-
-    def __init__(self, launch: Launch, kill: str | None):
-        for file in (launch.stdout, launch.stderr):
-            file.parent.mkdir(parents=True, exist_ok=True)
-        self._launch, self._kill = launch, kill
-        self.pid = os.fork()
-        if not self.pid:
-            _be_the_run(launch)
-
-    def wait(self, secs: float) -> int | None:
-        """Waits for its end."""
-        deadline = time.monotonic() + secs
-        while time.monotonic() < deadline:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                return os.waitstatus_to_exitcode(status)
-            if self._kill is not None and self._has_got_far():
-                self._do_kill()
-            time.sleep(0.1)
-        return None
-
-    def stop(self) -> None:
-        """Asks it to end."""
-        os.kill(self.pid, signal.SIGTERM)
-
-    def kill(self) -> None:
-        """Ends it."""
-        os.kill(self.pid, signal.SIGKILL)
-
-    def _has_got_far(self) -> bool:
-        words = self._launch.command
-        root, tick = words[words.index("--root") + 1], words[words.index("--scheduled-by") + 1]
-        newest = next(reversed(RunRecords(Path(root)).read_all()), None)
-        return (
-            newest is not None
-            and newest.scheduled_by == tick
-            and newest.status == "running"
-            and len(newest.components) >= _COMPONENTS_BEFORE_KILL
-        )
-
-    def _do_kill(self) -> None:
-        what, self._kill = self._kill, None
-        if what in ("run", "both"):
-            os.killpg(self.pid, signal.SIGKILL)
-        if what in ("scheduler", "both"):
-            os.kill(os.getpid(), signal.SIGKILL)
-
-
-def _be_the_run(launch: Launch) -> None:
-    """Turns a fork into the process of a run."""
-    try:
-        os.setsid()
-        os.chdir(launch.working_dir)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        for number, file in ((1, launch.stdout), (2, launch.stderr)):
-            os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
-        _close_locks(launch.lock)
-        sys.argv[1:] = launch.command[3:]
-        import pipelines.__main__
-
-        pipelines.__main__.main()
-    finally:
-        os._exit(70)
-
-
-def _close_locks(kept: int) -> None:
-    """Closes what a program that is executed would not have: the lock of the scheduler."""
-    for number in map(int, os.listdir("/proc/self/fd")):
-        with contextlib.suppress(OSError):
-            if number != kept and os.readlink(f"/proc/self/fd/{number}").endswith(".lock"):
-                os.close(number)
-
-
-def _import_all() -> None:
-    import pipelines.report.html
-    import tensorflow_model_analysis  # noqa: F401
-    import tensorflow_transform  # noqa: F401
-
-    import components  # noqa: F401
-    import pipelines.definitions.csv_to_serving
-    import pipelines.run
-    import pipelines.runners.component_launcher  # noqa: F401
+    write_rows(file, rows_of_span(number)[:ROWS])
 
 
 def make_schedule(folder: Path, **changes: object) -> Schedule:
@@ -228,7 +131,7 @@ def make_schedule(folder: Path, **changes: object) -> Schedule:
 
 def run_scheduler(folder: Path, ticks: int, kills: dict[int, str]) -> None:
     """Runs the schedule until all of its ticks are done, unless it is killed before."""
-    _import_all()
+    import_all()
     os.chdir(folder)
     root, clock, stop = folder / "root", InjectedClock(folder), Stop()
     ledger = Ledger(root / "schedules" / NAME, NAME)
@@ -321,6 +224,55 @@ def _table(done: list[Tick], records: dict[str, RunRecord], kills: dict[int, str
     return format_table(header, rows)
 
 
+def show_real_clock(folder: Path, ticks: int = 3) -> None:
+    """Has `schedule run` do some ticks of the real clock, and prints what became of them."""
+    root = folder / "real_root"
+    folder.mkdir(exist_ok=True)
+    (folder / "trips.toml").write_text(CONFIG, encoding="utf-8")
+    ledger = Ledger(root / "schedules" / NAME, NAME)
+    _schedule(folder, "create", "--config", folder / "trips.toml", *WHEN_REAL).wait()
+    scheduler = _schedule(folder, "run")
+    begun, disabled = time.monotonic(), False
+    try:
+        while not disabled or ledger.unfinished() is not None:
+            if scheduler.poll() is not None:
+                sys.exit(f"the scheduler ended with exit code {scheduler.returncode}")
+            write_span(folder, int((time.monotonic() - begun) / _A_MINUTE) + 1)
+            if not disabled and len(ledger.keys()) == ticks:  # while the last one is run
+                disabled = _schedule(folder, "disable", NAME).wait() == 0
+            time.sleep(0.5)
+    finally:
+        scheduler.terminate()
+        scheduler.wait()
+    records = {record.run_id: record for record in RunRecords(root).read_all()}
+    rows = []
+    for tick in ledger.ticks():
+        record = records[tick.run_id or ""]
+        waited = datetime.fromisoformat(tick.started or "") - tick.due_time
+        rows.append(
+            (
+                tick.due[11:19],
+                f"{waited.total_seconds():.0f} s",
+                f"{tick.duration_secs:.0f} s",
+                str(tick.status),
+                tick.version or "",
+                str(record.spans[0]["span"]),
+                "yes" if _is_gated(record) else "no",
+            )
+        )
+    header = ("due", "begun after", "took", "status", "version", "span read", "passed the gate")
+    print(f"The real clock, one a minute, catch-up\n{format_table(header, rows)}")
+    print(f"runs in the root: {len(records)}; exit code on SIGTERM: {scheduler.returncode}\n")
+
+
+def _schedule(folder: Path, *words: object) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "pipelines", "schedule", *map(str, words)]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    return subprocess.Popen(
+        [*command, "--root", str(folder / "real_root")], cwd=folder, env=environment
+    )
+
+
 def show_sleep(folder: Path, first_span: int) -> None:
     """Lets a machine sleep through four ticks, with each setting, and prints what is run then."""
     rows = []
@@ -337,7 +289,7 @@ def show_sleep(folder: Path, first_span: int) -> None:
         # Four ticks pass, and the last of them by 40 of its 60 seconds: it is late, too.
         clock.set(begin + timedelta(minutes=4, seconds=40))
         scheduler = Scheduler(
-            folder / "root", clock, Stop(), start=lambda launch: ForkedRun(launch, None)
+            folder / "root", clock, Stop(), start=lambda launch: ForkedRun(launch)
         )
         done = scheduler.run_due()
         skipped = sum(one.count for one in store.ledger(name).ticks() if one.state == "skipped")
@@ -403,7 +355,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ticks", type=int, default=20)
     parser.add_argument("--work", type=Path, help="keeps data and roots there")
-    parts = ("ticks", "backfill", "sleep")
+    parts = ("ticks", "real", "backfill", "sleep")
     parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
     parser.add_argument("--scheduler", type=Path, help=argparse.SUPPRESS)
     given = [f"{number}={what}" for number, what in KILLS.items()]
@@ -422,8 +374,10 @@ def main() -> None:
             begun = time.monotonic()
             show_ticks(folder, arguments.ticks, kills)
             print(f"{time.monotonic() - begun:.0f} s\n", flush=True)
+        if "real" in arguments.parts:
+            show_real_clock(folder / "real")  # where no other part has written later spans
         if {"backfill", "sleep"} & set(arguments.parts):
-            _import_all()
+            import_all()
             os.chdir(folder)
         if "backfill" in arguments.parts:
             show_backfill(folder)

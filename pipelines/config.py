@@ -186,6 +186,16 @@ class PipelineConfig(Section):
     kubeflow: KubeflowConfig = KubeflowConfig()
     notify: NotifyConfig = Field(default=NotifyConfig(), exclude=True)
 
+    @model_validator(mode="after")
+    def _starts_from_a_model_that_fits(self) -> "PipelineConfig":
+        if self.trainer.warm_start and self.module is None:
+            raise ValueError(
+                "trainer.warm_start = true needs a [module]: the generic models learn vocabularies and "
+                "scales from the data of each run, which the weights of another run don't fit; leave it "
+                "out, or name a module that passes fn_args.base_model to its Estimator as warm_start_from"
+            )
+        return self
+
     @property
     def has_default_name(self) -> bool:
         """Whether the name is the one that the data give it."""

@@ -29,9 +29,11 @@ def lineage_of(root: Path, name: str | None = None, span: str | None = None) -> 
     if span is not None:
         found = runs_of_span(records, span)
         if not found:
-            known = sorted({str(one["span"]) for record in records for one in record.spans})
+            spans = {str(one["span"]) for record in records for one in record.spans}
+            known = sorted(spans, key=lambda one: (len(one), one))  # 9 before 10
             raise BadInputError(
-                f"No run in {root} has read the span {span}. Spans: {', '.join(known) or 'none'}."
+                f"No run that {root} has a record of has read the span {span}. Spans: "
+                f"{', '.join(known) or 'none'}."
             )
         return [describe_lineage(root, record, records) for record in found]
     if name is None:

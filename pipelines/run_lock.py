@@ -61,7 +61,8 @@ def _lock(stream: TextIO, wait_secs: float) -> None:
 def is_locked(root: Path) -> bool:
     """Returns whether a run is going on in a root."""
     try:
-        check_unlocked(root)
+        for name in (_NAME, LOCAL_KUBEFLOW):
+            check_unlocked(root, name)
     except RootBusyError:
         return True
     return False

@@ -122,6 +122,7 @@ class RunPlan:
             baseline_then=baseline_when_pushed(self.root),
             beam_args=beam_args,
             cluster=self._cluster(),
+            warm_start=self.config.trainer.warm_start,
             group_column=self.splits.column if self.splits.by == "column" else None,
             text_columns=self.text_columns + kept_text,
             float_columns=self.kept.floats,

@@ -59,6 +59,18 @@ class HostOptions:
         return Server(self.host or "", self.namespace, token)
 
 
+def existing(root: Path) -> Path:
+    """Returns a root as an absolute path, or ends the command: a missing one may be a volume to come."""
+    place = root.resolve()
+    if not place.is_dir():
+        print(
+            f"There is no folder {place}: give the --root of `schedule create`, or mount its volume.",
+            file=sys.stderr,
+        )
+        raise typer.Exit(EXIT_FAILED)
+    return place
+
+
 @contextmanager
 def said() -> Iterator[None]:
     """Turns errors into a message and an exit code."""

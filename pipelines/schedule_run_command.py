@@ -19,6 +19,7 @@ from pipelines.schedule_options import (
     EXIT_FAILED,
     Root,
     ScheduleName,
+    existing,
     said,
 )
 
@@ -73,7 +74,7 @@ def run_command(
     from pipelines.scheduling.metrics import PipelineCollector, write_metrics
     from pipelines.scheduling.scheduler import Scheduler
 
-    place = root.resolve()
+    place = existing(root)
     stop = Stop()
     clock = SystemClock(stop)
     with (
@@ -144,6 +145,7 @@ def backfill_command(
                 for tick in backfill.run(runner, keep_going):
                     said_of = f": {tick.reason}" if tick.reason else ""
                     print(f"span {tick.spans}: {tick.status}{said_of}", file=sys.stderr)
+            scheduler.send()  # `schedule run`, which would do so, may not be there
             summary = backfill.summary()
     print(json.dumps({"name": schedule.name, **summary}))
     if stop.requested:
@@ -153,11 +155,11 @@ def backfill_command(
 
 
 def check_command(root: Root = DEFAULT_ROOT) -> None:
-    """Exit with 1 if a schedule is late, or it cannot be seen whether it is; for monitoring."""
+    """Exit with 1 if a schedule is late or was stopped, or it cannot be seen what is due; for monitoring."""
     from pipelines.scheduling.overview import problems
 
     with said():
-        found, now = found_in(root.resolve())
+        found, now = found_in(existing(root))
     lines = problems(found, now)
     if lines:
         print("\n".join(lines))
@@ -176,7 +178,7 @@ def metrics_command(
     from pipelines.scheduling.metrics import PipelineCollector, registry, write_metrics
     from pipelines.scheduling.scheduler import Scheduler
 
-    place = root.resolve()
+    place = existing(root)
     clock = SystemClock(Stop())
     with said():
         collector = PipelineCollector(place, clock, Scheduler(place, clock, Stop()).outbox)

@@ -29,6 +29,9 @@ class TrainerConfig(Section):
       seed: `tf_random_seed` of the Estimator.
       early_stopping: Without a `[module]`: one sixth of the training rows is held out. Training stops when
         the loss on them stops falling, and the best checkpoint is kept. It needs at least 200 rows.
+      warm_start: With a `[module]`: training starts from the model that serves. `trainer_fn` or `run_fn`
+        finds it in `fn_args.base_model`, which is None while nothing serves. Default: each run starts from
+        nothing.
       workers: Processes on this machine that train in addition to the chief, which is then a process of
         its own, too. Default: none; a single process alternates between training and evaluating.
       ps: With workers, the number of parameter servers, which keep the variables; at least one.
@@ -48,6 +51,7 @@ class TrainerConfig(Section):
     max_depth: int = Field(default=6, ge=1, le=16)
     seed: int = Field(default=1, ge=0, le=_MAX_INT32)
     early_stopping: bool = True
+    warm_start: bool = False
     workers: int = Field(default=0, ge=0, le=_MAX_INT32)
     ps: int = Field(default=0, ge=0, le=_MAX_INT32, validate_default=True)
     evaluator: bool = False

@@ -14,8 +14,8 @@ class CsvExampleGen(component.FileBasedExampleGen):
     """CSV files to tf.Examples, in place of TFX's CsvExampleGen.
 
     It differs in spreading the copies of a row over the splits, in giving a column one type in all
-    input splits, in `text_columns` and `float_columns`, and in writing the rows of the same files in the
-    same order each time, where Beam has one worker.
+    input splits, in `text_columns` and `float_columns`, and in its files: which rows they have, and in which
+    order, depends on the contents of the rows alone. TFX shuffles them at random.
 
     Args:
       input_base: Folder of the CSV files.

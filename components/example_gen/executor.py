@@ -1,24 +1,25 @@
 """Splits the rows of CSV files so that copies of a row spread over the splits, too."""
 
-import bisect
-import hashlib
 import itertools
+import math
 import os
-from collections.abc import Iterator
 from typing import Any
 
 import apache_beam as beam
 import tensorflow as tf
 from google.protobuf import struct_pb2
 from tfx.components.example_gen import utils, write_split
-from tfx.components.example_gen.csv_example_gen import executor as csv_executor
 from tfx.components.util import examples_utils
+from tfx.dsl.components.base import base_beam_executor
+from tfx.dsl.io import fileio
 from tfx.proto import example_gen_pb2
 from tfx.types import artifact_utils, standard_component_specs
 from tfx.types.artifact import Artifact
 from tfx.utils import proto_utils
 
-from components.example_gen.reading import read_examples
+from components import record_files
+from components.example_gen.reading import find_files, num_bytes, read_examples
+from components.example_gen.row_files import WriteRows
 
 TEXT_COLUMNS_KEY = "text_columns"
 """Where the columns that stay text lie in the component's `custom_config`."""
@@ -26,15 +27,21 @@ TEXT_COLUMNS_KEY = "text_columns"
 FLOAT_COLUMNS_KEY = "float_columns"
 """The same for columns that are float32 though their cells are integers."""
 
+CSV_BYTES_PER_FILE = 16 << 20
+"""Bytes of CSV for each file of a split. One worker has the rows of one file in its memory."""
 
-class Executor(csv_executor.Executor):
+
+class Executor(base_beam_executor.BaseBeamExecutor):
     """Reads CSV files, and splits by row and number of its copy, or by the value of a column.
+
+    The files that it writes depend on the contents and the number of the rows alone, not on their order,
+    on the names of the CSV files, or on the engine. A file has its rows in the order of their digests.
 
     Source: TFX's CsvExampleGen. There a row's hash alone says into which split it goes, so that all
     copies of a row fall into one. A row without copies falls into the same split here as there, and
     stays in it when others are added. So do rows that are split by a column; there the column must
     be of integers or text and have a value in every row, while here a row without one is split by
-    itself.
+    itself. There rows are shuffled at random.
     """
 
     def Do(
@@ -45,65 +52,65 @@ class Executor(csv_executor.Executor):
     ) -> None:
         """Writes the tf.Examples of each split.
 
-        TFX shuffles them first. Its shuffle leaves the rows of one worker in their order, except for those
-        few that draw the same random number, so that each run may write another order.
+        Raises:
+          RuntimeError: A pattern matches no file, or two files have different headers.
+          ValueError: Several input splits should be divided.
         """
         self._log_startup(input_dict, output_dict, exec_properties)
+        source, output = _source(exec_properties), _output(exec_properties)
+        if output.split_config.splits and len(source.splits) != 1:
+            raise ValueError(
+                "output_config.split_config divides one input split. Received: "
+                f"{len(source.splits)} input splits ({', '.join(s.name for s in source.splits)})"
+            )
         examples = artifact_utils.get_single_instance(
             output_dict[standard_component_specs.EXAMPLES_KEY]
         )
-        examples.split_names = artifact_utils.encode_split_names(
-            utils.generate_output_split_names(_source(exec_properties), _output(exec_properties))
-        )
+        names = utils.generate_output_split_names(source, output)
+        examples.split_names = artifact_utils.encode_split_names(names)
+        folders = {name: artifact_utils.get_split_uri([examples], name) for name in names}
+        for folder in folders.values():
+            fileio.makedirs(folder)
         with self._make_beam_pipeline() as pipeline:
-            for split, rows in self.GenerateExamplesByBeam(pipeline, exec_properties).items():
-                path = os.path.join(
-                    artifact_utils.get_split_uri([examples], split),
-                    write_split.DEFAULT_TF_RECORD_FILE_NAME,
-                )
-                _ = rows | f"WriteSplit[{split}]" >> beam.io.WriteToTFRecord(
-                    path, file_name_suffix=".gz"
-                )
+            self._write(pipeline, exec_properties, folders)
+        record_files.remove_unfinished(folders.values())
         examples_utils.set_payload_format(examples, example_gen_pb2.FORMAT_TF_EXAMPLE)
         examples_utils.set_file_format(
             examples, write_split.to_file_format_str(example_gen_pb2.FORMAT_TFRECORDS_GZIP)
         )
 
-    def GenerateExamplesByBeam(  # noqa: N802 - TFX's name
-        self, pipeline: beam.Pipeline, exec_properties: dict[str, Any]
-    ) -> dict[str, beam.PCollection]:
-        """Returns the serialized tf.Examples of each split."""
-        parts = {
-            name: examples | f"Serialize[{name}]" >> beam.Map(_serialize)
-            for name, examples in read_examples(
-                pipeline,
-                exec_properties[standard_component_specs.INPUT_BASE_KEY],
-                {split.name: split.pattern for split in _source(exec_properties).splits},
-                _columns(exec_properties, TEXT_COLUMNS_KEY),
-                _columns(exec_properties, FLOAT_COLUMNS_KEY),
-            ).items()
-        }
-        config = _output(exec_properties).split_config
-        if not config.splits:
-            return parts
-        if len(parts) != 1:
-            raise ValueError(
-                "output_config.split_config divides one input split. "
-                f"Received: {len(parts)} input splits ({', '.join(parts)})"
-            )
-        (rows,) = parts.values()
-        bounds = list(itertools.accumulate(split.hash_buckets for split in config.splits))
-        divided = (
-            rows
-            | "CountCopies" >> beam.combiners.Count.PerElement()
-            | "NumberCopies" >> beam.FlatMap(_number_copies)
-            | "Split"
-            >> beam.Partition(_split_of, len(bounds), bounds, config.partition_feature_name)
+    def _write(
+        self, pipeline: beam.Pipeline, exec_properties: dict[str, Any], folders: dict[str, str]
+    ) -> None:
+        """Adds everything that reads and writes to the pipeline."""
+        folder = exec_properties[standard_component_specs.INPUT_BASE_KEY]
+        patterns = {split.name: split.pattern for split in _source(exec_properties).splits}
+        parts = read_examples(
+            pipeline,
+            folder,
+            patterns,
+            _columns(exec_properties, TEXT_COLUMNS_KEY),
+            _columns(exec_properties, FLOAT_COLUMNS_KEY),
         )
-        return {
-            split.name: part | f"Rows[{split.name}]" >> beam.Keys()
-            for split, part in zip(config.splits, divided, strict=True)
-        }
+        config = _output(exec_properties).split_config
+        for name, part in parts.items():
+            # Without split_config, an input split stays as it is.
+            csv_bytes = num_bytes(find_files(folder, patterns[name]))
+            shares = {split.name: split.hash_buckets for split in config.splits} or {name: 1}
+            _ = (
+                part
+                | f"Serialize[{name}]" >> beam.Map(_serialize)
+                | f"Write[{name}]"
+                >> WriteRows(
+                    [
+                        os.path.join(folders[split], write_split.DEFAULT_TF_RECORD_FILE_NAME)
+                        for split in shares
+                    ],
+                    list(itertools.accumulate(shares.values())),
+                    config.partition_feature_name,
+                    num_files=max(1, math.ceil(csv_bytes / CSV_BYTES_PER_FILE)),
+                )
+            )
 
 
 def _source(exec_properties: dict[str, Any]) -> example_gen_pb2.Input:
@@ -130,50 +137,3 @@ def _columns(exec_properties: dict[str, Any], key: str) -> list[str]:
 
 def _serialize(example: tf.train.Example) -> bytes:
     return example.SerializeToString(deterministic=True)
-
-
-def _number_copies(counted: tuple[bytes, int]) -> Iterator[tuple[bytes, int]]:
-    row, count = counted
-    for number in range(count):
-        yield row, number
-
-
-def _split_of(copy: tuple[bytes, int], num_splits: int, bounds: list[int], column: str) -> int:
-    """Returns the index of the split whose share of the hash buckets a copy falls into.
-
-    Args:
-      copy: A serialized row, and the number of the copy.
-      num_splits: Number of splits.
-      bounds: Hash buckets below each split's end.
-      column: All rows with one value in it fall into one split; empty to split row by row.
-    """
-    del num_splits
-    row, number = copy
-    group = _group(row, column) if column else b""
-    digest = hashlib.sha256(group or row)
-    if number and not group:
-        digest.update(b"copy %d" % number)
-    return bisect.bisect(bounds, int.from_bytes(digest.digest(), "big") % bounds[-1])
-
-
-def _group(row: bytes, column: str) -> bytes:
-    """Returns the value of a row's column, serialized; empty when it has none.
-
-    Raises:
-      ValueError: There is no such column.
-    """
-    features = tf.train.Example.FromString(row).features.feature
-    if column not in features:
-        raise ValueError(
-            f"There is no column to split by. Received: partition_feature_name={column!r}. "
-            f"Columns: {', '.join(sorted(features))}"
-        )
-    feature = features[column]
-    kind = feature.WhichOneof("kind")
-    if kind is None or not getattr(feature, kind).value:
-        return b""
-    if kind == "bytes_list":  # white space around a value makes no other group of it
-        feature.bytes_list.value[0] = feature.bytes_list.value[0].strip()
-        if not feature.bytes_list.value[0]:
-            return b""
-    return bytes(feature.SerializeToString(deterministic=True))

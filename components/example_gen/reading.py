@@ -3,11 +3,12 @@
 import csv
 import io
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
 import tensorflow as tf
+from apache_beam.io.filesystems import FileSystems
 from tfx.dsl.io import fileio
 from tfx.utils import io_utils
 from tfx_bsl.coders import csv_decoder
@@ -18,10 +19,21 @@ Row = list[bytes]
 ColumnInfos = list[csv_decoder.ColumnInfo]
 
 
+def find_files(folder: str, pattern: str) -> list[str]:
+    """Returns the paths of the files below a folder that match a pattern, sorted."""
+    return sorted(fileio.glob(os.path.join(folder, pattern)))
+
+
+def num_bytes(files: Sequence[str]) -> int:
+    """Returns the number of bytes of all files."""
+    matches = FileSystems.match(list(files))
+    return sum(file.size_in_bytes for match in matches for file in match.metadata_list)
+
+
 def read_examples(
     pipeline: beam.Pipeline,
     folder: str,
-    patterns: dict[str, str],
+    patterns: Mapping[str, str],
     text_columns: Sequence[str] = (),
     float_columns: Sequence[str] = (),
 ) -> dict[str, beam.PCollection]:
@@ -43,17 +55,17 @@ def read_examples(
     names: list[str] | None = None
     rows = {}
     for split, pattern in patterns.items():
-        files = sorted(fileio.glob(os.path.join(folder, pattern)))
-        if not files:
+        paths = find_files(folder, pattern)
+        if not paths:
             raise RuntimeError(f"No file in {folder} matches {pattern!r} of the split {split!r}.")
-        for file in files:
-            found = io_utils.load_csv_column_names(file)
+        for path in paths:
+            found = io_utils.load_csv_column_names(path)
             if names not in (None, found):
-                raise RuntimeError(f"{file} has another header than {files[0]}: {found}.")
+                raise RuntimeError(f"{path} has another header than {paths[0]}: {found}.")
             names = found
         rows[split] = (
             pipeline
-            | f"Files[{split}]" >> Spread(files)
+            | f"Files[{split}]" >> Spread(paths)
             | f"Read[{split}]" >> beam.FlatMap(_read_rows)
         )
     types = beam.pvalue.AsSingleton(
@@ -73,7 +85,7 @@ def read_examples(
 
 
 def _read_rows(file: str) -> Iterator[Row]:
-    with beam.io.filesystems.FileSystems.open(file) as stream:
+    with FileSystems.open(file) as stream:
         reader = csv.reader(io.TextIOWrapper(stream, encoding="utf-8", newline=""))
         next(reader)
         for row in reader:

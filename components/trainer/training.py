@@ -100,6 +100,12 @@ def call_trainer_fn(trainer_fn: Callable[..., Any], args: TrainerFnArgs) -> Trai
             spec.estimator.model_dir,
             args.serving_model_dir,
         )
+    if args.base_model and spec.estimator.warm_start_settings is None:
+        _logger.warning(
+            "The Trainer was given a base_model, but the Estimator has no warm_start_from: unless model_fn "
+            "reads %s itself, training starts from nothing. Pass warm_start_from=fn_args.base_model.",
+            args.base_model,
+        )
     if spec.train_spec.max_steps is None:
         _logger.warning(
             "train_spec has no max_steps: training ends when train_input_fn's data does, which it "

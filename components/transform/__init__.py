@@ -1,1 +1,1 @@
-"""TFX's Transform, with the same result each time."""
+"""TFX's Transform, with the same result each time, on each engine."""

@@ -9,9 +9,9 @@ from components.transform import executor
 class Transform(component.Transform):
     """TFX's Transform: the same arguments, channels and files.
 
-    It differs in one point. The same examples, in the same order, have the same result in each run, to the
-    last digit, where Beam runs in one process with one worker. Of a serialized tf.Example only the order
-    of its features differs: the encoder writes them in any order.
+    It differs in one point. The same examples, in the same files and order, have the same result in each
+    run, bit for bit, on each engine of Beam and with any number of workers. There is one file of transformed
+    examples for each file of examples, with its rows in the same order and their features sorted by name.
 
     Example:
         transform = Transform(

@@ -1,15 +1,29 @@
-"""Runs stock Transform over batches of a fixed size."""
+"""Runs stock Transform so that its result does not depend on the engine."""
 
+import contextlib
+import os
+from collections.abc import Iterator
 from typing import Any
 
-from tfx.components.transform import executor
+import apache_beam as beam
+from tfx.components.transform import executor, labels
+from tfx.dsl.io import fileio
+from tfx.types import artifact_utils, standard_component_specs
 from tfx.types.artifact import Artifact
+from tfx_bsl.tfxio import tf_example_record
 
+from components import record_files
 from components.transform.fixed_batches import fixed_batches
+from components.transform.ordered_analysis import ordered_analysis
+from components.transform.ordered_output import WriteInOrder
+from components.transform.ordered_source import BATCH_KEY, OrderedExampleRecord, find_files
 
 
 class Executor(executor.Executor):
-    """Stock Transform, whose sums and quantiles do not depend on how long its batches took."""
+    """Stock Transform, whose result does not depend on the engine, its workers and their speed.
+
+    That holds for tf.Examples in TFRecord files. Of examples in other formats, batches have a fixed size.
+    """
 
     def Do(
         self,
@@ -18,5 +32,58 @@ class Executor(executor.Executor):
         exec_properties: dict[str, Any],
     ) -> None:
         """Runs the component; arguments are those of its ComponentSpec."""
-        with fixed_batches():
+        with fixed_batches(), ordered_analysis(), _processor(OrderedTransformProcessor):
             super().Do(input_dict, output_dict, exec_properties)
+        for examples in output_dict.get(standard_component_specs.TRANSFORMED_EXAMPLES_KEY) or []:
+            splits = artifact_utils.decode_split_names(examples.split_names)
+            record_files.remove_unfinished(
+                artifact_utils.get_split_uri([examples], split) for split in splits
+            )
+
+
+@contextlib.contextmanager
+def _processor(kind: type[executor.TransformProcessor]) -> Iterator[None]:
+    """Lets the stock executor use another class for its work; it has no argument for that."""
+    before = executor.TransformProcessor
+    executor.TransformProcessor = kind
+    try:
+        yield
+    finally:
+        executor.TransformProcessor = before
+
+
+class OrderedTransformProcessor(executor.TransformProcessor):
+    """Stock Transform's work, with a source and files of our own for tf.Examples.
+
+    Source: TransformProcessor of TFX 1.21, whose private hooks these are.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._num_files: dict[str, int] = {}
+
+    def _CreateTFXIO(self, dataset: Any, schema: Any) -> Any:  # noqa: N802
+        stock = super()._CreateTFXIO(dataset, schema)
+        if type(stock) is not tf_example_record.TFExampleRecord:
+            return stock
+        patterns = dataset.file_pattern
+        patterns = patterns if isinstance(patterns, list) else [patterns]
+        if dataset._materialize_output_path:
+            self._num_files[dataset.materialize_output_path] = len(find_files(patterns))
+        return OrderedExampleRecord(
+            patterns, schema=schema, telemetry_descriptors=stock.telemetry_descriptors
+        )
+
+    @staticmethod
+    def _GetTFXIOPassthroughKeys() -> set[str]:  # noqa: N802
+        return {BATCH_KEY}
+
+    def _EncodeAndWrite(  # noqa: N802
+        self, schema: Any, file_format: str, output_path: str
+    ) -> beam.PTransform:
+        if file_format != labels.FORMAT_TFRECORD or output_path not in self._num_files:
+            return executor.TransformProcessor._EncodeAndWrite(
+                schema=schema, file_format=file_format, output_path=output_path
+            )
+        fileio.makedirs(os.path.dirname(output_path))
+        return WriteInOrder(schema, output_path, self._num_files[output_path])

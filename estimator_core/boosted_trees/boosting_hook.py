@@ -34,6 +34,8 @@ class BoostingHook(InitializationHook):
 
     Attributes:
         loss: Scalar variable: the loss over the training data of the finished trees before a step.
+        makes_steps: Whether the Execution makes steps by `advance`. Where it does not, as for an Estimator
+            around the model_fn of another one, the hook is called at each step.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class BoostingHook(InitializationHook):
         self._num_batches = num_batches
         self._start = start
         self._global_step = tf1.train.get_global_step()
+        self.makes_steps = False
         self._steps = tf1.placeholder(tf.int64, [])
         self._count = self._global_step.assign_add(tf.cast(self._steps, self._global_step.dtype))
         self.loss = tf1.get_variable(
@@ -95,8 +98,10 @@ class BoostingHook(InitializationHook):
         self._assignment.run(session, self._boosting.state())
 
     def steps_until_due(self, global_step: int) -> int | None:
-        """Returns the steps to the last one, which ends training."""
+        """Returns the steps to the last one, which ends training; 1 unless `advance` makes the others."""
         del global_step
+        if not self.makes_steps:
+            return 1
         return max(1, self._boosting.steps_left) if self._boosting else None
 
     def skip_steps(self, steps: int) -> None:

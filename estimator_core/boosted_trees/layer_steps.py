@@ -62,4 +62,5 @@ class LayerSteps(SingleDevice):
         """Returns the step that `step_fn` builds, and what makes many of them."""
         step = super().build_step(inputs, step_fn, mode)
         (hook,) = (hook for hook in step.spec.training_hooks if isinstance(hook, BoostingHook))
+        hook.makes_steps = True
         return step._replace(advance=hook.advance)

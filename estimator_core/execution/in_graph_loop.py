@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 
 from estimator_core import tf1
 from estimator_core.execution.base import Execution, Step
@@ -31,6 +32,25 @@ class ManySteps:
 
     most_steps: int
     call_secs: float | None = None
+
+
+def with_calls_in_order(session_config: Any) -> Any:
+    """Returns a configuration of sessions by which a function is called when all its inputs are there.
+
+    TensorFlow would put the operations of a called function in the place of the call. Then an update of a
+    variable in one function may come before another function has read it, if nothing but the call says
+    which is first. Whoever has set `function_optimization` keeps the setting.
+
+    Args:
+        session_config: `ConfigProto`; None is TensorFlow's default.
+    """
+    config = tf1.ConfigProto()
+    if session_config is not None:
+        config.CopyFrom(session_config)
+    rewriting = config.graph_options.rewrite_options
+    if rewriting.function_optimization == RewriterConfig.DEFAULT:
+        rewriting.function_optimization = RewriterConfig.OFF
+    return config
 
 
 class RepeatsSteps(Execution):
@@ -220,6 +240,7 @@ class _Loop:
                 [tf.constant(0), tf.constant(False), self._steps],
                 parallel_iterations=1,
             )
+            self._has_loss = tf.raw_ops.VarIsInitializedOp(resource=kept)
             self._last_loss = tf.raw_ops.ReadVariableOp(resource=kept, dtype=loss.dtype)
 
     def run(self, session: Any, steps: int) -> int:
@@ -227,8 +248,8 @@ class _Loop:
         return int(session.run(self._done, {self._steps: steps}))
 
     def last_loss(self, session: Any) -> Any:
-        """Returns the loss of the last step that was made in the session."""
-        return session.run(self._last_loss)
+        """Returns the loss of the last step that was made in the session; None without one."""
+        return session.run(self._last_loss) if session.run(self._has_loss) else None
 
 
 def _is_nan(loss: tf.Tensor) -> tf.Tensor:

@@ -14,7 +14,7 @@ from estimator_core import tf1
 from estimator_core.execution import shard_optimizers
 from estimator_core.execution.base import GradientUpdate, LoopSize, Step, StepFn
 from estimator_core.execution.evaluation_metrics import with_evaluation_metrics
-from estimator_core.execution.in_graph_loop import ManySteps, RepeatsSteps
+from estimator_core.execution.in_graph_loop import ManySteps, RepeatsSteps, with_calls_in_order
 from estimator_core.execution.inputs import Inputs
 from estimator_core.execution.replica_cores import place_on_shard
 from estimator_core.execution.shard_inputs import (
@@ -87,7 +87,8 @@ class Sharded(RepeatsSteps):
         self.loop_size = sharding.loop_size
         self.adds_up_gradients = sharding.adds_up_gradients
         self._sharding = sharding
-        self._in_process = SingleDevice(_with_cpus(session_config, sharding.num_shards))
+        config = _with_cpus(session_config, sharding.num_shards)
+        self._in_process = SingleDevice(with_calls_in_order(config))
         self._sums = ShardSums(sharding.num_shards)
         self._takes_mean, self._has_shares = True, False
         self._losses_as_they_are = False

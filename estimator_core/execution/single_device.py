@@ -12,7 +12,7 @@ from estimator_core.execution.base import Step, StepFn
 from estimator_core.execution.effects import effects_of
 from estimator_core.execution.evaluation_loop import RepeatedUpdate
 from estimator_core.execution.evaluation_metrics import with_evaluation_metrics
-from estimator_core.execution.in_graph_loop import ManySteps, RepeatsSteps
+from estimator_core.execution.in_graph_loop import ManySteps, RepeatsSteps, with_calls_in_order
 from estimator_core.execution.inputs import Inputs, inputs_from
 from estimator_core.execution.restored_session import restored_session
 from estimator_core.spec.mode_keys import ModeKeys
@@ -31,9 +31,10 @@ class SingleDevice(RepeatsSteps):
     def __init__(
         self, session_config: Any = None, master: str = "", many_steps: ManySteps | None = None
     ):
-        self._session_config = session_config
-        self._master = master
         super().__init__(many_steps)
+        makes_many = self.steps_per_session_run > 1
+        self._session_config = with_calls_in_order(session_config) if makes_many else session_config
+        self._master = master
 
     def scope(self) -> contextlib.AbstractContextManager[Any]:
         """Returns a context that changes nothing."""

@@ -23,6 +23,19 @@ _CONTROL_FLOW = (
     "RefSwitch",
     "Switch",
 )
+# What raises an error at the end of the input.
+_NEXT_BATCH = ("IteratorGetNext", "IteratorGetNextSync")
+# What reads a resource and changes nothing.
+_READS = (
+    "LookupTableExportV2",
+    "LookupTableFindV2",
+    "LookupTableSizeV2",
+    "ReadVariableOp",
+    "ResourceGather",
+    "ResourceGatherNd",
+    "VarIsInitializedOp",
+    "VariableShape",
+)
 # What keeps its state in a resource that the graph has once, and that all copies use.
 _ON_RESOURCES = (
     "AssignAddVariableOp",
@@ -98,15 +111,7 @@ class StepGraph:
 
     def __init__(self, targets: Sequence[tf.Operation]):
         self._graph = targets[0].graph
-        needed: set[tf.Operation] = set()
-        pending = list(targets)
-        while pending:
-            operation = pending.pop()
-            if operation not in needed:
-                needed.add(operation)
-                if not _stays_outside(operation):
-                    pending += [tensor.op for tensor in operation.inputs]
-                    pending += operation.control_inputs
+        needed = _needed_for(targets)
         in_order = [operation for operation in self._graph.get_operations() if operation in needed]
         self.operations = [each for each in in_order if not _stays_outside(each)]
         self.outside = [each for each in in_order if _stays_outside(each)]
@@ -154,7 +159,8 @@ class StepGraph:
     def copy(self, wanted: Sequence[Any]) -> list[Any]:
         """Returns the copies of operations and tensors, made in the default graph.
 
-        It is the graph of the step, or that of the body of a loop in it.
+        It is the graph of the step, or that of the body of a loop in it. In the copy, whatever changes
+        something waits for the next batch: a step that finds the end of the input changes nothing.
 
         Args:
             wanted: Some of the operations, and of their outputs.
@@ -162,6 +168,8 @@ class StepGraph:
         body = tf1.get_default_graph()
         capture = getattr(body, "capture", None)
         within = {operation.name for operation in self.operations}
+        waiting = self._waiting()
+        batches = [f"^{each.name}" for each in self.operations if each.type in _NEXT_BATCH]
         graph_def = tf1.GraphDef()
         graph_def.versions.CopyFrom(self._graph_def.versions)
         if capture:
@@ -174,6 +182,8 @@ class StepGraph:
             node.attr.pop("_class", None)  # what it names may not be copied
             inputs = [name for name in node.input if name[0] != "^" or name[1:] in within]
             del node.input[:]
+            if each.name in waiting:
+                inputs += [batch for batch in batches if batch not in inputs]
             node.input.extend(inputs)
         # What a step waits for outside of it is there before the loop begins.
         taken = {
@@ -188,6 +198,32 @@ class StepGraph:
             return_elements=[each.name for each in wanted],
             name="step",
         )
+
+    def _waiting(self) -> set[str]:
+        """Returns the names of what changes something, and is not needed for the batches themselves."""
+        before = _needed_for(each for each in self.operations if each.type in _NEXT_BATCH)
+        return {each.name for each in self.operations if each not in before and _changes(each)}
+
+
+def _needed_for(targets: Iterable[tf.Operation]) -> set[tf.Operation]:
+    """Returns operations and all that they need, but nothing behind those that stay outside."""
+    found: set[tf.Operation] = set()
+    pending = list(targets)
+    while pending:
+        operation = pending.pop()
+        if operation not in found:
+            found.add(operation)
+            if not _stays_outside(operation):
+                pending += [tensor.op for tensor in operation.inputs]
+                pending += operation.control_inputs
+    return found
+
+
+def _changes(operation: tf.Operation) -> bool:
+    """Returns whether an operation may change a variable or anything else; one without inputs can't."""
+    definition = operation.op_def
+    is_stateful = definition is not None and definition.is_stateful
+    return is_stateful and operation.type not in _READS and bool(operation.inputs)
 
 
 def is_of_tensorflow_1(operation: tf.Operation) -> bool:

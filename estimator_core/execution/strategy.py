@@ -38,7 +38,7 @@ class ReplicasInSync(RepeatsSteps):
     ):
         super().__init__(many_steps)
         self.strategy = strategy
-        self._in_process = SingleDevice(_with_all_cpus(session_config))
+        self._in_process = SingleDevice(_with_all_cpus(session_config), many_steps=many_steps)
         self.num_replicas = strategy.num_replicas_in_sync
 
     def scope(self) -> contextlib.AbstractContextManager[Any]:

@@ -76,6 +76,7 @@ def csv_to_serving(
     float_columns: tuple[str, ...] = (),
     root_schema: Path | None = None,
     accepted_run: str = "",
+    warm_start: bool = False,
 ) -> CsvToServing:
     """Returns the pipeline.
 
@@ -104,6 +105,7 @@ def csv_to_serving(
       float_columns: Columns that are float32 though all their cells are integers.
       root_schema: File of the schema that the data are held against; None takes that of the model.
       accepted_run: Run whose data they are compared with; empty for those of the model that serves.
+      warm_start: Whether the Trainer is given the model that serves to start from.
     """
     example_gen = components.CsvExampleGen(
         input_base=str(data.folder),
@@ -158,7 +160,8 @@ def csv_to_serving(
         strategy_class=components.ServedModelStrategy,
         config={
             "base_directory": str(places.serving),
-            "required": code.default_checks is not None
+            "required": warm_start
+            or code.default_checks is not None
             or any(bound.max_regression is not None for bound in code.thresholds),
         },
         model=components.Channel(type=components.Model),
@@ -167,6 +170,7 @@ def csv_to_serving(
         examples=transform.outputs["transformed_examples"],
         transform_graph=transform.outputs["transform_graph"],
         schema=schema_gen.outputs["schema"],
+        base_model=served_model.outputs["model"] if warm_start else None,
         module_file=code.module_file,
         **{code.trainer: code.trainer_path or code.trainer},
         train_args=components.TrainArgs(num_steps=code.train_steps),

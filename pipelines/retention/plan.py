@@ -69,7 +69,7 @@ def plan_removals(
             why = f"run {record.run_id} is {_beyond(rules)}"
             # The record first: it is what refers to the others.
             for kind, path in _files_of(root, record.run_id):
-                if path.is_file():
+                if path.exists():
                     removals.append(Removal(kind, path, why, _size(path)))
     return [*removals, *_without_record(root, records)]
 

@@ -11,7 +11,7 @@ from pipelines.metadata_place import has_store, was_moved
 from pipelines.retention.config import RetentionConfig
 from pipelines.retention.plan import Removal, plan_removals
 from pipelines.retention.removal import remove
-from pipelines.run_lock import locked
+from pipelines.run_lock import LOCAL_KUBEFLOW, check_unlocked, locked
 from pipelines.run_record import RunRecords
 
 _LOGGER = logging.getLogger(__name__)
@@ -63,6 +63,7 @@ def prune_command(root: Path, given: dict[str, Any], dry_run: bool) -> list[Remo
     if not (root / "runs").is_dir():
         raise BadInputError(f"There are no runs in {root}.")
     with locked(root, holder="prune"):
+        check_unlocked(root, LOCAL_KUBEFLOW)
         return prune_root(root, rules_of(root, given), dry_run)
 
 

@@ -32,8 +32,8 @@ class CacheOutcome:
     Attributes:
       why: `reused`: nothing changed. `finished before`: the run goes on, and had it. `looked up`: a
         resolver runs each time. `first`: there is no earlier execution. `changed`: the attributes below say
-        what. `pruned`: nothing changed, but the outputs are gone. `asked for`: nothing changed, and the
-        cache was not to be used.
+        what. `pruned`: nothing changed, but the outputs are gone. `asked for`: the cache was not to be
+        used.
       run_id: The run that made the outputs, if they are reused; else the one that is compared with.
       inputs: Components upstream whose outputs are others.
       settings: Execution properties that are others.
@@ -71,6 +71,8 @@ def explain(
         return CacheOutcome("never finished" if earlier else "first")
     former = max(finished, key=lambda one: one.id)
     run_id = _run_of(store, former.id)
+    if not uses_cache:
+        return CacheOutcome("asked for", run_id)
     found = CacheOutcome(
         "changed",
         run_id,
@@ -82,7 +84,7 @@ def explain(
     )
     if found.inputs or found.settings or found.parts:
         return found
-    return CacheOutcome("pruned" if uses_cache else "asked for", run_id)
+    return CacheOutcome("pruned", run_id)
 
 
 def _of_node(store: Any, node: Any) -> list[Any]:

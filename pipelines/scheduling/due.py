@@ -1,15 +1,17 @@
 """Which ticks of a schedule are due, and which of them are late, run or skipped."""
 
+import bisect
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from pipelines.scheduling.lazy_sequence import LazySequence
 from pipelines.scheduling.ledger import Ledger
 from pipelines.scheduling.schedule import Schedule
-from pipelines.scheduling.span_arrival import FindArrivals, new_arrivals, span_tick
+from pipelines.scheduling.span_arrival import Arrival, FindArrivals, new_arrivals, span_tick
 from pipelines.scheduling.ticks import Tick, iso, time_tick
-from pipelines.scheduling.timetable import due_times
 
 
 @dataclass(frozen=True)
@@ -23,9 +25,9 @@ class Due:
       count: How many are due.
     """
 
-    ticks: tuple[Tick, ...] = ()
+    ticks: Sequence[Tick] = ()
     skipped: Tick | None = None
-    late: tuple[Tick, ...] = ()
+    late: Sequence[Tick] = ()
     count: int = 0
 
 
@@ -48,29 +50,42 @@ def find_due(
         return Due()
     timetable = schedule.timetable()
     if timetable is None:
-        arrivals = new_arrivals(schedule, ledger, root, find)
-        there = [span_tick(schedule.name, one, now) for one in arrivals]
-        if (
-            schedule.missed == "catch-up"
-        ):  # in their order: none overtakes one that is being written
-            complete = list(itertools.takewhile(lambda one: one.is_complete, arrivals))
-        else:
-            complete = [one for one in arrivals if one.is_complete]
-        waiting = [span_tick(schedule.name, one, now) for one in complete]
+        there, waiting = _spans(schedule, new_arrivals(schedule, ledger, root, find), now)
+        late: Sequence[Tick] = tuple(tick for tick in there if _is_late(schedule, tick, now))
     else:
-        times = due_times(timetable, handled_until(schedule, ledger), now)
-        there = waiting = [time_tick(schedule.name, time) for time in times]
-    late = tuple(tick for tick in there if _is_late(schedule, tick, now))
+        waiting = LazySequence(
+            timetable.between(handled_until(schedule, ledger), now),
+            lambda time: time_tick(schedule.name, time),
+        )
+        # The grace ends before the next time comes, or is the same for all: the older ones are late.
+        num_late = bisect.bisect_left(
+            waiting, True, key=lambda tick: not _is_late(schedule, tick, now)
+        )
+        late = waiting[:num_late] or ()
     if not waiting:
         return Due(late=late)
     if schedule.missed == "catch-up":
-        return Due(tuple(waiting), None, late, len(waiting))
+        return Due(waiting, None, late, len(waiting))
     kept = 1
     if schedule.missed == "skip" and late and late[-1] == waiting[-1]:
         kept = 0
     over = waiting[: len(waiting) - kept]
     skipped = _skipped(over, now) if over else None
-    return Due(tuple(waiting[len(over) :]), skipped, late, len(waiting))
+    return Due(waiting[len(over) :], skipped, late, len(waiting))
+
+
+def _spans(
+    schedule: Schedule, arrivals: list[Arrival], now: datetime
+) -> tuple[list[Tick], Sequence[Tick]]:
+    """Returns the ticks of all spans that are there, and of those that can be run."""
+    if schedule.missed == "catch-up":  # in their order: none overtakes one that is being written
+        complete = list(itertools.takewhile(lambda one: one.is_complete, arrivals))
+    else:
+        complete = [one for one in arrivals if one.is_complete]
+    there, waiting = (
+        [span_tick(schedule.name, one, now) for one in spans] for spans in (arrivals, complete)
+    )
+    return there, waiting
 
 
 def handled_until(schedule: Schedule, ledger: Ledger) -> datetime:
@@ -91,7 +106,7 @@ def _is_late(schedule: Schedule, tick: Tick, now: datetime) -> bool:
     return (now - tick.due_time).total_seconds() > schedule.grace_of(tick.due_time)
 
 
-def _skipped(ticks: list[Tick], now: datetime) -> Tick:
+def _skipped(ticks: Sequence[Tick], now: datetime) -> Tick:
     """Returns ticks that are not run as one, under the key of the last of them."""
     return ticks[-1].changed(
         state="skipped",

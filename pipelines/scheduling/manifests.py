@@ -32,7 +32,7 @@ def systemd_unit(
         f"Environment={_quoted(f'{name}={value}')}\n" for name, value in (environment or {}).items()
     )
     # KillMode: the scheduler alone gets SIGTERM, and stops its run. OOMPolicy: a run that needs too much
-    # memory has failed; the scheduler goes on. Exit code 2: another scheduler is there, or there is no root.
+    # memory has failed; the scheduler goes on. Exit code 2: another scheduler is there.
     return f"""\
 [Unit]
 Description=Scheduled pipelines in {_escaped(str(root))}

@@ -122,6 +122,11 @@ def _of_schedules(found: list[Standing], now: datetime) -> Iterator["Metric"]:
             lambda one: one.next_time.timestamp() if one.next_time else None,
         ),
         ("schedule_running", "Whether a run goes on", lambda one: one.running is not None),
+        (
+            "schedule_interrupted",
+            "Whether a run was stopped or killed, and no scheduler works that resumes it",
+            lambda one: one.interrupted is not None,
+        ),
         ("schedule_due_ticks", "Ticks that are due and not begun", lambda one: one.num_due),
         ("schedule_late_ticks", "Ticks that should have begun", lambda one: len(one.late)),
         (

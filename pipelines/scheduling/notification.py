@@ -1,6 +1,7 @@
 """What is told of scheduled runs: one JSON object for each event."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,7 @@ def of_outcome(root: Path, tick: Tick, time: str, output: Path | None) -> list[N
     return told
 
 
-def of_missed(root: Path, late: tuple[Tick, ...], time: str) -> Notification:
+def of_missed(root: Path, late: Sequence[Tick], time: str) -> Notification:
     """Returns the event of ticks that should have been started by now.
 
     Args:

@@ -9,6 +9,8 @@ from typing import Any
 
 from pipelines.errors import BadInputError
 from pipelines.scheduling.due import Due, find_due, next_time
+from pipelines.scheduling.durations import format_duration
+from pipelines.scheduling.locks import is_run_going_on, is_scheduled
 from pipelines.scheduling.memory import read_memory
 from pipelines.scheduling.outbox import Letter
 from pipelines.scheduling.schedule import Schedule
@@ -24,7 +26,8 @@ class Standing:
     Attributes:
       schedule: The schedule.
       next_time: When a run is due next, or has been; None if that is not known.
-      running: The tick that was claimed and has no outcome; None without one.
+      running: The tick whose run goes on, or that a scheduler is about to go on with; None without one.
+      interrupted: The tick whose run was stopped or killed, and that no scheduler goes on with; or None.
       last: The newest tick that has an outcome.
       last_good: The newest tick that has one and did not fail.
       counts: Ticks by status, and `skipped`, from the beginning.
@@ -37,11 +40,12 @@ class Standing:
     schedule: Schedule
     next_time: datetime | None
     running: Tick | None
+    interrupted: Tick | None
     last: Tick | None
     last_good: Tick | None
     counts: Counter[str]
     num_due: int
-    late: tuple[Tick, ...]
+    late: Sequence[Tick]
     pending: int
     problem: str | None
 
@@ -60,6 +64,7 @@ class Standing:
             "missed": self.schedule.missed,
             "next": iso(self.next_time) if self.next_time else None,
             "running": self.running.key if self.running else None,
+            "interrupted": self.interrupted.key if self.interrupted else None,
             "last": {
                 "tick": last.key,
                 "due": last.due,
@@ -126,10 +131,13 @@ def _standing(
     except (BadInputError, OSError) as error:
         problem = str(error)
     last, last_good = ledger.last_outcomes()
+    unfinished = ledger.unfinished()
+    goes_on = is_scheduled(store.folder) or is_run_going_on(store.folder)
     return Standing(
         schedule=schedule,
         next_time=next_time(schedule, ledger, now),
-        running=ledger.unfinished(),
+        running=unfinished if goes_on else None,
+        interrupted=None if goes_on else unfinished,
         last=last,
         last_good=last_good,
         counts=ledger.counts(),
@@ -141,14 +149,19 @@ def _standing(
 
 
 def problems(found: Sequence[Standing], now: datetime) -> list[str]:
-    """Returns what is wrong with schedules, one sentence each: what is late, or cannot be seen."""
+    """Returns what is wrong with schedules, one sentence each: late, stopped, or not to be seen."""
     lines = []
     for one in found:
         if one.late:
-            minutes = one.late_secs(now) / 60
+            minutes = format_duration(one.late_secs(now) // 60 * 60)
             lines.append(
-                f"{one.schedule.name}: {len(one.late)} late, the oldest by {minutes:.0f} minutes: "
+                f"{one.schedule.name}: {len(one.late)} late, the oldest by {minutes}: "
                 f"it was due at {one.late[0].due}"
+            )
+        if one.interrupted is not None and one.schedule.enabled:
+            lines.append(
+                f"{one.schedule.name}: the run that was due at {one.interrupted.due} was stopped or killed, "
+                "and no scheduler works here that resumes it"
             )
         if one.problem is not None and one.schedule.enabled:
             lines.append(f"{one.schedule.name}: {one.problem}")
@@ -168,6 +181,8 @@ def table(found: Sequence[Standing], now: datetime) -> Any:
             marks.append("disabled")
         if one.running is not None:
             marks.append("running")
+        if one.interrupted is not None:
+            marks.append("INTERRUPTED")
         if one.late:
             marks.append(f"LATE: {len(one.late)}")
         if one.problem is not None:

@@ -88,7 +88,7 @@ class Scheduler:
                 done.append(tick)
         except StoppedError:
             _LOGGER.info("stopped; what was begun is resumed by the next scheduler")
-        self._send()
+        self.send()
         return done
 
     def waiting(self) -> None:
@@ -97,7 +97,7 @@ class Scheduler:
             self._watched = self._clock.monotonic()
             for schedule in self._schedules():
                 self._due(schedule)
-            self._send()
+            self.send()
 
     def ended(self, schedule: Schedule, ledger: Ledger, tick: Tick) -> None:
         """Keeps what is to be told of a tick that has its outcome."""
@@ -105,6 +105,18 @@ class Scheduler:
         config = self._notify_config(schedule)
         for notification in of_outcome(self.root, tick, iso(self._clock.now()), output):
             self.outbox.put(notification, config)
+
+    def send(self) -> None:
+        """Tells what is to be told now; what is not taken is kept for later."""
+
+        def config_of(name: str) -> NotifyConfig | None:
+            try:
+                return self._notify_config(self.store.read(name))
+            except BadInputError:
+                return None
+
+        self.outbox.send_due(config_of)
+        self._on_change()
 
     def _run_next(self) -> Tick | None:
         """Runs one tick and returns it; None if nothing is due."""
@@ -130,7 +142,7 @@ class Scheduler:
         done = self._runner.run(schedule, ledger, tick)
         self._polled.pop(schedule.name, None)
         ledger.fold()
-        self._send()
+        self.send()
         return done
 
     def _due(self, schedule: Schedule) -> Due:
@@ -187,16 +199,6 @@ class Scheduler:
             return schedule.notify if known is None else NotifyConfig.model_validate(known)
         remember(folder, notify=config.model_dump(mode="json"))
         return config
-
-    def _send(self) -> None:
-        def config_of(name: str) -> NotifyConfig | None:
-            try:
-                return self._notify_config(self.store.read(name))
-            except BadInputError:
-                return None
-
-        self.outbox.send_due(config_of)
-        self._on_change()
 
     def _wait_secs(self) -> float:
         """Returns how long nothing is due. Others may change the schedules: it is never long."""

@@ -188,9 +188,10 @@ class TickRunner:
         tick, code = self._wait_for(schedule, ledger, tick, process)
         outcome = self._outcome(ledger, tick)
         if outcome.ending == "killed" and not tick.is_over_time:
-            reason = f"its process ended with exit code {code} before the run had ended"
-            if code < 0:
-                reason = f"its process was killed by signal {-code}"
+            reason = f"its process was killed by signal {-code}"
+            if code >= 0:
+                said = end_of(ledger.output_file(tick, "err")) or "it has said nothing"
+                reason = f"its process ended with exit code {code} before the run had ended: {said}"
             return tick, Outcome("failed", run_id=outcome.run_id, reason=reason)
         return tick, outcome
 

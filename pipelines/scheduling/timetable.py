@@ -1,11 +1,12 @@
 """When runs are due: the arithmetic of cron expressions and intervals."""
 
-import math
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Protocol
 from zoneinfo import ZoneInfo
+
+from pipelines.scheduling.lazy_sequence import LazySequence
 
 
 class Timetable(Protocol):
@@ -13,6 +14,10 @@ class Timetable(Protocol):
 
     def after(self, time: datetime) -> datetime | None:
         """Returns the first due time after another, UTC; None if there is none any more."""
+        ...
+
+    def between(self, after: datetime, until: datetime) -> Sequence[datetime]:
+        """Returns the due times after one time, up to another one, which is included; UTC, ascending."""
         ...
 
 
@@ -64,6 +69,15 @@ class Cron:
                 return found
         return None
 
+    def between(self, after: datetime, until: datetime) -> Sequence[datetime]:
+        """Returns the due times after one time, up to another one, which is included; UTC, ascending."""
+        times = []
+        time = self.after(after)
+        while time is not None and time <= until:
+            times.append(time)
+            time = self.after(time)
+        return times
+
 
 @dataclass(frozen=True)
 class Every:
@@ -79,13 +93,19 @@ class Every:
 
     def after(self, time: datetime) -> datetime | None:
         """Returns the first due time after another, UTC."""
-        passed = math.floor((time - self.start).total_seconds() / self.secs)
-        return self.start + timedelta(seconds=self.secs * (max(passed, 0) + 1))
+        return self._time(self._next_number(time))
 
+    def between(self, after: datetime, until: datetime) -> Sequence[datetime]:
+        """Returns the due times after one time, up to another one, which is included; UTC, ascending.
 
-def due_times(timetable: Timetable, after: datetime, until: datetime) -> Iterator[datetime]:
-    """Yields the due times after one time, up to another one, which is included."""
-    time = timetable.after(after)
-    while time is not None and time <= until:
-        yield time
-        time = timetable.after(time)
+        None of them is computed before it is asked for: there may be one for each second of a month.
+        """
+        numbers = range(self._next_number(after), self._next_number(until))
+        return LazySequence(numbers, self._time)
+
+    def _time(self, number: int) -> datetime:
+        return self.start + timedelta(seconds=self.secs * number)
+
+    def _next_number(self, time: datetime) -> int:
+        """Returns which of the times, from 1, is the first one after another time."""
+        return max((time - self.start) // timedelta(seconds=self.secs), 0) + 1

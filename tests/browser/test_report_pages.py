@@ -24,7 +24,20 @@ def pages(root):
     """Returns a report with everything, one without details, one of 300 columns, and an index."""
     one = STATISTICS["columns"][0]
     many = [{**one, "name": f"column {number} {'long name ' * 9}"} for number in range(300)]
-    wide = {**DETAILS, "statistics": {**STATISTICS, "columns": many, "num_columns": 300}}
+    points = [[1, 0.5], [9, 0.4]]
+    curves = [  # of most of them the page has the names alone
+        {
+            "run": "",
+            "tag": f"dnn/hiddenlayer_{number}/fraction_of_zero_values",
+            "points": points,
+        }
+        for number in range(9)
+    ]
+    wide = {
+        **DETAILS,
+        "statistics": {**STATISTICS, "columns": many, "num_columns": 300},
+        "training": {"num_curves": 9, "curves": curves},
+    }
     failed = dataclasses.replace(
         RECORD, run_id="20260103", status="failed", version=None, metrics={}
     )

@@ -23,7 +23,7 @@ COMMANDS = [
     for block in re.findall(r"```sh\n(.*?)```", TEXT, flags=re.DOTALL)
     for line in block.splitlines()
 ]
-(NOTIFY,) = re.findall(r"```toml\n(.*?)```", TEXT, flags=re.DOTALL)
+_, NOTIFY = re.findall(r"```toml\n(.*?)```", TEXT, flags=re.DOTALL)
 TABLE = re.findall(r"^```(\w*)\n(.*?)^```$", TEXT, flags=re.DOTALL | re.MULTILINE)[1][1]
 
 

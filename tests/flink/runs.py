@@ -93,21 +93,12 @@ def newest(root, component, output):
     return max((Path(root) / "artifacts" / component / output).iterdir(), key=lambda p: int(p.name))
 
 
-def examples(root, split):
-    """Returns the serialized tf.Examples of a split, sorted."""
-    folder = newest(root, "CsvExampleGen", "examples") / f"Split-{split}"
-    files = sorted(map(str, folder.glob("*.gz")))
-    return sorted(tf.data.TFRecordDataset(files, "GZIP").as_numpy_iterator())
-
-
-def transformed(root, split):
-    """Returns the transformed examples of a split: by feature, the sorted values of all of them."""
-    folder = newest(root, "Transform", "transformed_examples") / f"Split-{split}"
-    values = {}
-    for record in tf.data.TFRecordDataset(sorted(map(str, folder.glob("*.gz"))), "GZIP"):
-        for name, feature in tf.train.Example.FromString(record.numpy()).features.feature.items():
-            values.setdefault(name, []).extend(getattr(feature, feature.WhichOneof("kind")).value)
-    return {name: np.sort(column) for name, column in values.items()}
+def files(root, component, output):
+    """Returns the bytes of all files of examples that a component has written, by split and name."""
+    folder = newest(root, component, output)
+    return {
+        f"{file.parent.name}/{file.name}": file.read_bytes() for file in folder.glob("Split-*/*")
+    }
 
 
 def statistics(root, split):

@@ -103,7 +103,8 @@ def test_shuffled_labels_in_a_new_file_are_stopped(run, first, folder):
     assert f"(version {first}, the same examples)" in shown
     assert "the data or what they mean have changed" in shown
     report = (folder / "root" / "runs" / f"{line['run_id']}.html").read_text()
-    assert f"baseline, version {first}" in report
+    assert f"<dt>Compared with</dt><dd>version {first}" in report
+    assert f">version {first}</th>" in report  # its metrics, beside those of the new model
     assert served(folder) == [first]
 
 

@@ -4,6 +4,7 @@ import components  # noqa: I001  Before TFX: makes TFDV importable.
 
 import json
 import random
+import re
 
 import numpy as np
 import pytest
@@ -90,7 +91,10 @@ def test_terminal_record_and_report_list_every_column(run):
     }  # fmt: skip
     report = (root / "runs" / f"{line['run_id']}.html").read_text()
     for name, kind in taken_for.items():
-        assert f"<td>{name}</td><td>{kind}</td>" in report
+        assert re.search(
+            rf'<th scope="row"[^>]*>{name}( <span[^>]*>\(label\)</span>)?</th><td>{kind}</td>',
+            report,
+        )
         assert f"  {name:<10}  {kind}" in stderr
     assert "The label in the splits" in report
     assert "! the files are read as cp1252" in stderr

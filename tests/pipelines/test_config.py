@@ -175,3 +175,11 @@ def test_a_cluster_of_the_trainer(tmp_path):
 def test_clusters_that_can_not_be(settings, message):
     with pytest.raises(BadInputError, match=message):
         load_config(data="a", label="y", settings=[f"trainer.{setting}" for setting in settings])
+
+
+def test_a_warm_start_needs_a_module(tmp_path):
+    settings = ["trainer.warm_start=true"]
+    with pytest.raises(BadInputError, match=r"warm_start = true needs a \[module\]"):
+        load_config(data="d.csv", label="y", settings=settings)
+    config = load_config(data="d.csv", label="y", settings=[*settings, "module.file=m.py"])
+    assert config.trainer.warm_start

@@ -57,7 +57,9 @@ def test_by_version_by_run_and_forward_from_a_span(root):
 
 
 def test_what_is_not_there_is_named_with_what_is(root, tmp_path):
-    with pytest.raises(BadInputError, match=r"No run in .* has read the span 7. Spans: 3, 4"):
+    with pytest.raises(
+        BadInputError, match=r"No run that .* has a record of has read the span 7. Spans: 3, 4"
+    ):
         lineage_of(root, span="7")
     with pytest.raises(BadInputError, match=r"'9' .* Versions: 1700, 1800; the newest runs: 2026"):
         lineage_of(root, "9")

@@ -41,7 +41,7 @@ def test_a_local_run_of_the_compiled_pipeline_has_a_lock_of_its_own(tmp_path):
     check_unlocked(root, LOCAL_KUBEFLOW)
     assert not root.exists()
     with locked(root, name=LOCAL_KUBEFLOW):
-        assert not is_locked(root)
+        assert is_locked(root)  # between its steps, too
         with locked(root):  # as its steps do
             pass
         with pytest.raises(BadInputError, match=f"Another run is going on in {root} .process"):

@@ -141,7 +141,7 @@ def test_check_says_what_is_late(here):
     past = datetime(2026, 1, 31, tzinfo=timezone.utc).isoformat()
     file.write_text(json.dumps({**fields, "since": past, "created": past, "every_secs": 86_400}))
     late = invoke("check", "--root", "root", code=1).stdout
-    assert re.match(r"trips: \d+ late, the oldest by \d+ minutes: it was due at 2026-02-01T", late)
+    assert re.match(r"trips: \d+ late, the oldest by [\dwdhms]+: it was due at 2026-02-01T", late)
     file.write_text("{")
     assert "trips.json cannot be read" in invoke("check", "--root", "root", code=2).stderr
 
@@ -169,6 +169,7 @@ def test_manifests(here):
 def test_backfill(spans, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     config = f'name = "trips"\n[data]\npath = "{spans}"\nlabel = "nothing"\n'
+    config += '[notify]\ncommand = "tee -a told.jsonl"\n'
     (tmp_path / "trips.toml").write_text(config)
     invoke("create", "--config", "trips.toml", "--root", "root", "--on-new-span")
     shutil.rmtree(tmp_path / "span-9")
@@ -185,4 +186,13 @@ def test_backfill(spans, tmp_path, monkeypatch):
         "left": [],
     }
     assert "span 8: failed: " in ended.stderr
+    # There is no scheduler that could tell it later.
+    assert json.loads((tmp_path / "told.jsonl").read_text())["event"] == "failed"
     assert "nothing" in ended.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "check", "metrics"])
+def test_a_root_that_is_not_there_is_an_error_and_is_not_made(tmp_path, command):
+    root = tmp_path / "volume that is not mounted"
+    assert f"There is no folder {root}" in invoke(command, "--root", root, code=1).stderr
+    assert not root.exists()

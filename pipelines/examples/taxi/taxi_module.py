@@ -205,7 +205,7 @@ def _read(
     To train, they are shuffled and repeat without end; without a seed they come once, in order.
     """
     training = shuffle_seed is not None
-    paths = tf.io.gfile.glob(file_patterns)
+    paths = sorted(tf.io.gfile.glob(file_patterns))
     examples = tf.data.TFRecordDataset(paths, compression_type="GZIP")
     if training:
         examples = examples.shuffle(SHUFFLE_BUFFER_EXAMPLES, seed=shuffle_seed).repeat()

@@ -1,11 +1,12 @@
 import components  # noqa: I001  Before TFX: makes TFDV importable.
 
+import hashlib
+import random
 from collections import Counter
 from pathlib import Path
 
 import pytest
 import tensorflow as tf
-from apache_beam.transforms import util
 from tfx.components.example_gen import utils
 from tfx.components.example_gen.csv_example_gen import executor as stock
 from tfx.proto import example_gen_pb2
@@ -20,18 +21,20 @@ OUTPUT = utils.make_default_output_config(
     example_gen_pb2.Input(splits=[example_gen_pb2.Input.Split(name="all", pattern="*")])
 )
 
+SOURCE = example_gen_pb2.Input(splits=[example_gen_pb2.Input.Split(name="all", pattern="*.csv")])
+RUNNER = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 
-def write(kind: type, folder: Path, rows: list[str], output=OUTPUT) -> standard_artifacts.Examples:
+
+def write(
+    kind: type, folder: Path, rows: list[str], output=OUTPUT, source=SOURCE, beam_args=()
+) -> standard_artifacts.Examples:
     """Returns the examples that an executor writes."""
     data, out = folder / "data", folder / kind.__module__
     data.mkdir(exist_ok=True)
     (data / "rows.csv").write_text("x,y\n" + "".join(f"{row}\n" for row in rows))
-    source = example_gen_pb2.Input(
-        splits=[example_gen_pb2.Input.Split(name="all", pattern="*.csv")]
-    )
     examples = standard_artifacts.Examples()
     examples.uri = str(out)
-    kind(kind.Context(["--runner=DirectRunner"], str(folder / "tmp"), "1")).Do(
+    kind(kind.Context([RUNNER, *beam_args], str(folder / "tmp"), "1")).Do(
         {},
         {"examples": [examples]},
         {
@@ -67,22 +70,81 @@ def split(kind: type, folder: Path, rows: list[str], output=OUTPUT) -> dict[str,
     }
 
 
-def test_rows_keep_the_order_of_the_file_whatever_beam_draws(
+def content(examples: standard_artifacts.Examples) -> dict[str, bytes]:
+    """Returns the bytes of each file."""
+    folder = Path(examples.uri)
+    return {
+        str(file.relative_to(folder)): file.read_bytes()
+        for file in sorted(folder.rglob("*"))
+        if file.is_file()
+    }
+
+
+def test_files_depend_on_the_contents_of_the_rows_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Beam's shuffle brings elements together that have drawn the same number; of 300,000 some do.
-    draws = iter([5, 6, 7] * 1_000)
-    monkeypatch.setattr(util.random, "randrange", lambda *_: next(draws))
-    numbers = [37 * number % 101 for number in range(101)]
-    examples = write(executor.Executor, tmp_path, [f"{number},a" for number in numbers])
-    found = [
-        [example.features.feature["x"].int64_list.value[0] for example in records(examples, name)]
-        for name in ("train", "eval")
+    monkeypatch.setattr(executor, "CSV_BYTES_PER_FILE", 500)
+    rows = [f"{37 * number % 101},a" for number in range(300)] + ["7.5,b"] * 40
+    turned = rows[:]
+    random.Random(3).shuffle(turned)
+    for folder in ("one", "many"):
+        (tmp_path / folder).mkdir()
+    one = write(executor.Executor, tmp_path / "one", rows)
+    # Three files, whose rows three workers take.
+    for name, begin in (("a", 0), ("b", 100)):
+        more = tmp_path / "many" / "data" / f"{name}.csv"
+        more.parent.mkdir(exist_ok=True)
+        more.write_text("x,y\n" + "".join(f"{row}\n" for row in turned[begin : begin + 100]))
+    threads = ["--direct_num_workers=3", "--direct_running_mode=multi_threading"]
+    many = write(executor.Executor, tmp_path / "many", turned[200:], beam_args=threads)
+    expected = content(one)
+    # Of 1.7 kB of CSV, one for each 500 bytes.
+    assert [name for name in expected if "eval" in name] == [
+        f"Split-eval/data_tfrecord-{number:05d}-of-00004.gz" for number in range(4)
     ]
-    assert sorted(found[0] + found[1]) == list(range(101))
-    for part in found:
-        assert len(part) > 10
-        assert part == [number for number in numbers if number in set(part)]
+    assert len(expected) == 8
+    assert content(many) == expected
+
+
+def test_rows_have_the_order_of_their_digests(tmp_path: Path) -> None:
+    examples = write(executor.Executor, tmp_path, [f"{number},a" for number in range(101)])
+    for name in ("train", "eval"):
+        found = [
+            example.SerializeToString(deterministic=True) for example in records(examples, name)
+        ]
+        assert len(found) > 10
+        assert found == sorted(found, key=lambda row: hashlib.sha256(row).digest())
+
+
+def test_a_split_without_rows_has_an_empty_file(tmp_path: Path) -> None:
+    ours, stocks = (write(kind, tmp_path, ["1,a"]) for kind in (executor.Executor, stock.Executor))
+    assert set(content(ours)) == set(content(stocks))
+    assert sorted(len(records(ours, name)) for name in ("train", "eval")) == [0, 1]
+
+
+def test_input_splits_stay_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "late.csv").write_text("x,y\n" + "9,z\n" * 3)
+    splits = [
+        example_gen_pb2.Input.Split(name=name, pattern=f"{file}.csv")
+        for name, file in (("train", "rows"), ("eval", "late"))
+    ]
+    examples = write(
+        executor.Executor,
+        tmp_path,
+        ["1,a", "2,b"] * 4,
+        example_gen_pb2.Output(),
+        source=example_gen_pb2.Input(splits=splits),
+    )
+    assert examples.split_names == '["train", "eval"]'
+    assert [len(records(examples, name)) for name in ("train", "eval")] == [8, 3]
+
+
+def test_several_input_splits_are_not_divided(tmp_path: Path) -> None:
+    splits = [example_gen_pb2.Input.Split(name=name, pattern="*.csv") for name in ("a", "b")]
+    source = example_gen_pb2.Input(splits=splits)
+    with pytest.raises(ValueError, match=r"divides one input split.*Received: 2.*\(a, b\)"):
+        write(executor.Executor, tmp_path, ["1,a"], source=source)
 
 
 def test_the_artifact_says_what_stock_tfxs_does(tmp_path: Path) -> None:

@@ -25,61 +25,107 @@ import tensorflow_transform as tft
 
 def preprocessing_fn(inputs):
     rows = tf.shape(inputs["x"])[0]
+    everywhere = tf.zeros_like(inputs["x"])
     return {
         "x": inputs["x"],
-        "largest": tf.zeros_like(inputs["x"]) + tf.cast(tft.max(rows), tf.float32),
-        "smallest": tf.zeros_like(inputs["x"]) + tf.cast(tft.min(rows), tf.float32),
-        "batches": tf.zeros_like(inputs["x"]) + tft.sum(1 / tf.cast(rows, tf.float32) + 0 * inputs["x"]),
+        "largest": everywhere + tf.cast(tft.max(rows), tf.float32),
+        "smallest": everywhere + tf.cast(tft.min(rows), tf.float32),
+        "batches": everywhere + tft.sum(1 / tf.cast(rows, tf.float32) + 0 * inputs["x"]),
+        "sum": everywhere + tft.sum(tf.exp(4 * inputs["x"])),
+        "score": tft.scale_to_z_score(inputs["x"]),
+        "bucket": tft.bucketize(inputs["x"], 7, epsilon=0.02),
+        "word": tft.compute_and_apply_vocabulary(tf.strings.as_string(inputs["x"], precision=0)),
     }
 """
+RUNNER = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"
+# These take turns with parts of the files, as the workers of an engine do.
+THREE_WORKERS = ["--direct_num_workers=3", "--direct_running_mode=multi_threading"]
 
 
-def write_examples(folder: Path) -> np.ndarray:
-    values = np.random.default_rng(5).normal(size=NUM_ROWS).astype(np.float32)
+def write_examples(folder: Path, num_files: int = 1) -> np.ndarray:
+    """Writes examples into files and returns their values in the order of the files."""
+    values = np.random.default_rng(5).normal(size=(num_files, NUM_ROWS)).astype(np.float32)
     folder.mkdir(parents=True)
-    with tf.io.TFRecordWriter(str(folder / "data-00000-of-00001.gz"), "GZIP") as writer:
-        for value in values:
-            feature = tf.train.Feature(float_list=tf.train.FloatList(value=[value]))
-            example = tf.train.Example(features=tf.train.Features(feature={"x": feature}))
-            writer.write(example.SerializeToString())
-    return values
+    for number, part in enumerate(values):
+        path = folder / f"data-{number:05d}-of-{num_files:05d}.gz"
+        with tf.io.TFRecordWriter(str(path), "GZIP") as writer:
+            for value in part:
+                feature = tf.train.Feature(float_list=tf.train.FloatList(value=[value]))
+                example = tf.train.Example(features=tf.train.Features(feature={"x": feature}))
+                writer.write(example.SerializeToString())
+    return values.ravel()
 
 
-def test_it_reads_batches_of_a_fixed_size_and_keeps_the_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    values = write_examples(tmp_path / "examples" / "Split-train")
-    (tmp_path / "schema").mkdir()
-    (tmp_path / "schema" / "schema.pbtxt").write_text(
+def transform(folder: Path, name: str, beam_args: list[str]) -> tuple[Path, str]:
+    """Transforms the examples in a folder and returns the folder of the new ones, and the graph's."""
+    (folder / "schema").mkdir(exist_ok=True)
+    (folder / "schema" / "schema.pbtxt").write_text(
         text_format.MessageToString(text_format.Parse(SCHEMA, schema_pb2.Schema()))
     )
-    (tmp_path / "module_of_batches.py").write_text(MODULE)
-    monkeypatch.syspath_prepend(str(tmp_path))
+    (folder / "module_of_batches.py").write_text(MODULE)
     examples, transformed = standard_artifacts.Examples(), standard_artifacts.Examples()
     schema, graph = standard_artifacts.Schema(), standard_artifacts.TransformGraph()
-    examples.uri, transformed.uri = str(tmp_path / "examples"), str(tmp_path / "transformed")
-    schema.uri, graph.uri = str(tmp_path / "schema"), str(tmp_path / "graph")
+    examples.uri, transformed.uri = str(folder / "examples"), str(folder / name / "transformed")
+    schema.uri, graph.uri = str(folder / "schema"), str(folder / name / "graph")
     examples.split_names = '["train"]'
     examples.set_string_custom_property(
         "payload_format",
         example_gen_pb2.PayloadFormat.Name(example_gen_pb2.PayloadFormat.FORMAT_TF_EXAMPLE),
     )
-    runner = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"
-    Executor(Executor.Context([runner], str(tmp_path / "tmp"), "1")).Do(
+    Executor(Executor.Context([RUNNER, *beam_args], str(folder / "tmp"), "1")).Do(
         {"examples": [examples], "schema": [schema]},
         {"transform_graph": [graph], "transformed_examples": [transformed]},
         {
             "preprocessing_fn": "module_of_batches.preprocessing_fn",
-            "disable_statistics": 1,
+            # With statistics, more steps read the batches.
+            "disable_statistics": int(not beam_args),
             "custom_config": "null",
         },
     )
-    spec = tft.TFTransformOutput(graph.uri).transformed_feature_spec()
-    files = sorted((tmp_path / "transformed" / "Split-train").iterdir())
-    records = tf.data.TFRecordDataset([str(file) for file in files], "GZIP").batch(NUM_ROWS)
-    (rows,) = (tf.io.parse_example(batch, spec) for batch in records)
-    np.testing.assert_array_equal(rows["x"].numpy().ravel(), values)
+    assert [path.name for path in Path(transformed.uri).iterdir()] == ["Split-train"]
+    return Path(transformed.uri) / "Split-train", graph.uri
+
+
+def read(file: Path, graph: str) -> dict[str, np.ndarray]:
+    """Returns the features of all examples of a file, in their order."""
+    spec = tft.TFTransformOutput(graph).transformed_feature_spec()
+    (records,) = tf.data.TFRecordDataset(str(file), "GZIP").batch(NUM_ROWS + 1)
+    parsed = tf.io.parse_example(records, spec)
+    return {name: values.numpy().ravel() for name, values in parsed.items()}
+
+
+def test_it_reads_batches_of_a_fixed_size_and_keeps_the_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    values = write_examples(tmp_path / "examples" / "Split-train")
+    folder, graph = transform(tmp_path, "one", [])
+    (file,) = folder.iterdir()
+    rows = read(file, graph)
+    np.testing.assert_array_equal(rows["x"], values)
     # 9,000 rows are a batch of 8,192 and one of 808; batches that Beam tunes have 1,000 rows at most.
-    assert rows["largest"].numpy()[0] == 8_192
-    assert rows["smallest"].numpy()[0] == 808
-    assert rows["batches"].numpy()[0] == pytest.approx(2, rel=1e-5)
+    assert rows["largest"][0] == 8_192
+    assert rows["smallest"][0] == 808
+    assert rows["batches"][0] == pytest.approx(2, rel=1e-5)
+    # The scores of the quantiles 1/7, 2/7, ... are those of the standard normal distribution.
+    edges = [rows["x"][rows["bucket"] == bucket].max() for bucket in range(6)]
+    np.testing.assert_allclose(edges, [-1.07, -0.57, -0.18, 0.18, 0.57, 1.07], atol=0.1)
+
+
+def test_workers_make_no_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    values = write_examples(tmp_path / "examples" / "Split-train", num_files=4)
+    (one, graph), (other, other_graph) = (
+        transform(tmp_path, name, args) for name, args in (("one", []), ("other", THREE_WORKERS))
+    )
+    files, others = (sorted(folder.iterdir()) for folder in (one, other))
+    assert [file.name for file in files] == [
+        f"transformed_examples-{number:05d}-of-00004.gz" for number in range(4)
+    ]
+    parts = [read(file, graph) for file in files]
+    np.testing.assert_array_equal(np.concatenate([part["x"] for part in parts]), values)
+    expected = np.exp(4 * values.astype(np.float64)).sum()
+    assert parts[0]["sum"][0] == pytest.approx(expected, rel=1e-4)
+    # Sums, quantiles and vocabulary are in the examples: with their bytes, all of these are the same.
+    assert [file.read_bytes() for file in others] == [file.read_bytes() for file in files]
+    assert read(others[3], other_graph)["sum"][0] == parts[0]["sum"][0]

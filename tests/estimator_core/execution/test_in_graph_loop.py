@@ -5,9 +5,10 @@ import logging
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 
 import estimator_core as est
-from estimator_core.execution.in_graph_loop import ManySteps, RepeatedStep
+from estimator_core.execution.in_graph_loop import ManySteps, RepeatedStep, with_calls_in_order
 from estimator_core.execution.single_device import SingleDevice
 
 tf1 = tf.compat.v1
@@ -161,3 +162,77 @@ def test_loops_of_tensorflow_1_are_not_used(session, caplog):
     session.run(start)
     assert step(session, 4) == 4
     assert session.run(state) == [6, 4]
+
+
+@pytest.mark.parametrize("size", [1, 50])
+def test_a_step_of_a_loop_that_finds_no_batch_changes_nothing(session, size):
+    @tf.function
+    def forward(batch):
+        return tf.reduce_sum(batch) + tf.cast(used.assign_add(1), tf.float32)
+
+    step = tf1.train.create_global_step()
+    used = tf1.get_variable("used", initializer=0)  # such as the state of a random generator
+    apart = tf1.get_variable("apart", initializer=0)
+    iterator = tf1.data.make_initializable_iterator(tf.data.Dataset.range(3))
+    loss = forward(tf.fill([size], tf.cast(iterator.get_next(), tf.float32)))
+    train_op = tf.group(step.assign_add(1), apart.assign_add(1))  # neither needs the batch
+    start = tf.group(tf1.global_variables_initializer(), iterator.initializer)
+    repeated_step = repeated(est.EstimatorSpec("train", loss=loss, train_op=train_op), True)
+    for _ in range(20):  # otherwise it is a matter of luck
+        session.run(start)
+        with pytest.raises(tf.errors.OutOfRangeError):
+            repeated_step(session, 9)
+        assert session.run([step, used, apart]) == [3, 3, 3]
+    session.run(apart.assign_add(1))
+    session.run(train_op)  # which takes no batch, as ever
+    assert session.run([step, used, apart]) == [4, 3, 5]
+
+
+def test_functions_are_called_in_order():
+    config = with_calls_in_order(tf1.ConfigProto(intra_op_parallelism_threads=3))
+    assert config.intra_op_parallelism_threads == 3
+    assert config.graph_options.rewrite_options.function_optimization == RewriterConfig.OFF
+    config.graph_options.rewrite_options.function_optimization = RewriterConfig.ON
+    assert with_calls_in_order(config) == config  # the user has chosen
+    assert with_calls_in_order(None).graph_options.rewrite_options.function_optimization
+
+
+def test_an_update_in_a_function_comes_after_what_gives_its_inputs():
+    """As with a Keras optimizer's weight decay: it does not need the gradients, and would be early."""
+
+    def model_fn(features, labels, mode):
+        del labels
+        weight = tf1.get_variable("weight", initializer=tf.ones([200, 200]) / 200)
+        step = tf1.train.get_global_step()
+
+        @tf.function
+        def gradient(x):
+            for _ in range(20):
+                x = tf.matmul(x, weight)
+            return x
+
+        @tf.function
+        def apply(given):
+            weight.assign(weight * 0.9)  # early, it changes what the other function reads
+            weight.assign_sub(given * 1e-3)
+            return tf.constant(0)
+
+        given = gradient(tf.ones([200, 200]) * features)
+        with tf.control_dependencies([apply(given)]):
+            train_op = step.assign_add(1)
+        return est.EstimatorSpec(mode, loss=tf.reduce_sum(given), train_op=train_op.op)
+
+    def weight_after(steps_per_session_run):
+        config = est.RunConfig(steps_per_session_run=steps_per_session_run)
+        estimator = est.Estimator(model_fn, config=config)
+        estimator.train(lambda: tf.data.Dataset.from_tensors(1.0).repeat(), steps=12)
+        return estimator.get_variable_value("weight")
+
+    expected = np.full([200, 200], 1 / 200)
+    for _ in range(12):
+        given = np.ones([200, 200])
+        for _ in range(20):
+            given = given @ expected
+        expected = expected * 0.9 - given * 1e-3
+    for steps in (1, 10, 10, 10):
+        np.testing.assert_allclose(weight_after(steps), expected, rtol=1e-4, atol=1e-9)

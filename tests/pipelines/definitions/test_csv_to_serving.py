@@ -113,6 +113,22 @@ def test_the_settings_reach_the_components(define, tmp_path):
     assert make_beam_dependency_flags(args) == args  # TFX packs nothing
 
 
+def test_the_trainer_starts_from_the_model_that_serves_only_if_it_is_to(define, tmp_path):
+    def base_and_required(*given):
+        pipeline = define(f"module.file={module}", "evaluator.metrics=['auc']", *given)
+        base = pipeline.trainer.inputs.get("base_model")
+        served = pipeline.served_model
+        assert base in (None, served.outputs["model"])
+        return base is not None, served.exec_properties[RESOLVER_CONFIG]["required"]
+
+    module = tmp_path / "warm_module.py"
+    module.write_text("def preprocessing_fn(inputs): ...\ndef trainer_fn(fn_args, schema): ...\n")
+    off = "evaluator.default_checks=false"
+    bound = 'evaluator.thresholds=[{metric="auc", lower=0.6}]'
+    assert base_and_required(off, bound) == (False, False)
+    assert base_and_required(off, bound, "trainer.warm_start=true") == (True, True)
+
+
 def test_the_default_checks_reach_the_evaluator_and_need_the_model_that_serves(define):
     def settings(*given):
         pipeline = define(*given)

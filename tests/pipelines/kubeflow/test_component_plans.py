@@ -14,12 +14,14 @@ SCHEMA = """
 feature { name: "x" type: FLOAT presence { min_count: 1 } }
 feature { name: "y" type: INT presence { min_count: 1 } }
 """
+MODULE = "def preprocessing_fn(inputs): ...\ndef trainer_fn(fn_args, schema): ...\n"
 
 
 @pytest.fixture
 def plans(data, tmp_path, display):
-    def make(run_id="run-b", baseline_version=None):
-        plan = plan_run(RunRequest(root=tmp_path / "root", data=str(data), label="y"), display)
+    def make(run_id="run-b", baseline_version=None, settings=()):
+        request = RunRequest(root=tmp_path / "root", data=str(data), label="y", settings=settings)
+        plan = plan_run(request, display)
         pipeline = plan.define(StagedData(data.parent, data.name, ()))
         return component_plans(plan, pipeline, run_id, baseline_version)
 
@@ -67,4 +69,9 @@ def test_what_serves_and_the_schema_of_the_root_are_in_the_plans(plans, tmp_path
     assert found["example_validator"].baselines == {"baseline_statistics": "kept/run-a/statistics"}
     assert found["example_validator"].schema == SCHEMA
     assert found["pusher"].push["baseline_version"] == "5"
+    assert found["trainer"].baselines == {}
     assert "root_schema" not in found
+    module = tmp_path / "plans_module.py"
+    module.write_text(MODULE)
+    found = plans(settings=(f"module.file={module}", "trainer.warm_start=true"))
+    assert found["trainer"].baselines == {"base_model": "kept/run-a/model"}

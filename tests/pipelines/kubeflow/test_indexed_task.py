@@ -69,13 +69,18 @@ def test_a_task_that_would_serve_for_ever_ends_with_the_chief(tmp_path):
 
 
 def test_a_task_that_ends_before_the_chief_has_its_own_code(tmp_path):
-    naps, over = [], threading.Event()
+    naps, asleep, over = [], threading.Event(), threading.Event()
 
     def sleep(secs):
         naps.append(secs)
+        asleep.set()
         assert over.wait(20)
 
-    assert run_task(tmp_path / "task.json", False, lambda: 1, lambda code: None, sleep) == 1
+    def fail():
+        assert asleep.wait(20)  # the chief is looked for, and has not ended
+        return 1
+
+    assert run_task(tmp_path / "task.json", False, fail, lambda code: None, sleep) == 1
     assert naps == [2]
     (tmp_path / DONE_FILE).touch()
     over.set()

@@ -9,6 +9,7 @@ from pipelines.metadata_place import sqlite_file
 from pipelines.metadata_store import open_store
 from pipelines.retention import prune
 from pipelines.retention.config import RetentionConfig
+from pipelines.run_details import RunDetails
 from pipelines.run_record import RunRecord, RunRecords
 
 NOW = datetime(2026, 7, 1, tzinfo=timezone.utc)
@@ -79,6 +80,7 @@ class Root:
         )
         RunRecords(self.path).write(record)
         (self.path / "runs" / f"{run_id}.html").write_text("<html>")
+        RunDetails(self.path, run_id).write("training", {"curves": []})
         if "same_as" not in fields:
             model = self._put_executions(run_id, cached_from)
             if version is not None:

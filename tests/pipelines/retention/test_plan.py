@@ -1,3 +1,6 @@
+from pipelines.run_details import RunDetails
+
+
 def test_artifacts_beyond_the_newest_go_and_records_stay(root):
     runs = [root.add_run(age, version=1000 - age) for age in (50, 40, 30, 20, 10)]
     removals = root.prune(artifacts=2)
@@ -41,3 +44,13 @@ def test_half_a_folder_of_a_killed_removal_goes_with_the_next(root):
         (("CsvExampleGen", "examples"), "its removal was begun")
     ]
     assert root.has(runs[0]) == root.ALL - {"examples"}
+
+
+def test_the_details_of_a_report_go_with_its_record(root):
+    runs = [root.add_run(age, status="not_blessed") for age in (90, 80, 70)]
+    for run in runs:
+        RunDetails(root.path, run).write("anomalies", {"found": run})
+    root.prune(runs=2)
+    left = {folder.name for folder in (root.path / "runs" / "details").iterdir()}
+    assert left == set(root.records) == set(runs[1:])
+    assert root.prune(runs=2) == []

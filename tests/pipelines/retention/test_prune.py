@@ -3,7 +3,7 @@ import pytest
 from pipelines.errors import BadInputError
 from pipelines.retention import prune
 from pipelines.retention.config import RetentionConfig
-from pipelines.run_lock import locked
+from pipelines.run_lock import LOCAL_KUBEFLOW, locked
 
 
 def test_the_rules_are_those_of_the_newest_run_and_options_go_before_them(root):
@@ -29,8 +29,12 @@ def test_without_rules_it_is_refused(root):
 
 def test_it_waits_for_no_run_that_is_going_on(root):
     root.add_run(30)
-    with locked(root.path), pytest.raises(BadInputError, match="Another run is going on"):
-        prune.prune_command(root.path, {"artifacts": 1}, dry_run=False)
+    for held in ({}, {"name": LOCAL_KUBEFLOW}):
+        with (
+            locked(root.path, **held),
+            pytest.raises(BadInputError, match="Another run is going on"),
+        ):
+            prune.prune_command(root.path, {"artifacts": 1}, dry_run=False)
 
 
 def test_behind_a_run_a_fault_is_shown_and_raises_nothing(root, monkeypatch):

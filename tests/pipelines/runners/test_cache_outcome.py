@@ -46,6 +46,8 @@ def test_parts_of_the_fingerprint_and_settings_that_changed_are_named(outcomes):
 def test_without_the_cache_it_is_said_that_it_was_asked_for(outcomes):
     outcomes("run-1")
     assert outcomes("run-2", cache=False) == [CacheOutcome("asked for", "run-1")] * 2
+    asked_for = [CacheOutcome("asked for", "run-2")] * 2
+    assert outcomes("run-3", value="better", cache=False) == asked_for
 
 
 def test_a_run_that_goes_on_had_it_finished(launch):

@@ -57,6 +57,22 @@ def test_a_machine_that_slept_through_four(make_schedule, ledger, missed, now, r
         assert found.skipped.first == at(1).isoformat()
 
 
+@pytest.mark.parametrize(
+    ("missed", "num_run", "num_skipped"),
+    [("latest", 1, 315_532_799), ("skip", 1, 315_532_799), ("catch-up", 315_532_800, 0)],
+)
+def test_ten_years_of_seconds(make_schedule, ledger, missed, num_run, num_skipped):
+    schedule = make_schedule(every_secs=1, missed=missed, grace_secs=10)
+    found = due(
+        schedule, ledger, 3_652 * 24 * 60
+    )  # two leap days; one list of them fills the memory
+    assert found.count == 3_652 * 86_400 == 315_532_800
+    # Those of the last 10 seconds, both ends included, are within the grace; so the last one is run.
+    assert len(found.late) == 315_532_800 - 11
+    assert found.late[0].due == (START + timedelta(seconds=1)).isoformat()
+    assert (len(found.ticks), found.skipped.count if found.skipped else 0) == (num_run, num_skipped)
+
+
 def test_what_is_claimed_or_skipped_is_dealt_with(make_schedule, ledger):
     schedule = make_schedule(missed="catch-up")
     ledger.write(time_tick("trips", at(2)))

@@ -1,9 +1,11 @@
 import io
+import os
 from datetime import timedelta
 
 import pytest
 from rich.console import Console
 
+from pipelines.scheduling.locks import scheduler_lock, take_run_lock
 from pipelines.scheduling.memory import remember
 from pipelines.scheduling.overview import problems, standings, table
 from pipelines.scheduling.store import ScheduleStore
@@ -44,13 +46,34 @@ def test_one_that_is_in_time(store, ledger):
 
 def test_one_that_is_late(store, ledger):
     ledger.write(time_tick("trips", at(1)))
-    one = standing(store, 4.9)
-    assert one.running.key == "20260131T100100Z"
+    with scheduler_lock(store.folder, "a test"):
+        one = standing(store, 4.9)
+    assert one.running.key == one.as_json(at(4.9))["running"] == "20260131T100100Z"
     assert (one.num_due, len(one.late)) == (3, 3)
     assert one.late_secs(at(4.9)) == pytest.approx(2.9 * 60)
     assert problems([one], at(4.9)) == [
-        "trips: 3 late, the oldest by 3 minutes: it was due at 2026-01-31T10:02:00+00:00"
+        "trips: 3 late, the oldest by 2m: it was due at 2026-01-31T10:02:00+00:00"
     ]
+
+
+def test_one_that_was_stopped_while_it_ran(store, ledger):
+    # Nothing else is due before the next tick, which may be in a week.
+    ledger.write(time_tick("trips", at(1)))
+    one = standing(store, 1.5)
+    assert (one.running, one.interrupted.key, one.late) == (None, "20260131T100100Z", ())
+    assert problems([one], at(1.5)) == [
+        "trips: the run that was due at 2026-01-31T10:01:00+00:00 was stopped or killed, and no scheduler "
+        "works here that resumes it"
+    ]
+    shown = one.as_json(at(1.5))
+    assert (shown["running"], shown["interrupted"]) == (None, "20260131T100100Z")
+    lock = take_run_lock(store.folder)  # its scheduler was killed, and it goes on
+    try:
+        one = standing(store, 1.5)
+    finally:
+        os.close(lock)
+    assert (one.running.key, one.interrupted) == ("20260131T100100Z", None)
+    assert problems([one], at(1.5)) == []
 
 
 def test_one_that_cannot_be_seen(store, make_schedule, config_file):
@@ -73,4 +96,8 @@ def test_the_table(store, ledger, make_schedule):
     assert "next (UTC)" in header
     assert "0 3 * * * (UTC)" in off
     assert off.rstrip().endswith("disabled")
-    assert trips.rstrip().endswith("running, LATE: 3, PROBLEM")
+    assert trips.rstrip().endswith("INTERRUPTED, LATE: 3, PROBLEM")
+    with scheduler_lock(store.folder, "a test"):
+        found = standings(store.root, at(4.9), [])
+    Console(file=stream, width=140).print(table(found, at(4.9)))
+    assert stream.getvalue().rstrip().endswith("running, LATE: 3, PROBLEM")

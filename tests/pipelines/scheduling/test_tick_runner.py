@@ -134,6 +134,24 @@ def test_a_run_that_is_killed_counts_as_one_that_failed(runner, ledger, runs, ma
     done = runner.run(make_schedule(retries=1), ledger, TICK)
     assert done.status == "failed"
     assert done.reason == "its process was killed by signal 9"
+
+
+def test_a_run_that_ends_without_a_last_line_is_told_with_its_last_words(
+    runner, ledger, runs, make_schedule
+):
+    def broken(launch):
+        """Such as when the environment was upgraded by half."""
+        launch.stderr.parent.mkdir(parents=True, exist_ok=True)
+        launch.stderr.write_text("Traceback\n  ...\nModuleNotFoundError: No module named 'tfx'\n")
+        return 1
+
+    runs.outcomes = [broken, broken]
+    done = runner.run(make_schedule(), ledger, TICK)
+    assert (done.status, done.failures) == ("failed", 1)
+    assert done.reason == (
+        "its process ended with exit code 1 before the run had ended: "
+        "Traceback |   ... | ModuleNotFoundError: No module named 'tfx'"
+    )
     assert len(runs.launches) == 2
 
 

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from pipelines.scheduling.timetable import Cron, Every, due_times
+from pipelines.scheduling.timetable import Cron, Every
 
 
 def utc(text):
@@ -12,7 +12,7 @@ def utc(text):
 
 
 def times(table, after, until):
-    return [f"{time:%m-%d %H:%M}" for time in due_times(table, utc(after), utc(until))]
+    return [f"{time:%m-%d %H:%M}" for time in table.between(utc(after), utc(until))]
 
 
 def test_a_time_of_day():
@@ -92,3 +92,20 @@ def test_intervals_are_counted_from_their_start():
     assert table.after(utc("2026-01-30 11:00:20")) == utc("2026-01-30 12:00:20")
     # Before the start, too: clocks are set back.
     assert table.after(utc("2026-01-29 00:00")) == utc("2026-01-30 11:00:20")
+
+
+def test_times_at_equal_distances_are_counted_without_being_listed():
+    table = Every(utc("2026-01-30 10:00:20"), 15)
+    found = table.between(utc("2026-01-30 10:01:05"), utc("2036-01-30 10:00:19"))
+    # 10 years of which 2028 and 2032 have a day more: 3,652 days of 5,760 times each. Not in it are the 3
+    # times up to 10:01:05, which is one itself, nor the last one, a second after the end.
+    assert len(found) == 3_652 * 5_760 - 3 - 1
+    assert found[0] == utc("2026-01-30 10:01:20")
+    assert found[-1] == utc("2036-01-30 10:00:05")
+    assert list(table.between(utc("2026-01-30 10:01:05"), utc("2026-01-30 10:01:35"))) == [
+        utc("2026-01-30 10:01:20"),
+        utc("2026-01-30 10:01:35"),
+    ]
+    assert len(table.between(utc("2026-01-30 10:01:05"), utc("2026-01-30 10:01:19"))) == 0
+    # Clocks that were set back: it ends before it begins.
+    assert len(table.between(utc("2026-01-30 10:01:05"), utc("2026-01-29 10:00"))) == 0

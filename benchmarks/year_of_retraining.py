@@ -1,0 +1,293 @@
+"""A year of weekly retraining that nobody watches: what served when, what was told, what is left on the disk.
+
+    python -m benchmarks.year_of_retraining [--weeks 52] [--work FOLDER]
+
+Each Monday brings a span of generated trips, whose distances grow by a percent a week; a scheduler with an
+injected clock runs the pipeline on it, and `[retention]` prunes the root. In one week the distances are
+missing, in another one the labels are shuffled. For three weeks there is no scheduler; the one that is
+started then has `--missed latest`: it runs the last of the missed weeks and skips the others.
+
+With `--work` a year that was stopped goes on.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+from benchmarks.forked_run import ForkedRun, import_all
+from benchmarks.retraining_spans import Row, rows_of_span, write_rows
+from benchmarks.tables import format_table
+from components.pusher.provenance import read_provenance
+from pipelines.run_history import run_of_version
+from pipelines.run_record import RunRecords
+from pipelines.scheduling.clock import Stop
+from pipelines.scheduling.ledger import Ledger
+from pipelines.scheduling.schedule import Schedule
+from pipelines.scheduling.scheduler import Scheduler
+from pipelines.scheduling.store import ScheduleStore
+from pipelines.serving import serving_versions
+
+FIRST_WEEK = datetime(2026, 1, 5, 3, 0, tzinfo=timezone.utc)  # a Monday
+NAME = "weekly"
+ROWS = 800
+GROWTH = 1.01
+NO_MILES, SHUFFLED = 17, 38
+OUTAGE = (25, 26, 27)
+KEPT_RUNS, KEPT_VERSIONS = 20, 4
+_A_MINUTE = 60.0
+
+CONFIG = f"""\
+name = "trips"
+[data]
+path = "spans/span-{{SPAN}}.csv"
+label = "tipped"
+exclude = ["passengers"]
+[trainer]
+model = "linear"
+train_steps = 200
+early_stopping = false
+[evaluator]
+slices = [[]]
+[pusher]
+keep = {KEPT_VERSIONS}
+[retention]
+runs = {KEPT_RUNS}
+artifacts = 3
+checkpoints = 1
+[notify]
+command = "tee -a FOLDER/told.jsonl"
+"""
+
+Week = dict[str, Any]
+"""What is known of a week; see `_what_became`."""
+
+
+class YearClock:
+    """A time that is set from week to week; a minute or more is waited for by setting it."""
+
+    def __init__(self) -> None:
+        self.time = FIRST_WEEK
+
+    def now(self) -> datetime:
+        """Returns the time."""
+        return self.time
+
+    def monotonic(self) -> float:
+        """Returns the seconds of this process: how long a run takes is true."""
+        return time.monotonic()
+
+    def sleep(self, secs: float) -> None:
+        """Lets time pass; where another process is waited for, in truth."""
+        if secs < _A_MINUTE:
+            time.sleep(secs)
+        else:
+            self.time += timedelta(seconds=secs)
+
+
+def data_of_week(week: int) -> tuple[str, list[Row]]:
+    """Returns what the data of a week are, and the data."""
+    rows = rows_of_span(week, GROWTH ** (week - 1))[:ROWS]
+    if week == NO_MILES:
+        return "no miles", [{**row, "miles": ""} for row in rows]
+    if week == SHUFFLED:
+        labels = [row["tipped"] for row in rows]
+        random.Random(week).shuffle(labels)
+        return "labels shuffled", [
+            {**row, "tipped": label} for row, label in zip(rows, labels, strict=True)
+        ]
+    return f"miles x {GROWTH ** (week - 1):.2f}", rows
+
+
+def run_year(folder: Path, weeks: int) -> list[Week]:
+    """Runs the weeks that are not done yet, and returns what became of all."""
+    import_all()
+    os.chdir(folder)
+    root, clock = folder / "root", YearClock()
+    ledger = Ledger(root / "schedules" / NAME, NAME)
+    done = read_lines(folder / "weeks.jsonl")
+    scheduler = Scheduler(root, clock, Stop(), start=ForkedRun)
+    for week in range(len(done) + 1, weeks + 1):
+        begun = time.monotonic()
+        data, rows = data_of_week(week)
+        write_rows(folder / "spans" / f"span-{week}.csv", rows)
+        clock.time = FIRST_WEEK + timedelta(weeks=week - 1, minutes=1)
+        if week in OUTAGE:
+            scheduler = Scheduler(root, clock, Stop(), start=ForkedRun)  # of a new process
+            clock.time += timedelta(days=3)
+        tick = None
+        if week not in OUTAGE[:-1]:
+            scheduler.run_due()
+            tick = ledger.last_run()  # also if this program was stopped right behind it
+        done.append(_what_became(root, week, data, tick.run_id if tick else None))
+        done[-1]["status"] = str(tick.status) if tick else "down"
+        told = read_lines(folder / "told.jsonl")[sum(len(one["told"]) for one in done[:-1]) :]
+        done[-1]["told"] = [one["id"] for one in told]
+        done[-1]["secs"] = time.monotonic() - begun
+        with (folder / "weeks.jsonl").open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(done[-1]) + "\n")
+        print(" | ".join(table_row(done[-1], {one["id"]: one for one in told})), flush=True)
+    return done
+
+
+def _what_became(root: Path, week: int, data: str, run_id: str | None) -> Week:
+    record = RunRecords(root).read(run_id) if run_id else None
+    served = serving_versions(root)
+    return {
+        "week": week,
+        "data": data,
+        "run_id": run_id,
+        "span": record.spans[0]["span"] if record else None,
+        "auc": record.metrics.get("auc") if record else None,
+        "serves": str(served[-1]) if served else None,
+        "is_whole": bool(served) and all(is_whole(root, version) for version in served),
+        "root_bytes": size_bytes(root),
+    }
+
+
+def is_whole(root: Path, version: int) -> bool:
+    """Returns whether a version, its record, its run's model and its data's statistics are all there."""
+    provenance = read_provenance(str(root / "serving"), version)
+    return (
+        provenance is not None
+        and (root / "serving" / str(version) / "saved_model.pb").is_file()
+        and Path(provenance.model_uri).is_dir()
+        and run_of_version(root, str(version)) is not None
+    )
+
+
+def table_row(week: Week, told: dict[str, dict[str, Any]]) -> tuple[str, ...]:
+    """Returns what the table shows of a week, and of what was told, by id."""
+    events = [told[name]["event"] for name in week["told"]]
+    missed = [told[name]["missed"]["count"] for name in week["told"] if told[name]["missed"]]
+    return (
+        str(week["week"]),
+        week["data"],
+        week["status"],
+        week["serves"] or "",
+        "" if week["auc"] is None else f"{week['auc']:.4f}",
+        ", ".join(events) + "".join(f" ({count})" for count in missed),
+        f"{week['root_bytes'] / 1e6:.1f}",
+        f"{week['secs']:.0f}",
+    )
+
+
+def show_disk(root: Path) -> None:
+    """Prints what the root holds, part by part."""
+    parts = [*sorted((root / "artifacts").iterdir()), *sorted(root.glob("[!.]*"))]
+    rows = [(str(part.relative_to(root)), f"{size_bytes(part) / 1e3:,.0f}") for part in parts]
+    rows.append(("all", f"{size_bytes(root) / 1e3:,.0f}"))
+    print(f"\nDisk\n{format_table(('part', 'kB'), rows)}")
+    models = list((root / "artifacts" / "Trainer" / "model").iterdir())
+    trainings = list((root / "artifacts" / "Trainer" / "model_run").iterdir())
+    print(
+        f"records: {len(list((root / 'runs').glob('*.json')))}, reports: "
+        f"{len(list((root / 'runs').glob('[0-9]*.html')))}, versions: {len(serving_versions(root))}, models: "
+        f"{len(models)}, training directories: {len(trainings)}"
+    )
+
+
+def checks(folder: Path, weeks: list[Week]) -> list[tuple[str, bool]]:
+    """Returns what must hold of the year, and whether it does."""
+    root = folder / "root"
+    ticks = list(Ledger(root / "schedules" / NAME, NAME).ticks())
+    told = read_lines(folder / "told.jsonl")
+    runs = [week for week in weeks if week["status"] != "down"]
+    spans = [week["span"] for week in runs]
+    skipped = [tick for tick in ticks if tick.state == "skipped"]
+    down = [week for week in weeks if week["week"] in OUTAGE]
+    found = [
+        (
+            f"each of {len(weeks)} weeks is run or skipped",
+            sum(t.count for t in ticks) == len(weeks),
+        ),
+        ("no span was read twice", len(spans) == len(set(spans))),
+        ("each run has a run id of its own", len({week["run_id"] for week in runs}) == len(runs)),
+        ("what can be served is whole after each week", all(week["is_whole"] for week in weeks)),
+        (
+            "nothing was told twice",
+            max(Counter(one["id"] for one in told).values(), default=1) == 1,
+        ),
+        (f"at most {KEPT_VERSIONS} versions", len(serving_versions(root)) <= KEPT_VERSIONS),
+        # Of the runs behind the versions, and the newest one that pushed, records stay as well.
+        ("old records are gone", len(RunRecords(root).read_all()) <= KEPT_RUNS + KEPT_VERSIONS + 1),
+    ]
+    if len(down) == len(OUTAGE):
+        found += [
+            (
+                "of the outage, all weeks but the last are skipped",
+                [tick.count for tick in skipped] == [len(OUTAGE) - 1],
+            ),
+            ("the last one is run, on its own span", down[-1]["span"] == OUTAGE[-1]),
+            (
+                "the outage is told once, as 3 weeks",
+                [one["missed"]["count"] for one in told if one["missed"]] == [len(OUTAGE)],
+            ),
+        ]
+    for number, status in ((NO_MILES, "failed"), (SHUFFLED, "not_blessed")):
+        if number <= len(weeks):
+            week, before = weeks[number - 1], weeks[number - 2]
+            events = [name for name in week["told"] if name.endswith(f"-{status}")]
+            stopped = week["status"] == status and week["serves"] == before["serves"]
+            found.append((f"week {number} ({week['data']}) is stopped: {status}", stopped))
+            found.append((f"week {number} is told once", len(events) == 1))
+    return found
+
+
+def read_lines(file: Path) -> list[dict[str, Any]]:
+    """Returns the objects of a file of JSON lines; none if it is not there."""
+    with contextlib.suppress(FileNotFoundError):
+        return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    return []
+
+
+def size_bytes(path: Path) -> int:
+    """Returns the size of a file, or of all files below a folder."""
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.lstat().st_size for file in files if file.is_file() or file.is_symlink())
+
+
+def main() -> None:
+    """Runs the year, and prints what became of it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--weeks", type=int, default=52)
+    parser.add_argument("--work", type=Path, help="keeps data and root there")
+    arguments = parser.parse_args()
+    with contextlib.ExitStack() as stack:
+        work = arguments.work or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        work.mkdir(parents=True, exist_ok=True)
+        folder = work.resolve()
+        config = folder / "trips.toml"
+        config.write_text(CONFIG.replace("FOLDER", str(folder)), encoding="utf-8")
+        fields = {
+            "name": NAME,
+            "config": str(config),
+            "working_dir": str(folder),
+            "cron": "0 3 * * 1",
+            "since": FIRST_WEEK - timedelta(days=1),
+            "created": FIRST_WEEK - timedelta(days=1),
+        }
+        ScheduleStore(folder / "root").write(Schedule.model_validate(fields))
+        weeks = run_year(folder, arguments.weeks)
+        told = read_lines(folder / "told.jsonl")
+        rows = [table_row(week, {one["id"]: one for one in told}) for week in weeks]
+        header = ("week", "data", "status", "serves", "AUC", "told", "root MB", "s")
+        print(f"\nThe year\n{format_table(header, rows)}")
+        print("\nAlerts\n" + "\n".join(f"{one['time'][:10]} {one['text']}" for one in told))
+        show_disk(folder / "root")
+        found = checks(folder, weeks)
+        print("\n" + "\n".join(f"{'yes' if holds else 'NO '}  {text}" for text, holds in found))
+        if not all(holds for _, holds in found):
+            sys.exit("not all of it holds")
+
+
+if __name__ == "__main__":
+    main()

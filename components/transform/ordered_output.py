@@ -1,0 +1,102 @@
+"""Writes transformed examples in the order of the examples, on every engine."""
+
+import hashlib
+import itertools
+import operator
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import apache_beam as beam
+import pyarrow as pa
+import tensorflow as tf
+from tfx_bsl.coders import example_coder
+
+from components import record_files
+from components.packs import Pack, pack, unpack
+from components.transform.ordered_source import BATCH_KEY, file_number
+
+Part = tuple[int, bytes, Pack]
+"""Key of a batch, digest of its examples, and these."""
+
+
+class WriteInOrder(beam.PTransform):
+    """Writes for each file of examples one of transformed examples, with its rows in the same order.
+
+    The bytes are the same, too: the features of an example are sorted by name.
+
+    Args:
+        schema: Of the transformed examples.
+        prefix: Of the files.
+        num_files: Of examples.
+    """
+
+    def __init__(self, schema: Any, prefix: str, num_files: int) -> None:
+        super().__init__()
+        self._schema = schema
+        self._prefix = prefix
+        self._num_files = num_files
+
+    def expand(self, batches: beam.PCollection) -> beam.PCollection:
+        """Returns the number of each file, after it was written.
+
+        Args:
+            batches: (record batch, columns of another length) with the column `BATCH_KEY` in one of them.
+        """
+        files = (
+            batches.pipeline
+            | "Files" >> beam.Create(list(range(self._num_files)), reshuffle=False)
+            | "NoRows" >> beam.Map(_no_rows).with_output_types(tuple[int, Part])
+        )
+        parts = batches | "Encode" >> beam.ParDo(_Encode(self._schema)).with_output_types(
+            tuple[int, Part]
+        )
+        return (
+            (files, parts)
+            | beam.Flatten()
+            | "ByFile" >> beam.GroupByKey()
+            | "Write" >> beam.Map(_write, self._prefix, self._num_files)
+        )
+
+
+def _no_rows(number: int) -> tuple[int, Part]:
+    return number, (-1, b"", pack([]))
+
+
+class _Encode(beam.DoFn):
+    """Transformed batch -> (number of its file, its part of the file)."""
+
+    def __init__(self, schema: Any) -> None:
+        self._coder = example_coder.RecordBatchToExamplesEncoder(schema)
+
+    def process(self, element: tuple[Any, dict[str, Any]]) -> Iterator[tuple[int, Part]]:
+        batch, others = element
+        key = _key_of(batch, others)
+        index = batch.schema.get_field_index(BATCH_KEY)
+        if index >= 0:
+            batch = pa.RecordBatch.from_arrays(
+                [column for place, column in enumerate(batch.columns) if place != index],
+                schema=batch.schema.remove(index),
+            )
+        examples = pack([sort_features(example) for example in self._coder.encode(batch)])
+        # A large batch is cut into several with the same key.
+        digest = hashlib.sha256(examples[1]).digest()
+        yield file_number(key), (key, digest, examples)
+
+
+def _key_of(batch: Any, others: dict[str, Any]) -> int:
+    """Returns the key of a batch's rows, which have all the same one."""
+    column = others[BATCH_KEY] if BATCH_KEY in others else batch.column(BATCH_KEY)
+    return int(column.flatten()[0].as_py())
+
+
+def sort_features(example: bytes) -> bytes:
+    """Returns a serialized tf.Example with its features sorted by name."""
+    return tf.train.Example.FromString(example).SerializeToString(deterministic=True)
+
+
+def _write(file: tuple[int, Iterable[Part]], prefix: str, num_files: int) -> int:
+    number, parts = file
+    ordered = sorted(parts, key=operator.itemgetter(0, 1))
+    examples = itertools.chain.from_iterable(unpack(part) for _, _, part in ordered)
+    record_files.write_records(record_files.numbered(prefix, number, num_files), examples)
+    return number

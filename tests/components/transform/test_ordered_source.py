@@ -1,0 +1,98 @@
+import components  # noqa: I001  Before TFX: makes TFDV importable.
+
+from pathlib import Path
+
+import apache_beam as beam
+import pytest
+import tensorflow as tf
+from apache_beam.testing.util import assert_that, equal_to
+from google.protobuf import text_format
+from tensorflow_metadata.proto.v0 import schema_pb2
+
+from components import record_files
+from components.transform import ordered_source
+
+assert components
+
+RUNNER = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
+SCHEMA = text_format.Parse(
+    """
+    feature { name: "x" type: INT presence { min_fraction: 1.0 } shape { dim { size: 1 } } }
+    feature { name: "y" type: INT presence { min_fraction: 1.0 } shape { dim { size: 1 } } }
+    """,
+    schema_pb2.Schema(),
+)
+
+
+def write(path: Path, records: list[bytes]) -> str:
+    record_files.write_records(str(path), records)
+    return str(path)
+
+
+def example(x: int) -> bytes:
+    features = {
+        name: tf.train.Feature(int64_list=tf.train.Int64List(value=[value]))
+        for name, value in (("x", x), ("y", -x))
+    }
+    return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
+
+
+def test_a_batch_ends_at_a_number_of_records(tmp_path: Path) -> None:
+    records = [b"%d" % number for number in range(25)]
+    batches = list(ordered_source.batches(write(tmp_path / "a.gz", records), max_examples=10))
+    assert batches == [records[:10], records[10:20], records[20:]]
+
+
+def test_a_batch_ends_at_a_number_of_bytes(tmp_path: Path) -> None:
+    records = [b"x" * size for size in (3, 3, 4, 1, 30, 5, 5)]
+    path = write(tmp_path / "a.gz", records)
+    sizes = [list(map(len, batch)) for batch in ordered_source.batches(path, max_bytes=10)]
+    assert sizes == [[3, 3, 4], [1], [30], [5, 5]]
+
+
+def test_an_empty_file_has_no_batch(tmp_path: Path) -> None:
+    assert list(ordered_source.batches(write(tmp_path / "a.gz", []))) == []
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_batches_have_rows_of_one_file_and_keys_in_order(tmp_path: Path, workers: int) -> None:
+    for number, name in enumerate(("a.gz", "b.gz")):
+        write(tmp_path / name, [example(100 * number + row) for row in range(5)])
+    records = ordered_source.OrderedExampleRecord(
+        [str(tmp_path / "*.gz")], schema=SCHEMA, telemetry_descriptors=["Test"]
+    )
+    source = records.Project(["x"])
+    options = beam.options.pipeline_options.PipelineOptions(
+        direct_num_workers=workers, direct_running_mode="multi_threading"
+    )
+    with beam.Pipeline(RUNNER, options) as pipeline:
+        batches = pipeline | source.BeamSource(batch_size=3)
+        found = batches | beam.Map(lambda batch: batch.to_pydict())
+        assert_that(
+            found,
+            equal_to(
+                [
+                    {"x": [[x] for x in rows], ordered_source.BATCH_KEY: [[key]] * len(rows)}
+                    for rows, key in (
+                        ([0, 1, 2], 0),
+                        ([3, 4], 1),
+                        ([100, 101, 102], 1 << 32),
+                        ([103, 104], (1 << 32) + 1),
+                    )
+                ]
+            ),
+        )
+    assert source.ArrowSchema().names == ["x", ordered_source.BATCH_KEY]
+    assert set(source.TensorRepresentations()) == {"x"}
+
+
+def test_a_key_tells_the_file() -> None:
+    keys = [ordered_source.batch_key(file, batch) for file in (0, 7) for batch in (0, 1, 500_000)]
+    assert keys == sorted(set(keys))
+    assert [ordered_source.file_number(key) for key in keys] == [0, 0, 0, 7, 7, 7]
+
+
+def test_a_pattern_without_files_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a.gz").touch()
+    with pytest.raises(FileNotFoundError, match=r"No file of examples matches .*b\*"):
+        ordered_source.find_files([str(tmp_path / "a*"), str(tmp_path / "b*")])
