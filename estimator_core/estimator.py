@@ -13,12 +13,10 @@ from estimator_core import summaries, tf1
 from estimator_core.checkpoints import reader, warm_start_settings
 from estimator_core.execution.base import Execution
 from estimator_core.execution.evaluation_metrics import with_metric_ops
-from estimator_core.execution.inputs import Inputs
 from estimator_core.execution.select import select_execution
 from estimator_core.export.saved_model import SavedModelWriter
-from estimator_core.graphs import loops
-from estimator_core.graphs.build import Model, build, build_for_receiver, build_inputs
-from estimator_core.graphs.kept_model import PredictCall
+from estimator_core.graphs import loops, predictions
+from estimator_core.graphs.build import Model, build, build_for_receiver
 from estimator_core.graphs.predictor import Predictor
 from estimator_core.graphs.program import Program
 from estimator_core.graphs.restoring import RestoringSessionCreator
@@ -30,7 +28,6 @@ from estimator_core.spec.arguments import (
     checked_instances,
     checked_steps,
     config_with_model_dir,
-    selected_predictions,
 )
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.export_outputs import EvalOutput, ExportOutput, TrainOutput
@@ -242,49 +239,15 @@ class Estimator:
         hooks = checked_instances(hooks, "hooks")
         newest = self._checkpoint_to_restore(checkpoint_path, "predict")
 
-        batches = self._batches(input_fn, predict_keys, hooks, newest)
-        yield from loops.examples_of(batches) if yield_single_examples else batches
-
-    def _batches(
-        self,
-        input_fn: InputFn,
-        predict_keys: Any,
-        hooks: Sequence[Hook],
-        newest: Callable[[], str | None],
-    ) -> Iterator[Any]:
-        """Yields predictions batch by batch; see `predict`."""
         if hooks or type(self).build_program is not Estimator.build_program:
             program = self.build_program(ModeKeys.PREDICT, input_fn, newest() is not None)
-            yield from self._predict_by(program, predict_keys, hooks, newest)
-            return
-        execution = select_execution(self._config, ModeKeys.PREDICT)
-        built = build_inputs(self._model, execution, ModeKeys.PREDICT, input_fn)
-        call = PredictCall(self, self._model, execution, built, newest())
-        kept = call.find()
-        if kept is not None:
-            _warn_of_endless(built.inputs)
-            fetches = selected_predictions(kept.predictions, predict_keys)
-            yield from call.counted(call.batches(kept, fetches))
-            return
-        starts_from_checkpoint = newest() is not None
-        program = build(
-            self._model, execution, ModeKeys.PREDICT, input_fn, starts_from_checkpoint, built
-        )
-        yield from call.counted(self._predict_by(program, predict_keys, hooks, newest))
-
-    def _predict_by(
-        self,
-        program: Program,
-        predict_keys: Any,
-        hooks: Sequence[Hook],
-        newest: Callable[[], str | None],
-    ) -> Iterator[Any]:
-        """Yields predictions batch by batch, of a graph that was built for them."""
-        fetches = selected_predictions(program.spec.predictions, predict_keys)
-        _warn_of_endless(program.inputs)
-        has_hooks = bool(hooks or program.spec.prediction_hooks)
-        restoring = RestoringSessionCreator(program, newest, has_hooks)
-        yield from loops.predict(program, restoring, fetches, hooks)
+            batches = predictions.batches_of_program(program, predict_keys, newest, hooks)
+        else:
+            execution = select_execution(self._config, ModeKeys.PREDICT)
+            batches = predictions.batches_of_model(
+                self, self._model, execution, input_fn, predict_keys, newest
+            )
+        yield from predictions.examples_of(batches) if yield_single_examples else batches
 
     def predictor(
         self, serving_input_receiver_fn: ReceiverFn, checkpoint_path: str | None = None
@@ -514,14 +477,6 @@ class Estimator:
             purpose,
         )
         return lambda: None
-
-
-def _warn_of_endless(inputs: Inputs) -> None:
-    if inputs.is_endless:
-        logger.warning(
-            "Input graph does not use tf.data.Dataset or contain a QueueRunner. "
-            "That means predict yields forever. This is probably a mistake."
-        )
 
 
 def _exported_outputs(spec: EstimatorSpec, labels: Any) -> dict[str, ExportOutput]:

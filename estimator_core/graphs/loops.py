@@ -1,14 +1,11 @@
-"""The train, evaluate and predict loops, each written once, for every Execution."""
+"""The train and evaluate loops, each written once, for every Execution."""
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 import tensorflow as tf
 
 from estimator_core import summaries, tf1
@@ -18,7 +15,6 @@ from estimator_core.graphs.program import Program
 from estimator_core.graphs.restoring import RestoringSessionCreator, check_checkpoint
 from estimator_core.graphs.step_runner import StepRunner
 from estimator_core.hooks.initialization import InitializationHook
-from estimator_core.hooks.intervals import is_called_around_steps
 from estimator_core.hooks.nan_loss import NanLossHook
 from estimator_core.hooks.training_progress import ProgressHook
 from estimator_core.logs import logger
@@ -231,107 +227,3 @@ def evaluate(
     logger.info("Inference Time : %0.5fs", time.monotonic() - start)
     logger.info("Finished evaluation at %s", time.strftime("%Y-%m-%d-%H:%M:%S"))
     return final.final_ops_values
-
-
-def predict(
-    program: Program,
-    restoring: RestoringSessionCreator,
-    fetches: Any,
-    hooks: Sequence[Hook] = (),
-) -> Iterator[Any]:
-    """Yields predictions to the end of the input, batch by batch.
-
-    The graph is the current one only while it runs, not while the caller has the predictions.
-
-    Args:
-        program: That of mode PREDICT.
-        restoring: Creates its session.
-        fetches: The `Tensor`, or dict of name to `Tensor`, to yield.
-        hooks: The caller's `SessionRunHook`s.
-
-    Yields:
-        NumPy values with the structure of the fetches.
-    """
-    every = [*program.inputs.hooks, *hooks, *program.spec.prediction_hooks]
-    with program.graph.as_default():
-        # A thread that fills a queue may fail; then a `MonitoredSession` says so.
-        has_queues = bool(tf1.get_collection(tf1.GraphKeys.QUEUE_RUNNERS))
-        is_plain = not has_queues and not any(is_called_around_steps(hook) for hook in every)
-        run = _RunWithoutHooks(fetches) if is_plain else _run_with_hooks(fetches)
-        session = tf1.train.MonitoredSession(restoring, hooks=every)
-
-    def close(*error: Any) -> Any:
-        with program.graph.as_default():
-            return session.__exit__(*error)
-
-    # The graph must not stay the caller's default, so that it is entered anew each time.
-    with contextlib.ExitStack() as stack:
-        stack.push(close)
-        while True:
-            with program.graph.as_default():
-                if session.should_stop():
-                    return
-                try:
-                    batch = run(session)
-                except (tf.errors.OutOfRangeError, StopIteration):
-                    return
-            yield batch
-
-
-def examples_of(batches: Iterator[Any]) -> Iterator[Any]:
-    """Yields predictions example by example.
-
-    Args:
-        batches: NumPy arrays, or dicts of them; it is closed in the end.
-
-    Raises:
-        ValueError: The arrays of a batch differ in batch size.
-    """
-    try:
-        for batch in batches:
-            yield from _single_examples(batch)
-    finally:
-        batches.close()  # type: ignore[attr-defined]
-
-
-def _single_examples(batch: Any) -> Iterator[Any]:
-    if not isinstance(batch, dict):
-        yield from batch
-        return
-    sizes = {name: np.shape(value)[0] if np.ndim(value) else None for name, value in batch.items()}
-    if None in sizes.values() or len(set(sizes.values())) > 1:
-        raise ValueError(
-            "Batch length of predictions should be same to yield single examples; use "
-            f"yield_single_examples=False. Received: batch sizes={sizes}"
-        )
-    # A dict of each row's values by name, as `{name: value[row] for ...}` would be, but three times as fast.
-    rows = zip(*batch.values(), strict=True)
-    yield from map(dict, map(zip, itertools.repeat(tuple(batch)), rows))
-
-
-def _run_with_hooks(fetches: Any) -> Callable[[Any], Any]:
-    return lambda session: session.run(fetches)
-
-
-class _RunWithoutHooks:
-    """Runs the fetches in a `MonitoredSession` none of whose hooks is called around a run.
-
-    Args:
-        fetches: What is run.
-    """
-
-    def __init__(self, fetches: Any):
-        self._fetches = fetches
-        self._session: Any = None
-        self._call: Any = None
-
-    def __call__(self, session: Any) -> Any:
-        """Returns the values of the fetches."""
-        return session.run_step_fn(self._run)
-
-    def _run(self, step_context: Any) -> Any:
-        session = step_context.session
-        if session is not self._session:
-            self._session, self._call = session, session.make_callable(self._fetches)
-        # As `session.run` does: an error names the operation, and says where it was made.
-        return session._do_call(self._call)  # noqa: SLF001

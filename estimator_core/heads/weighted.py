@@ -161,9 +161,7 @@ class WeightedHead(Head):
         labels = self.processed_labels(labels, logits)
         losses = self._losses(labels, logits, features)
         weights = self.example_weights(features, losses)
-        if isinstance(
-            weights, float
-        ):  # 1: metrics without weights are the same numbers by fewer operations
+        if isinstance(weights, float):  # it is 1, and metrics without weights have fewer operations
             weights = None
         loss_mean = (MetricKeys.LOSS_MEAN, losses)
         for name, *values in itertools.chain([loss_mean], self.metric_values(labels, logits)):

@@ -1,0 +1,108 @@
+"""The loop of prediction, through an Estimator."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+
+tf1 = tf.compat.v1
+
+
+def test_predict_yields_examples_or_batches(make_estimator, input_fn, eval_input_fn):
+    estimator = make_estimator()
+    estimator.train(input_fn, steps=1)
+    assert [example["y"] for example in estimator.predict(eval_input_fn)] == [1, 2, 3]
+    batches = list(estimator.predict(eval_input_fn, yield_single_examples=False))
+    np.testing.assert_array_equal(batches[0]["y"], [1, 2])
+    np.testing.assert_array_equal(batches[1]["y"], [3])
+
+
+def test_predict_refuses_single_examples_of_different_batch_sizes(tmp_path, eval_input_fn):
+    def model_fn(features, mode):
+        return est.EstimatorSpec(mode, {"a": features["x"], "b": tf.zeros([5])})
+
+    with pytest.raises(ValueError, match="'a': 2, 'b': 5"):
+        next(est.Estimator(model_fn, tmp_path).predict(eval_input_fn))
+
+
+def predicted(predictions, **arguments):
+    """Returns what is predicted for two batches of x, of 2 and of 1 example."""
+
+    def model_fn(features, labels, mode):
+        return est.EstimatorSpec(mode, predictions=predictions(features["x"]))
+
+    def input_fn():
+        return tf.data.Dataset.from_tensor_slices({"x": [1.0, 2.0, 3.0]}).batch(2)
+
+    return list(est.Estimator(model_fn).predict(input_fn, **arguments))
+
+
+def test_predictions_come_one_by_one():
+    found = predicted(lambda x: {"x": x, "pair": tf.stack([x, -x], axis=1)})
+    assert [set(one) for one in found] == [{"x", "pair"}] * 3
+    assert [float(one["x"]) for one in found] == [1.0, 2.0, 3.0]
+    assert [one["pair"].tolist() for one in found] == [[1, -1], [2, -2], [3, -3]]
+
+
+def test_a_single_tensor_comes_one_by_one_too():
+    assert predicted(lambda x: 2.0 * x) == [2.0, 4.0, 6.0]
+
+
+class _Calls(tf1.train.SessionRunHook):
+    """Feeds one number a step, from an iterator whose end ends the loop."""
+
+    def __init__(self, numbers=()):
+        self.calls = []
+        self._numbers = iter(numbers)
+
+    def before_run(self, run_context):
+        self.calls.append("before_run")
+        return tf1.train.SessionRunArgs(None, feed_dict={"fed:0": [next(self._numbers)]})
+
+    def end(self, session):
+        self.calls.append("end")
+
+
+def _fed_input_fn():
+    return {"x": tf1.placeholder(tf.float32, [1], name="fed")}
+
+
+def test_predictions_end_when_a_hook_has_nothing_more_to_feed(make_estimator, input_fn):
+    estimator = make_estimator()
+    estimator.train(input_fn, steps=1)  # the weight is 1
+    hook = _Calls([1.0, 2.0])
+    predictions = estimator.predict(_fed_input_fn, hooks=[hook])
+    assert [example["y"] for example in predictions] == [1.0, 2.0]
+    assert hook.calls == ["before_run"] * 3 + ["end"]
+
+
+def test_hooks_of_a_prediction_end_with_the_input_alone(make_estimator, input_fn, eval_input_fn):
+    estimator = make_estimator()
+    estimator.train(input_fn, steps=1)
+    hook = _Calls([1.0, 2.0])
+    predictions = estimator.predict(_fed_input_fn, hooks=[hook])
+    next(predictions)
+    predictions.close()
+    assert hook.calls == ["before_run"]
+
+    class Ends(tf1.train.SessionRunHook):
+        ended = 0
+
+        def end(self, session):
+            self.ended += 1
+
+    for dataset, ended in ((lambda: tf.data.Dataset.from_tensors({"x": [1.0]}), 1), (_failing, 0)):
+        hook = Ends()
+        try:
+            list(estimator.predict(dataset, hooks=[hook]))
+        except tf.errors.InvalidArgumentError:
+            assert dataset is _failing
+        assert hook.ended == ended
+
+
+def _failing():
+    dataset = tf.data.Dataset.from_tensors({"x": [1.0]})
+    return dataset.map(
+        lambda features: {"x": tf.debugging.check_numerics(features["x"] / 0, "bad")}
+    )
