@@ -11,6 +11,9 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.execution.current import current_execution, is_built_by_an_estimator
 
+_MOST_TOGETHER = 16  # batches that are taken from the arrays in one call of Python
+_BYTES_TOGETHER = 1 << 20  # if they are no larger than this
+
 
 def numpy_input_fn(
     x: Any,
@@ -69,11 +72,7 @@ def numpy_input_fn(
     (count,) = lengths
 
     def input_fn(mode: str | None = None) -> Any:
-        indices = tf.data.Dataset.range(count)
-        if shuffle:
-            indices = indices.shuffle(max(count, 1))
-        batches = indices.repeat(num_epochs).batch(batch_size)
-        dataset = batches.map(lambda index: _take(elements, index)).prefetch(tf.data.AUTOTUNE)
+        dataset = _batches(elements, count, batch_size, num_epochs, shuffle)
         # An Estimator says the mode; without one, an input_fn of the caller's own goes on with it.
         is_estimators = (
             mode is not None or tf.executing_eagerly() or current_execution().is_replicated
@@ -134,6 +133,40 @@ def pandas_input_fn(
     return numpy_input_fn(
         features, labels, batch_size, num_epochs, shuffle, queue_capacity, num_threads
     )
+
+
+def _batches(
+    elements: Any, count: int, batch_size: int, num_epochs: int | None, shuffle: bool
+) -> tf.data.Dataset:
+    """Returns the examples in batches. Python is called once for several small ones.
+
+    Args:
+        elements: Array or nest of arrays, each `[count, ...]`.
+        count: Number of examples.
+        batch_size: Examples in a batch.
+        num_epochs: Passes over the data; None goes on for ever.
+        shuffle: Whether each pass has an order of its own.
+    """
+    if not count:
+        num_epochs = 0  # no number of passes fills a batch
+    if shuffle:
+        seeds = tf.data.Dataset.random().batch(2)  # by the graph's seed
+        epochs = seeds.take(-1 if num_epochs is None else num_epochs)
+        orders = epochs.map(
+            lambda seed: tf.random.experimental.stateless_shuffle(_range(count), seed)
+        )
+    else:
+        orders = tf.data.Dataset.range(1).repeat(num_epochs).map(lambda _: _range(count))
+    row_bytes = sum(array[:1].nbytes for array in tf.nest.flatten(elements))
+    together = max(1, min(_MOST_TOGETHER, _BYTES_TOGETHER // max(row_bytes * batch_size, 1)))
+    dataset = orders.rebatch(batch_size * together).map(lambda index: _take(elements, index))
+    if together > 1:
+        dataset = dataset.rebatch(batch_size)
+    return dataset.prefetch(tf.data.AUTOTUNE)
+
+
+def _range(count: int) -> tf.Tensor:
+    return tf.range(count, dtype=tf.int64)
 
 
 def _next_batch(dataset: tf.data.Dataset) -> Any:

@@ -3,7 +3,9 @@ import pandas as pd
 import pytest
 import tensorflow as tf
 
+import estimator_core as est
 from estimator_core import inputs
+from estimator_core.inputs import in_memory
 
 tf1 = tf.compat.v1
 
@@ -39,6 +41,67 @@ def test_shuffling_keeps_features_and_labels_together():
 def test_strings_arrive_as_utf8(words):
     (batch,) = _batches(inputs.numpy_input_fn({"w": np.array(words)}, shuffle=False))
     assert batch["w"].tolist() == [b"a", "ä".encode()]
+
+
+def test_each_pass_has_all_rows_in_an_order_of_its_own():
+    input_fn = inputs.numpy_input_fn(np.arange(50), batch_size=8, num_epochs=3, shuffle=True)
+    batches = [batch.tolist() for batch in input_fn().as_numpy_iterator()]
+    assert [len(batch) for batch in batches] == [8] * 18 + [6]
+    rows = [row for batch in batches for row in batch]
+    passes = [rows[:50], rows[50:100], rows[100:]]
+    assert [sorted(one) for one in passes] == [list(range(50))] * 3
+    assert len(set(map(tuple, [*passes, range(50)]))) == 4
+
+
+def test_the_order_is_that_of_the_seed():
+    """A training with `tf_random_seed` that is done again."""
+
+    def orders(seed):
+        input_fn = inputs.numpy_input_fn(
+            {"x": np.arange(20.0)}, batch_size=5, num_epochs=2, shuffle=True
+        )
+        with tf.Graph().as_default():
+            tf1.set_random_seed(seed)
+            iterator = tf1.data.make_initializable_iterator(input_fn(est.ModeKeys.TRAIN))
+            batch = iterator.get_next()["x"]
+            with tf1.Session() as session:
+                session.run(iterator.initializer)
+                return [session.run(batch).tolist() for _ in range(8)]
+
+    first = orders(3)
+    assert orders(3) == first
+    assert orders(4) != first
+    assert first[:4] != first[4:]
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("num_epochs", [2, None])
+def test_no_rows_are_no_batches(shuffle, num_epochs):
+    input_fn = inputs.numpy_input_fn(np.zeros([0, 3]), num_epochs=num_epochs, shuffle=shuffle)
+    assert list(input_fn()) == []
+
+
+def test_few_rows_are_repeated_within_a_batch():
+    input_fn = inputs.numpy_input_fn(np.arange(3), batch_size=7, num_epochs=None, shuffle=False)
+    batches = [batch.tolist() for batch in input_fn().take(2).as_numpy_iterator()]
+    assert batches == [[0, 1, 2, 0, 1, 2, 0], [1, 2, 0, 1, 2, 0, 1]]
+
+
+@pytest.mark.parametrize(("columns", "rows_in_a_call"), [(2, 64), (20_000, 4)])
+def test_several_small_batches_are_taken_together(monkeypatch, columns, rows_in_a_call):
+    """16 batches of 4 rows; of rows of 160 kB, one batch."""
+    calls = []
+    take = in_memory._take
+    monkeypatch.setattr(in_memory, "_take", lambda *args: take(*noted(*args)))
+
+    def noted(elements, index):
+        tf.py_function(lambda i: calls.append(len(i)), [index], [])
+        return elements, index
+
+    input_fn = inputs.numpy_input_fn(np.zeros([130, columns]), batch_size=4, shuffle=False)
+    assert [len(batch) for batch in input_fn()] == [4] * 32 + [2]
+    assert max(calls) == rows_in_a_call
+    assert sum(calls) == 130
 
 
 @pytest.mark.parametrize(
