@@ -85,7 +85,7 @@ class Column(type(fc.numeric_column("x"))):
         tf.nn,
         est.BinaryClassHead(loss_fn=lambda labels, logits: logits),
     ],
-    ids=repr,
+    ids=lambda unknown: type(unknown).__name__,
 )
 def test_what_is_not_known_has_none(unknown):
     assert fingerprint([unknown]) is None
