@@ -53,6 +53,8 @@ NUM_COORDINATE_BUCKETS = 10
 TRAIN_BATCH_SIZE = 64
 EVAL_BATCH_SIZE = 512
 SHUFFLE_BUFFER_EXAMPLES = 20_000
+CACHED_BYTES = 256 << 20  # compressed; smaller training data stay in memory
+FILES_AT_ONCE = 4  # of larger data
 SAVE_CHECKPOINTS_STEPS = 500
 DNN_HIDDEN_UNITS = [64, 32]
 DNN_DROPOUT = 0.3
@@ -206,8 +208,12 @@ def _read(
     """
     training = shuffle_seed is not None
     paths = sorted(tf.io.gfile.glob(file_patterns))
-    examples = tf.data.TFRecordDataset(paths, compression_type="GZIP")
+    fits_in_memory = sum(tf.io.gfile.stat(path).length for path in paths) <= CACHED_BYTES
+    at_once = FILES_AT_ONCE if training and not fits_in_memory else None
+    examples = tf.data.TFRecordDataset(paths, compression_type="GZIP", num_parallel_reads=at_once)
     if training:
+        if fits_in_memory:
+            examples = examples.cache()  # they are unpacked once
         examples = examples.shuffle(SHUFFLE_BUFFER_EXAMPLES, seed=shuffle_seed).repeat()
     feature_spec = transform.transformed_feature_spec()
 

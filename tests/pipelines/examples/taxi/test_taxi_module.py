@@ -72,3 +72,62 @@ def test_identities_and_buckets_keep_zero_for_missing(transformed):
     latitude = transformed["pickup_latitude_xf"].ravel()
     assert 1 <= latitude[0] < latitude[1] <= 10
     assert latitude[2:].tolist() == [0, 0]
+
+
+class Numbered:
+    """Says of what kind the examples of `files` are."""
+
+    def transformed_feature_spec(self):
+        import tensorflow as tf
+
+        from pipelines.examples.taxi import taxi_module
+
+        number = tf.io.FixedLenFeature([], tf.int64)
+        return {"number": number, taxi_module.LABEL: number}
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Six files of 50 rows with numbers from 0 to 299."""
+    import tensorflow as tf
+
+    from pipelines.examples.taxi import taxi_module
+
+    for file in range(6):
+        path = tmp_path / f"rows-{file}.gz"
+        with tf.io.TFRecordWriter(str(path), "GZIP") as writer:
+            for number in range(50 * file, 50 * file + 50):
+                value = tf.train.Feature(int64_list={"value": [number]})
+                feature = {"number": value, taxi_module.LABEL: value}
+                row = tf.train.Example(features=tf.train.Features(feature=feature))
+                writer.write(row.SerializeToString())
+    return [str(tmp_path / "rows-*")]
+
+
+@pytest.mark.parametrize("cached_bytes", [1 << 20, 0])
+def test_training_reads_each_row_once_an_epoch_in_the_order_of_its_seed(
+    files, monkeypatch, cached_bytes
+):
+    from pipelines.examples.taxi import taxi_module
+
+    monkeypatch.setattr(taxi_module, "CACHED_BYTES", cached_bytes)
+    monkeypatch.setattr(taxi_module, "TRAIN_BATCH_SIZE", 100)
+
+    def epochs(seed):
+        batches = taxi_module._read(Numbered(), files, shuffle_seed=seed).take(6)
+        rows = np.concatenate([features["number"] for features, _ in batches.as_numpy_iterator()])
+        return rows[:300].tolist(), rows[300:].tolist()
+
+    first, second = epochs(seed=3)
+    assert sorted(first) == sorted(second) == list(range(300))
+    assert first != second
+    assert epochs(seed=3) == (first, second)
+    assert epochs(seed=4) != (first, second)
+
+
+def test_evaluation_reads_in_the_order_of_the_files(files):
+    from pipelines.examples.taxi import taxi_module
+
+    (batch,) = taxi_module._read(Numbered(), files).as_numpy_iterator()
+    features, labels = batch
+    assert features["number"].tolist() == labels.tolist() == list(range(300))
