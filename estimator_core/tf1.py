@@ -47,6 +47,7 @@ from tensorflow.compat.v1 import (
     variable_scope,
 )
 from tensorflow.core.protobuf import rewriter_config_pb2
+from tensorflow.python.client.session import SessionInterface  # has no public name
 
 __all__ = [
     "AUTO_REUSE",
@@ -55,6 +56,7 @@ __all__ = [
     "GraphKeys",
     "GraphOptions",
     "Session",
+    "SessionInterface",
     "Summary",
     "SummaryMetadata",
     "Variable",

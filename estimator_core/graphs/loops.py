@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -9,12 +10,14 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from estimator_core import summaries, tf1
+from estimator_core.checkpoints.background_saver import BackgroundSaver, WaitForCheckpoint
 from estimator_core.graphs.batch_runner import BatchRunner
 from estimator_core.graphs.loop_runner import LoopRunner
 from estimator_core.graphs.program import Program
 from estimator_core.graphs.restoring import RestoringSessionCreator, check_checkpoint
 from estimator_core.graphs.step_runner import StepRunner
 from estimator_core.hooks.initialization import InitializationHook
+from estimator_core.hooks.intervals import is_of_library
 from estimator_core.hooks.nan_loss import NanLossHook
 from estimator_core.hooks.training_progress import ProgressHook
 from estimator_core.logs import logger
@@ -56,21 +59,16 @@ def train(
         tf1.add_to_collection(tf1.GraphKeys.LOSSES, spec.loss)  # where hooks look for it
         summaries.add_loss_summary(spec.loss)
         progress = ProgressHook(spec.loss, config.log_step_count_steps)
-        hooks, savers = _train_hooks(program, hooks, progress)
-        if saving_listeners and program.execution.is_chief and not savers:
-            raise ValueError(
-                "There should be a CheckpointSaverHook to use saving_listeners: set RunConfig's "
-                "save_checkpoints_steps or save_checkpoints_secs."
-            )
+        hooks, saver = _train_hooks(program, hooks, saving_listeners, progress)
         loss = None
         input_ended = False
         check_checkpoint(spec, tf.train.latest_checkpoint(config.model_dir))
         creator = program.session_creator(checkpoint_dir=config.model_dir)
         run_steps = _runner(program, hooks)
-        _add_listeners(savers[:1], saving_listeners)
         with (
             program.execution.training(),
             tf1.train.MonitoredSession(creator, hooks=run_steps.hooks) as session,
+            saver.waited_for_after_errors() if saver else contextlib.nullcontext(),
         ):
             try:
                 while not session.should_stop():
@@ -103,9 +101,12 @@ def _say_where(error: tf.errors.OpError, where: str) -> None:
 
 
 def _train_hooks(
-    program: Program, hooks: Sequence[Hook], progress: ProgressHook
-) -> tuple[list[Hook], list[Any]]:
-    """Returns all hooks in the order in which they see a step, and those that save checkpoints.
+    program: Program,
+    hooks: Sequence[Hook],
+    saving_listeners: Sequence[SavingListener],
+    progress: ProgressHook,
+) -> tuple[list[Hook], BackgroundSaver | None]:
+    """Returns all hooks in the order in which they see a step, and the saver if it may write beside them.
 
     The order is tf.estimator's: the checkpoint is saved, and its listeners are called, before the
     caller's hooks see the step. But the loss is checked first of all, so that a NaN never replaces
@@ -117,15 +118,15 @@ def _train_hooks(
     first = [nan_loss, *program.inputs.hooks, *prepare]
     last = [*hooks, *(hook for hook in spec.training_hooks if hook not in prepare), progress]
     if not program.execution.is_chief:
-        return [*first, *last], []
-    if spec.scaffold.saver is None:
-        _ensure_saver(config)
+        return [*first, *last], None
+    saver = _new_saver(config) if spec.scaffold.saver is None else None
     savers = [
         hook
         for hook in (*hooks, *spec.training_hooks, *spec.training_chief_hooks)
         if isinstance(hook, tf1.train.CheckpointSaverHook)
     ]
     chief = [*spec.training_chief_hooks]
+    beside = None
     if not savers and (config.save_checkpoints_secs or config.save_checkpoints_steps):
         savers = [
             tf1.train.CheckpointSaverHook(
@@ -138,6 +139,16 @@ def _train_hooks(
             )
         ]
         chief.insert(0, savers[0])
+        if saver and not saving_listeners and all(map(is_of_library, (*last, *chief))):
+            beside = saver
+            beside.writes_beside = True
+            chief.insert(1, WaitForCheckpoint(beside))
+    if saving_listeners and not savers:
+        raise ValueError(
+            "There should be a CheckpointSaverHook to use saving_listeners: set RunConfig's "
+            "save_checkpoints_steps or save_checkpoints_secs."
+        )
+    _add_listeners(savers[:1], saving_listeners)
     if config.log_step_count_steps:
         chief.append(
             tf1.train.StepCounterHook(
@@ -152,7 +163,7 @@ def _train_hooks(
                 scaffold=spec.scaffold,
             )
         )
-    return [*first, *chief, *last], savers
+    return [*first, *chief, *last], beside
 
 
 def _add_listeners(savers: Sequence[Any], listeners: Sequence[Any]) -> None:
@@ -166,17 +177,19 @@ def _add_listeners(savers: Sequence[Any], listeners: Sequence[Any]) -> None:
         called.extend(listener for listener in listeners if listener not in called)
 
 
-def _ensure_saver(config: RunConfig) -> None:
-    """Adds the saver that keeps as many checkpoints as `config` says, unless model_fn made one."""
-    if not tf1.get_collection(tf1.GraphKeys.SAVERS):
-        saver = tf1.train.Saver(
-            sharded=True,
-            max_to_keep=config.keep_checkpoint_max,
-            keep_checkpoint_every_n_hours=config.keep_checkpoint_every_n_hours,
-            defer_build=True,
-            save_relative_paths=True,
-        )
-        tf1.add_to_collection(tf1.GraphKeys.SAVERS, saver)
+def _new_saver(config: RunConfig) -> BackgroundSaver | None:
+    """Adds the saver that keeps as many checkpoints as `config` says; None if model_fn made one."""
+    if tf1.get_collection(tf1.GraphKeys.SAVERS):
+        return None
+    saver = BackgroundSaver(
+        sharded=True,
+        max_to_keep=config.keep_checkpoint_max,
+        keep_checkpoint_every_n_hours=config.keep_checkpoint_every_n_hours,
+        defer_build=True,
+        save_relative_paths=True,
+    )
+    tf1.add_to_collection(tf1.GraphKeys.SAVERS, saver)
+    return saver
 
 
 def evaluate(

@@ -67,6 +67,12 @@ def is_called_around_steps(hook: Hook) -> bool:
     return not _has_the_calls_of(Hook, hook)
 
 
+def is_of_library(hook: Hook) -> bool:
+    """Returns whether the class of a hook is of this package, TensorFlow or Keras, and not of the user's."""
+    return type(hook).__module__.partition(".")[0] in _LIBRARIES
+
+
+_LIBRARIES = ("estimator_core", "keras", "tensorflow", "tf_keras")
 _FEWEST_FOR_A_LOOP = 200  # to build a loop takes as long as some hundred small steps
 _CALLS = ("before_run", "after_run")
 _DECLARATION = ("steps_until_due", "skip_steps")

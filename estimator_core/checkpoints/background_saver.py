@@ -1,0 +1,178 @@
+"""A saver that writes checkpoints while training goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.logs import logger
+
+_MOST_BYTES = 1 << 30  # of values, which are in memory twice while they are written
+
+
+class BackgroundSaver(tf1.train.Saver):
+    """A `Saver` that can return from `save` as soon as it has the values of a checkpoint.
+
+    A thread writes them, in the same format, and then the checkpoint state: the newest checkpoint is the one
+    before until all of it is on disk. A call of `save` waits for the one before it, and raises its error.
+    It writes before it returns where the session is that of a server, and with more than 1 GiB of values,
+    as they are in memory twice. The `MetaGraphDef` is computed once for a graph, and written each time.
+
+    Attributes:
+        writes_beside: Whether `save` may return before the checkpoint is written. False to begin with.
+    """
+
+    def __init__(self, *args: Any, **options: Any):
+        super().__init__(*args, **options)
+        self.writes_beside = False
+        self._thread: threading.Thread | None = None
+        self._error: BaseException | None = None
+        self._meta_graph: tuple[Any, bytes] | None = None
+
+    def save(self, sess: Any, save_path: str, global_step: Any = None, **options: Any) -> Any:
+        """Saves a checkpoint; see `tf.compat.v1.train.Saver.save`.
+
+        Args:
+            sess: The `tf.compat.v1.Session`.
+            save_path: Path of the checkpoint without the step.
+            global_step: The step, an integer when it is to be written beside.
+            **options: Those of `tf.compat.v1.train.Saver`.
+
+        Raises:
+            OSError: The checkpoint before this one could not be written; or another error of that.
+        """
+        self.wait()
+        values = None
+        if self.writes_beside and isinstance(sess, tf1.Session) and not sess.sess_str:
+            values = _values_to_save(sess, self.saver_def.save_tensor_name)
+        if values is None:
+            return super().save(sess, save_path, global_step, **options)
+        fed = _SessionWithValues(sess, values)
+        self._thread = threading.Thread(
+            target=self._write,
+            args=(fed, save_path, global_step, options),
+            name=f"checkpoint of step {global_step}",
+        )
+        self._thread.start()
+        return f"{save_path}-{global_step}"
+
+    def _write(self, session: Any, save_path: str, global_step: Any, options: Any) -> None:
+        try:
+            with session.graph.as_default():  # in a thread, none is
+                super().save(session, save_path, global_step, **options)
+        except BaseException as error:  # `wait` raises it in the thread of the training
+            self._error = error
+
+    def wait(self) -> None:
+        """Waits until the last checkpoint is on disk, and raises the error if it could not be written."""
+        if self._thread is None:
+            return
+        self._thread.join()
+        self._thread = None
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    @contextlib.contextmanager
+    def waited_for_after_errors(self) -> Iterator[None]:
+        """Opens a context that an error leaves no sooner than the last checkpoint is on disk."""
+        try:
+            yield
+        except BaseException:
+            try:
+                self.wait()
+            except Exception as error:  # there is another one to raise
+                logger.error("The last checkpoint could not be written: %s", error)
+            raise
+
+    def export_meta_graph(self, filename: str | None = None, *args: Any, **options: Any) -> Any:
+        """Writes the `MetaGraphDef`; see `tf.compat.v1.train.Saver.export_meta_graph`.
+
+        Args:
+            filename: Its file.
+            *args: Those of `tf.compat.v1.train.Saver`.
+            **options: Likewise.
+        """
+        graph = tf1.get_default_graph()
+        if filename is None or args or options.get("as_text") or options.get("save_debug_info"):
+            return super().export_meta_graph(filename, *args, **options)
+        sizes = tuple(
+            (key, len(tf1.get_collection(key))) for key in graph.get_all_collection_keys()
+        )
+        key = (id(graph), graph.version, sizes, tuple(sorted(options.items())))
+        if self._meta_graph is None or self._meta_graph[0] != key:
+            exported = super().export_meta_graph(None, **options)
+            self._meta_graph = (key, exported.SerializeToString())
+        with tf.io.gfile.GFile(filename, "wb") as file:
+            file.write(self._meta_graph[1])
+        return None
+
+
+class WaitForCheckpoint(tf1.train.SessionRunHook):
+    """Ends a training when its last checkpoint is on disk; comes after the hook that saves it.
+
+    Args:
+        saver: That of the training.
+    """
+
+    def __init__(self, saver: BackgroundSaver):
+        self._saver = saver
+
+    def end(self, session: Any) -> None:
+        """Waits."""
+        del session
+        self._saver.wait()
+
+
+class _SessionWithValues(tf1.SessionInterface):
+    """A session in which some tensors have the values that they had before.
+
+    Args:
+        session: The session of the training.
+        values: Tensor to value.
+    """
+
+    def __init__(self, session: Any, values: dict[tf.Tensor, Any]):
+        self._session = session
+        self._values = values
+
+    @property
+    def graph(self) -> tf.Graph:
+        """That of the session."""
+        return self._session.graph
+
+    def run(self, fetches: Any, feed_dict: Any = None, *args: Any, **options: Any) -> Any:
+        """Runs operations."""
+        return self._session.run(fetches, {**self._values, **(feed_dict or {})}, *args, **options)
+
+
+def _values_to_save(session: Any, save_tensor_name: str) -> dict[tf.Tensor, Any] | None:
+    """Returns what would be saved now, by tensor; None if it can't be kept until it is written."""
+    tensors = _saved_tensors(session.graph.get_tensor_by_name(save_tensor_name).op)
+    sizes = [(tensor.shape.num_elements() or 0) * tensor.dtype.size for tensor in tensors]
+    if sum(sizes) > _MOST_BYTES or not all(map(session.graph.is_feedable, tensors)):
+        return None
+    return dict(zip(tensors, session.run(tensors), strict=True))
+
+
+def _saved_tensors(save_op: tf.Operation) -> Sequence[tf.Tensor]:
+    """Returns the tensors that the operations write on which `save_op` depends."""
+    tensors: dict[Any, tf.Tensor] = {}
+    found = {save_op}
+    pending = [save_op]
+    while pending:
+        operation = pending.pop()
+        inputs = list(operation.inputs)
+        if operation.type == "SaveV2":
+            _, _, _, *written = inputs  # after the file's name, and the tensors' names and slices
+            tensors.update((tensor.ref(), tensor) for tensor in written)
+            continue
+        before = {*operation.control_inputs, *(tensor.op for tensor in inputs)} - found
+        found |= before
+        pending += before
+    return [*tensors.values()]
