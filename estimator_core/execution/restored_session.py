@@ -60,6 +60,8 @@ def restored_session(scaffold: Any, checkpoint_path: str, config: Any) -> Any:
     local = [variable.initializer for variable in tf1.local_variables()]
     local += tf1.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)
     session = tf1.Session(config=config)
+    session.graph.finalize()
+    logger.info("Graph was finalized.")
     try:
         logger.info("Restoring parameters from %s", checkpoint_path)
         session.run([variable.initializer for variable in variables], feed)
@@ -70,8 +72,6 @@ def restored_session(scaffold: Any, checkpoint_path: str, config: Any) -> Any:
     except BaseException:
         session.close()
         raise
-    session.graph.finalize()
-    logger.info("Graph was finalized.")
     return session
 
 
