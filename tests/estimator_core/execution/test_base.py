@@ -1,7 +1,6 @@
 """What an Execution is unless it says otherwise."""
 
 import pytest
-import tensorflow as tf
 
 from estimator_core.execution.base import Execution, LoopSize, Step
 
