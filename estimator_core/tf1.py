@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.compat.v1 import (
     AUTO_REUSE,
+    AttrValue,
     ConfigProto,
     GraphDef,
     GraphKeys,
@@ -51,6 +52,7 @@ from tensorflow.python.client.session import SessionInterface  # has no public n
 
 __all__ = [
     "AUTO_REUSE",
+    "AttrValue",
     "ConfigProto",
     "GraphDef",
     "GraphKeys",

@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.execution.rows_by_batch import initializer_by_batch
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import Hook
 
@@ -63,8 +64,8 @@ class IteratorInitializerHook(tf1.train.SessionRunHook):
         self._iterator = iterator
 
     def begin(self) -> None:
-        """Takes the initializer while the graph can still grow."""
-        self._initializer = self._iterator.initializer
+        """Takes the initializer, or makes a faster one, while the graph can still grow."""
+        self._initializer = initializer_by_batch(self._iterator.initializer)
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Runs the initializer."""

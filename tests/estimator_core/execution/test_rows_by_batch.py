@@ -1,0 +1,169 @@
+"""Batches of rows that are taken from arrays at once are those of tf.data, in the same order."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+from estimator_core.execution.rows_by_batch import initializer_by_batch
+
+tf1 = tf.compat.v1
+ROWS = 500
+
+
+def arrays():
+    rng = np.random.default_rng(0)
+    features = {
+        "number": rng.normal(size=ROWS).astype(np.float32),
+        "image": rng.integers(0, 255, (ROWS, 4, 3)).astype(np.uint8),
+        "word": np.array([f"word {index}".encode() for index in range(ROWS)]),
+        "none": np.zeros([ROWS, 0], np.float32),
+    }
+    return features, rng.integers(0, 9, ROWS)
+
+
+def rows():
+    return tf.data.Dataset.from_tensor_slices(arrays())
+
+
+def with_options(dataset):
+    options = tf.data.Options()
+    options.deterministic = True
+    options.threading.private_threadpool_size = 2
+    return dataset.with_options(options)
+
+
+def doubled(features, label):
+    return {**features, "twice": 2 * features["number"]}, label
+
+
+AT_ONCE = {
+    "the usual one": lambda: rows().shuffle(100).repeat(3).batch(32),
+    "prefetched": lambda: rows().shuffle(ROWS).repeat(3).batch(32).prefetch(1),
+    "repeated first": lambda: rows().repeat(3).shuffle(100).batch(32),
+    "repeated last": lambda: rows().shuffle(100, seed=5).batch(32).repeat(3),
+    "one order": lambda: rows().shuffle(100, reshuffle_each_iteration=False).repeat(2).batch(32),
+    "only whole batches": lambda: rows().batch(32, drop_remainder=True),
+    "in order": lambda: rows().batch(64),
+    "cached": lambda: rows().cache().shuffle(100).repeat(2).batch(32),
+    "a part": lambda: rows().skip(20).take(300).shard(3, 1).batch(16),
+    "mapped by batch": lambda: rows().shuffle(100).batch(32).map(doubled, tf.data.AUTOTUNE).take(9),
+    "with options": lambda: with_options(rows().shuffle(100).batch(32).prefetch(2)),
+    "features alone": lambda: tf.data.Dataset.from_tensor_slices(arrays()[0]).batch(50),
+    "one array": lambda: tf.data.Dataset.from_tensor_slices(np.arange(90)).shuffle(90).batch(20),
+    "fused": lambda: rows().apply(tf.data.experimental.shuffle_and_repeat(100, 2)).batch(32),
+}
+
+# What is in the rows matters, or nothing would be gained.
+ROW_BY_ROW = {
+    "mapped": lambda tmp_path: rows().map(doubled).batch(32),
+    "filtered": lambda tmp_path: rows().filter(lambda features, label: label > 4).batch(32),
+    "cached on disk": lambda tmp_path: rows().cache(str(tmp_path / "cache")).batch(32),
+    "small batches": lambda tmp_path: rows().batch(8),
+    "batches of batches": lambda tmp_path: rows().batch(32).batch(16),
+    "several": lambda tmp_path: rows().concatenate(rows()).batch(32),
+    "zipped": lambda tmp_path: tf.data.Dataset.zip((rows(), rows())).batch(32),
+    "padded": lambda tmp_path: rows().padded_batch(32),
+    "numbers": lambda tmp_path: tf.data.Dataset.range(90).batch(32),
+    "sparse": lambda tmp_path: tf.data.Dataset.from_tensor_slices(
+        tf.sparse.from_dense(np.eye(90))
+    ).batch(32),
+    "no batches": lambda tmp_path: rows().shuffle(100),
+    "a size of its own": lambda tmp_path: rows().batch(
+        tf1.placeholder_with_default(np.int64(32), [])
+    ),
+    "of unknown length": lambda tmp_path: tf.data.Dataset.from_tensor_slices(
+        tf1.placeholder_with_default(np.arange(90), [None])
+    ).batch(32),
+}
+
+
+def read(make, choose):
+    """Returns the batches of two sessions, the specs of an element, and whether they are taken at once."""
+    with tf.Graph().as_default():
+        tf1.set_random_seed(3)
+        iterator = tf1.data.make_initializable_iterator(make())
+        element = iterator.get_next()
+        initializer = choose(iterator.initializer)
+        batches = []
+        for _ in range(2):
+            with tf1.Session() as session:
+                session.run(initializer)
+                while True:
+                    try:
+                        batches.append(session.run(element))
+                    except tf.errors.OutOfRangeError:
+                        break
+        return batches, iterator.element_spec, initializer is not iterator.initializer
+
+
+@pytest.mark.parametrize("name", AT_ONCE)
+def test_the_batches_are_the_same(name):
+    found, spec, at_once = read(AT_ONCE[name], initializer_by_batch)
+    expected, expected_spec, _ = read(AT_ONCE[name], lambda initializer: initializer)
+    assert at_once
+    assert spec == expected_spec
+    assert len(found) == len(expected) > 2
+    for batch, other in zip(found, expected, strict=True):
+        tf.nest.assert_same_structure(batch, other)
+        for value, right in zip(tf.nest.flatten(batch), tf.nest.flatten(other), strict=True):
+            assert value.dtype == right.dtype
+            np.testing.assert_array_equal(value, right)
+
+
+@pytest.mark.parametrize("name", ROW_BY_ROW)
+def test_other_datasets_stay_as_they_are(name, tmp_path):
+    with tf.Graph().as_default():
+        iterator = tf1.data.make_initializable_iterator(ROW_BY_ROW[name](tmp_path))
+        initializer = iterator.initializer
+        assert initializer_by_batch(initializer) is initializer
+
+
+def test_an_iterator_whose_state_is_saved_stays_as_it_is():
+    with tf.Graph().as_default():
+        iterator = tf1.data.make_initializable_iterator(rows().batch(32))
+        tf.data.experimental.make_saveable_from_iterator(iterator)
+        assert initializer_by_batch(iterator.initializer) is iterator.initializer
+
+
+def test_what_a_dataset_waits_for_is_done():
+    with tf.Graph().as_default():
+        begun = tf1.get_variable("begun", initializer=0, use_resource=True)
+        with tf.control_dependencies([begun.assign_add(1)]):
+            dataset = rows().batch(32)
+        iterator = tf1.data.make_initializable_iterator(dataset)
+        initializer = initializer_by_batch(iterator.initializer)
+        with tf1.Session() as session:
+            session.run(begun.initializer)
+            session.run(initializer)
+            assert session.run(begun) == 1
+
+
+def model_fn(features, labels, mode):
+    """A model with random numbers, whose seeds depend on how many operations the graph has before them."""
+    weight = tf1.get_variable("weight", [1, 3])
+    hidden = tf.nn.dropout(features["number"][:, tf.newaxis] @ weight, rate=0.5)
+    predictions = tf.reduce_sum(hidden, axis=1)
+    loss = tf.reduce_mean(tf.square(predictions - tf.cast(labels, tf.float32)))
+    step = tf1.train.get_global_step()
+    train_op = tf1.train.GradientDescentOptimizer(0.01).minimize(loss, step)
+    return est.EstimatorSpec(mode, predictions, loss, train_op)
+
+
+def test_a_training_gives_the_same_weights(tmp_path, monkeypatch):
+    def weight_of(name):
+        config = est.RunConfig(model_dir=str(tmp_path / name), tf_random_seed=4)
+        estimator = est.Estimator(model_fn, config=config)
+        estimator.train(lambda: rows().shuffle(200).repeat().batch(32), steps=20)
+        return estimator.get_variable_value("weight").tolist()
+
+    found = weight_of("at once")
+    made = []
+    monkeypatch.setattr("estimator_core.execution.inputs.initializer_by_batch", made.append)
+    with pytest.raises(TypeError):  # `made.append` returns None
+        weight_of("not at all")
+    assert made
+    monkeypatch.setattr(
+        "estimator_core.execution.inputs.initializer_by_batch", lambda initializer: initializer
+    )
+    assert weight_of("row by row") == found
