@@ -13,6 +13,8 @@ from google.protobuf.message import DecodeError
 from estimator_core import tf1
 from estimator_core.logs import logger
 
+INPUT_WAIT = "input_wait_share"
+
 
 def add_loss_summary(loss: Any) -> None:
     """Adds the scalar "loss" to the training summaries, unless model_fn has done so."""
@@ -58,6 +60,19 @@ def write_checkpoint_path(eval_dir: str, checkpoint_path: str, global_step: int)
         tensor=tf.make_tensor_proto(checkpoint_path, dtype=tf.string),
     )
     _write_event(eval_dir, proto, global_step)
+
+
+def write_input_wait(model_dir: str, share: float, global_step: int) -> None:
+    """Writes the scalar "input_wait_share" of a training.
+
+    Args:
+        model_dir: Directory of the event file.
+        share: Of the time of the steps that they waited for their batches, from 0 to 1.
+        global_step: At the end of the training.
+    """
+    proto = tf1.Summary()
+    proto.value.add(tag=INPUT_WAIT, simple_value=share)
+    _write_event(model_dir, proto, global_step)
 
 
 def read_evaluations(eval_dir: str, pattern: str = "*.tfevents.*") -> dict[int, dict[str, float]]:

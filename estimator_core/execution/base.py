@@ -57,6 +57,8 @@ class Step(NamedTuple):
             when that has found the end of the input after it. None when it is not known.
         batches_made: In mode EVAL, returns how many batches the last `advance` has evaluated, which may
             have ended with an error. None without an `advance`.
+        waited_secs: Returns for how many seconds the steps that `advance` has made so far have waited for
+            their batches. None when it is not known.
     """
 
     spec: EstimatorSpec
@@ -64,6 +66,7 @@ class Step(NamedTuple):
     prepare: Callable[[], None] | None = None
     last_loss: Callable[[Any], Any] | None = None
     batches_made: Callable[[], int] | None = None
+    waited_secs: Callable[[], float | None] | None = None
 
 
 class LoopSize(NamedTuple):

@@ -13,7 +13,7 @@ from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 
 from estimator_core import tf1
 from estimator_core.execution.base import Execution, Step
-from estimator_core.execution.step_graph import StepGraph
+from estimator_core.execution.step_graph import NEXT_BATCH, StepGraph
 from estimator_core.logs import logger
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.mode_keys import ModeKeys
@@ -76,7 +76,13 @@ class RepeatsSteps(Execution):
         if mode != ModeKeys.TRAIN or not self.stops_at_nan:
             return Step(spec)
         repeated = RepeatedStep(spec)
-        return Step(spec, repeated, repeated.add_loop, repeated.last_loss)
+        return Step(
+            spec,
+            repeated,
+            repeated.add_loop,
+            repeated.last_loss,
+            waited_secs=lambda: repeated.waited_secs,
+        )
 
 
 class RepeatedStep:
@@ -129,6 +135,11 @@ class RepeatedStep:
             if np.isnan(self._last_loss).any():
                 return done + 1
         return steps
+
+    @property
+    def waited_secs(self) -> float | None:
+        """For how many seconds the steps of a loop have waited for their batches; None without a loop."""
+        return self._loop.waited_secs if self._loop else None
 
     def last_loss(self, session: Any) -> Any:
         """Returns the loss of the last step of a call that made one, and that then failed or ended."""
@@ -215,29 +226,36 @@ class _Loop:
         step_graph: What a step runs.
         train_op: The step.
         loss: Its loss.
+
+    Attributes:
+        waited_secs: For how many seconds the steps have waited for their batches.
     """
 
     def __init__(self, step_graph: StepGraph, train_op: tf.Operation, loss: tf.Tensor):
         graph = train_op.graph
+        self.waited_secs = 0.0
         with outside_of_steps(graph, "steps_without_hooks"):
             self._steps = tf1.placeholder(tf.int32, [], "steps")
             kept = tf.raw_ops.VarHandleOp(
                 dtype=loss.dtype, shape=loss.shape, shared_name=graph.unique_name("last_loss")
             )
 
-            def go_on(done: Any, is_nan: Any, steps: Any) -> Any:
+            def go_on(done: Any, is_nan: Any, waited: Any, steps: Any) -> Any:
+                del waited
                 return (done < steps) & ~is_nan
 
-            def one_step(done: Any, is_nan: Any, steps: Any) -> Any:
+            def one_step(done: Any, is_nan: Any, waited: Any, steps: Any) -> Any:
+                begin = tf.timestamp()
                 step, value = step_graph.copy([train_op, loss])
                 keep = tf.raw_ops.AssignVariableOp(resource=kept, value=value)
+                waited += _secs_to_next_batch(begin)
                 with tf.control_dependencies([step, keep]):
-                    return done + 1, _is_nan(value), tf.identity(steps)
+                    return done + 1, _is_nan(value), waited, tf.identity(steps)
 
-            self._done, _, _ = tf.while_loop(
+            self._done, _, self._waited, _ = tf.while_loop(
                 go_on,
                 one_step,
-                [tf.constant(0), tf.constant(False), self._steps],
+                [tf.constant(0), tf.constant(False), tf.constant(0.0, tf.float64), self._steps],
                 parallel_iterations=1,
             )
             self._has_loss = tf.raw_ops.VarIsInitializedOp(resource=kept)
@@ -245,11 +263,27 @@ class _Loop:
 
     def run(self, session: Any, steps: int) -> int:
         """Makes steps; returns how many."""
-        return int(session.run(self._done, {self._steps: steps}))
+        done, waited = session.run([self._done, self._waited], {self._steps: steps})
+        self.waited_secs += float(waited)
+        return int(done)
 
     def last_loss(self, session: Any) -> Any:
         """Returns the loss of the last step that was made in the session; None without one."""
         return session.run(self._last_loss) if session.run(self._has_loss) else None
+
+
+def _secs_to_next_batch(begin: tf.Tensor) -> tf.Tensor:
+    """Returns the seconds from the beginning of a step to the moment at which its batches are there.
+
+    Args:
+        begin: When the step of the default graph began.
+    """
+    operations = tf1.get_default_graph().get_operations()
+    batches = [operation for operation in operations if operation.type in NEXT_BATCH]
+    if not batches:
+        return tf.constant(0.0, tf.float64)
+    with tf.control_dependencies(batches):
+        return tf.timestamp() - begin
 
 
 def _is_nan(loss: tf.Tensor) -> tf.Tensor:

@@ -24,7 +24,7 @@ _CONTROL_FLOW = (
     "Switch",
 )
 # What raises an error at the end of the input.
-_NEXT_BATCH = ("IteratorGetNext", "IteratorGetNextSync")
+NEXT_BATCH = ("IteratorGetNext", "IteratorGetNextSync")
 # What reads a resource and changes nothing.
 _READS = (
     "LookupTableExportV2",
@@ -169,7 +169,7 @@ class StepGraph:
         capture = getattr(body, "capture", None)
         within = {operation.name for operation in self.operations}
         waiting = self._waiting()
-        batches = [f"^{each.name}" for each in self.operations if each.type in _NEXT_BATCH]
+        batches = [f"^{each.name}" for each in self.operations if each.type in NEXT_BATCH]
         graph_def = tf1.GraphDef()
         graph_def.versions.CopyFrom(self._graph_def.versions)
         if capture:
@@ -201,7 +201,7 @@ class StepGraph:
 
     def _waiting(self) -> set[str]:
         """Returns the names of what changes something, and is not needed for the batches themselves."""
-        before = _needed_for(each for each in self.operations if each.type in _NEXT_BATCH)
+        before = _needed_for(each for each in self.operations if each.type in NEXT_BATCH)
         return {each.name for each in self.operations if each not in before and _changes(each)}
 
 

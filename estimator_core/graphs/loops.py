@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from estimator_core import summaries, tf1
 from estimator_core.checkpoints.background_saver import BackgroundSaver, WaitForCheckpoint
+from estimator_core.graphs import input_wait
 from estimator_core.graphs.batch_runner import BatchRunner
 from estimator_core.graphs.loop_runner import LoopRunner
 from estimator_core.graphs.program import Program
@@ -80,6 +81,8 @@ def train(
                 where = run_steps.failed_at or f"in the step after global step {progress.step}"
                 _say_where(error, f"Training failed {where}.")
                 raise
+    if isinstance(run_steps, StepRunner):
+        input_wait.tell(program, run_steps.secs_without_hooks, progress.last_step)
     if loss is None:
         logger.warning(
             "Training with estimator made no steps. Perhaps input is empty or misspecified."

@@ -39,6 +39,7 @@ class StepRunner(tf1.train.SessionRunHook):
             did not come among them.
         loss_in_call: The loss of the last step when the input ended among the steps made without calling
             hooks; None when that made no step, or its loss is not known.
+        secs_without_hooks: What the calls took that made steps without calling hooks, and have not failed.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class StepRunner(tf1.train.SessionRunHook):
     ):
         self.hooks = [self, *hooks]
         self.loss_in_call: Any = None
+        self.secs_without_hooks = 0.0
         self._fetches = program.fetches
         self._program = program
         self._advance = program.step.advance
@@ -110,8 +112,10 @@ class StepRunner(tf1.train.SessionRunHook):
                     self.failed_at += f"; the global step is {int(session.run(self._global_step))}"
             self._raise_cause()
             raise
+        secs = self._clock() - start
+        self.secs_without_hooks += secs
         if self._pace:
-            self._pace.add(steps, self._clock() - start)
+            self._pace.add(steps, secs)
         if made is not None and made < steps:
             raise_nan_loss(self._program.spec.loss.name, session.run(self._global_step))
         self._count(steps)

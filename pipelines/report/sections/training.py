@@ -8,6 +8,9 @@ from pipelines.report.context import Context
 from pipelines.report.plots import Plot, Series, lines
 
 _SPEED = ("global_step/sec", "examples/sec")
+_INPUT_WAIT = (
+    "input_wait_share"  # `INPUT_WAIT` of estimator_core.summaries, which imports TensorFlow
+)
 _DIAGNOSTICS = (
     "accuracy_baseline",
     "bias",
@@ -16,6 +19,7 @@ _DIAGNOSTICS = (
     "label/mean",
     "prediction/mean",
     "learning_rate",
+    _INPUT_WAIT,
     *_SPEED,
 )
 """What tells little of how well it trains; it is drawn when there is nothing else."""
@@ -23,6 +27,7 @@ _DIAGNOSTICS = (
 _METRICS_OF_MODELS = ("auc", "auc_precision_recall", "accuracy")
 _LAST = 100
 _FIRST = ("loss", "average_loss", "epoch_loss")
+_MUCH_WAITING = 0.3
 MAX_PLOTS = 6
 """Plots of a training; of more curves, only the names are said."""
 
@@ -34,7 +39,8 @@ def describe(context: Context) -> dict[str, Any] | None:
     if details is None and not record.models:
         if "Trainer" not in {one.name for one in record.components}:
             return None
-        return {"plots": [], "models": None, "missing": context.missing("Trainer"), "others": []}
+        nothing = context.missing("Trainer")
+        return {"plots": [], "models": None, "missing": nothing, "others": [], "waiting": ""}
     plots, others = plots_of(details["curves"]) if details else ([], [])
     missing = None
     if details is None:
@@ -44,6 +50,7 @@ def describe(context: Context) -> dict[str, Any] | None:
     return {
         "plots": plots,
         "others": others,
+        "waiting": waiting_in_words(details["curves"]) if details else "",
         "models": models_table(record.models) if record.models else None,
         "missing": missing,
     }
@@ -68,6 +75,25 @@ def plots_of(curves: Sequence[Mapping[str, Any]]) -> tuple[list[Plot], list[str]
         series = [Series(_run_name(one["run"]), one["points"]) for one in by_tag[tag][:4]]
         plots.append(lines(f"training-{number}", tag, _in_words(tag, series), series, "step", tag))
     return plots, [tag for tag in names if tag not in drawn[:MAX_PLOTS]]
+
+
+def waiting_in_words(curves: Sequence[Mapping[str, Any]]) -> str:
+    """Returns for how much of its time the training waited for its input, with advice; empty if not known.
+
+    Args:
+      curves: See `read_curves`.
+    """
+    shares = [one["points"][-1][1] for one in curves if one["tag"] == _INPUT_WAIT]
+    if not shares:
+        return ""
+    share = max(shares)
+    text = f"The training waited for its input {share:.0%} of the time."
+    if share < _MUCH_WAITING:
+        return text
+    return (
+        f"{text} Its input takes longer than its steps: parse whole batches (batch before map), cache what "
+        "fits in memory, let map work in parallel, and prefetch."
+    )
 
 
 def models_table(models: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-from pipelines.report.sections.training import describe, plots_of
+import pytest
+
+from estimator_core.summaries import INPUT_WAIT
+from pipelines.report.sections.training import describe, plots_of, waiting_in_words
 
 from ..conftest import HOSTILE  # noqa: TID252
 
@@ -30,6 +33,24 @@ def test_keras_curves_are_of_the_same_quantity():
     assert plot.title == "loss"
     assert "training: " in plot.description
     assert "evaluation: " in plot.description
+
+
+@pytest.mark.parametrize(
+    ("share", "found"),
+    [
+        (None, ""),
+        (0.126, "The training waited for its input 13% of the time."),
+        (
+            0.5,
+            "The training waited for its input 50% of the time. Its input takes longer than its steps: parse "
+            "whole batches (batch before map), cache what fits in memory, let map work in parallel, and "
+            "prefetch.",
+        ),
+    ],
+)
+def test_how_long_it_waited_for_its_input(share, found):
+    points = [] if share is None else [curve(INPUT_WAIT, points=((90, 0.9), (100, share)))]
+    assert waiting_in_words([curve("loss"), *points]) == found
 
 
 def test_the_models(full, bare, failed):

@@ -1,0 +1,78 @@
+"""The share of a training that was waiting for its input."""
+
+import logging
+import os
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+
+tf1 = tf.compat.v1
+
+
+def model_fn(features, labels, mode):
+    """A step takes about 10 ms."""
+    x = features["x"]
+    weight = tf1.get_variable("weight", initializer=1.0)
+    matrix = tf.ones([900, 900]) * x[0]
+    busy = tf.reduce_sum(matrix @ matrix) * 1e-30
+    loss = tf.reduce_mean(tf.square(weight * x - labels)) + busy
+    step = tf1.train.get_global_step()
+    train_op = tf1.train.GradientDescentOptimizer(1e-9).minimize(loss, step)
+    return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+def input_fn(secs):
+    def batch(index):
+        time.sleep(secs)
+        return np.float32([1, 2])
+
+    def read(index):
+        x = tf.numpy_function(batch, [index], tf.float32)
+        x.set_shape([2])
+        return {"x": x}, x
+
+    return lambda: tf.data.Dataset.range(10_000).map(read)
+
+
+def waited(model_dir):
+    """The scalars of the event files, (step, value)."""
+    return [
+        (event.step, value.simple_value)
+        for name in os.listdir(model_dir)
+        if "tfevents" in name
+        for event in tf1.train.summary_iterator(os.path.join(model_dir, name))
+        for value in event.summary.value
+        if value.tag == "input_wait_share"
+    ]
+
+
+@pytest.mark.parametrize(("secs", "low", "high"), [(0.03, 0.4, 1.0), (0.0, 0.0, 0.3)])
+def test_it_is_logged_and_written(tmp_path, caplog, secs, low, high):
+    config = est.RunConfig(model_dir=str(tmp_path), steps_per_session_run=40)
+    with caplog.at_level(logging.INFO, logger="tensorflow"):
+        est.Estimator(model_fn, config=config).train(input_fn(secs), max_steps=200)
+    ((step, share),) = waited(tmp_path)
+    assert step == 200
+    assert low <= share <= high
+    (line,) = [message for message in caplog.messages if "waited for its input" in message]
+    assert line.startswith(f"Training waited for its input {100 * share:.0f} % of the time")
+    assert ("batch before map" in line) == (share >= 0.3)
+
+
+def test_nothing_is_said_of_less_than_a_second(tmp_path, caplog):
+    def constant():
+        return tf.data.Dataset.from_tensors(({"x": [1.0, 2.0]}, [1.0, 2.0])).repeat()
+
+    def cheap_model_fn(features, labels, mode):
+        train_op = tf1.train.get_global_step().assign_add(1)
+        return est.EstimatorSpec(mode, loss=tf.reduce_sum(features["x"]), train_op=train_op)
+
+    config = est.RunConfig(model_dir=str(tmp_path), steps_per_session_run=50)
+    with caplog.at_level(logging.INFO, logger="tensorflow"):
+        est.Estimator(cheap_model_fn, config=config).train(constant, max_steps=200)
+    assert "waited for its input" not in caplog.text
+    assert waited(tmp_path) == []
