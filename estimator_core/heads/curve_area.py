@@ -39,11 +39,27 @@ def curve_area(
     Source: Davis and Goadrich 2006, The relationship between precision-recall and ROC curves.
     """
     with tf1.variable_scope(name):
-        counts = _Counts()
-        update = counts.add(labels, predictions, weights)
+        counts, update = _counts_of(labels, predictions, weights)
         value = counts.area(curve, summation_method)
         with tf.control_dependencies([update]):
             return value, counts.area(curve, summation_method)
+
+
+_COUNTED = "_estimator_core_counted"  # an attribute of the graph, which goes when that goes
+
+
+def _counts_of(labels: Any, predictions: Any, weights: Any) -> tuple[_Counts, tf.Operation]:
+    """Returns the counts and what adds a batch to them: the same ones for all curves of the same tensors."""
+    graph = tf1.get_default_graph()
+    counted = getattr(graph, _COUNTED, {})
+    setattr(graph, _COUNTED, counted)
+    taken = (labels, predictions, weights)
+    key = tuple(map(id, taken))
+    if key not in counted:
+        counts = _Counts()
+        counted[key] = (counts, counts.add(labels, predictions, weights), taken)
+    counts, update, _ = counted[key]
+    return counts, update
 
 
 class _Counts:

@@ -91,3 +91,18 @@ def test_the_counts_are_a_local_variable_and_a_metric():
         assert variable.name == "auc/counts:0"
         assert tf1.get_collection(tf1.GraphKeys.METRIC_VARIABLES) == [variable]
         assert tf1.global_variables() == []
+
+
+def test_curves_of_the_same_tensors_share_their_counts():
+    with tf.Graph().as_default(), tf1.Session() as session:
+        labels, predictions = tf.constant([1.0, 0.0]), tf.constant([0.8, 0.3])
+        roc = curve_area(labels, predictions, None, "ROC", "trapezoidal", "roc")
+        pr = curve_area(labels, predictions, None, "PR", "careful_interpolation", "pr")
+        curve_area(labels, predictions + 0.0, None, "ROC", "trapezoidal", "other")
+        assert [each.name for each in tf1.local_variables()] == ["roc/counts:0", "other/counts:0"]
+        session.run(tf1.local_variables_initializer())
+        for _ in range(3):
+            session.run([roc[1], pr[1]])
+        shared = tf1.local_variables()[0]
+        assert session.run(shared).sum() == 6  # two examples in each of three batches, counted once
+        assert session.run([roc[0], pr[0]]) == pytest.approx([1.0, 1.0], abs=1e-4)
