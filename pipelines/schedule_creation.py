@@ -13,7 +13,7 @@ from pipelines.run_inputs import check_root
 from pipelines.runners import KUBEFLOW, RUNNER_NAMES
 from pipelines.scheduling.durations import parse_duration
 from pipelines.scheduling.schedule import Schedule
-from pipelines.scheduling.span_arrival import check_has_windows
+from pipelines.scheduling.span_arrival import check_has_windows, find_arrivals, note_old_spans
 from pipelines.scheduling.store import ScheduleStore
 from pipelines.scheduling.ticks import iso
 
@@ -78,16 +78,14 @@ def create_local(request: CreateRequest) -> dict[str, Any]:
             f"The schedule {name!r} is {former.when()}. What it has done cannot be counted on the other way: "
             "give another --name, or delete it first."
         )
+    made: dict[str, Any] = {"name": name, "when": schedule.when(), "next": None}
+    if schedule.on_new_span:  # before the schedule is there: a scheduler may be at work
+        made["old_spans"] = note_old_spans(schedule, store.ledger(name), root, find_arrivals)
     store.write(schedule)
     timetable = schedule.timetable()
-    following = timetable.after(schedule.since) if timetable else None
-    return {
-        "name": name,
-        "when": schedule.when(),
-        "next": iso(following) if following else None,
-        "missed": schedule.missed,
-        "file": str(store.file(name)),
-    }
+    if following := timetable.after(schedule.since) if timetable else None:
+        made["next"] = iso(following)
+    return {**made, "missed": schedule.missed, "file": str(store.file(name))}
 
 
 def switch_local(name: str, root: Path, on: bool) -> None:

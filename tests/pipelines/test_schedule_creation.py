@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -130,6 +131,17 @@ class FakeServer:
 
         self.got = (text[:20], recurrence, name, experiment, account, replace)
         return Submission("p", "v", "e", recurring_run_id="r")
+
+
+def test_spans_that_are_there_when_it_is_made_are_old_but_for_the_newest(request_of, store):
+    assert create_local(request_of(on_new_span=True))["old_spans"] == 2
+    known = store.folder / "trips" / "spans.json"
+    assert [key[-22:] for key in json.loads(known.read_text())["known"]] == [
+        "08-v000000000000000001",
+        "09-v000000000000000001",
+    ]
+    store.delete("trips")
+    assert not known.exists()
 
 
 def test_a_recurring_run(request_of):
