@@ -66,9 +66,11 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
             else:
                 _LOGGER.exception("run %s failed", record.run_id)
                 outcome = RunOutcome("failed", reason=f"{type(error).__name__}: {error}")
-        recorder.end(after_push(plan.root, record.run_id, outcome))
-        prune_after_run(
-            plan.root, plan.config.retention, progress.display.line, plan.config.metadata
+        recorder.end(
+            after_push(plan.root, record.run_id, outcome),
+            tidy=lambda: prune_after_run(
+                plan.root, plan.config.retention, progress.display.line, plan.config.metadata
+            ),
         )
     return recorder.record
 
@@ -105,12 +107,12 @@ def record_unchanged(
         for component in record.components:
             progress.component_finished(component.name, True, 0.0, component.reason)
             _LOGGER.info("%s is cached: %s", component.name, component.reason)
-        report = records.folder / f"{record.run_id}.html"
-        records.folder.mkdir(exist_ok=True)
-        write_pages(root, record, report)
-        record = record.changed(report=str(report))
         records.write(record)
         prune_after_run(
             root, inputs.config.retention, progress.display.line, inputs.config.metadata
         )
+        report = records.folder / f"{record.run_id}.html"
+        write_pages(root, record, report)
+        record = record.changed(report=str(report))
+        records.write(record)
     return record

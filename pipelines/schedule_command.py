@@ -151,7 +151,10 @@ def create(
             print(json.dumps(create_local(request)))
         else:
             server = HostOptions(host, namespace, token_file).server()
-            print(json.dumps({"host": host, **create_on_kubeflow(request, server)}))
+            made = create_on_kubeflow(
+                request, server, lambda text: print(f"! {text}", file=sys.stderr)
+            )
+            print(json.dumps({"host": host, **made}))
 
 
 @app.command("list")

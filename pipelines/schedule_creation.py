@@ -1,5 +1,6 @@
 """What `schedule create`, `enable` and `disable` do."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -101,8 +102,15 @@ def switch_local(name: str, root: Path, on: bool) -> None:
         store.write(schedule.model_copy(update={"enabled": on, "since": since}))
 
 
-def create_on_kubeflow(request: CreateRequest, server: "Server") -> dict[str, Any]:
+def create_on_kubeflow(
+    request: CreateRequest, server: "Server", warn: Callable[[str], None]
+) -> dict[str, Any]:
     """Makes a recurring run on Kubeflow, and returns what is said of it.
+
+    Args:
+      request: What is asked for.
+      server: Of Kubeflow.
+      warn: Is told of settings that have no effect there.
 
     Raises:
       BadInputError: The configuration or an option cannot be used, or there is one of this name.
@@ -110,6 +118,7 @@ def create_on_kubeflow(request: CreateRequest, server: "Server") -> dict[str, An
     """
     from dataclasses import asdict
 
+    from pipelines.kubeflow.local_settings import without_effect
     from pipelines.kubeflow.pipeline_file import compile_pipeline
     from pipelines.kubeflow.recurring import Recurrence
 
@@ -136,6 +145,8 @@ def create_on_kubeflow(request: CreateRequest, server: "Server") -> dict[str, An
         catches_up=request.missed == "catch-up",
         max_concurrency=request.max_concurrency or 1,
     )
+    for warning in without_effect(config):
+        warn(warning)
     made = server.schedule(
         compile_pipeline(config, ()),
         recurrence,

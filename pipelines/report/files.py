@@ -7,11 +7,11 @@ import dataclasses
 import hashlib
 import json
 import os
-import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pipelines.run_details import RunDetails
+from pipelines.run_history import read_runs
 from pipelines.run_record import RunRecord, RunRecords
 from pipelines.serving import serving_versions, withdrawn_versions
 
@@ -20,21 +20,37 @@ _HEAD_BYTES = 2_000
 
 
 def write_pages(root: Path, record: RunRecord, target: Path) -> None:
-    """Writes the report of a run, and the index anew.
+    """Writes the report of a run, and what its end has made untrue: the index, the report of what served.
 
     Args:
-      root: Of the pipeline.
+      root: Of the pipeline. What its retention removes is gone by now: pages link to no removed run.
       record: As the run has ended; what is on disk may not say so yet.
       target: Of the report.
     """
     known = {one.run_id: one for one in RunRecords(root).read_all()}
     records = [*({**known, record.run_id: record}).values()]
     _write_report(root, records, record, target, report_state(root, records, record))
-    ended = [
-        record.changed(report=str(target)) if one.run_id == record.run_id else one
-        for one in records
-    ]
-    _write_index(root, ended, root / "runs" / INDEX, index_state(root, ended))
+    if record.status == "pushed" and record.baseline_version:
+        _refresh_report(root, records, record.baseline_version)
+    _write_index(root, records, root / "runs" / INDEX, index_state(root, records))
+
+
+def write_index(root: Path) -> None:
+    """Writes the index anew, if there is one: behind a change that no run has made.
+
+    Args:
+      root: Of the pipeline.
+    """
+    if (root / "runs" / INDEX).exists():
+        index_file(root, read_runs(root))
+
+
+def _refresh_report(root: Path, records: Sequence[RunRecord], version: str) -> None:
+    """Makes the report of the run of a version again, if it is there: the version serves no more."""
+    for record in records:
+        target = root / "runs" / f"{record.run_id}.html"
+        if record.version == version and target.exists():
+            _write_report(root, records, record, target, report_state(root, records, record))
 
 
 def report_file(
@@ -49,12 +65,12 @@ def report_file(
       output: Where it goes. Default: beside the record.
     """
     (record,) = (one for one in records if one.run_id == run_id)
-    target = root / "runs" / f"{run_id}.html"
-    state = report_state(root, records, record)
-    if not _is_made_of(target, state):
-        _write_report(root, records, record, output or target, state)
-        return output or target
-    return _copied(target, output)
+    return _up_to_date(
+        root / "runs" / f"{run_id}.html",
+        report_state(root, records, record),
+        output,
+        lambda target, state: _write_report(root, records, record, target, state),
+    )
 
 
 def index_file(root: Path, records: Sequence[RunRecord], output: Path | None = None) -> Path:
@@ -65,12 +81,29 @@ def index_file(root: Path, records: Sequence[RunRecord], output: Path | None = N
       records: All runs, oldest first.
       output: Where it goes. Default: beside the records.
     """
-    target = root / "runs" / INDEX
-    state = index_state(root, records)
-    if not _is_made_of(target, state):
-        _write_index(root, records, output or target, state)
-        return output or target
-    return _copied(target, output)
+    return _up_to_date(
+        root / "runs" / INDEX,
+        index_state(root, records),
+        output,
+        lambda target, state: _write_index(root, records, target, state),
+    )
+
+
+def _up_to_date(
+    beside: Path, state: str, output: Path | None, write: Callable[[Path, str], None]
+) -> Path:
+    """Returns a page that is up to date, which is made if there is none.
+
+    Args:
+      beside: Where the page is beside the records.
+      state: What it is to be made of.
+      output: Where it goes. Default: beside the records. Elsewhere it has no links to other pages.
+      write: Writes the page to a file.
+    """
+    target = output or beside
+    if not (_is_same_file(target, beside) and _is_made_of(beside, state)):
+        write(target, state)
+    return target
 
 
 def report_state(root: Path, records: Sequence[RunRecord], record: RunRecord) -> str:
@@ -96,6 +129,7 @@ def index_state(root: Path, records: Sequence[RunRecord]) -> str:
                 one.version,
                 one.reason,
                 one.metrics,
+                (root / "runs" / f"{one.run_id}.html").exists(),
             )
             for one in records
         ],
@@ -125,11 +159,8 @@ def _is_made_of(file: Path, state: str) -> bool:
         return False
 
 
-def _copied(file: Path, output: Path | None) -> Path:
-    if output is None or output.resolve() == file:
-        return file
-    shutil.copyfile(file, output)
-    return output
+def _is_same_file(one: Path, other: Path) -> bool:
+    return one.resolve() == other.resolve()
 
 
 def _write_report(
@@ -139,15 +170,19 @@ def _write_report(
     from pipelines.report.page import render_report
 
     details = RunDetails(root, record.same_as or record.run_id).read_all()
-    has_index = target.resolve().parent == root / "runs"
     context = Context(record, root, details, records)
-    _write(target, render_report(context, state, has_index))
+    _write(target, render_report(context, state, has_index=_lies_in(root, target)))
 
 
 def _write_index(root: Path, records: Sequence[RunRecord], target: Path, state: str) -> None:
     from pipelines.report.index_page import render_index
 
-    _write(target, render_index(root, records, state))
+    _write(target, render_index(root, records, state, has_reports=_lies_in(root, target)))
+
+
+def _lies_in(root: Path, target: Path) -> bool:
+    """Returns whether a page lies beside the records of a root, where its relative links lead somewhere."""
+    return _is_same_file(target.parent, root / "runs")
 
 
 def _write(target: Path, text: str) -> None:

@@ -63,7 +63,7 @@ def render_report(context: Context, state: str = "", has_index: bool = False) ->
 
     Args:
       context: What is known.
-      state: What the page is made of, see `page_state`.
+      state: What the page is made of, see `report_state`.
       has_index: Whether the index lies beside it.
     """
     described = {one.id: one.describe(context) for one in SECTIONS}
