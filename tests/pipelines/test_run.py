@@ -99,35 +99,34 @@ def test_however_a_run_ends_its_record_and_report_say_so(run_with, tmp_path, err
 
 
 def test_pages_link_to_no_run_that_retention_has_removed(data, tmp_path, display, monkeypatch):
-    root = tmp_path / "root"
+    root, run_ids = tmp_path / "root", []
 
     class PushingRunner(Runner):
         def run(self, launcher):
             run_id = RunRecords(root).read_all()[-1].run_id
-            version = str(1000 + len(list((root / "runs").glob("2*.html"))))
+            version = str(1000 + len(run_ids))
             base = root / "serving"
             write_provenance(Provenance(run_id, str(root)), str(base / version), str(base))
             raise OSError("disk full")
 
     monkeypatch.setitem(RUNNERS, "pushing", PushingRunner())
-    first_ids = []
     for number in range(4):
         request = RunRequest(
             root=root, data=str(data), label="y", runner="pushing",
             settings=("retention.runs=2", f"trainer.train_steps={number + 1}"),
         )  # fmt: skip
         record = run(request, Progress(display), NoCapture())
-        first_ids.append(record.run_id)
+        run_ids.append(record.run_id)
         if number == 1:
             shutil.rmtree(root / "serving" / "1000")  # as the Pusher does
     kept = [one.run_id for one in RunRecords(root).read_all()]
-    assert first_ids[0] not in kept
+    assert run_ids[0] not in kept
     assert dead_links(root / "runs") == []
     index = (root / "runs" / "index.html").read_text()
-    assert first_ids[0] not in index
+    assert run_ids[0] not in index
     assert index.count("<strong>serves</strong>") == 1
     # The page of the version that served before was made again: it serves no more.
-    (before,) = (one for one in RunRecords(root).read_all() if one.run_id == first_ids[2])
+    (before,) = (one for one in RunRecords(root).read_all() if one.run_id == run_ids[2])
     page = (root / "runs" / f"{before.run_id}.html").read_text()
     assert f"{before.version} (kept when this page was made)" in page
     assert f"{before.version} (serving" not in page
