@@ -9,7 +9,7 @@ def without_effect(config: PipelineConfig) -> list[str]:
     if config.notify.tells:
         found.append(
             "[notify] has no effect on Kubeflow: a compiled pipeline holds no address. Let Prometheus watch "
-            "the metric last_run_status of `schedule metrics --root ROOT`, or the runs of Kubeflow."
+            "the metric newest_run_status of `schedule metrics --root ROOT`, or the runs of Kubeflow."
         )
     if config.retention.artifacts or config.retention.checkpoints:
         found.append(
