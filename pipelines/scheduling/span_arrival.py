@@ -12,7 +12,8 @@ from pipelines.data.span_pattern import Place, before_placeholder, parse_span_pa
 from pipelines.data.span_selection import SpanKey, SpanSelection, parse_selection
 from pipelines.data.spans import resolve_spans
 from pipelines.errors import BadInputError
-from pipelines.run_record import RunRecords
+from pipelines.pruned_runs import PrunedRun, PrunedRuns
+from pipelines.run_record import RunRecord, RunRecords
 from pipelines.scheduling.known_spans import KnownSpans
 from pipelines.scheduling.ledger import Ledger
 from pipelines.scheduling.schedule import Schedule
@@ -151,11 +152,15 @@ def note_old_spans(schedule: Schedule, ledger: Ledger, root: Path, find: FindArr
 
 def spans_of_runs(root: Path) -> set[str]:
     """Returns the keys of all spans that the runs of a root have read, unless the run failed."""
+    runs: list[RunRecord | PrunedRun] = [
+        *RunRecords(root).read_all(),
+        *PrunedRuns(root).read_all(),
+    ]
     return {
         span_tick_key(key, span["version"])
-        for record in RunRecords(root).read_all()
-        if record.status in STATUSES and record.status != "failed"
-        for span in record.spans
+        for run in runs
+        if run.status in STATUSES and run.status != "failed"
+        for span in run.spans
         if (key := parse_selection(span["span"]).first) is not None
     }
 

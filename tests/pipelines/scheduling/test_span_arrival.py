@@ -7,6 +7,8 @@ import pytest
 
 from pipelines.config import load_config
 from pipelines.errors import BadInputError
+from pipelines.pruned_runs import PrunedRuns
+from pipelines.run_record import RunRecords
 from pipelines.scheduling.known_spans import KnownSpans
 from pipelines.scheduling.span_arrival import (
     check_has_windows,
@@ -113,12 +115,15 @@ def test_of_a_root_with_runs_the_spans_above_the_last_are_run(
     assert new(schedule) == ["9", "10"]
 
 
-def test_a_run_by_hand_deals_with_what_it_reads(make_schedule, ledger, record, new, tmp_path):
+def test_a_run_by_hand_deals_with_what_it_reads(make_schedule, ledger, root, record, new, tmp_path):
     schedule = make_schedule(on_new_span=True)
     KnownSpans(ledger.folder).add([key(8)])
     record("20260131-100000", status="failed", spans=(span(10),))
     assert new(schedule) == ["9", "10"]
     record("20260131-100001", status="not_blessed", spans=(span(9), span(10)))
+    assert new(schedule) == []
+    PrunedRuns(root).add(RunRecords(root).read_all())  # also when its record is removed
+    (root / "runs" / "20260131-100001.json").unlink()
     assert new(schedule) == []
     shutil.copytree(tmp_path / "span-9" / "v1", tmp_path / "span-9" / "v2")
     assert new(schedule) == ["9"]
