@@ -9,6 +9,8 @@ from pipelines.data.spans import describe_spans
 from pipelines.run_record import RunRecord
 from pipelines.serving import version_state
 
+_MAX_REASON = 80
+
 
 def evaluation_lines(record: RunRecord) -> Iterator[str]:
     """Yields metrics, beside those of the baseline, and the checks, for a terminal."""
@@ -51,11 +53,14 @@ def runs_json(root: Path, records: Sequence[RunRecord]) -> list[dict[str, Any]]:
 
 def runs_table(root: Path, records: Sequence[RunRecord]) -> Any:
     """Returns the runs as a `rich.table.Table`."""
+    from rich.markup import escape
     from rich.table import Table
 
     has_spans = any(record.spans for record in records)
-    names = ("run", "started", "status", "version", "metric", "model", "baseline")
-    table = Table(*names, *(("spans",) if has_spans else ()), box=None)
+    has_reasons = any(record.reason for record in records)
+    names = ["run", "started", "status", "version", "metric", "model", "baseline"]
+    names += (["spans"] if has_spans else []) + (["why"] if has_reasons else [])
+    table = Table(*names, box=None)
     for record in records:
         state = version_state(root, record.version)
         name, value = next(iter(record.metrics.items()), ("", None))
@@ -73,8 +78,15 @@ def runs_table(root: Path, records: Sequence[RunRecord]) -> Any:
             "" if value is None else f"{value:.4f}",
             of_baseline,
             *((describe_spans(record.spans),) if has_spans else ()),
+            *((escape(_short(record.reason)),) if has_reasons else ()),
         )
     return table
+
+
+def _short(reason: str | None) -> str:
+    """Returns the beginning of a reason; the report has all of it."""
+    text = " ".join((reason or "").split())
+    return text if len(text) <= _MAX_REASON else f"{text[: _MAX_REASON - 1]}…"
 
 
 def _status(record: RunRecord, state: str | None) -> str:

@@ -46,10 +46,10 @@ def table(root):
 
 def test_runs_say_what_serves_what_was_withdrawn_and_the_baseline(root):
     header, first, second, third = table(root)
-    assert header == ["run", "started", "status", "version", "metric", "model", "baseline"]
+    assert header == ["run", "started", "status", "version", "metric", "model", "baseline", "why"]
     assert first[2:] == ["pushed", "1000", "auc", "0.8125"]
     assert second[2:] == ["pushed", "2000", "(serves)", "auc", "0.8125", "0.7500", "(1000)"]
-    assert third[2:] == ["unchanged"]
+    assert third[2:] == ["unchanged", "as", "version", "2000"]
     rollback(root)
     _, first, second, _ = table(root)
     assert first[2:5] == ["pushed", "1000", "(serves)"]
@@ -63,10 +63,27 @@ def test_spans_have_a_column_where_there_are_any(root):
     stream = io.StringIO()
     Console(file=stream, width=160).print(runs_table(root, records))
     header, first, second, _ = (line.split() for line in stream.getvalue().splitlines())
-    assert header[-1] == "spans"
+    assert header[-2:] == ["spans", "why"]
     assert first[-1] == "0.8125"
     assert second[-4:] == ["(1000)", "3..4", "(version", "2)"]
     assert runs_json(root, records)[1]["spans"] == list(spans)
+
+
+def test_a_reason_is_cut_and_no_markup(root):
+    records = read_runs(root)[2:]
+    reason = "Trainer: [red] no\nspace " + "left " * 20
+    stream = io.StringIO()
+    Console(file=stream, width=200).print(
+        runs_table(root, [records[0].changed(status="failed", reason=reason)])
+    )
+    assert "failed" in stream.getvalue()
+    cut = stream.getvalue().splitlines()[1].partition("Trainer: ")[2].rstrip()
+    assert cut.startswith("[red] no space left left")
+    assert len("Trainer: " + cut) == 80
+    assert cut.endswith("…")
+    stream = io.StringIO()
+    Console(file=stream, width=200).print(runs_table(root, [records[0].changed(reason=None)]))
+    assert "why" not in stream.getvalue()
 
 
 def test_runs_as_json(root):

@@ -162,6 +162,19 @@ def test_two_runs_do_not_share_a_root(run_with, tmp_path, name):
     assert read_runs(tmp_path / "root") == []
 
 
+@pytest.mark.parametrize("name", [".lock", LOCAL_KUBEFLOW])
+def test_a_root_that_is_busy_is_said_before_the_data_are_read(tmp_path, display, name):
+    root = tmp_path / "root"
+    request = RunRequest(root=root, data=str(tmp_path / "nothing.csv"), label="y")
+    with (
+        locked(root, name=name),
+        pytest.raises(BadInputError, match="Another run is going on"),
+    ):
+        run(request, Progress(display), NoCapture())
+    with pytest.raises(BadInputError, match=r"nothing\.csv"):
+        run(request, Progress(display), NoCapture())
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
