@@ -406,13 +406,18 @@ def rollback(
 ) -> None:
     """Serve an earlier version again and print it."""
     from pipelines.errors import BadInputError
+    from pipelines.report.files import write_index
     from pipelines.serving import rollback as roll_back
 
     try:
         version = roll_back(root.resolve(), to)
     except (BadInputError, OSError) as error:
         _refuse(str(error))
-    print(version)
+    print(version, flush=True)
+    try:
+        write_index(root.resolve())  # which says what serves
+    except OSError as error:
+        print(f"{error}; `report --index` makes the index again", file=sys.stderr)
 
 
 def _refuse(message: str) -> NoReturn:

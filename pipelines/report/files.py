@@ -17,6 +17,7 @@ from pipelines.serving import serving_versions, withdrawn_versions
 
 INDEX = "index.html"
 _HEAD_BYTES = 2_000
+_PLOTS = "plots.json.gz"
 
 
 def write_pages(root: Path, record: RunRecord, target: Path) -> None:
@@ -167,17 +168,23 @@ def _write_report(
     root: Path, records: Sequence[RunRecord], record: RunRecord, target: Path, state: str
 ) -> None:
     from pipelines.report.context import Context
+    from pipelines.report.kept_plots import KeptPlots
     from pipelines.report.page import render_report
 
     details = RunDetails(root, record.same_as or record.run_id).read_all()
     context = Context(record, root, details, records)
-    _write(target, render_report(context, state, has_index=_lies_in(root, target)))
+    plots = KeptPlots(RunDetails(root, record.run_id).folder / _PLOTS)
+    _write(target, render_report(context, state, _lies_in(root, target), plots.svg_of))
+    plots.write()
 
 
 def _write_index(root: Path, records: Sequence[RunRecord], target: Path, state: str) -> None:
     from pipelines.report.index_page import render_index
+    from pipelines.report.kept_plots import KeptPlots
 
-    _write(target, render_index(root, records, state, has_reports=_lies_in(root, target)))
+    plots = KeptPlots(root / "runs" / f".index.{_PLOTS}")
+    _write(target, render_index(root, records, state, _lies_in(root, target), plots.svg_of))
+    plots.write()
 
 
 def _lies_in(root: Path, target: Path) -> bool:

@@ -1,11 +1,12 @@
 """Puts the index of a root together: all runs, what serves, the metric over time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pipelines.data.spans import describe_spans
 from pipelines.report import words
+from pipelines.report.plots import Plot
 from pipelines.report.sections.history import metric_plot, newest_metric
 from pipelines.report.templates import render
 from pipelines.run_record import RunRecord
@@ -13,7 +14,11 @@ from pipelines.serving import serving_versions, version_state
 
 
 def render_index(
-    root: Path, records: Sequence[RunRecord], state: str = "", has_reports: bool = True
+    root: Path,
+    records: Sequence[RunRecord],
+    state: str = "",
+    has_reports: bool = True,
+    svg_of: Callable[[Plot], str] = lambda plot: plot.svg,
 ) -> str:
     """Returns the index as HTML.
 
@@ -22,6 +27,7 @@ def render_index(
       records: All runs, oldest first.
       state: What the page is made of, see `index_state`.
       has_reports: Whether the reports lie beside it, as far as they were made.
+      svg_of: Returns a plot as SVG; see `KeptPlots`.
     """
     reports = {
         one.run_id: f"{one.run_id}.html"
@@ -38,6 +44,7 @@ def render_index(
         name=records[-1].name if records else root.name,
         root=str(root),
         state=state,
+        svg_of=svg_of,
         metric=metric,
         serving=_serving(str(served[-1]), records, metric, reports) if served else None,
         facts=_facts(records, len(served)),

@@ -31,7 +31,8 @@ def test_both_pages_are_written_and_nothing_else_is_left(root):
     write_pages(root, RECORD, target)
     files = sorted(file.name for file in (root / "runs").iterdir())
     assert files == [
-        f"{FORMER.run_id}.json", target.name, f"{RECORD.run_id}.json", "details", INDEX,
+        ".index.plots.json.gz", f"{FORMER.run_id}.json", target.name, f"{RECORD.run_id}.json", "details",
+        INDEX,
     ]  # fmt: skip
     assert "ROC curve" in target.read_text()
     assert target.stat().st_size < 300_000
