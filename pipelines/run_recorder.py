@@ -1,4 +1,4 @@
-"""The last part of a run: its record on disk and its report, kept up to date from the first moment."""
+"""Keeps the record of a run on disk up to date, and writes its report."""
 
 import logging
 from collections.abc import Callable
@@ -168,7 +168,8 @@ class RunRecorder:
 
         Args:
           outcome: How the run ended.
-          tidy: Removes what the root no longer keeps, which pages then do not link to.
+          tidy: Removes what the root no longer keeps. It is called before the pages are written, because
+            they link to other runs.
         """
         self.record = ended_record(self._records.folder.parent, self.record, outcome)
         self._change()

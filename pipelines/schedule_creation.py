@@ -46,7 +46,7 @@ class CreateRequest:
 
 
 def create_local(request: CreateRequest) -> dict[str, Any]:
-    """Makes a schedule in a root, and returns what is said of it.
+    """Makes a schedule in a root, and returns what the command prints.
 
     Raises:
       BadInputError: The configuration or an option cannot be used, or there is one of this name.
@@ -105,7 +105,7 @@ def switch_local(name: str, root: Path, on: bool) -> None:
 def create_on_kubeflow(
     request: CreateRequest, server: "Server", warn: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Makes a recurring run on Kubeflow, and returns what is said of it.
+    """Makes a recurring run on Kubeflow, and returns what the command prints.
 
     Args:
       request: What is asked for.

@@ -1,6 +1,6 @@
-"""The files of the pages: `ROOT/runs/<run_id>.html` and `ROOT/runs/index.html`, whole or not at all.
+"""Writes the pages, `ROOT/runs/<run_id>.html` and `ROOT/runs/index.html`, each as a whole.
 
-A page says in its head what it was made of. As long as that has not changed, it is not made again.
+The head of a page has a hash of what it was made of. It is only made again when that has changed.
 """
 
 import dataclasses
@@ -21,10 +21,10 @@ _PLOTS = "plots.json.gz"
 
 
 def write_pages(root: Path, record: RunRecord, target: Path) -> None:
-    """Writes the report of a run, and what its end has made untrue: the index, the report of what served.
+    """Writes the report of a run, the index, and again the report of the version that served before.
 
     Args:
-      root: Of the pipeline. What its retention removes is gone by now: pages link to no removed run.
+      root: Of the pipeline, after retention was applied: pages link to no removed run.
       record: As the run has ended; what is on disk may not say so yet.
       target: Of the report.
     """
@@ -37,7 +37,7 @@ def write_pages(root: Path, record: RunRecord, target: Path) -> None:
 
 
 def write_index(root: Path) -> None:
-    """Writes the index anew, if there is one: behind a change that no run has made.
+    """Makes the index again, if there is one, after a change that no run has made.
 
     Args:
       root: Of the pipeline.
@@ -47,7 +47,7 @@ def write_index(root: Path) -> None:
 
 
 def _refresh_report(root: Path, records: Sequence[RunRecord], version: str) -> None:
-    """Makes the report of the run of a version again, if it is there: the version serves no more."""
+    """Makes the report of a version's run again, if there is one, because the version no longer serves."""
     for record in records:
         target = root / "runs" / f"{record.run_id}.html"
         if record.version == version and target.exists():

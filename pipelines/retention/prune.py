@@ -99,7 +99,7 @@ def rules_of(root: Path, given: dict[str, Any]) -> RetentionConfig:
 def prune_after_run(
     root: Path, rules: RetentionConfig, say: Any, settings: MetadataConfig | None = None
 ) -> None:
-    """Applies the rules behind a run, which has ended as it has: a fault here is shown and logged.
+    """Applies the rules at the end of a run. An error here is shown and logged; the run's outcome stays.
 
     Args:
       root: Of the pipeline; the caller holds its lock.

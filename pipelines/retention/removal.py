@@ -25,10 +25,10 @@ def remove(
     Args:
       removals: Of `plan_removals`; the lock of the root is held.
       store: ML Metadata of the root; None without one.
-      after_step: Called behind each change on disk.
+      after_step: Called after each change on disk.
 
     Raises:
-      OSError: Something cannot be removed. What comes behind it stays, too.
+      OSError: Something cannot be removed. What follows it stays, too.
     """
     from ml_metadata.proto import metadata_store_pb2
 

@@ -1,4 +1,4 @@
-"""Which spans of the data are no news to a schedule: `ROOT/schedules/NAME/spans.json`."""
+"""The spans that a schedule does not run any more: `ROOT/schedules/NAME/spans.json`."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What has become of the ticks of one schedule: a file for each, and the sums of those long past."""
+"""The ticks of one schedule and their outcomes: a file for each, and only counts of old ones."""
 
 import dataclasses
 import re
@@ -12,7 +12,7 @@ from pipelines.scheduling.files import read_json, remove, write_json
 from pipelines.scheduling.ticks import Tick
 
 KEPT = 200
-"""So many of the newest ticks are kept one by one."""
+"""How many ticks have a file of their own; older ones are only counted."""
 
 _TOTALS = "totals.json"
 
@@ -34,7 +34,7 @@ class Ledger:
         write_json(self._file(tick.key), dataclasses.asdict(tick))
 
     def read(self, key: str) -> Tick | None:
-        """Returns a tick; None if it was never claimed, or is long past.
+        """Returns a tick; None if it was never claimed, or has no file any more.
 
         Raises:
           BadInputError: Its file is damaged.
@@ -48,7 +48,7 @@ class Ledger:
             raise BadInputError(f"{file} is no tick: {error}. Mend it, or remove it.") from error
 
     def keys(self, prefix: str = "") -> list[str]:
-        """Returns the keys of the ticks that are kept one by one, ascending.
+        """Returns the keys of the ticks that have a file, ascending.
 
         Args:
           prefix: Of the keys.
@@ -58,7 +58,7 @@ class Ledger:
         return sorted(stem for stem in stems if stem.startswith(prefix))
 
     def ticks(self) -> Iterator[Tick]:
-        """Yields these ticks, oldest first."""
+        """Yields the ticks that have a file, in the order of their keys."""
         return (tick for key in self.keys() if (tick := self.read(key)) is not None)
 
     def newest(self) -> Tick | None:
@@ -94,10 +94,10 @@ class Ledger:
         return counts
 
     def fold(self, kept: int = KEPT) -> None:
-        """Adds the ticks that ended long ago to the sums, and removes their files and their output."""
+        """Counts the ticks that ended long ago, and removes their files and their output."""
         totals = self._totals()
         ended = self._by_end()
-        # A crash has left these behind: they are in the sums.
+        # These were counted, but a crash has left their files behind.
         counted = [tick for tick in ended if tick.key in totals["counted"]]
         num_over = len(ended) - len(counted) - kept
         old = [tick for tick in ended if tick not in counted][: max(0, num_over)]
@@ -105,7 +105,7 @@ class Ledger:
         if not folded:
             return
         counts = sum(map(_count, old), Counter(totals["counts"]))
-        # First the sums, which say whom they count: a crash here counts none twice.
+        # The counts come first, and say which ticks they include: a crash here counts none twice.
         fields = {"counted": [tick.key for tick in folded], "counts": dict(counts)}
         write_json(self.folder / _TOTALS, fields)
         for tick in folded:
@@ -138,9 +138,9 @@ class Ledger:
             return {"counted": [], "counts": {}}
 
     def _by_end(self) -> list[Tick]:
-        """Returns the ticks that are done or skipped, in the order in which they became so.
+        """Returns the ticks that are done or skipped, in the order in which they ended.
 
-        It need not be that of the keys: a span may come behind a later one.
+        That may differ from the order of the keys: a span may arrive after a later one.
         """
         ended = (tick for tick in self.ticks() if tick.state != "claimed")
         return sorted(ended, key=lambda tick: (tick.finished or tick.due, tick.key))

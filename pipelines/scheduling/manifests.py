@@ -1,4 +1,4 @@
-"""What keeps a scheduler alive elsewhere: a unit of systemd, or a CronJob of Kubernetes."""
+"""Manifests that keep a scheduler running: a systemd unit, or a Kubernetes CronJob."""
 
 import re
 import sys
@@ -12,7 +12,7 @@ from pipelines.metadata_config import PASSWORD_VARIABLE
 from pipelines.scheduling.schedule import Schedule
 
 _STOP_SECS = 180
-"""More than a scheduler gives its run to end."""
+"""Longer than a scheduler waits for its run to end."""
 
 
 def systemd_unit(
@@ -75,17 +75,17 @@ def cron_job(
     image: str | None,
     cron: str,
 ) -> str:
-    """Returns a CronJob that looks every few minutes, and runs what is due.
+    """Returns a CronJob that starts every few minutes and runs what is due.
 
-    What is due is known by the root, not by Kubernetes: a job that comes late, or was killed with its node,
-    is made up for by the next one.
+    The root knows what is due, not Kubernetes: if a job is late, or is killed with its node, the next one
+    does its work.
 
     Args:
       schedules: Of the root.
       kubeflow: Gives the image, the volumes, the secrets, the environment and the nodes.
       root: Where the root is in the pod.
       image: In place of the configuration's.
-      cron: When it looks.
+      cron: When the job starts.
 
     Raises:
       BadInputError: There is no image.

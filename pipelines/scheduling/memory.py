@@ -15,7 +15,7 @@ class Memory:
     Attributes:
       told_missed: Key of the newest tick that was told to be missed; empty without one.
       told_spans: Keys of the spans that were told to be missed the last time.
-      problem: Why it cannot be seen what is due; None if it can.
+      problem: Why the scheduler cannot tell what is due; None if it can.
       notify: `[notify]` of its configuration when that could be read the last time.
     """
 

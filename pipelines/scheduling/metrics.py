@@ -125,14 +125,14 @@ def _of_schedules(found: list[Standing], now: datetime) -> Iterator["Metric"]:
             "When the next run is due",
             lambda one: one.next_time.timestamp() if one.next_time else None,
         ),
-        ("schedule_running", "Whether a run goes on", lambda one: one.running is not None),
+        ("schedule_running", "Whether a run is in progress", lambda one: one.running is not None),
         (
             "schedule_interrupted",
-            "Whether a run was stopped or killed, and no scheduler works that resumes it",
+            "Whether a run was stopped or killed, and no scheduler is working that could resume it",
             lambda one: one.interrupted is not None,
         ),
-        ("schedule_due_ticks", "Ticks that are due and not begun", lambda one: one.num_due),
-        ("schedule_late_ticks", "Ticks that should have begun", lambda one: len(one.late)),
+        ("schedule_due_ticks", "Ticks that are due and have not started", lambda one: one.num_due),
+        ("schedule_late_ticks", "Ticks that should have started by now", lambda one: len(one.late)),
         (
             "schedule_late_seconds",
             "For how long the oldest of them has been due",
@@ -140,7 +140,7 @@ def _of_schedules(found: list[Standing], now: datetime) -> Iterator["Metric"]:
         ),
         (
             "schedule_has_problem",
-            "Whether it cannot be seen what is due",
+            "Whether it is unknown what is due, such as when the configuration cannot be read",
             lambda one: one.problem is not None,
         ),
         (
@@ -155,7 +155,7 @@ def _of_schedules(found: list[Standing], now: datetime) -> Iterator["Metric"]:
         ),
         (
             "last_good_run_end_time_seconds",
-            "When the last one ended that did not fail",
+            "When the last run that did not fail ended",
             lambda one: _time(one.last_good.finished if one.last_good else None),
         ),
         (
@@ -214,7 +214,7 @@ def _of_runs(root: Path) -> Iterator["Metric"]:
             )
     if good and (end := _time(good[-1].finished)) is not None:
         yield _gauge(
-            "newest_good_run_end_time_seconds", "When the last one ended that did not fail", (), end
+            "newest_good_run_end_time_seconds", "When the last run that did not fail ended", (), end
         )
 
 

@@ -31,13 +31,13 @@ _WATCH_SECS = 10.0
 
 
 class Scheduler:
-    """The schedules of a root, at work.
+    """Runs the schedules of a root.
 
     Args:
       root: Of the pipeline, an absolute path.
       clock: The time.
-      stop: Whether it is to end.
-      on_change: Is called when something has changed that others may look at, such as metrics.
+      stop: Says when to stop.
+      on_change: Called after each change, for example to write metrics.
       command: Makes the command of a run.
       start: Starts it.
       deliver: Sends a notification.
@@ -81,7 +81,7 @@ class Scheduler:
     def run_due(self) -> list[Tick]:
         """Runs all that is due now, and returns it with its outcomes.
 
-        What a former scheduler has begun comes first. What becomes due meanwhile is run, too.
+        Runs that an earlier scheduler has begun come first. Runs that become due meanwhile are included.
         """
         done: list[Tick] = []
         try:
@@ -93,7 +93,7 @@ class Scheduler:
         return done
 
     def waiting(self) -> None:
-        """Is called while a run goes on."""
+        """Is called regularly while a run is in progress."""
         if self._clock.monotonic() - self._watched >= _WATCH_SECS:
             self._watched = self._clock.monotonic()
             for schedule in self._schedules():
@@ -101,14 +101,14 @@ class Scheduler:
             self.send()
 
     def ended(self, schedule: Schedule, ledger: Ledger, tick: Tick) -> None:
-        """Keeps what is to be told of a tick that has its outcome."""
+        """Stores the notifications about a tick that has ended."""
         output = ledger.output_file(tick, "err")
         config = self._notify_config(schedule)
         for notification in of_outcome(self.root, tick, iso(self._clock.now()), output):
             self.outbox.put(notification, config)
 
     def send(self) -> None:
-        """Tells what is to be told now; what is not taken is kept for later."""
+        """Sends the notifications that are due; those that no receiver takes are kept for later."""
 
         def config_of(name: str) -> NotifyConfig | None:
             try:
@@ -145,11 +145,11 @@ class Scheduler:
         return done
 
     def _skip(self, schedule: Schedule, due: Due) -> None:
-        """Keeps which ticks are not run, and what is to be told of that."""
+        """Records the ticks that are not run, and stores notifications about overtaken spans."""
         if not due.skipped:
             return
         ledger = self.store.ledger(schedule.name)
-        for tick in due.overtaken:  # told before it is kept, so that no crash makes it silent
+        for tick in due.overtaken:  # the notification first: a crash in between cannot suppress it
             _LOGGER.warning("%s: %s", schedule.name, tick.reason)
             self.outbox.put(
                 of_overtaken(self.root, tick, iso(self._clock.now())),
@@ -172,7 +172,7 @@ class Scheduler:
         ledger.fold()
 
     def _due(self, schedule: Schedule) -> Due:
-        """Returns what is due of a schedule; keeps what is to be told of what is late."""
+        """Returns what is due of a schedule, and stores a notification about late ticks."""
         ledger = self.store.ledger(schedule.name)
         now = self._clock.now()
         if self._secs_to_poll(schedule) > 0:
@@ -201,7 +201,7 @@ class Scheduler:
             )
 
     def _tell_missed(self, schedule: Schedule, ledger: Ledger, due: Due, now: datetime) -> None:
-        """Keeps what is to be told of late ticks: once, until all that were told are dealt with."""
+        """Stores one notification about late ticks, and no other until all of these are dealt with."""
         if not due.late:
             return
         memory = read_memory(ledger.folder)
@@ -241,7 +241,7 @@ class Scheduler:
         return found
 
     def _notify_config(self, schedule: Schedule) -> NotifyConfig:
-        """Returns who is told: as the configuration file says, or said when it could be read."""
+        """Returns `[notify]` of the configuration file, or what it was when it could last be read."""
         folder = self.store.ledger(schedule.name).folder
         try:
             config = load_config(Path(schedule.config), settings=schedule.settings).notify
@@ -252,7 +252,7 @@ class Scheduler:
         return config
 
     def _wait_secs(self) -> float:
-        """Returns how long nothing is due. Others may change the schedules: it is never long."""
+        """Returns how long to wait. That is never long, because commands may change the schedules."""
         now = self._clock.now()
         waits = [_LONGEST_WAIT_SECS]
         waits += [(letter.next_attempt - now).total_seconds() for letter in self.outbox.pending()]

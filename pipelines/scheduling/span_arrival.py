@@ -1,4 +1,4 @@
-"""Spans that have arrived since the last run, and the windows of spans that runs read."""
+"""The new spans of a schedule's data, and the window of spans that each run reads."""
 
 import datetime
 import os
@@ -46,12 +46,13 @@ FindArrivals = Callable[[Schedule, AbstractSet[str]], Sequence[Arrival]]
 
 @dataclass(frozen=True)
 class NewSpans:
-    """What has arrived and was not dealt with.
+    """Spans that have arrived and were neither run nor skipped.
 
     Attributes:
-      arrivals: Ascending by key, which need not be the order in which they came.
+      arrivals: Ascending by key, which may differ from the order in which they arrived.
       newest: Key of the newest span that was dealt with, by a run or by being skipped; empty without one.
-      old: Keys of spans that were there before the schedule and are not run, if that was not written down.
+      old: Keys of spans that were there before the schedule and are not run; empty once these are written
+        down.
     """
 
     arrivals: tuple[Arrival, ...]
@@ -189,14 +190,14 @@ def span_selection(data: DataConfig, span: SpanKey) -> str:
 
 
 def check_has_windows(data: DataConfig, asked: str) -> None:
-    """Checks that there are spans, and that which of them are read is not fixed.
+    """Checks that the data have spans, and that `data.spans` does not name fixed ones.
 
     Args:
       data: `[data]`.
       asked: What needs it, such as `--on-new-span`.
 
     Raises:
-      BadInputError: It is not so.
+      BadInputError: There are no spans, or fixed ones.
     """
     if parse_span_pattern(data.path) is None:
         raise BadInputError(

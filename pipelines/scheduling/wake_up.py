@@ -1,4 +1,4 @@
-"""How often something that starts `schedule run --once` must do so, such as a CronJob."""
+"""How often a CronJob must start `schedule run --once`, so that no run starts too late."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.timetable import Cron, Timetable
 
 _START_SECS = 60
-"""That may pass until a pod looks what is due."""
+"""How long it may take from the time of a job until its pod looks what is due."""
 
 _LONGEST_MINUTES = 5
 _NUM_TIMES = 200
