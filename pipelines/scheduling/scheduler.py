@@ -130,6 +130,8 @@ class Scheduler:
         for schedule in schedules:
             due = self._due(schedule)
             self._skip(schedule, due)
+            if due.ticks:  # it is looked at again at once: another schedule may come first now
+                self._polled.pop(schedule.name, None)
             if due.ticks and (first is None or due.ticks[0].due < first[1].due):
                 first = (schedule, due.ticks[0])
         if first is None:
