@@ -289,6 +289,14 @@ def test_catch_up_loses_no_span_that_arrives_after_a_later_one(
     assert ledger.last_outcomes()[0].key.endswith("11-v000000000000000002")
 
 
+def test_each_schedule_on_new_spans_has_its_turn_at_once(scheduler, make_schedule):
+    for name in ("a", "b", "c"):
+        scheduler.store.write(make_schedule(name=name, on_new_span=True, poll_secs=600))
+    assert [(tick.schedule, tick.spans) for tick in scheduler.run_due()] == [
+        ("a", "10"), ("b", "10"), ("c", "10"),
+    ]  # fmt: skip
+
+
 def test_a_late_span_that_is_not_run_is_said_once(
     scheduler, clock, stop, runs, make_schedule, ledger, tmp_path, told, caplog
 ):
