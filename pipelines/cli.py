@@ -317,7 +317,7 @@ def runs(
     ] = None,
 ) -> None:
     """List past runs, their verdicts, the versions they pushed, and which one serves."""
-    from pipelines.history_table import runs_json, runs_table
+    from pipelines.history_table import reason_lines, runs_json, runs_table
     from pipelines.run_history import read_runs
 
     records = read_runs(root.resolve())
@@ -334,6 +334,8 @@ def runs(
         return
     table = runs_table(root.resolve(), records)
     Console(width=None if sys.stdout.isatty() else 140).print(table)
+    for line in reason_lines(records):
+        print(f"! {line}")
 
 
 def _compare(records: "list[RunRecord]", names: tuple[str, str], root: Path, as_json: bool) -> None:

@@ -9,7 +9,7 @@ from pipelines.data.spans import describe_spans
 from pipelines.run_record import RunRecord
 from pipelines.serving import version_state
 
-_MAX_REASON = 80
+_MAX_REASONS, _MAX_LENGTH = 5, 100
 
 
 def evaluation_lines(record: RunRecord) -> Iterator[str]:
@@ -53,14 +53,11 @@ def runs_json(root: Path, records: Sequence[RunRecord]) -> list[dict[str, Any]]:
 
 def runs_table(root: Path, records: Sequence[RunRecord]) -> Any:
     """Returns the runs as a `rich.table.Table`."""
-    from rich.markup import escape
     from rich.table import Table
 
     has_spans = any(record.spans for record in records)
-    has_reasons = any(record.reason for record in records)
-    names = ["run", "started", "status", "version", "metric", "model", "baseline"]
-    names += (["spans"] if has_spans else []) + (["why"] if has_reasons else [])
-    table = Table(*names, box=None)
+    names = ("run", "started", "status", "version", "metric", "model", "baseline")
+    table = Table(*names, *(("spans",) if has_spans else ()), box=None)
     for record in records:
         state = version_state(root, record.version)
         name, value = next(iter(record.metrics.items()), ("", None))
@@ -78,15 +75,21 @@ def runs_table(root: Path, records: Sequence[RunRecord]) -> Any:
             "" if value is None else f"{value:.4f}",
             of_baseline,
             *((describe_spans(record.spans),) if has_spans else ()),
-            *((escape(_short(record.reason)),) if has_reasons else ()),
         )
     return table
 
 
-def _short(reason: str | None) -> str:
-    """Returns the beginning of a reason; the report has all of it."""
-    text = " ".join((reason or "").split())
-    return text if len(text) <= _MAX_REASON else f"{text[: _MAX_REASON - 1]}…"
+def reason_lines(records: Sequence[RunRecord]) -> Iterator[str]:
+    """Yields why the newest runs pushed nothing, or did not end well; the reports have all of it.
+
+    Args:
+      records: All runs, oldest first.
+    """
+    for record in [one for one in records if one.reason][-_MAX_REASONS:]:
+        text = " ".join((record.reason or "").split())
+        if len(text) > _MAX_LENGTH:
+            text = f"{text[: _MAX_LENGTH - 1]}…"
+        yield f"{record.run_id} {record.status}: {text}"
 
 
 def _status(record: RunRecord, state: str | None) -> str:

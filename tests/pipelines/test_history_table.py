@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 
 from components.pusher.provenance import Provenance, write_provenance
-from pipelines.history_table import evaluation_lines, runs_json, runs_table
+from pipelines.history_table import evaluation_lines, reason_lines, runs_json, runs_table
 from pipelines.run_history import read_runs
 from pipelines.run_record import RunRecords
 from pipelines.serving import rollback
@@ -46,10 +46,10 @@ def table(root):
 
 def test_runs_say_what_serves_what_was_withdrawn_and_the_baseline(root):
     header, first, second, third = table(root)
-    assert header == ["run", "started", "status", "version", "metric", "model", "baseline", "why"]
+    assert header == ["run", "started", "status", "version", "metric", "model", "baseline"]
     assert first[2:] == ["pushed", "1000", "auc", "0.8125"]
     assert second[2:] == ["pushed", "2000", "(serves)", "auc", "0.8125", "0.7500", "(1000)"]
-    assert third[2:] == ["unchanged", "as", "version", "2000"]
+    assert third[2:] == ["unchanged"]
     rollback(root)
     _, first, second, _ = table(root)
     assert first[2:5] == ["pushed", "1000", "(serves)"]
@@ -63,27 +63,23 @@ def test_spans_have_a_column_where_there_are_any(root):
     stream = io.StringIO()
     Console(file=stream, width=160).print(runs_table(root, records))
     header, first, second, _ = (line.split() for line in stream.getvalue().splitlines())
-    assert header[-2:] == ["spans", "why"]
+    assert header[-1] == "spans"
     assert first[-1] == "0.8125"
     assert second[-4:] == ["(1000)", "3..4", "(version", "2)"]
     assert runs_json(root, records)[1]["spans"] == list(spans)
 
 
-def test_a_reason_is_cut_and_no_markup(root):
-    records = read_runs(root)[2:]
-    reason = "Trainer: [red] no\nspace " + "left " * 20
-    stream = io.StringIO()
-    Console(file=stream, width=200).print(
-        runs_table(root, [records[0].changed(status="failed", reason=reason)])
-    )
-    assert "failed" in stream.getvalue()
-    cut = stream.getvalue().splitlines()[1].partition("Trainer: ")[2].rstrip()
-    assert cut.startswith("[red] no space left left")
-    assert len("Trainer: " + cut) == 80
-    assert cut.endswith("…")
-    stream = io.StringIO()
-    Console(file=stream, width=200).print(runs_table(root, [records[0].changed(reason=None)]))
-    assert "why" not in stream.getvalue()
+def test_why_the_newest_runs_pushed_nothing(root):
+    records = read_runs(root)
+    assert list(reason_lines(records)) == ["20260102-030405 unchanged: as version 2000"]
+    long = records[2].changed(status="failed", reason="Trainer: [red] no\nspace " + "left " * 40)
+    (line,) = reason_lines([*records[:2], long])
+    assert line.startswith("20260102-030405 failed: Trainer: [red] no space left left")
+    assert line.endswith("…")
+    assert len(line) == len("20260102-030405 failed: ") + 100
+    many = [records[2].changed(run_id=f"run-{number}") for number in range(7)]
+    assert [line.split()[0] for line in reason_lines(many)] == [f"run-{n}" for n in range(2, 7)]
+    assert list(reason_lines(records[:2])) == []
 
 
 def test_runs_as_json(root):
