@@ -317,7 +317,7 @@ def runs(
     ] = None,
 ) -> None:
     """List past runs, their verdicts, the versions they pushed, and which one serves."""
-    from pipelines.history_table import runs_json, runs_table
+    from pipelines.history_table import reason_lines, runs_json, runs_table
     from pipelines.run_history import read_runs
 
     records = read_runs(root.resolve())
@@ -334,6 +334,8 @@ def runs(
         return
     table = runs_table(root.resolve(), records)
     Console(width=None if sys.stdout.isatty() else 140).print(table)
+    for line in reason_lines(records):
+        print(f"! {line}")
 
 
 def _compare(records: "list[RunRecord]", names: tuple[str, str], root: Path, as_json: bool) -> None:
@@ -406,13 +408,18 @@ def rollback(
 ) -> None:
     """Serve an earlier version again and print it."""
     from pipelines.errors import BadInputError
+    from pipelines.report.files import write_index
     from pipelines.serving import rollback as roll_back
 
     try:
         version = roll_back(root.resolve(), to)
     except (BadInputError, OSError) as error:
         _refuse(str(error))
-    print(version)
+    print(version, flush=True)
+    try:
+        write_index(root.resolve())  # which says what serves
+    except OSError as error:
+        print(f"{error}; `report --index` makes the index again", file=sys.stderr)
 
 
 def _refuse(message: str) -> NoReturn:

@@ -9,6 +9,8 @@ from pipelines.data.spans import describe_spans
 from pipelines.run_record import RunRecord
 from pipelines.serving import version_state
 
+_MAX_REASONS, _MAX_LENGTH = 5, 100
+
 
 def evaluation_lines(record: RunRecord) -> Iterator[str]:
     """Yields metrics, beside those of the baseline, and the checks, for a terminal."""
@@ -75,6 +77,19 @@ def runs_table(root: Path, records: Sequence[RunRecord]) -> Any:
             *((describe_spans(record.spans),) if has_spans else ()),
         )
     return table
+
+
+def reason_lines(records: Sequence[RunRecord]) -> Iterator[str]:
+    """Yields why the newest runs pushed nothing, or did not end well; the reports have all of it.
+
+    Args:
+      records: All runs, oldest first.
+    """
+    for record in [one for one in records if one.reason][-_MAX_REASONS:]:
+        text = " ".join((record.reason or "").split())
+        if len(text) > _MAX_LENGTH:
+            text = f"{text[: _MAX_LENGTH - 1]}…"
+        yield f"{record.run_id} {record.status}: {text}"
 
 
 def _status(record: RunRecord, state: str | None) -> str:

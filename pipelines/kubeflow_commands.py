@@ -135,10 +135,13 @@ def submit_command(
 def _compiled(
     config: Path | None, settings: list[str] | None, keys: list[str] | None
 ) -> tuple[Any, str]:
+    from pipelines.kubeflow.local_settings import without_effect
     from pipelines.kubeflow.pipeline_file import compile_pipeline
     from pipelines.quiet_tensorflow import quiet_tensorflow
 
     given = _loaded(config, settings)
+    for warning in without_effect(given):
+        print(f"! {warning}", file=sys.stderr)
     with quiet_tensorflow():
         return given, compile_pipeline(given, keys or ())
 

@@ -1,14 +1,17 @@
 """Where a version is from, and which versions a span went into: from the records of runs alone."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pipelines.data.spans import describe_spans
 from pipelines.errors import BadInputError
+from pipelines.pruned_runs import PrunedRun, PrunedRuns
 from pipelines.run_history import read_runs
 from pipelines.run_record import RunRecord
 from pipelines.serving import serving_versions, version_state
+
+Run = TypeVar("Run", RunRecord, PrunedRun, RunRecord | PrunedRun)
 
 Lineage = dict[str, Any]
 """The lineage of one run, as `lineage --json` prints it."""
@@ -26,16 +29,21 @@ def lineage_of(root: Path, name: str | None = None, span: str | None = None) -> 
       BadInputError: There is no such version, run or span.
     """
     records = read_runs(root)
+    pruned = PrunedRuns(root).read_all()
     if span is not None:
-        found = runs_of_span(records, span)
+        found = [
+            *(_describe_pruned(root, run) for run in runs_of_span(pruned, span)),
+            *(describe_lineage(root, run, records) for run in runs_of_span(records, span)),
+        ]
         if not found:
-            spans = {str(one["span"]) for record in records for one in record.spans}
+            runs: list[RunRecord | PrunedRun] = [*pruned, *records]
+            spans = {str(one["span"]) for run in runs for one in run.spans}
             known = sorted(spans, key=lambda one: (len(one), one))  # 9 before 10
             raise BadInputError(
-                f"No run that {root} has a record of has read the span {span}. Spans: "
+                f"No run that {root} knows of has read the span {span}. Spans: "
                 f"{', '.join(known) or 'none'}."
             )
-        return [describe_lineage(root, record, records) for record in found]
+        return sorted(found, key=lambda one: str(one["started"]))
     if name is None:
         served = serving_versions(root)
         if not served:
@@ -43,6 +51,10 @@ def lineage_of(root: Path, name: str | None = None, span: str | None = None) -> 
                 f"No version is served in {root}. Name a run or a version, or --span."
             )
         name = str(served[-1])
+    if not any(name in (record.run_id, record.version) for record in records):
+        for run in pruned:
+            if name in (run.run_id, run.version):
+                return [_describe_pruned(root, run)]
     return [describe_lineage(root, find_run(records, name, root), records)]
 
 
@@ -63,9 +75,39 @@ def find_run(records: Sequence[RunRecord], name: str, root: Path) -> RunRecord:
     )
 
 
-def runs_of_span(records: Sequence[RunRecord], span: str) -> list[RunRecord]:
+def runs_of_span(runs: Sequence[Run], span: str) -> list[Run]:
     """Returns the runs that read a span, which is a number or a date as text."""
-    return [record for record in records if any(str(one["span"]) == span for one in record.spans)]
+    return [run for run in runs if any(str(one["span"]) == span for one in run.spans)]
+
+
+def versions_of_spans(
+    root: Path, spans: Sequence[Mapping[str, Any]], records: Sequence[RunRecord]
+) -> list[dict[str, Any]]:
+    """Returns what became of spans: for each, all runs that have read it, with their versions.
+
+    Args:
+      root: Of the pipeline.
+      spans: Of a run.
+      records: All runs of the root.
+    """
+    runs: list[RunRecord | PrunedRun] = [*PrunedRuns(root).read_all(), *records]
+    return [
+        {
+            "span": str(span["span"]),
+            "runs": [
+                {
+                    "run_id": run.run_id,
+                    "status": run.status,
+                    "version": run.version,
+                    "version_state": version_state(root, run.version),
+                }
+                for run in sorted(
+                    runs_of_span(runs, str(span["span"])), key=lambda run: run.started
+                )
+            ],
+        }
+        for span in spans
+    ]
 
 
 def describe_lineage(root: Path, record: RunRecord, records: Sequence[RunRecord]) -> Lineage:
@@ -92,6 +134,7 @@ def describe_lineage(root: Path, record: RunRecord, records: Sequence[RunRecord]
             for other in records
             if record.version is not None and other.baseline_version == record.version
         ],
+        "is_pruned": False,
         "data": {
             "path": record.config.get("data", {}).get("path"),
             "label": record.config.get("data", {}).get("label"),
@@ -114,6 +157,21 @@ def describe_lineage(root: Path, record: RunRecord, records: Sequence[RunRecord]
     }
 
 
+def _describe_pruned(root: Path, run: PrunedRun) -> Lineage:
+    """Returns what is left of the lineage of a run whose record was removed."""
+    return {
+        "run_id": run.run_id,
+        "name": run.name,
+        "status": run.status,
+        "started": run.started,
+        "finished": run.finished,
+        "version": run.version,
+        "version_state": version_state(root, run.version),
+        "data": {"spans": list(run.spans)},
+        "is_pruned": True,
+    }
+
+
 def parameters_of(record: RunRecord) -> dict[str, Any]:
     """Returns the settings of a run that are set, by `section.key`; those of the data are elsewhere."""
     found: dict[str, Any] = {}
@@ -133,13 +191,16 @@ def parameters_of(record: RunRecord) -> dict[str, Any]:
 
 def lineage_lines(lineage: Lineage) -> list[str]:
     """Returns a lineage as lines of text, for a terminal."""
-    data, code = lineage["data"], lineage["code"]
-    version = lineage["version"]
+    data, version = lineage["data"], lineage["version"]
     lines = [
         f"version {version} ({lineage['version_state']})" if version else "no version was pushed",
         f"  run        {lineage['run_id']} of {lineage['name']!r}: {lineage['status']}, "
         f"{lineage['started']} to {lineage['finished'] or 'now'}",
     ]
+    if lineage.get("is_pruned"):
+        spans = [f"  spans      {describe_spans(data['spans'])}"] if data["spans"] else []
+        return [*lines, *spans, "  record     removed by the rules of retention; no more is known"]
+    code = lineage["code"]
     if lineage["kubeflow_run"]:
         lines.append(f"  on         Kubeflow, run {lineage['kubeflow_run']}")
     lines.append(f"  data       {data['path']}, label {data['label']!r}")

@@ -1,5 +1,6 @@
 """One run, from the request to its record: plan, execute, record."""
 
+import contextlib
 import logging
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from pipelines.retention.prune import prune_after_run
 from pipelines.run_execution import execute
 from pipelines.run_history import mark_killed
 from pipelines.run_inputs import RunInputs, RunRequest, read_inputs
-from pipelines.run_lock import LOCAL_KUBEFLOW, check_unlocked, locked
+from pipelines.run_lock import LOCAL_KUBEFLOW, check_free, check_unlocked, locked
 from pipelines.run_log import OutputCapture
 from pipelines.run_plan import check_same_root_schema, plan_run
 from pipelines.run_record import RunOutcome, RunRecord, RunRecords, new_run_id
@@ -31,6 +32,8 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
       BadInputError: The data or the configuration cannot be used; the root was not touched.
     """
     runner = find_runner(request.runner)
+    with contextlib.suppress(OSError):  # read_inputs says what is wrong with the root
+        check_free(request.root.resolve())  # reading the data may take minutes
     inputs = read_inputs(request, progress.display)
     if request.enable_cache and not request.resume:
         unchanged = record_unchanged(inputs, progress, capture, request.scheduled_by)
@@ -66,9 +69,11 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
             else:
                 _LOGGER.exception("run %s failed", record.run_id)
                 outcome = RunOutcome("failed", reason=f"{type(error).__name__}: {error}")
-        recorder.end(after_push(plan.root, record.run_id, outcome))
-        prune_after_run(
-            plan.root, plan.config.retention, progress.display.line, plan.config.metadata
+        recorder.end(
+            after_push(plan.root, record.run_id, outcome),
+            tidy=lambda: prune_after_run(
+                plan.root, plan.config.retention, progress.display.line, plan.config.metadata
+            ),
         )
     return recorder.record
 
@@ -105,12 +110,12 @@ def record_unchanged(
         for component in record.components:
             progress.component_finished(component.name, True, 0.0, component.reason)
             _LOGGER.info("%s is cached: %s", component.name, component.reason)
-        report = records.folder / f"{record.run_id}.html"
-        records.folder.mkdir(exist_ok=True)
-        write_pages(root, record, report)
-        record = record.changed(report=str(report))
         records.write(record)
         prune_after_run(
             root, inputs.config.retention, progress.display.line, inputs.config.metadata
         )
+        report = records.folder / f"{record.run_id}.html"
+        write_pages(root, record, report)
+        record = record.changed(report=str(report))
+        records.write(record)
     return record

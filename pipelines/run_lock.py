@@ -61,11 +61,20 @@ def _lock(stream: TextIO, wait_secs: float) -> None:
 def is_locked(root: Path) -> bool:
     """Returns whether a run is going on in a root."""
     try:
-        for name in (_NAME, LOCAL_KUBEFLOW):
-            check_unlocked(root, name)
+        check_free(root)
     except RootBusyError:
         return True
     return False
+
+
+def check_free(root: Path) -> None:
+    """Checks that no run is going on in a root, here or as `--runner kubeflow --local`.
+
+    Raises:
+      RootBusyError: One is.
+    """
+    for name in (_NAME, LOCAL_KUBEFLOW):
+        check_unlocked(root, name)
 
 
 def check_unlocked(root: Path, name: str = _NAME) -> None:

@@ -1,6 +1,7 @@
-"""The last part of a run: its record on disk and its report, kept up to date from the first moment."""
+"""Keeps the record of a run on disk up to date, and writes its report."""
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,16 @@ def after_push(root: Path, run_id: str, outcome: RunOutcome) -> RunOutcome:
     return RunOutcome("pushed", f"after the push: {outcome.reason}", str(version))
 
 
+def ended_record(root: Path, record: RunRecord, outcome: RunOutcome) -> RunRecord:
+    """Returns the record of a run that has just ended."""
+    served = serving_versions(root)
+    return record.changed(
+        finished=utc_now(),
+        serving_version=str(served[-1]) if served else None,
+        **vars(outcome),
+    )
+
+
 class RunRecorder:
     """Keeps the record of one run on disk up to date.
 
@@ -150,18 +161,22 @@ class RunRecorder:
         """Records which components wait for which."""
         self._change(graph=graph)
 
-    def end(self, outcome: RunOutcome) -> None:
-        """Writes the report, and then records how the run ended: what is recorded is complete."""
-        root = self._records.folder.parent
-        served = serving_versions(root)
-        self.record = self.record.changed(
-            finished=utc_now(),
-            serving_version=str(served[-1]) if served else None,
-            **vars(outcome),
-        )
+    def end(self, outcome: RunOutcome, tidy: Callable[[], None] = lambda: None) -> None:
+        """Records how the run ended, and then writes the pages.
+
+        A page that is missing, as the process was killed in between, is made when it is asked for.
+
+        Args:
+          outcome: How the run ended.
+          tidy: Removes what the root no longer keeps. It is called before the pages are written, because
+            they link to other runs.
+        """
+        self.record = ended_record(self._records.folder.parent, self.record, outcome)
+        self._change()
+        tidy()
         report = self._records.folder / f"{self.record.run_id}.html"
         try:
-            write_pages(root, self.record, report)
+            write_pages(self._records.folder.parent, self.record, report)
         except (
             Exception
         ) as error:  # a page that cannot be drawn must not cost the record of the run

@@ -59,7 +59,7 @@ def create(
         str | None, typer.Option("--every", metavar="6h", help="s, m, h, d or w; counted from now.")
     ] = None,
     on_new_span: Annotated[
-        bool, typer.Option("--on-new-span", help="When a span is newer than that of the last run.")
+        bool, typer.Option("--on-new-span", help="When a span arrives that no run has read.")
     ] = False,
     name: Annotated[
         str | None, typer.Option("--name", help="Default: the name of the pipeline.")
@@ -151,7 +151,10 @@ def create(
             print(json.dumps(create_local(request)))
         else:
             server = HostOptions(host, namespace, token_file).server()
-            print(json.dumps({"host": host, **create_on_kubeflow(request, server)}))
+            made = create_on_kubeflow(
+                request, server, lambda text: print(f"! {text}", file=sys.stderr)
+            )
+            print(json.dumps({"host": host, **made}))
 
 
 @app.command("list")
@@ -199,7 +202,7 @@ def enable(
     namespace: Namespace = None,
     token_file: TokenFile = None,
 ) -> None:
-    """Let a schedule start runs again. What was due while it was disabled is not made up for."""
+    """Let a schedule start runs again. Times that passed while it was disabled are not made up for."""
     _switch(name, root, HostOptions(host, namespace, token_file), on=True)
 
 
@@ -211,7 +214,7 @@ def disable(
     namespace: Namespace = None,
     token_file: TokenFile = None,
 ) -> None:
-    """Let a schedule start no runs. One that goes on goes on."""
+    """Stop a schedule from starting runs. A run that is in progress continues."""
     _switch(name, root, HostOptions(host, namespace, token_file), on=False)
 
 

@@ -1,5 +1,6 @@
 """What `schedule create`, `enable` and `disable` do."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -13,7 +14,7 @@ from pipelines.run_inputs import check_root
 from pipelines.runners import KUBEFLOW, RUNNER_NAMES
 from pipelines.scheduling.durations import parse_duration
 from pipelines.scheduling.schedule import Schedule
-from pipelines.scheduling.span_arrival import check_has_windows
+from pipelines.scheduling.span_arrival import check_has_windows, find_arrivals, note_old_spans
 from pipelines.scheduling.store import ScheduleStore
 from pipelines.scheduling.ticks import iso
 
@@ -45,7 +46,7 @@ class CreateRequest:
 
 
 def create_local(request: CreateRequest) -> dict[str, Any]:
-    """Makes a schedule in a root, and returns what is said of it.
+    """Makes a schedule in a root, and returns what the command prints.
 
     Raises:
       BadInputError: The configuration or an option cannot be used, or there is one of this name.
@@ -78,16 +79,14 @@ def create_local(request: CreateRequest) -> dict[str, Any]:
             f"The schedule {name!r} is {former.when()}. What it has done cannot be counted on the other way: "
             "give another --name, or delete it first."
         )
+    made: dict[str, Any] = {"name": name, "when": schedule.when(), "next": None}
+    if schedule.on_new_span:  # before the schedule is there: a scheduler may be at work
+        made["old_spans"] = note_old_spans(schedule, store.ledger(name), root, find_arrivals)
     store.write(schedule)
     timetable = schedule.timetable()
-    following = timetable.after(schedule.since) if timetable else None
-    return {
-        "name": name,
-        "when": schedule.when(),
-        "next": iso(following) if following else None,
-        "missed": schedule.missed,
-        "file": str(store.file(name)),
-    }
+    if following := timetable.after(schedule.since) if timetable else None:
+        made["next"] = iso(following)
+    return {**made, "missed": schedule.missed, "file": str(store.file(name))}
 
 
 def switch_local(name: str, root: Path, on: bool) -> None:
@@ -103,8 +102,15 @@ def switch_local(name: str, root: Path, on: bool) -> None:
         store.write(schedule.model_copy(update={"enabled": on, "since": since}))
 
 
-def create_on_kubeflow(request: CreateRequest, server: "Server") -> dict[str, Any]:
-    """Makes a recurring run on Kubeflow, and returns what is said of it.
+def create_on_kubeflow(
+    request: CreateRequest, server: "Server", warn: Callable[[str], None]
+) -> dict[str, Any]:
+    """Makes a recurring run on Kubeflow, and returns what the command prints.
+
+    Args:
+      request: What is asked for.
+      server: Of Kubeflow.
+      warn: Is told of settings that have no effect there.
 
     Raises:
       BadInputError: The configuration or an option cannot be used, or there is one of this name.
@@ -112,6 +118,7 @@ def create_on_kubeflow(request: CreateRequest, server: "Server") -> dict[str, An
     """
     from dataclasses import asdict
 
+    from pipelines.kubeflow.local_settings import without_effect
     from pipelines.kubeflow.pipeline_file import compile_pipeline
     from pipelines.kubeflow.recurring import Recurrence
 
@@ -138,6 +145,8 @@ def create_on_kubeflow(request: CreateRequest, server: "Server") -> dict[str, An
         catches_up=request.missed == "catch-up",
         max_concurrency=request.max_concurrency or 1,
     )
+    for warning in without_effect(config):
+        warn(warning)
     made = server.schedule(
         compile_pipeline(config, ()),
         recurrence,

@@ -195,17 +195,24 @@ def manifest_command(
         str | None, typer.Option("--image", help="Of the CronJob. Default: kubeflow.image.")
     ] = None,
     cron: Annotated[
-        str,
-        typer.Option("--cron", metavar='"M H D M W"', help="When the CronJob looks what is due."),
-    ] = "*/5 * * * *",
+        str | None,
+        typer.Option(
+            "--cron",
+            metavar='"M H D M W"',
+            help="When the CronJob looks what is due. Default: every 5 minutes, or more often if the "
+            "grace of a schedule is short.",
+        ),
+    ] = None,
     metrics_port: Annotated[
         int | None, typer.Option("--metrics-port", min=1, max=65_535, help="Of the service.")
     ] = None,
 ) -> None:
     """Print a systemd service that runs the schedules of a root, or a Kubernetes CronJob."""
     from pipelines.config import load_config
+    from pipelines.scheduling.clock import Stop, SystemClock
     from pipelines.scheduling.manifests import cron_job, systemd_unit
     from pipelines.scheduling.store import ScheduleStore
+    from pipelines.scheduling.wake_up import wake_up_cron
 
     place = root.resolve()
     with said():
@@ -214,8 +221,9 @@ def manifest_command(
             options = () if metrics_port is None else ("--metrics-port", str(metrics_port))
             path = os.environ.get("PYTHONPATH")
             variables = {"PYTHONPATH": path} if path else {}
-            print(systemd_unit(place, Path.cwd(), options, variables), end="")
+            print(systemd_unit(place, Path.cwd(), schedules, options, variables), end="")
             return
+        cron = wake_up_cron(schedules, cron, SystemClock(Stop()).now())
         one = ScheduleStore(place).chosen(None) if not schedules else schedules[0]
         config = load_config(Path(one.config), settings=one.settings)
         print(cron_job(schedules, config.kubeflow, str(place), image, cron), end="")

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from pipelines.kubeflow.dag import END, RECORD
@@ -10,6 +10,8 @@ from pipelines.kubeflow.kept_findings import read_findings, report_json
 from pipelines.kubeflow.old_runs import remove_training
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd, locked_for_step
 from pipelines.progress import PlainDisplay
+from pipelines.retention.config import RetentionConfig
+from pipelines.retention.prune import prune_after_run
 from pipelines.run_record import UNFINISHED, ComponentRecord, RunOutcome, RunRecord, RunRecords
 from pipelines.run_recorder import RunRecorder, after_push
 
@@ -43,7 +45,7 @@ def record_run(
         _record_steps(recorder, folder, findings)
         for calls in found:
             report_json(calls, recorder)
-        recorder.end(RunOutcome(**json.loads(outcome)))
+        recorder.end(RunOutcome(**json.loads(outcome)), tidy=_retention_of(root, recorder.record))
     return recorder.record
 
 
@@ -93,11 +95,23 @@ def end_run(root: Path, kubeflow_run: str, outcome: RunOutcome | None = None) ->
                 report_json(json.loads(failure.findings), recorder)
             if outcome is None:
                 outcome = _outcome_of(failures, kubeflow_run)
-            recorder.end(after_push(root, recorder.record.run_id, outcome))
+            recorder.end(
+                after_push(root, recorder.record.run_id, outcome),
+                tidy=_retention_of(root, recorder.record),
+            )
         elif recorder is None or recorder.record.status not in UNFINISHED:
             folder.remove()
         remove_training(root, kubeflow_run)
     return recorder.record if recorder else None
+
+
+def _retention_of(root: Path, record: RunRecord) -> Callable[[], None]:
+    """Returns what applies the rules of a run's configuration to the root, whose lock is held then.
+
+    Artifacts are in the store of Kubeflow Pipelines: only records, reports and logs go.
+    """
+    rules = RetentionConfig.model_validate(record.config.get("retention") or {})
+    return lambda: prune_after_run(root, rules, PlainDisplay(sys.stderr).line)
 
 
 def _outcome_of(failures: Sequence[StepEnd], kubeflow_run: str) -> RunOutcome:

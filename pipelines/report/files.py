@@ -1,40 +1,57 @@
-"""The files of the pages: `ROOT/runs/<run_id>.html` and `ROOT/runs/index.html`, whole or not at all.
+"""Writes the pages, `ROOT/runs/<run_id>.html` and `ROOT/runs/index.html`, each as a whole.
 
-A page says in its head what it was made of. As long as that has not changed, it is not made again.
+The head of a page has a hash of what it was made of. It is only made again when that has changed.
 """
 
 import dataclasses
 import hashlib
 import json
 import os
-import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pipelines.run_details import RunDetails
+from pipelines.run_history import read_runs
 from pipelines.run_record import RunRecord, RunRecords
 from pipelines.serving import serving_versions, withdrawn_versions
 
 INDEX = "index.html"
 _HEAD_BYTES = 2_000
+_PLOTS = "plots.json.gz"
 
 
 def write_pages(root: Path, record: RunRecord, target: Path) -> None:
-    """Writes the report of a run, and the index anew.
+    """Writes the report of a run, the index, and again the report of the version that served before.
 
     Args:
-      root: Of the pipeline.
+      root: Of the pipeline, after retention was applied: pages link to no removed run.
       record: As the run has ended; what is on disk may not say so yet.
       target: Of the report.
     """
     known = {one.run_id: one for one in RunRecords(root).read_all()}
     records = [*({**known, record.run_id: record}).values()]
     _write_report(root, records, record, target, report_state(root, records, record))
-    ended = [
-        record.changed(report=str(target)) if one.run_id == record.run_id else one
-        for one in records
-    ]
-    _write_index(root, ended, root / "runs" / INDEX, index_state(root, ended))
+    if record.status == "pushed" and record.baseline_version:
+        _refresh_report(root, records, record.baseline_version)
+    _write_index(root, records, root / "runs" / INDEX, index_state(root, records))
+
+
+def write_index(root: Path) -> None:
+    """Makes the index again, if there is one, after a change that no run has made.
+
+    Args:
+      root: Of the pipeline.
+    """
+    if (root / "runs" / INDEX).exists():
+        index_file(root, read_runs(root))
+
+
+def _refresh_report(root: Path, records: Sequence[RunRecord], version: str) -> None:
+    """Makes the report of a version's run again, if there is one, because the version no longer serves."""
+    for record in records:
+        target = root / "runs" / f"{record.run_id}.html"
+        if record.version == version and target.exists():
+            _write_report(root, records, record, target, report_state(root, records, record))
 
 
 def report_file(
@@ -49,12 +66,12 @@ def report_file(
       output: Where it goes. Default: beside the record.
     """
     (record,) = (one for one in records if one.run_id == run_id)
-    target = root / "runs" / f"{run_id}.html"
-    state = report_state(root, records, record)
-    if not _is_made_of(target, state):
-        _write_report(root, records, record, output or target, state)
-        return output or target
-    return _copied(target, output)
+    return _up_to_date(
+        root / "runs" / f"{run_id}.html",
+        report_state(root, records, record),
+        output,
+        lambda target, state: _write_report(root, records, record, target, state),
+    )
 
 
 def index_file(root: Path, records: Sequence[RunRecord], output: Path | None = None) -> Path:
@@ -65,12 +82,29 @@ def index_file(root: Path, records: Sequence[RunRecord], output: Path | None = N
       records: All runs, oldest first.
       output: Where it goes. Default: beside the records.
     """
-    target = root / "runs" / INDEX
-    state = index_state(root, records)
-    if not _is_made_of(target, state):
-        _write_index(root, records, output or target, state)
-        return output or target
-    return _copied(target, output)
+    return _up_to_date(
+        root / "runs" / INDEX,
+        index_state(root, records),
+        output,
+        lambda target, state: _write_index(root, records, target, state),
+    )
+
+
+def _up_to_date(
+    beside: Path, state: str, output: Path | None, write: Callable[[Path, str], None]
+) -> Path:
+    """Returns a page that is up to date, which is made if there is none.
+
+    Args:
+      beside: Where the page is beside the records.
+      state: What it is to be made of.
+      output: Where it goes. Default: beside the records. Elsewhere it has no links to other pages.
+      write: Writes the page to a file.
+    """
+    target = output or beside
+    if not (_is_same_file(target, beside) and _is_made_of(beside, state)):
+        write(target, state)
+    return target
 
 
 def report_state(root: Path, records: Sequence[RunRecord], record: RunRecord) -> str:
@@ -96,6 +130,7 @@ def index_state(root: Path, records: Sequence[RunRecord]) -> str:
                 one.version,
                 one.reason,
                 one.metrics,
+                (root / "runs" / f"{one.run_id}.html").exists(),
             )
             for one in records
         ],
@@ -125,29 +160,36 @@ def _is_made_of(file: Path, state: str) -> bool:
         return False
 
 
-def _copied(file: Path, output: Path | None) -> Path:
-    if output is None or output.resolve() == file:
-        return file
-    shutil.copyfile(file, output)
-    return output
+def _is_same_file(one: Path, other: Path) -> bool:
+    return one.resolve() == other.resolve()
 
 
 def _write_report(
     root: Path, records: Sequence[RunRecord], record: RunRecord, target: Path, state: str
 ) -> None:
     from pipelines.report.context import Context
+    from pipelines.report.kept_plots import KeptPlots
     from pipelines.report.page import render_report
 
     details = RunDetails(root, record.same_as or record.run_id).read_all()
-    has_index = target.resolve().parent == root / "runs"
     context = Context(record, root, details, records)
-    _write(target, render_report(context, state, has_index))
+    plots = KeptPlots(RunDetails(root, record.run_id).folder / _PLOTS)
+    _write(target, render_report(context, state, _lies_in(root, target), plots.svg_of))
+    plots.write()
 
 
 def _write_index(root: Path, records: Sequence[RunRecord], target: Path, state: str) -> None:
     from pipelines.report.index_page import render_index
+    from pipelines.report.kept_plots import KeptPlots
 
-    _write(target, render_index(root, records, state))
+    plots = KeptPlots(root / "runs" / f".index.{_PLOTS}")
+    _write(target, render_index(root, records, state, _lies_in(root, target), plots.svg_of))
+    plots.write()
+
+
+def _lies_in(root: Path, target: Path) -> bool:
+    """Returns whether a page lies beside the records of a root, where its relative links lead somewhere."""
+    return _is_same_file(target.parent, root / "runs")
 
 
 def _write(target: Path, text: str) -> None:

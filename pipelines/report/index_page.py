@@ -1,25 +1,41 @@
 """Puts the index of a root together: all runs, what serves, the metric over time."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pipelines.data.spans import describe_spans
 from pipelines.report import words
+from pipelines.report.plots import Plot
 from pipelines.report.sections.history import metric_plot, newest_metric
 from pipelines.report.templates import render
 from pipelines.run_record import RunRecord
 from pipelines.serving import serving_versions, version_state
 
 
-def render_index(root: Path, records: Sequence[RunRecord], state: str = "") -> str:
+def render_index(
+    root: Path,
+    records: Sequence[RunRecord],
+    state: str = "",
+    has_reports: bool = True,
+    svg_of: Callable[[Plot], str] = lambda plot: plot.svg,
+) -> str:
     """Returns the index as HTML.
 
     Args:
       root: Of the pipeline.
       records: All runs, oldest first.
-      state: What the page is made of, see `page_state`.
+      state: What the page is made of, see `index_state`.
+      has_reports: Whether the reports lie beside it, as far as they were made.
+      svg_of: Returns a plot as SVG; see `KeptPlots`.
     """
+    reports = {
+        one.run_id: f"{one.run_id}.html"
+        for one in records
+        if has_reports
+        and one.status != "running"
+        and (root / "runs" / f"{one.run_id}.html").exists()
+    }
     metric = newest_metric(records)
     served = serving_versions(root)
     states = {one.version: version_state(root, one.version) for one in records}
@@ -28,16 +44,19 @@ def render_index(root: Path, records: Sequence[RunRecord], state: str = "") -> s
         name=records[-1].name if records else root.name,
         root=str(root),
         state=state,
+        svg_of=svg_of,
         metric=metric,
-        serving=_serving(str(served[-1]), records, metric) if served else None,
+        serving=_serving(str(served[-1]), records, metric, reports) if served else None,
         facts=_facts(records, len(served)),
         plot=metric_plot(records, metric),
         has_spans=any(one.spans for one in records),
-        rows=[_row(one, states[one.version], metric) for one in reversed(records)],
+        rows=[_row(one, states[one.version], metric, reports) for one in reversed(records)],
     )
 
 
-def _serving(version: str, records: Sequence[RunRecord], metric: str) -> dict[str, Any]:
+def _serving(
+    version: str, records: Sequence[RunRecord], metric: str, reports: Mapping[str, str]
+) -> dict[str, Any]:
     pushed = [one for one in records if one.version == version]
     if not pushed:
         return {"version": version, "run_id": "", "report": "", "time": "", "metric": ""}
@@ -46,7 +65,7 @@ def _serving(version: str, records: Sequence[RunRecord], metric: str) -> dict[st
     return {
         "version": version,
         "run_id": run.run_id,
-        "report": _report(run),
+        "report": reports.get(run.run_id, ""),
         "time": words.moment(run.finished or run.started),
         "metric": metric if value is not None else "",
         "value": words.number(value),
@@ -66,11 +85,13 @@ def _facts(records: Sequence[RunRecord], num_served: int) -> list[tuple[str, str
     return [*facts, ("Versions to go back to", words.number(max(0, num_served - 1)))]
 
 
-def _row(record: RunRecord, state: str | None, metric: str) -> dict[str, Any]:
+def _row(
+    record: RunRecord, state: str | None, metric: str, reports: Mapping[str, str]
+) -> dict[str, Any]:
     withdrawn = record.status == "pushed" and state == "withdrawn"
     return {
         "run_id": record.run_id,
-        "report": _report(record),
+        "report": reports.get(record.run_id, ""),
         "time": words.moment(record.started),
         "state": words.state("withdrawn" if withdrawn else record.status),
         "version": record.version or "",
@@ -82,8 +103,3 @@ def _row(record: RunRecord, state: str | None, metric: str) -> dict[str, Any]:
         "spans": describe_spans(record.spans) if record.spans else "",
         "reason": record.reason or "",
     }
-
-
-def _report(record: RunRecord) -> str:
-    """Returns the link to the report, which lies beside the index; empty without one."""
-    return f"{record.run_id}.html" if record.status != "running" else ""

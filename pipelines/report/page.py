@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipelines.report.context import Context
+from pipelines.report.plots import Plot
 from pipelines.report.sections import (
     changes,
     components,
@@ -58,13 +59,19 @@ SECTIONS = (
 )
 
 
-def render_report(context: Context, state: str = "", has_index: bool = False) -> str:
+def render_report(
+    context: Context,
+    state: str = "",
+    has_index: bool = False,
+    svg_of: Callable[[Plot], str] = lambda plot: plot.svg,
+) -> str:
     """Returns the report of a run as HTML.
 
     Args:
       context: What is known.
-      state: What the page is made of, see `page_state`.
+      state: What the page is made of, see `report_state`.
       has_index: Whether the index lies beside it.
+      svg_of: Returns a plot as SVG; see `KeptPlots`.
     """
     described = {one.id: one.describe(context) for one in SECTIONS}
     return render(
@@ -72,6 +79,7 @@ def render_report(context: Context, state: str = "", has_index: bool = False) ->
         name=context.record.name,
         run_id=context.record.run_id,
         state=state,
+        svg_of=svg_of,
         has_index=has_index,
         sections=described,
         shown=[one for one in SECTIONS if described[one.id] is not None],

@@ -1,4 +1,4 @@
-"""The plots of a report, drawn with matplotlib. It is imported when there is something to draw."""
+"""The plots of a report, drawn with matplotlib, which is imported when a plot is drawn."""
 
 import io
 from collections.abc import Callable, Mapping, Sequence
@@ -42,17 +42,24 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class Plot:
-    """A plot that can stand in a page.
+    """A plot that can stand in a page. It is drawn when its SVG is asked for.
 
     Attributes:
       title: What it shows; the caption.
       description: What is to be seen, in words.
-      svg: It.
+      content: All that the SVG depends on, as text.
+      draw: Draws it.
     """
 
     title: str
     description: str
-    svg: str
+    content: str
+    draw: Callable[[], str]
+
+    @property
+    def svg(self) -> str:
+        """The plot as SVG, drawn each time."""
+        return self.draw()
 
 
 @dataclass(frozen=True)
@@ -70,8 +77,13 @@ class Series:
     is_baseline: bool = False
 
 
-def draw(
-    name: str, title: str, description: str, paint: Callable[[Any], None], wide: bool = False
+def plot_of(
+    name: str,
+    title: str,
+    description: str,
+    data: object,
+    paint: Callable[[Any], None],
+    wide: bool = False,
 ) -> Plot:
     """Returns a plot.
 
@@ -79,20 +91,25 @@ def draw(
       name: Unique in the page.
       title: What it shows.
       description: What is to be seen, in words.
+      data: All that `paint` draws, and what kind of plot it is; its `repr` tells plots apart.
       paint: Draws on the axes that it is given.
       wide: Whether it takes the whole width of the page.
     """
-    import matplotlib
-    from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(_SETTINGS):
-        width = _WIDE_INCHES if wide else _WIDTH_INCHES
-        figure = Figure(figsize=(width, _HEIGHT_INCHES), layout="constrained")
-        axes = figure.add_subplot()
-        paint(axes)
-        target = io.StringIO()
-        figure.savefig(target, format="svg", transparent=True, metadata={"Date": None})
-    return Plot(title, description, for_page(target.getvalue(), name, title, description))
+    def draw() -> str:
+        import matplotlib
+        from matplotlib.figure import Figure
+
+        with matplotlib.rc_context(_SETTINGS):
+            width = _WIDE_INCHES if wide else _WIDTH_INCHES
+            figure = Figure(figsize=(width, _HEIGHT_INCHES), layout="constrained")
+            axes = figure.add_subplot()
+            paint(axes)
+            target = io.StringIO()
+            figure.savefig(target, format="svg", transparent=True, metadata={"Date": None})
+        return for_page(target.getvalue(), name, title, description)
+
+    return Plot(title, description, repr((name, title, description, wide, data)), draw)
 
 
 def lines(
@@ -123,7 +140,8 @@ def lines(
         if len(series) > 1 and any(one.name for one in series):
             axes.legend()
 
-    return draw(name, title, description, paint, wide)
+    data = ("lines", series, x_label, y_label)
+    return plot_of(name, title, description, data, paint, wide)
 
 
 def unit_square(
@@ -138,9 +156,9 @@ def unit_square(
     """Returns a plot of shares over shares, such as a ROC curve.
 
     Args:
-      name: As of `draw`.
-      title: As of `draw`.
-      description: As of `draw`.
+      name: As of `plot_of`.
+      title: As of `plot_of`.
+      description: As of `plot_of`.
       series: The curves.
       x_label: Of the x axis.
       y_label: Of the y axis.
@@ -161,7 +179,8 @@ def unit_square(
         axes.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.03), xlabel=x_label, ylabel=y_label)
         axes.legend(loc="best")
 
-    return draw(name, title, description, paint)
+    data = ("unit_square", series, x_label, y_label, diagonal)
+    return plot_of(name, title, description, data, paint)
 
 
 def calibration(
@@ -176,9 +195,9 @@ def calibration(
     """Returns what was predicted against what happened, with intervals.
 
     Args:
-      name: As of `draw`.
-      title: As of `draw`.
-      description: As of `draw`.
+      name: As of `plot_of`.
+      title: As of `plot_of`.
+      description: As of `plot_of`.
       rows: With `predicted`, `happened`, `low` and `high`.
       baseline: Those of the baseline; empty without one.
       x_label: Of the x axis.
@@ -218,7 +237,8 @@ def calibration(
         axes.set(xlim=(-0.01, reach), ylim=(-0.01, reach), xlabel=x_label, ylabel=y_label)
         axes.legend(loc="upper left")
 
-    return draw(name, title, description, paint)
+    data = ("calibration", rows, baseline, x_label, y_label)
+    return plot_of(name, title, description, data, paint)
 
 
 def two_histograms(
@@ -247,7 +267,8 @@ def two_histograms(
         axes.set(xlim=(0, 1), xlabel=x_label, ylabel="share of the class")
         axes.legend(loc="best")
 
-    return draw(name, title, description, paint)
+    data = ("two_histograms", counts, names, x_label)
+    return plot_of(name, title, description, data, paint)
 
 
 def histogram(
@@ -267,7 +288,8 @@ def histogram(
         axes.axvline(0, color=Color.INK.value, linewidth=1, linestyle=_DASHES[1])
         axes.set(xlabel=x_label, ylabel="examples")
 
-    return draw(name, title, description, paint)
+    data = ("histogram", counts, edges, x_label)
+    return plot_of(name, title, description, data, paint)
 
 
 def scatter(
@@ -298,4 +320,5 @@ def scatter(
         axes.set(xlabel=x_label, ylabel=y_label)
         axes.legend(loc="upper left")
 
-    return draw(name, title, description, paint)
+    data = ("scatter", points, x_label, y_label)
+    return plot_of(name, title, description, data, paint)

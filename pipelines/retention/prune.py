@@ -8,6 +8,7 @@ from typing import Any
 from pipelines.errors import BadInputError
 from pipelines.metadata_config import MetadataConfig
 from pipelines.metadata_place import has_store, was_moved
+from pipelines.report.files import write_index
 from pipelines.retention.config import RetentionConfig
 from pipelines.retention.plan import Removal, plan_removals
 from pipelines.retention.removal import remove
@@ -64,7 +65,10 @@ def prune_command(root: Path, given: dict[str, Any], dry_run: bool) -> list[Remo
         raise BadInputError(f"There are no runs in {root}.")
     with locked(root, holder="prune"):
         check_unlocked(root, LOCAL_KUBEFLOW)
-        return prune_root(root, rules_of(root, given), dry_run)
+        removals = prune_root(root, rules_of(root, given), dry_run)
+    if not dry_run:
+        write_index(root)  # it links to reports that may be gone
+    return removals
 
 
 def rules_of(root: Path, given: dict[str, Any]) -> RetentionConfig:
@@ -95,7 +99,7 @@ def rules_of(root: Path, given: dict[str, Any]) -> RetentionConfig:
 def prune_after_run(
     root: Path, rules: RetentionConfig, say: Any, settings: MetadataConfig | None = None
 ) -> None:
-    """Applies the rules behind a run, which has ended as it has: a fault here is shown and logged.
+    """Applies the rules at the end of a run. An error here is shown and logged; the run's outcome stays.
 
     Args:
       root: Of the pipeline; the caller holds its lock.

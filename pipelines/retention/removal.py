@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from pipelines.pruned_runs import PrunedRuns
 from pipelines.retention.plan import Removal
+from pipelines.run_record import RunRecords
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -16,19 +18,24 @@ def remove(
 ) -> None:
     """Removes files and folders.
 
-    Artifacts are marked first, all in one transaction: the cache takes none of them from then on, and a
-    removal that is stopped goes on when it is called again. Marked as deleted are those whose files are gone.
+    What stays known of runs is written down first. Then artifacts are marked, all in one transaction: the
+    cache takes none of them from then on, and a removal that was stopped goes on when it is called again.
+    Marked as deleted are those whose files are gone.
 
     Args:
       removals: Of `plan_removals`; the lock of the root is held.
       store: ML Metadata of the root; None without one.
-      after_step: Called behind each change on disk.
+      after_step: Called after each change on disk.
 
     Raises:
-      OSError: Something cannot be removed. What comes behind it stays, too.
+      OSError: Something cannot be removed. What follows it stays, too.
     """
     from ml_metadata.proto import metadata_store_pb2
 
+    for root, ids_of_runs in _runs(removals).items():
+        found = map(RunRecords(root).read, ids_of_runs)
+        PrunedRuns(root).add(record for record in found if record is not None)
+        after_step()
     states = metadata_store_pb2.Artifact
     ids = [removal.artifact_id for removal in removals if removal.artifact_id is not None]
     if store is not None and ids:
@@ -41,6 +48,15 @@ def remove(
     if store is not None and ids:
         _set_state(store, ids, states.DELETED)
         after_step()
+
+
+def _runs(removals: Sequence[Removal]) -> dict[Path, list[str]]:
+    """Returns, by root, the ids of the runs whose records go."""
+    found: dict[Path, list[str]] = {}
+    for removal in removals:
+        if removal.kind == "record":
+            found.setdefault(removal.path.parents[1], []).append(removal.path.stem)
+    return found
 
 
 def _set_state(store: Any, ids: Iterable[int], state: int) -> None:

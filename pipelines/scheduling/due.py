@@ -10,7 +10,7 @@ from pathlib import Path
 from pipelines.scheduling.lazy_sequence import LazySequence
 from pipelines.scheduling.ledger import Ledger
 from pipelines.scheduling.schedule import Schedule
-from pipelines.scheduling.span_arrival import Arrival, FindArrivals, new_arrivals, span_tick
+from pipelines.scheduling.span_arrival import FindArrivals, new_arrivals, span_name, span_tick
 from pipelines.scheduling.ticks import Tick, iso, time_tick
 
 
@@ -20,13 +20,16 @@ class Due:
 
     Attributes:
       ticks: To be run, in this order.
-      skipped: Those that are not, as one tick; None without any.
+      skipped: That are not run: one tick that stands for all times, or one for each span.
+      overtaken: Of the spans in `skipped`, those that arrived after a later one was run. The user is told
+        of each.
       late: Those that should have been started by now, oldest first: some of `ticks` and of `skipped`.
       count: How many are due.
     """
 
     ticks: Sequence[Tick] = ()
-    skipped: Tick | None = None
+    skipped: Sequence[Tick] = ()
+    overtaken: Sequence[Tick] = ()
     late: Sequence[Tick] = ()
     count: int = 0
 
@@ -50,42 +53,52 @@ def find_due(
         return Due()
     timetable = schedule.timetable()
     if timetable is None:
-        there, waiting = _spans(schedule, new_arrivals(schedule, ledger, root, find), now)
-        late: Sequence[Tick] = tuple(tick for tick in there if _is_late(schedule, tick, now))
-    else:
-        waiting = LazySequence(
-            timetable.between(handled_until(schedule, ledger), now),
-            lambda time: time_tick(schedule.name, time),
-        )
-        # The grace ends before the next time comes, or is the same for all: the older ones are late.
-        num_late = bisect.bisect_left(
-            waiting, True, key=lambda tick: not _is_late(schedule, tick, now)
-        )
-        late = waiting[:num_late] or ()
+        return _due_spans(schedule, ledger, now, root, find)
+    waiting = LazySequence(
+        timetable.between(handled_until(schedule, ledger), now),
+        lambda time: time_tick(schedule.name, time),
+    )
+    # The grace ends before the next time comes, or is the same for all: the older ones are late.
+    num_late = bisect.bisect_left(waiting, True, key=lambda tick: not _is_late(schedule, tick, now))
+    late = waiting[:num_late] or ()
     if not waiting:
         return Due(late=late)
     if schedule.missed == "catch-up":
-        return Due(waiting, None, late, len(waiting))
+        return Due(waiting, late=late, count=len(waiting))
     kept = 1
     if schedule.missed == "skip" and late and late[-1] == waiting[-1]:
         kept = 0
     over = waiting[: len(waiting) - kept]
-    skipped = _skipped(over, now) if over else None
-    return Due(waiting[len(over) :], skipped, late, len(waiting))
+    skipped = (_skipped(over, now),) if over else ()
+    return Due(waiting[len(over) :], skipped, late=late, count=len(waiting))
 
 
-def _spans(
-    schedule: Schedule, arrivals: list[Arrival], now: datetime
-) -> tuple[list[Tick], Sequence[Tick]]:
-    """Returns the ticks of all spans that are there, and of those that can be run."""
-    if schedule.missed == "catch-up":  # in their order: none overtakes one that is being written
-        complete = list(itertools.takewhile(lambda one: one.is_complete, arrivals))
+def _due_spans(
+    schedule: Schedule, ledger: Ledger, now: datetime, root: Path, find: FindArrivals
+) -> Due:
+    new = new_arrivals(schedule, ledger, root, find)
+    ticks = {one.key: span_tick(schedule.name, one, now) for one in new.arrivals}
+    complete = [ticks[one.key] for one in new.arrivals if one.is_complete]
+    behind = [tick for tick in complete if tick.key < new.newest]
+    skipped: tuple[Tick, ...] = ()
+    overtaken: tuple[Tick, ...] = ()
+    if schedule.missed == "catch-up":
+        ahead = (one for one in new.arrivals if one.key > new.newest)
+        # In their order: no new span is run before an older new one that is still being written.
+        finished = itertools.takewhile(lambda one: one.is_complete, ahead)
+        following = [ticks[one.key] for one in finished]
+        run = [*behind, *following]
     else:
-        complete = [one for one in arrivals if one.is_complete]
-    there, waiting = (
-        [span_tick(schedule.name, one, now) for one in spans] for spans in (arrivals, complete)
-    )
-    return there, waiting
+        following = [tick for tick in complete if tick.key > new.newest]
+        run = following[-1:]
+        overtaken = tuple(_overtaken(tick, new.newest, now) for tick in behind)
+        skipped = (*overtaken, *(_skipped([tick], now) for tick in following[:-1]))
+    told = {tick.key for tick in overtaken}
+    late = [
+        tick for tick in ticks.values() if _is_late(schedule, tick, now) and tick.key not in told
+    ]
+    late.sort(key=lambda tick: tick.due_time)
+    return Due(run, skipped, overtaken, late, len(run) + len(skipped))
 
 
 def handled_until(schedule: Schedule, ledger: Ledger) -> datetime:
@@ -114,4 +127,15 @@ def _skipped(ticks: Sequence[Tick], now: datetime) -> Tick:
         count=len(ticks),
         first=ticks[0].due,
         reason="late: a later one is due, or the time to start it is over",
+    )
+
+
+def _overtaken(tick: Tick, newest: str, now: datetime) -> Tick:
+    """Returns the tick of a span that arrived after a later one and is not run."""
+    name = span_name(tick.key)
+    return tick.changed(
+        state="skipped",
+        finished=iso(now),
+        reason=f"span {name} arrived after span {span_name(newest)}, and only newer ones are run; `schedule "
+        f"backfill --name {tick.schedule} --from {name} --to {name}` runs it",
     )

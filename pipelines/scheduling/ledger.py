@@ -1,4 +1,4 @@
-"""What has become of the ticks of one schedule: a file for each, and the sums of those long past."""
+"""The ticks of one schedule and their outcomes: a file for each, and only counts of old ones."""
 
 import dataclasses
 import re
@@ -12,7 +12,7 @@ from pipelines.scheduling.files import read_json, remove, write_json
 from pipelines.scheduling.ticks import Tick
 
 KEPT = 200
-"""So many of the newest ticks are kept one by one."""
+"""How many ticks have a file of their own; older ones are only counted."""
 
 _TOTALS = "totals.json"
 
@@ -34,7 +34,7 @@ class Ledger:
         write_json(self._file(tick.key), dataclasses.asdict(tick))
 
     def read(self, key: str) -> Tick | None:
-        """Returns a tick; None if it was never claimed, or is long past.
+        """Returns a tick; None if it was never claimed, or has no file any more.
 
         Raises:
           BadInputError: Its file is damaged.
@@ -47,22 +47,23 @@ class Ledger:
         except TypeError as error:
             raise BadInputError(f"{file} is no tick: {error}. Mend it, or remove it.") from error
 
-    def keys(self) -> list[str]:
-        """Returns the keys of the ticks that are kept one by one, ascending."""
-        ticks = self.folder / "ticks"
-        return sorted(file.stem for file in ticks.glob("*.json") if file.name[0] != ".")
-
-    def ticks(self) -> Iterator[Tick]:
-        """Yields these ticks, oldest first."""
-        return (tick for key in self.keys() if (tick := self.read(key)) is not None)
-
-    def newest(self, prefix: str = "") -> Tick | None:
-        """Returns the newest tick.
+    def keys(self, prefix: str = "") -> list[str]:
+        """Returns the keys of the ticks that have a file, ascending.
 
         Args:
-          prefix: Of its key.
+          prefix: Of the keys.
         """
-        keys = [key for key in self.keys() if key.startswith(prefix)]
+        ticks = self.folder / "ticks"
+        stems = (file.stem for file in ticks.glob("*.json") if file.name[0] != ".")
+        return sorted(stem for stem in stems if stem.startswith(prefix))
+
+    def ticks(self) -> Iterator[Tick]:
+        """Yields the ticks that have a file, in the order of their keys."""
+        return (tick for key in self.keys() if (tick := self.read(key)) is not None)
+
+    def newest(self) -> Tick | None:
+        """Returns the tick with the highest key; None without one."""
+        keys = self.keys()
         return self.read(keys[-1]) if keys else None
 
     def unfinished(self) -> Tick | None:
@@ -78,45 +79,35 @@ class Ledger:
         return None
 
     def last_outcomes(self) -> tuple[Tick | None, Tick | None]:
-        """Returns the newest ticks that have an outcome, and that did not fail; None without one."""
-        ended: Tick | None = None
-        for key in reversed(self.keys()):
-            tick = self.read(key)
-            if tick is None or tick.state != "done":
-                continue
-            ended = ended or tick
-            if tick.status != "failed":
-                return ended, tick
-        return ended, None
+        """Returns the ticks that ended last, and that ended last without failing; None without one."""
+        done = [tick for tick in self._by_end() if tick.state == "done"]
+        good = [tick for tick in done if tick.status != "failed"]
+        return next(reversed(done), None), next(reversed(good), None)
 
     def counts(self) -> Counter[str]:
         """Returns how many ticks ended in each status, and how many were skipped, from the beginning."""
         totals = self._totals()
         counts = Counter(totals["counts"])
         for tick in self.ticks():
-            if tick.key > totals["through"]:
+            if tick.key not in totals["counted"]:
                 counts += _count(tick)
         return counts
 
     def fold(self, kept: int = KEPT) -> None:
-        """Adds the ticks that are long past to the sums, and removes their files and their output."""
-        old = self.keys()[:-kept]
+        """Counts the ticks that ended long ago, and removes their files and their output."""
         totals = self._totals()
-        counts = Counter(totals["counts"])
-        folded = []
-        for key in old:
-            tick = self.read(key)
-            if tick is None or tick.state == "claimed":
-                break
-            folded.append(tick)
-        for tick in folded:
-            if tick.key > totals["through"]:
-                counts += _count(tick)
+        ended = self._by_end()
+        # These were counted, but a crash has left their files behind.
+        counted = [tick for tick in ended if tick.key in totals["counted"]]
+        num_over = len(ended) - len(counted) - kept
+        old = [tick for tick in ended if tick not in counted][: max(0, num_over)]
+        folded = [*counted, *old]
         if not folded:
             return
-        through = max(totals["through"], folded[-1].key)
-        # First the sums, which say through which tick they go: a crash here counts none twice.
-        write_json(self.folder / _TOTALS, {"through": through, "counts": dict(counts)})
+        counts = sum(map(_count, old), Counter(totals["counts"]))
+        # The counts come first, and say which ticks they include: a crash here counts none twice.
+        fields = {"counted": [tick.key for tick in folded], "counts": dict(counts)}
+        write_json(self.folder / _TOTALS, fields)
         for tick in folded:
             remove(self._file(tick.key))
             for file in self.output_files(tick):
@@ -142,9 +133,17 @@ class Ledger:
 
     def _totals(self) -> dict[str, Any]:
         try:
-            return read_json(self.folder / _TOTALS)
+            return {"counted": [], **read_json(self.folder / _TOTALS)}
         except FileNotFoundError:
-            return {"through": "", "counts": {}}
+            return {"counted": [], "counts": {}}
+
+    def _by_end(self) -> list[Tick]:
+        """Returns the ticks that are done or skipped, in the order in which they ended.
+
+        That may differ from the order of the keys: a span may arrive after a later one.
+        """
+        ended = (tick for tick in self.ticks() if tick.state != "claimed")
+        return sorted(ended, key=lambda tick: (tick.finished or tick.due, tick.key))
 
 
 def _count(tick: Tick) -> Counter[str]:

@@ -1,5 +1,6 @@
-"""What keeps a scheduler alive elsewhere: a unit of systemd, or a CronJob of Kubernetes."""
+"""Manifests that keep a scheduler running: a systemd unit, or a Kubernetes CronJob."""
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,15 +8,17 @@ from typing import Any
 
 from pipelines.errors import BadInputError
 from pipelines.kubeflow_config import KubeflowConfig, TolerationConfig
+from pipelines.metadata_config import PASSWORD_VARIABLE
 from pipelines.scheduling.schedule import Schedule
 
 _STOP_SECS = 180
-"""More than a scheduler gives its run to end."""
+"""Longer than a scheduler waits for its run to end."""
 
 
 def systemd_unit(
     root: Path,
     working_dir: Path,
+    schedules: Sequence[Schedule] = (),
     options: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
 ) -> str:
@@ -24,13 +27,18 @@ def systemd_unit(
     Args:
       root: Of the pipeline, an absolute path.
       working_dir: Of the scheduler.
+      schedules: Of the root; their configurations must be there, too, and they name variables.
       options: Further options of `schedule run`.
-      environment: Variables that it needs.
+      environment: Variables that it needs and that are no secrets.
     """
     words = [sys.executable, "-m", "pipelines", "schedule", "run", "--root", str(root), *options]
     variables = "".join(
         f"Environment={_quoted(f'{name}={value}')}\n" for name, value in (environment or {}).items()
     )
+    folders = {root, working_dir, *(Path(one.config).parent for one in schedules)}
+    mounts = " ".join(_path_word(str(folder)) for folder in sorted(folders))
+    secrets = {PASSWORD_VARIABLE, *(one.notify.webhook_env for one in schedules)}
+    names = ", ".join(sorted(name for name in secrets if name))
     # KillMode: the scheduler alone gets SIGTERM, and stops its run. OOMPolicy: a run that needs too much
     # memory has failed; the scheduler goes on. Exit code 2: another scheduler is there.
     return f"""\
@@ -38,10 +46,15 @@ def systemd_unit(
 Description=Scheduled pipelines in {_escaped(str(root))}
 After=network-online.target
 Wants=network-online.target
+# Starts when the volumes of these folders are mounted.
+RequiresMountsFor={mounts}
 
 [Service]
 Type=exec
 WorkingDirectory={_escaped(str(working_dir))}
+# Secrets, as far as they are used: {names}.
+# One NAME=value in a line. The file may be missing. Let only root read it.
+EnvironmentFile=-/etc/pipelines/{_file_name(root.name)}.env
 {variables}ExecStart={" ".join(map(_quoted, words))}
 Restart=always
 RestartSec=10
@@ -62,17 +75,17 @@ def cron_job(
     image: str | None,
     cron: str,
 ) -> str:
-    """Returns a CronJob that looks every few minutes, and runs what is due.
+    """Returns a CronJob that starts every few minutes and runs what is due.
 
-    What is due is known by the root, not by Kubernetes: a job that comes late, or was killed with its node,
-    is made up for by the next one.
+    The root knows what is due, not Kubernetes: if a job is late, or is killed with its node, the next one
+    does its work.
 
     Args:
       schedules: Of the root.
       kubeflow: Gives the image, the volumes, the secrets, the environment and the nodes.
       root: Where the root is in the pod.
       image: In place of the configuration's.
-      cron: When it looks.
+      cron: When the job starts.
 
     Raises:
       BadInputError: There is no image.
@@ -163,6 +176,15 @@ def _escaped(text: str) -> str:
     if "\n" in text:
         raise BadInputError(f"systemd takes no line breaks in paths. Received: {text!r}")
     return text.replace("%", "%%")
+
+
+def _path_word(path: str) -> str:
+    """Returns a path in a list of paths of systemd, which knows no variables there."""
+    return '"' + _escaped(path).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _file_name(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]", "_", name) or "pipelines"
 
 
 def _quoted(text: str) -> str:

@@ -1,6 +1,6 @@
 """What a scheduler remembers of a schedule besides its ticks: `ROOT/schedules/NAME/state.json`."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,13 @@ class Memory:
 
     Attributes:
       told_missed: Key of the newest tick that was told to be missed; empty without one.
-      problem: Why it cannot be seen what is due; None if it can.
+      told_spans: Keys of the spans that were told to be missed the last time.
+      problem: Why the scheduler cannot tell what is due; None if it can.
       notify: `[notify]` of its configuration when that could be read the last time.
     """
 
     told_missed: str = ""
+    told_spans: list[str] = field(default_factory=list)
     problem: str | None = None
     notify: dict[str, Any] | None = None
 

@@ -1,14 +1,15 @@
-"""Schedules and the model that serves, as metrics of Prometheus.
+"""Schedules, runs and the model that serves, as metrics of Prometheus.
 
-They are read from the root at each scrape: a scheduler that was restarted counts on.
+They are read from the root at each scrape, so that counters continue when a scheduler was restarted.
 """
 
 import os
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
+from pipelines.run_record import Status
 from pipelines.scheduling.clock import Clock
 from pipelines.scheduling.outbox import Outbox
 from pipelines.scheduling.overview import Standing, standings
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from prometheus_client.core import GaugeMetricFamily, Metric
 
 PREFIX = "estimator_pipelines"
+
+RUN_STATUSES: tuple[str, ...] = get_args(Status)
 
 
 class PipelineCollector:
@@ -41,6 +44,7 @@ class PipelineCollector:
         damaged: list[str] = []
         found = standings(self._root, now, self._outbox.pending(), damaged=damaged)
         yield from _of_schedules(found, now)
+        yield from _of_runs(self._root)
         yield from _of_model(self._root)
         yield _gauge(
             "damaged_schedules", "Schedules with a file that cannot be read", (), len(damaged)
@@ -121,14 +125,14 @@ def _of_schedules(found: list[Standing], now: datetime) -> Iterator["Metric"]:
             "When the next run is due",
             lambda one: one.next_time.timestamp() if one.next_time else None,
         ),
-        ("schedule_running", "Whether a run goes on", lambda one: one.running is not None),
+        ("schedule_running", "Whether a run is in progress", lambda one: one.running is not None),
         (
             "schedule_interrupted",
-            "Whether a run was stopped or killed, and no scheduler works that resumes it",
+            "Whether a run was stopped or killed, and no scheduler is working that could resume it",
             lambda one: one.interrupted is not None,
         ),
-        ("schedule_due_ticks", "Ticks that are due and not begun", lambda one: one.num_due),
-        ("schedule_late_ticks", "Ticks that should have begun", lambda one: len(one.late)),
+        ("schedule_due_ticks", "Ticks that are due and have not started", lambda one: one.num_due),
+        ("schedule_late_ticks", "Ticks that should have started by now", lambda one: len(one.late)),
         (
             "schedule_late_seconds",
             "For how long the oldest of them has been due",
@@ -136,7 +140,7 @@ def _of_schedules(found: list[Standing], now: datetime) -> Iterator["Metric"]:
         ),
         (
             "schedule_has_problem",
-            "Whether it cannot be seen what is due",
+            "Whether it is unknown what is due, such as when the configuration cannot be read",
             lambda one: one.problem is not None,
         ),
         (
@@ -151,7 +155,7 @@ def _of_schedules(found: list[Standing], now: datetime) -> Iterator["Metric"]:
         ),
         (
             "last_good_run_end_time_seconds",
-            "When the last one ended that did not fail",
+            "When the last run that did not fail ended",
             lambda one: _time(one.last_good.finished if one.last_good else None),
         ),
         (
@@ -182,6 +186,36 @@ def _of_schedules(found: list[Standing], now: datetime) -> Iterator["Metric"]:
             for status in STATUSES
         ),
     )
+
+
+def _of_runs(root: Path) -> Iterator["Metric"]:
+    """Yields metrics of the runs of a root, whoever has started them: a schedule, somebody, or Kubeflow."""
+    from pipelines.run_history import read_runs
+
+    records = read_runs(root)
+    if not records:
+        return
+    newest = records[-1]
+    yield _gauge(
+        "newest_run_status",
+        "Status of the newest run, whoever started it",
+        ("status",),
+        *(((status,), float(newest.status == status)) for status in RUN_STATUSES),
+    )
+    yield _gauge("newest_run_start_time_seconds", "When it began", (), _time(newest.started) or 0.0)
+    ended = [one for one in records if one.finished is not None]
+    good = [one for one in ended if one.status in STATUSES and one.status != "failed"]
+    if ended:
+        start, end = _time(ended[-1].started), _time(ended[-1].finished)
+        if start is not None and end is not None:
+            yield _gauge("newest_run_end_time_seconds", "When the last run ended", (), end)
+            yield _gauge(
+                "newest_run_duration_seconds", "From its start to its end", (), end - start
+            )
+    if good and (end := _time(good[-1].finished)) is not None:
+        yield _gauge(
+            "newest_good_run_end_time_seconds", "When the last run that did not fail ended", (), end
+        )
 
 
 def _of_model(root: Path) -> Iterator["Metric"]:

@@ -111,6 +111,29 @@ def of_missed(root: Path, late: Sequence[Tick], time: str) -> Notification:
     )
 
 
+def of_overtaken(root: Path, tick: Tick, time: str) -> Notification:
+    """Returns the event of a span that arrived after a later one and is not run.
+
+    Args:
+      root: Of the pipeline.
+      tick: Of the span, skipped.
+      time: That it is now.
+    """
+    return Notification(
+        id=f"{tick.schedule}-{tick.key}-overtaken",
+        event="missed",
+        time=time,
+        text=f"{tick.schedule}: {tick.reason}",
+        schedule=tick.schedule,
+        root=str(root),
+        host=os.uname().nodename,
+        tick=tick.key,
+        due=tick.due,
+        reason=tick.reason,
+        missed={"count": 1, "first": tick.due, "last": tick.due},
+    )
+
+
 def _of_run(
     root: Path,
     tick: Tick,

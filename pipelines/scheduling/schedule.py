@@ -27,8 +27,8 @@ class Schedule(Section):
       runner: `--runner` of the runs.
       cron: Five fields: minute hour day month weekday.
       every_secs: Seconds between two runs, counted from `created`.
-      on_new_span: Whether a run starts when a span of the data is newer than that of the last run.
-      poll_secs: How often it is looked for.
+      on_new_span: Whether a run starts when a span arrives that no run has read.
+      poll_secs: How often new spans are looked for.
       timezone: Of `cron`.
       missed: Of ticks that are late, `catch-up` runs each, `latest` the last one, `skip` none.
       grace_secs: How late a run may start and be in time. Default: half of the time to the next one,

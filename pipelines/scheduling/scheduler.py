@@ -11,13 +11,14 @@ from pipelines.notify_config import NotifyConfig
 from pipelines.scheduling.clock import Clock, Stop
 from pipelines.scheduling.delivery import Deliver, deliver
 from pipelines.scheduling.due import Due, find_due, next_time
+from pipelines.scheduling.known_spans import KnownSpans
 from pipelines.scheduling.ledger import Ledger
 from pipelines.scheduling.memory import read_memory, remember
-from pipelines.scheduling.notification import of_missed, of_outcome
+from pipelines.scheduling.notification import of_missed, of_outcome, of_overtaken
 from pipelines.scheduling.outbox import Outbox
 from pipelines.scheduling.run_process import Command, Launch, Process, run_command, start_process
 from pipelines.scheduling.schedule import Schedule
-from pipelines.scheduling.span_arrival import FindArrivals, find_arrivals
+from pipelines.scheduling.span_arrival import PREFIX, FindArrivals, find_arrivals, note_old_spans
 from pipelines.scheduling.store import ScheduleStore
 from pipelines.scheduling.tick_runner import StoppedError, TickRunner
 from pipelines.scheduling.ticks import Tick, iso
@@ -30,13 +31,13 @@ _WATCH_SECS = 10.0
 
 
 class Scheduler:
-    """The schedules of a root, at work.
+    """Runs the schedules of a root.
 
     Args:
       root: Of the pipeline, an absolute path.
       clock: The time.
-      stop: Whether it is to end.
-      on_change: Is called when something has changed that others may look at, such as metrics.
+      stop: Says when to stop.
+      on_change: Called after each change, for example to write metrics.
       command: Makes the command of a run.
       start: Starts it.
       deliver: Sends a notification.
@@ -80,7 +81,7 @@ class Scheduler:
     def run_due(self) -> list[Tick]:
         """Runs all that is due now, and returns it with its outcomes.
 
-        What a former scheduler has begun comes first. What becomes due meanwhile is run, too.
+        Runs that an earlier scheduler has begun come first. Runs that become due meanwhile are included.
         """
         done: list[Tick] = []
         try:
@@ -92,7 +93,7 @@ class Scheduler:
         return done
 
     def waiting(self) -> None:
-        """Is called while a run goes on."""
+        """Is called regularly while a run is in progress."""
         if self._clock.monotonic() - self._watched >= _WATCH_SECS:
             self._watched = self._clock.monotonic()
             for schedule in self._schedules():
@@ -100,14 +101,14 @@ class Scheduler:
             self.send()
 
     def ended(self, schedule: Schedule, ledger: Ledger, tick: Tick) -> None:
-        """Keeps what is to be told of a tick that has its outcome."""
+        """Stores the notifications about a tick that has ended."""
         output = ledger.output_file(tick, "err")
         config = self._notify_config(schedule)
         for notification in of_outcome(self.root, tick, iso(self._clock.now()), output):
             self.outbox.put(notification, config)
 
     def send(self) -> None:
-        """Tells what is to be told now; what is not taken is kept for later."""
+        """Sends the notifications that are due; those that no receiver takes are kept for later."""
 
         def config_of(name: str) -> NotifyConfig | None:
             try:
@@ -128,9 +129,9 @@ class Scheduler:
         first: tuple[Schedule, Tick] | None = None
         for schedule in schedules:
             due = self._due(schedule)
-            if due.skipped is not None:
-                _LOGGER.warning("%s: %d ticks are skipped", schedule.name, due.skipped.count)
-                self.store.ledger(schedule.name).write(due.skipped)
+            self._skip(schedule, due)
+            if due.ticks:  # it is looked at again at once: another schedule may come first now
+                self._polled.pop(schedule.name, None)
             if due.ticks and (first is None or due.ticks[0].due < first[1].due):
                 first = (schedule, due.ticks[0])
         if first is None:
@@ -141,18 +142,47 @@ class Scheduler:
         self._on_change()
         done = self._runner.run(schedule, ledger, tick)
         self._polled.pop(schedule.name, None)
-        ledger.fold()
+        self._fold(ledger)
         self.send()
         return done
 
+    def _skip(self, schedule: Schedule, due: Due) -> None:
+        """Records the ticks that are not run, and stores notifications about overtaken spans."""
+        if not due.skipped:
+            return
+        ledger = self.store.ledger(schedule.name)
+        for tick in due.overtaken:  # the notification first: a crash in between cannot suppress it
+            _LOGGER.warning("%s: %s", schedule.name, tick.reason)
+            self.outbox.put(
+                of_overtaken(self.root, tick, iso(self._clock.now())),
+                self._notify_config(schedule),
+            )
+        if num_others := sum(tick.count for tick in due.skipped) - len(due.overtaken):
+            _LOGGER.warning("%s: %d ticks are skipped", schedule.name, num_others)
+        for tick in due.skipped:
+            ledger.write(tick)
+        self._fold(ledger)
+
+    @staticmethod
+    def _fold(ledger: Ledger) -> None:
+        """Removes old ticks; their spans stay known."""
+        if spans := ledger.keys(PREFIX):
+            known = KnownSpans(ledger.folder)
+            if known.read() is None:  # nobody has looked yet which spans were there before
+                return
+            known.add(spans)
+        ledger.fold()
+
     def _due(self, schedule: Schedule) -> Due:
-        """Returns what is due of a schedule; keeps what is to be told of what is late."""
+        """Returns what is due of a schedule, and stores a notification about late ticks."""
         ledger = self.store.ledger(schedule.name)
         now = self._clock.now()
         if self._secs_to_poll(schedule) > 0:
             return Due()
         self._polled[schedule.name] = self._clock.monotonic()
         try:
+            if schedule.on_new_span and schedule.enabled:
+                self._note_old_spans(schedule, ledger)
             due = find_due(schedule, ledger, now, self.root, self._find)
         except (BadInputError, OSError) as error:
             if read_memory(ledger.folder).problem != str(error):
@@ -160,13 +190,36 @@ class Scheduler:
             remember(ledger.folder, problem=str(error))
             return Due()
         remember(ledger.folder, problem=None)
-        # Told once until all of them are dealt with.
-        if due.late and due.late[0].key > read_memory(ledger.folder).told_missed:
-            missed = of_missed(self.root, due.late, iso(now))
-            _LOGGER.warning("%s", missed.text)
-            self.outbox.put(missed, self._notify_config(schedule))
-            remember(ledger.folder, told_missed=due.late[-1].key)
+        self._tell_missed(schedule, ledger, due, now)
         return due
+
+    def _note_old_spans(self, schedule: Schedule, ledger: Ledger) -> None:
+        num_old = note_old_spans(schedule, ledger, self.root, self._find)
+        if num_old:
+            _LOGGER.warning(
+                "%s: %d spans that were there before are not run; `schedule backfill` does that",
+                schedule.name,
+                num_old,
+            )
+
+    def _tell_missed(self, schedule: Schedule, ledger: Ledger, due: Due, now: datetime) -> None:
+        """Stores one notification about late ticks, and no other until all of these are dealt with."""
+        if not due.late:
+            return
+        memory = read_memory(ledger.folder)
+        if schedule.on_new_span:
+            keys = [tick.key for tick in due.late]
+            if not set(keys).isdisjoint(memory.told_spans):
+                return
+            told: dict[str, object] = {"told_spans": keys}
+        else:
+            if due.late[0].key <= memory.told_missed:
+                return
+            told = {"told_missed": due.late[-1].key}
+        missed = of_missed(self.root, due.late, iso(now))
+        _LOGGER.warning("%s", missed.text)
+        self.outbox.put(missed, self._notify_config(schedule))
+        remember(ledger.folder, **told)
 
     def _secs_to_poll(self, schedule: Schedule) -> float:
         """Returns in how many seconds new spans are looked for again."""
@@ -190,7 +243,7 @@ class Scheduler:
         return found
 
     def _notify_config(self, schedule: Schedule) -> NotifyConfig:
-        """Returns who is told: as the configuration file says, or said when it could be read."""
+        """Returns `[notify]` of the configuration file, or what it was when it could last be read."""
         folder = self.store.ledger(schedule.name).folder
         try:
             config = load_config(Path(schedule.config), settings=schedule.settings).notify
@@ -201,7 +254,7 @@ class Scheduler:
         return config
 
     def _wait_secs(self) -> float:
-        """Returns how long nothing is due. Others may change the schedules: it is never long."""
+        """Returns how long to wait. That is never long, because commands may change the schedules."""
         now = self._clock.now()
         waits = [_LONGEST_WAIT_SECS]
         waits += [(letter.next_attempt - now).total_seconds() for letter in self.outbox.pending()]

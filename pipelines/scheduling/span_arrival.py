@@ -1,17 +1,20 @@
-"""Spans that have arrived since the last run, and the windows of spans that runs read."""
+"""The new spans of a schedule's data, and the window of spans that each run reads."""
 
 import datetime
 import os
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.config import DataConfig, load_config
-from pipelines.data.span_pattern import Place, parse_span_pattern
+from pipelines.data.span_pattern import Place, before_placeholder, parse_span_pattern
 from pipelines.data.span_selection import SpanKey, SpanSelection, parse_selection
 from pipelines.data.spans import resolve_spans
 from pipelines.errors import BadInputError
-from pipelines.run_record import RunRecords
+from pipelines.pruned_runs import PrunedRun, PrunedRuns
+from pipelines.run_record import RunRecord, RunRecords
+from pipelines.scheduling.known_spans import KnownSpans
 from pipelines.scheduling.ledger import Ledger
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.ticks import STATUSES, Tick, iso
@@ -37,14 +40,34 @@ class Arrival:
     is_complete: bool = True
 
 
-FindArrivals = Callable[[Schedule, str], Sequence[Arrival]]
-"""Returns the spans of a schedule's data whose keys are above one, ascending."""
+FindArrivals = Callable[[Schedule, AbstractSet[str]], Sequence[Arrival]]
+"""Returns the spans of a schedule's data, but for those of some keys, ascending."""
 
 
-def find_arrivals(schedule: Schedule, above: str) -> list[Arrival]:
-    """Returns the spans of a schedule's data whose keys are above one, ascending.
+@dataclass(frozen=True)
+class NewSpans:
+    """Spans that have arrived and were neither run nor skipped.
+
+    Attributes:
+      arrivals: Ascending by key, which may differ from the order in which they arrived.
+      newest: Key of the newest span that was dealt with, by a run or by being skipped; empty without one.
+      old: Keys of spans that were there before the schedule and are not run; empty once these are written
+        down.
+    """
+
+    arrivals: tuple[Arrival, ...]
+    newest: str
+    old: frozenset[str] = frozenset()
+
+
+def find_arrivals(schedule: Schedule, known: AbstractSet[str]) -> list[Arrival]:
+    """Returns the spans of a schedule's data, each in its newest version, ascending.
 
     A span without a file is none, as in a run that takes the newest one.
+
+    Args:
+      schedule: A schedule on new spans.
+      known: Keys of spans that are left out.
 
     Raises:
       BadInputError: The configuration cannot be used, or the folder of the data cannot be read.
@@ -55,14 +78,14 @@ def find_arrivals(schedule: Schedule, above: str) -> list[Arrival]:
         raise BadInputError(f"data.path = {data.path!r} has no spans any more.")
     newest: dict[SpanKey, Place] = {}
     for place in pattern.places():
-        known = newest.get(place.span)
-        if known is None or (known.version or 0) <= (place.version or 0):
+        former = newest.get(place.span)
+        if former is None or (former.version or 0) <= (place.version or 0):
             newest[place.span] = place
     found = []
     for span in sorted(newest, key=str if pattern.is_by_date else int):  # type: ignore[arg-type]
         place = newest[span]
         key = span_tick_key(span, place.version)
-        if key <= above:
+        if key in known:
             continue
         try:
             read = resolve_spans(data.path, SpanSelection(None, span, span)).spans[0]
@@ -73,26 +96,74 @@ def find_arrivals(schedule: Schedule, above: str) -> list[Arrival]:
                 found.append(Arrival(key, selection, _since([place.path]), is_complete=False))
             continue
         key = span_tick_key(span, read.version)
-        if key > above:
+        if key not in known:
             since = _since([place.path, *read.files])
             found.append(Arrival(key, span_selection(data, span), since))
     return found
 
 
-def new_arrivals(
-    schedule: Schedule, ledger: Ledger, root: Path, find: FindArrivals
-) -> list[Arrival]:
-    """Returns the spans that are newer than that of the last run, ascending.
+def new_arrivals(schedule: Schedule, ledger: Ledger, root: Path, find: FindArrivals) -> NewSpans:
+    """Returns the spans that nothing has dealt with: neither the schedule nor a run that somebody started.
 
-    The last run may be one that somebody has started by hand.
+    A span that arrives after a later one is among them, and so is a new version of an old span. Spans that
+    were there before the schedule are not. If it was not written down which these are, they are all spans
+    up to the newest that was dealt with; or, if none was, all but the newest one.
+
+    Args:
+      schedule: A schedule on new spans.
+      ledger: Of the schedule.
+      root: Of the pipeline.
+      find: Finds the spans that are there.
+
+    Raises:
+      BadInputError: The spans cannot be looked for.
     """
-    newest = ledger.newest(PREFIX)
-    above = newest.key if newest else ""
-    arrivals = find(schedule, above)
-    if not arrivals:
-        return []
-    above = max(above, _newest_of_runs(root))
-    return [one for one in arrivals if one.key > above]
+    known = KnownSpans(ledger.folder).read()
+    handled = (known or frozenset()).union(ledger.keys(PREFIX))
+    found = tuple(find(schedule, handled))
+    if not found:
+        return NewSpans((), max(handled, default=""))
+    handled |= spans_of_runs(root)
+    newest = max(handled, default="")
+    new = tuple(one for one in found if one.key not in handled)
+    if known is not None:
+        return NewSpans(new, newest)
+    first = newest
+    if not first:
+        first = max((one.key for one in found if one.is_complete), default="")
+    old = frozenset(one.key for one in new if one.key < first)
+    return NewSpans(tuple(one for one in new if one.key not in old), newest, old)
+
+
+def note_old_spans(schedule: Schedule, ledger: Ledger, root: Path, find: FindArrivals) -> int:
+    """Writes down, once, which spans were there before the schedule and are not run; returns how many.
+
+    Nothing is written down while the folder of the data is missing: its volume may be mounted later.
+
+    Raises:
+      BadInputError: The spans cannot be looked for.
+    """
+    known = KnownSpans(ledger.folder)
+    if known.read() is not None or not _folder_of(data_of(schedule)).is_dir():
+        return 0
+    old = new_arrivals(schedule, ledger, root, find).old
+    known.add(old)
+    return len(old)
+
+
+def spans_of_runs(root: Path) -> set[str]:
+    """Returns the keys of all spans that the runs of a root have read, unless the run failed."""
+    runs: list[RunRecord | PrunedRun] = [
+        *RunRecords(root).read_all(),
+        *PrunedRuns(root).read_all(),
+    ]
+    return {
+        span_tick_key(key, span["version"])
+        for run in runs
+        if run.status in STATUSES and run.status != "failed"
+        for span in run.spans
+        if (key := parse_selection(span["span"]).first) is not None
+    }
 
 
 def span_tick(schedule: str, arrival: Arrival, now: datetime.datetime) -> Tick:
@@ -106,6 +177,12 @@ def span_tick_key(span: SpanKey, version: int | None) -> str:
     return f"{PREFIX}{name}" + ("" if version is None else f"-v{version:018d}")
 
 
+def span_name(key: str) -> str:
+    """Returns a span as `--from` and `--to` of a backfill take it, such as `7` or `2026-01-31`."""
+    name = key.removeprefix(PREFIX).partition("-v")[0]
+    return str(int(name)) if name.isdigit() else name
+
+
 def span_selection(data: DataConfig, span: SpanKey) -> str:
     """Returns `data.spans` of the run of one span: the window of the configuration, up to this span."""
     newest = data.selection.newest
@@ -113,14 +190,14 @@ def span_selection(data: DataConfig, span: SpanKey) -> str:
 
 
 def check_has_windows(data: DataConfig, asked: str) -> None:
-    """Checks that there are spans, and that which of them are read is not fixed.
+    """Checks that the data have spans, and that `data.spans` does not name fixed ones.
 
     Args:
       data: `[data]`.
       asked: What needs it, such as `--on-new-span`.
 
     Raises:
-      BadInputError: It is not so.
+      BadInputError: There are no spans, or fixed ones.
     """
     if parse_span_pattern(data.path) is None:
         raise BadInputError(
@@ -144,16 +221,9 @@ def data_of(schedule: Schedule) -> DataConfig:
     return data.model_copy(update={"path": os.path.join(schedule.working_dir, data.path)})
 
 
-def _newest_of_runs(root: Path) -> str:
-    """Returns the key of the newest span that a run of the root has dealt with; empty without one."""
-    keys = [""]
-    for record in RunRecords(root).read_all():
-        if record.spans and record.status in STATUSES and record.status != "failed":
-            newest = record.spans[-1]
-            span = parse_selection(newest["span"]).first
-            if span is not None:
-                keys.append(span_tick_key(span, newest["version"]))
-    return max(keys)
+def _folder_of(data: DataConfig) -> Path:
+    """Returns the folder in which spans appear."""
+    return Path(os.path.dirname(before_placeholder(data.path)))
 
 
 def _since(paths: Sequence[Path]) -> datetime.datetime:

@@ -70,7 +70,7 @@ MOMENTS = {
     "after ML Metadata": (launcher.Launcher, "_publish_successful_execution", "after"),
     "after the launcher": (component_launcher.ComponentLauncher, "run", "after"),
     "before the record": (run_recorder.RunRecorder, "end", "before"),
-    "in the record": (run_recorder, "write_pages", "before"),
+    "in the record": (run_recorder, "ended_record", "after"),
 }
 
 

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from pipelines.cli import app
 from pipelines.config import load_config
@@ -100,6 +101,15 @@ def root_with_two_versions(folder):
     write_pages(folder, record, folder / "runs" / "20260101-000000.html")
     (folder / "schema").mkdir()
     (folder / "schema" / "schema.pbtxt").write_text('feature { name: "a" type: INT }')
+
+
+def test_behind_a_rollback_the_index_says_what_serves(tmp_path):
+    root_with_two_versions(tmp_path / "root")
+    index = tmp_path / "root" / "runs" / "index.html"
+    assert "Version <strong>12</strong>" in index.read_text()
+    result = CliRunner().invoke(app, ["rollback", "--root", str(tmp_path / "root")])
+    assert (result.exit_code, result.stdout) == (0, "7\n")
+    assert "Version <strong>7</strong>" in index.read_text()
 
 
 @pytest.mark.parametrize(

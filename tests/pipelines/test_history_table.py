@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 
 from components.pusher.provenance import Provenance, write_provenance
-from pipelines.history_table import evaluation_lines, runs_json, runs_table
+from pipelines.history_table import evaluation_lines, reason_lines, runs_json, runs_table
 from pipelines.run_history import read_runs
 from pipelines.run_record import RunRecords
 from pipelines.serving import rollback
@@ -67,6 +67,19 @@ def test_spans_have_a_column_where_there_are_any(root):
     assert first[-1] == "0.8125"
     assert second[-4:] == ["(1000)", "3..4", "(version", "2)"]
     assert runs_json(root, records)[1]["spans"] == list(spans)
+
+
+def test_why_the_newest_runs_pushed_nothing(root):
+    records = read_runs(root)
+    assert list(reason_lines(records)) == ["20260102-030405 unchanged: as version 2000"]
+    long = records[2].changed(status="failed", reason="Trainer: [red] no\nspace " + "left " * 40)
+    (line,) = reason_lines([*records[:2], long])
+    assert line.startswith("20260102-030405 failed: Trainer: [red] no space left left")
+    assert line.endswith("…")
+    assert len(line) == len("20260102-030405 failed: ") + 100
+    many = [records[2].changed(run_id=f"run-{number}") for number in range(7)]
+    assert [line.split()[0] for line in reason_lines(many)] == [f"run-{n}" for n in range(2, 7)]
+    assert list(reason_lines(records[:2])) == []
 
 
 def test_runs_as_json(root):

@@ -53,6 +53,15 @@ def test_compile_writes_the_yaml_without_the_data(config, tmp_path):
     assert "trainer_seed" in specification["root"]["inputDefinitions"]["parameters"]
 
 
+def test_compile_says_what_has_no_effect_there(config, tmp_path):
+    settings = ("notify.command=tell", "retention.runs=5", "retention.artifacts=3")
+    given = [word for setting in settings for word in ("--set", setting)]
+    ran = call("compile", "--config", config, *given, "-o", tmp_path / "taxi.yaml")
+    assert ran.exit_code == 0, ran.output
+    assert "! [notify] has no effect on Kubeflow" in ran.stderr
+    assert "! [retention] artifacts and checkpoints have no effect on Kubeflow" in ran.stderr
+
+
 def test_compile_says_what_is_wrong(config, tmp_path):
     ran = call(
         "compile", "--config", config, "--set", "kubeflow.root=/else/where", "-o", tmp_path / "a"

@@ -3,7 +3,8 @@ import dataclasses
 import pytest
 
 from pipelines.errors import BadInputError
-from pipelines.lineage import lineage_lines, lineage_of, parameters_of
+from pipelines.lineage import lineage_lines, lineage_of, parameters_of, versions_of_spans
+from pipelines.pruned_runs import PrunedRuns
 from pipelines.run_record import RunRecord, RunRecords
 
 FIRST = RunRecord(
@@ -56,9 +57,33 @@ def test_by_version_by_run_and_forward_from_a_span(root):
     assert [one["run_id"] for one in lineage_of(root, span="3")] == [FIRST.run_id, SECOND.run_id]
 
 
+def test_runs_whose_records_were_removed_are_told(root):
+    PrunedRuns(root).add([FIRST])
+    (root / "runs" / f"{FIRST.run_id}.json").unlink()
+    (root / "serving" / "1700").rmdir()
+    found = lineage_of(root, span="3")
+    assert [(one["run_id"], one["version"], one["version_state"], one["is_pruned"]) for one in found] == [
+        (FIRST.run_id, "1700", "removed", True), (SECOND.run_id, "1800", "serving", False),
+    ]  # fmt: skip
+    assert lineage_of(root, "1700") == lineage_of(root, FIRST.run_id) == found[:1]
+    assert "\n".join(lineage_lines(found[0])) == (
+        "version 1700 (removed)\n"
+        f"  run        {FIRST.run_id} of 'a': pushed, {FIRST.started} to {FIRST.finished}\n"
+        "  spans      3\n"
+        "  record     removed by the rules of retention; no more is known"
+    )
+    (three, four) = versions_of_spans(root, SECOND.spans, [SECOND, THIRD])
+    assert [(run["run_id"], run["version_state"]) for run in three["runs"]] == [
+        (FIRST.run_id, "removed"), (SECOND.run_id, "serving"),
+    ]  # fmt: skip
+    assert [(run["status"], run["version"]) for run in four["runs"]] == [
+        ("pushed", "1800"), ("not_blessed", None),
+    ]  # fmt: skip
+
+
 def test_what_is_not_there_is_named_with_what_is(root, tmp_path):
     with pytest.raises(
-        BadInputError, match=r"No run that .* has a record of has read the span 7. Spans: 3, 4"
+        BadInputError, match=r"No run that .* knows of has read the span 7. Spans: 3, 4"
     ):
         lineage_of(root, span="7")
     with pytest.raises(BadInputError, match=r"'9' .* Versions: 1700, 1800; the newest runs: 2026"):

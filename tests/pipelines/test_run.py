@@ -1,4 +1,5 @@
 import html
+import shutil
 
 import pytest
 
@@ -13,6 +14,7 @@ from pipelines.run_lock import LOCAL_KUBEFLOW, is_locked, locked
 from pipelines.run_plan import RunRequest
 from pipelines.run_record import RunRecords
 from pipelines.runners import RUNNERS, Runner
+from tests.pipelines.report.html_checks import dead_links
 
 
 class RecordingRunner(Runner):
@@ -96,6 +98,40 @@ def test_however_a_run_ends_its_record_and_report_say_so(run_with, tmp_path, err
     assert not is_locked(tmp_path / "root")
 
 
+def test_pages_link_to_no_run_that_retention_has_removed(data, tmp_path, display, monkeypatch):
+    root, run_ids = tmp_path / "root", []
+
+    class PushingRunner(Runner):
+        def run(self, launcher):
+            run_id = RunRecords(root).read_all()[-1].run_id
+            version = str(1000 + len(run_ids))
+            base = root / "serving"
+            write_provenance(Provenance(run_id, str(root)), str(base / version), str(base))
+            raise OSError("disk full")
+
+    monkeypatch.setitem(RUNNERS, "pushing", PushingRunner())
+    for number in range(4):
+        request = RunRequest(
+            root=root, data=str(data), label="y", runner="pushing",
+            settings=("retention.runs=2", f"trainer.train_steps={number + 1}"),
+        )  # fmt: skip
+        record = run(request, Progress(display), NoCapture())
+        run_ids.append(record.run_id)
+        if number == 1:
+            shutil.rmtree(root / "serving" / "1000")  # as the Pusher does
+    kept = [one.run_id for one in RunRecords(root).read_all()]
+    assert run_ids[0] not in kept
+    assert dead_links(root / "runs") == []
+    index = (root / "runs" / "index.html").read_text()
+    assert run_ids[0] not in index
+    assert index.count("<strong>serves</strong>") == 1
+    # The page of the version that served before was made again: it serves no more.
+    (before,) = (one for one in RunRecords(root).read_all() if one.run_id == run_ids[2])
+    page = (root / "runs" / f"{before.run_id}.html").read_text()
+    assert f"{before.version} (kept when this page was made)" in page
+    assert f"{before.version} (serving" not in page
+
+
 @pytest.mark.parametrize("is_bad_input", [True, False])
 def test_a_run_that_fails_over_its_input_says_so_by_its_exit_code(run_with, tmp_path, is_bad_input):
     record, _ = run_with(RunFailedError("CsvExampleGen", "no rows", is_bad_input=is_bad_input))
@@ -124,6 +160,19 @@ def test_two_runs_do_not_share_a_root(run_with, tmp_path, name):
     ):
         run_with(AssertionError("must not run"))
     assert read_runs(tmp_path / "root") == []
+
+
+@pytest.mark.parametrize("name", [".lock", LOCAL_KUBEFLOW])
+def test_a_root_that_is_busy_is_said_before_the_data_are_read(tmp_path, display, name):
+    root = tmp_path / "root"
+    request = RunRequest(root=root, data=str(tmp_path / "nothing.csv"), label="y")
+    with (
+        locked(root, name=name),
+        pytest.raises(BadInputError, match="Another run is going on"),
+    ):
+        run(request, Progress(display), NoCapture())
+    with pytest.raises(BadInputError, match=r"nothing\.csv"):
+        run(request, Progress(display), NoCapture())
 
 
 @pytest.mark.parametrize(

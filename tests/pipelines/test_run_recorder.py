@@ -120,6 +120,20 @@ def test_details_and_the_graph_reach_the_report(plan, display, tmp_path):
     assert f'href="{record.run_id}.html"' in (tmp_path / "root" / "runs" / "index.html").read_text()
 
 
+def test_the_root_is_tidied_behind_the_record_and_before_the_pages(plan, display, tmp_path):
+    records = RunRecords(tmp_path / "root")
+    recorder = RunRecorder(records, start_record(plan), display)
+    seen = []
+
+    def tidy():
+        (record,) = records.read_all()
+        seen.append((record.status, sorted(file.suffix for file in records.folder.iterdir())))
+
+    recorder.end(RunOutcome("failed", reason="no space"), tidy)
+    assert seen == [("failed", [".json"])]
+    assert (records.folder / "index.html").exists()
+
+
 def test_a_report_that_cannot_be_made_does_not_cost_the_record(plan, display, shown, tmp_path):
     records = RunRecords(tmp_path / "root")
     recorder = RunRecorder(records, start_record(plan), display)

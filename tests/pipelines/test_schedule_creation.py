@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -132,15 +133,28 @@ class FakeServer:
         return Submission("p", "v", "e", recurring_run_id="r")
 
 
+def test_spans_that_are_there_when_it_is_made_are_old_but_for_the_newest(request_of, store):
+    assert create_local(request_of(on_new_span=True))["old_spans"] == 2
+    known = store.folder / "trips" / "spans.json"
+    assert [key[-22:] for key in json.loads(known.read_text())["known"]] == [
+        "08-v000000000000000001",
+        "09-v000000000000000001",
+    ]
+    store.delete("trips")
+    assert not known.exists()
+
+
 def test_a_recurring_run(request_of):
     server = FakeServer()
+    warned = []
 
     def make(**changes):
         return create_on_kubeflow(
-            request_of(settings=("data.path=/mnt/p/span-{SPAN}",), **changes), server
+            request_of(settings=("data.path=/mnt/p/span-{SPAN}",), **changes), server, warned.append
         )
 
     made = make(cron="0 3 * * *", missed="catch-up", name="nightly", max_concurrency=2)
+    assert [text.split()[0] for text in warned] == ["[notify]"]
     assert made["recurring_run_id"] == "r"
     assert server.got[1:] == (
         Recurrence(cron="0 0 3 * * *", catches_up=True, max_concurrency=2),
@@ -168,4 +182,4 @@ def test_a_recurring_run(request_of):
 )
 def test_what_kubeflow_has_not(request_of, changes, message):
     with pytest.raises(BadInputError, match=message):
-        create_on_kubeflow(request_of(**changes), FakeServer())
+        create_on_kubeflow(request_of(**changes), FakeServer(), print)

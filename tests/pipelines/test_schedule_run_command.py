@@ -128,9 +128,11 @@ def test_a_run_is_stopped_with_the_scheduler(here, ledger, tmp_path):
 def test_once(here, ledger):
     time.sleep(3.1)
     scheduler = SchedulerProcess(here, "--once")
+    while scheduler.process.poll() is None and not ledger.counts()["failed"]:
+        time.sleep(0.1)
+    invoke("disable", "trips", "--root", "root")  # where a run takes 3 s, the next is always due
     assert scheduler.process.wait(120) == 1  # a run has failed
     assert ledger.counts()["failed"] >= 1
-    invoke("disable", "trips", "--root", "root")
     assert SchedulerProcess(here, "--once").process.wait(60) == 0
 
 

@@ -30,7 +30,6 @@ def describe(context: Context) -> dict[str, Any] | None:
                 "time": words.moment(one.finished or one.started),
                 "value": words.number(one.metrics.get(metric)),
                 "spans": describe_spans(one.spans) if one.spans else "",
-                "has_report": bool(one.report),
             }
             for one in pushes[:_MAX_PUSHES]
         ],

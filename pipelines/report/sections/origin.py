@@ -3,11 +3,14 @@
 import json
 from typing import Any
 
-from pipelines.lineage import describe_lineage
+from pipelines.data.spans import describe_spans
+from pipelines.lineage import describe_lineage, versions_of_spans
 from pipelines.report import words
 from pipelines.report.context import NOT_RECORDED, Context
 
 _MAX_FILES = 200
+_MAX_SPANS = 50
+_MAX_RUNS = 10
 
 
 def describe(context: Context) -> dict[str, Any]:
@@ -19,6 +22,8 @@ def describe(context: Context) -> dict[str, Any]:
     ]
     return {
         "lineage": found,
+        "spans": describe_spans(record.spans) if record.spans else "",
+        "of_spans": _of_spans(context),
         "files": files,
         "left_out": len(found["data"]["files"]) - len(files),
         "files_missing": None if files else NOT_RECORDED,
@@ -30,6 +35,22 @@ def describe(context: Context) -> dict[str, Any]:
         "log": record.log,
         "command": f"python -m pipelines lineage {record.version or record.run_id}",
     }
+
+
+def _of_spans(context: Context) -> list[dict[str, Any]]:
+    """Returns, by span of the run, what was made of it in this run and all others, newest first."""
+    found = versions_of_spans(context.root, context.record.spans[-_MAX_SPANS:], context.records)
+    return [
+        {
+            "span": one["span"],
+            "left_out": len(one["runs"][:-_MAX_RUNS]),
+            "runs": [
+                {**run, "state": words.state(run["status"])["word"]}
+                for run in reversed(one["runs"][-_MAX_RUNS:])
+            ],
+        }
+        for one in reversed(found)
+    ]
 
 
 def given(config: Any) -> Any:

@@ -72,7 +72,7 @@ def _facts(context: Context) -> list[tuple[str, str]]:
         facts.append(("Data", str(path)))
     if record.version:
         state = version_state(context.root, record.version)
-        facts.append(("Version", f"{record.version} ({state})"))
+        facts.append(("Version", f"{record.version} ({state} when this page was made)"))
     if record.baseline_version:
         facts.append(("Compared with", f"version {record.baseline_version}"))
     if record.serving_version:

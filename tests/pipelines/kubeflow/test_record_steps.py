@@ -156,3 +156,30 @@ def test_a_signal(begun):
     root, _ = begun
     record = end_run(root, "run-1", RunOutcome("interrupted", "stopped by a signal"))
     assert record.status == "interrupted"
+
+
+@pytest.mark.parametrize("is_recorded", [True, False])
+def test_what_the_rules_do_not_keep_is_removed_at_the_end(begun, is_recorded, killed):
+    root, folder = begun
+    records = RunRecords(root)
+    for number in (1, 2, 3):
+        run_id = f"2025010{number}-000000"
+        records.write(
+            killed.changed(run_id=run_id, status="not_blessed", kubeflow_run=f"old-{number}")
+        )
+        (root / "runs" / f"{run_id}.html").touch()
+    running = killed.changed(run_id="20250104-000000", kubeflow_run="also-running")
+    records.write(running)
+    begun_record = records.read(folder.read_run_id())
+    retention = {"retention": {"runs": 2}}
+    records.write(begun_record.changed(config={**begun_record.config, **retention}))
+    if is_recorded:
+        record_run(root, "run-1", {}, json.dumps(asdict(RunOutcome("not_blessed", "too bad"))))
+    end_run(root, "run-1")
+    # The newest two; and, where this run came to no verdict, the newest that did.
+    kept = [running.run_id, killed.run_id]
+    assert [one.run_id for one in records.read_all()] == (
+        kept if is_recorded else ["20250103-000000", *kept]
+    )
+    index = (root / "runs" / "index.html").read_text()
+    assert "20250101-000000" not in index

@@ -132,3 +132,13 @@ def _check_svgs(page):
             continue
         assert svg.get("role") == "img"
         assert svg.get("aria-label") or svg.get("aria-labelledby")
+
+
+def dead_links(folder):
+    """Returns the links in the pages of a folder that lead to no file: each as page and target."""
+    return [
+        (file.name, target)
+        for file in sorted(folder.glob("*.html"))
+        for element in Page(file.read_text()).all("a")
+        if (target := element.get("href").partition("#")[0]) and not (folder / target).is_file()
+    ]

@@ -4,11 +4,12 @@ import threading
 
 import pytest
 
-from pipelines.report.files import INDEX, index_file, report_file, write_pages
+from pipelines.report.files import INDEX, index_file, report_file, write_index, write_pages
 from pipelines.run_details import RunDetails
 from pipelines.run_record import RunRecords
 
 from .conftest import DETAILS, FORMER, RECORD  # noqa: TID252
+from .html_checks import dead_links  # noqa: TID252
 
 
 @pytest.fixture
@@ -30,7 +31,8 @@ def test_both_pages_are_written_and_nothing_else_is_left(root):
     write_pages(root, RECORD, target)
     files = sorted(file.name for file in (root / "runs").iterdir())
     assert files == [
-        f"{FORMER.run_id}.json", target.name, f"{RECORD.run_id}.json", "details", INDEX,
+        ".index.plots.json.gz", f"{FORMER.run_id}.json", target.name, f"{RECORD.run_id}.json", "details",
+        INDEX,
     ]  # fmt: skip
     assert "ROC curve" in target.read_text()
     assert target.stat().st_size < 300_000
@@ -65,8 +67,25 @@ def test_what_a_run_writes_at_its_end_is_up_to_date(root):
 def test_a_report_elsewhere_has_no_link_to_the_index(root, tmp_path):
     output = tmp_path / "mine.html"
     assert report_file(root, all_of(root), FORMER.run_id, output) == output
-    assert 'href="index.html"' not in output.read_text()
+    assert "index.html" not in output.read_text()
     assert not (root / "runs" / f"{FORMER.run_id}.html").exists()
+    # Nor has one of which the page beside the records is up to date, and links to the index.
+    beside = report_file(root, all_of(root), RECORD.run_id)
+    assert f'href="index.html#run-{FORMER.run_id}"' in beside.read_text()
+    report_file(root, all_of(root), RECORD.run_id, output)
+    assert "index.html" not in output.read_text()
+    index_file(root, all_of(root), output)
+    assert ".html" not in output.read_text()
+
+
+def test_the_index_behind_a_change_is_made_again_if_there_is_one(root):
+    write_index(root)
+    assert not (root / "runs" / INDEX).exists()
+    write_pages(root, RECORD, root / "runs" / f"{RECORD.run_id}.html")
+    (root / "runs" / f"{RECORD.run_id}.html").unlink()
+    assert dead_links(root / "runs") != []
+    write_index(root)
+    assert dead_links(root / "runs") == []
 
 
 def test_many_writers_leave_a_whole_page(root):

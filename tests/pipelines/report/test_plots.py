@@ -59,4 +59,4 @@ def test_the_points_lie_where_the_numbers_say():
 
 
 def test_the_same_plot_is_the_same_text():
-    assert PLOTS["lines"]("one") == PLOTS["lines"]("one")
+    assert PLOTS["lines"]("one").svg == PLOTS["lines"]("one").svg

@@ -8,7 +8,11 @@ def test_a_record_goes_when_no_rule_keeps_it(root):
     root.prune(runs=2, days=250)
     assert root.records == runs[2:]
     assert {file.stem for file in (root.path / "logs").iterdir()} == set(runs[2:])
-    assert {item.stem for item in (root.path / "runs").iterdir()} == {*runs[2:], "details"}
+    assert {item.stem for item in (root.path / "runs").iterdir()} == {
+        *runs[2:],
+        "details",
+        "pruned",
+    }
     assert {folder.name for folder in (root.path / "runs" / "details").iterdir()} == set(runs[2:])
     assert [root.has(run) for run in runs] == [set()] * 2 + [root.ALL] * 3
 

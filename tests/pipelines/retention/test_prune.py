@@ -1,8 +1,11 @@
 import pytest
 
 from pipelines.errors import BadInputError
+from pipelines.pruned_runs import PrunedRuns
+from pipelines.report.files import index_file
 from pipelines.retention import prune
 from pipelines.retention.config import RetentionConfig
+from pipelines.run_history import read_runs
 from pipelines.run_lock import LOCAL_KUBEFLOW, locked
 
 
@@ -59,6 +62,20 @@ def test_it_says_what_was_removed(root):
     prune.prune_after_run(root.path, RetentionConfig(artifacts=1), said.append)
     # 4,820 bytes of artifacts, 4 of data; and three empty folders of executions
     assert said == ["  [retention] removed 8 files and folders, 4.8 kB"]
+
+
+def test_a_removed_run_stays_known_by_its_spans_and_version_and_the_index_is_made_again(root):
+    spans = ({"span": 3, "version": None, "num_files": 1},)
+    old = root.add_run(90, status="not_blessed", spans=spans)
+    root.add_run(80, status="not_blessed")
+    index = index_file(root.path, read_runs(root.path))
+    assert f'href="{old}.html"' in index.read_text()
+    prune.prune_command(root.path, {"runs": 1}, dry_run=True)
+    assert f'href="{old}.html"' in index.read_text()
+    prune.prune_command(root.path, {"runs": 1}, dry_run=False)
+    assert old not in index.read_text()
+    (run,) = PrunedRuns(root.path).read_all()
+    assert (run.run_id, run.status, run.spans) == (old, "not_blessed", spans)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ from datetime import timedelta
 import pytest
 
 from pipelines.scheduling.due import find_due, handled_until, next_time
+from pipelines.scheduling.known_spans import KnownSpans
 from pipelines.scheduling.span_arrival import Arrival
 from pipelines.scheduling.ticks import time_tick
 from tests.pipelines.scheduling.conftest import START
@@ -16,13 +17,17 @@ def due(schedule, ledger, minutes, arrivals=()):
     return find_due(schedule, ledger, at(minutes), ledger.folder, lambda *_: arrivals)
 
 
+def num_skipped(found):
+    return sum(tick.count for tick in found.skipped)
+
+
 def minutes(ticks):
     return [int(tick.due[14:16]) for tick in ticks]
 
 
 def test_nothing_is_due_before_the_first_tick(make_schedule, ledger):
     found = due(make_schedule(), ledger, 0.9)
-    assert (found.ticks, found.skipped, found.late, found.count) == ((), None, (), 0)
+    assert (found.ticks, found.skipped, found.late, found.count) == ((), (), (), 0)
     assert next_time(make_schedule(), ledger, at(0.9)) == at(1)
 
 
@@ -30,7 +35,7 @@ def test_nothing_is_due_before_the_first_tick(make_schedule, ledger):
 def test_one_in_time(make_schedule, ledger, missed):
     found = due(make_schedule(missed=missed), ledger, 1.4)
     assert minutes(found.ticks) == [1]
-    assert (found.skipped, found.late, found.count) == (None, (), 1)
+    assert (found.skipped, found.late, found.count) == ((), (), 1)
 
 
 # At 4.9 the tick of 4 is 54 s late: more than its grace of 30 s. At 4.3 it is not.
@@ -48,20 +53,21 @@ def test_one_in_time(make_schedule, ledger, missed):
 def test_a_machine_that_slept_through_four(make_schedule, ledger, missed, now, run, skipped, late):
     found = due(make_schedule(missed=missed), ledger, now)
     assert minutes(found.ticks) == run
-    assert (found.skipped.count if found.skipped else 0) == skipped
+    assert num_skipped(found) == skipped
     assert minutes(found.late) == late
     assert found.count == 4
     if skipped:
-        assert found.skipped.state == "skipped"
-        assert found.skipped.due == at(skipped).isoformat()
-        assert found.skipped.first == at(1).isoformat()
+        (one,) = found.skipped
+        assert one.state == "skipped"
+        assert one.due == at(skipped).isoformat()
+        assert one.first == at(1).isoformat()
 
 
 @pytest.mark.parametrize(
-    ("missed", "num_run", "num_skipped"),
+    ("missed", "num_run", "num_over"),
     [("latest", 1, 315_532_799), ("skip", 1, 315_532_799), ("catch-up", 315_532_800, 0)],
 )
-def test_ten_years_of_seconds(make_schedule, ledger, missed, num_run, num_skipped):
+def test_ten_years_of_seconds(make_schedule, ledger, missed, num_run, num_over):
     schedule = make_schedule(every_secs=1, missed=missed, grace_secs=10)
     found = due(
         schedule, ledger, 3_652 * 24 * 60
@@ -70,7 +76,7 @@ def test_ten_years_of_seconds(make_schedule, ledger, missed, num_run, num_skippe
     # Those of the last 10 seconds, both ends included, are within the grace; so the last one is run.
     assert len(found.late) == 315_532_800 - 11
     assert found.late[0].due == (START + timedelta(seconds=1)).isoformat()
-    assert (len(found.ticks), found.skipped.count if found.skipped else 0) == (num_run, num_skipped)
+    assert (len(found.ticks), num_skipped(found)) == (num_run, num_over)
 
 
 def test_what_is_claimed_or_skipped_is_dealt_with(make_schedule, ledger):
@@ -100,25 +106,65 @@ def arrival(number, since, is_complete=True):
     return Arrival(f"span-{number}", str(number), at(since), is_complete)
 
 
+def run_spans(ledger, *numbers):
+    """Has a schedule dealt with some spans; no other was there before it."""
+    KnownSpans(ledger.folder).add(f"span-{number}" for number in numbers)
+
+
+def spans_of(ticks):
+    return " ".join(tick.spans for tick in ticks)
+
+
 @pytest.mark.parametrize(
-    ("missed", "run", "skipped"), [("latest", "9", 2), ("catch-up", "7 8 9", 0)]
+    ("missed", "run", "skipped"), [("latest", "9", "7 8"), ("catch-up", "7 8 9", "")]
 )
 def test_spans(make_schedule, ledger, missed, run, skipped):
+    run_spans(ledger)
     schedule = make_schedule(on_new_span=True, missed=missed)
     # 7 has been there for 20 minutes, which is more than 15.
     found = due(schedule, ledger, 30, [arrival(7, 10), arrival(8, 20), arrival(9, 29)])
-    assert " ".join(tick.spans for tick in found.ticks) == run
-    assert (found.skipped.count if found.skipped else 0) == skipped
-    assert [tick.spans for tick in found.late] == ["7"]
+    assert (spans_of(found.ticks), spans_of(found.skipped)) == (run, skipped)
+    assert {tick.key for tick in found.skipped} == {f"span-{span}" for span in skipped.split()}
+    assert (found.overtaken, found.count) == ((), 3)
+    assert spans_of(found.late) == "7"
 
 
 def test_a_span_that_is_being_written(make_schedule, ledger):
+    run_spans(ledger)
     spans = [arrival(7, 29), arrival(8, 10, is_complete=False), arrival(9, 29)]
     found = due(make_schedule(on_new_span=True, missed="catch-up"), ledger, 30, spans)
-    assert [tick.spans for tick in found.ticks] == ["7"]  # none overtakes it
-    assert [tick.spans for tick in found.late] == ["8"]
+    assert spans_of(found.ticks) == "7"  # none overtakes it
+    assert spans_of(found.late) == "8"
     found = due(make_schedule(on_new_span=True), ledger, 30, spans)
-    assert [tick.spans for tick in found.ticks] == ["9"]
+    assert spans_of(found.ticks) == "9"
     found = due(make_schedule(on_new_span=True), ledger, 30, spans[1:2])
-    assert found.ticks == ()
+    assert found.ticks == []
     assert len(found.late) == 1
+
+
+def test_catch_up_runs_a_span_that_arrives_after_a_later_one(make_schedule, ledger):
+    run_spans(ledger, 4, 7)
+    schedule = make_schedule(on_new_span=True, missed="catch-up")
+    # 6 has been there for 25 minutes, 8 for 20: both should have begun.
+    spans = [arrival(5, 29), arrival(6, 5), arrival(8, 10), arrival(9, 29)]
+    found = due(schedule, ledger, 30, spans)
+    assert spans_of(found.ticks) == "5 6 8 9"
+    assert (found.skipped, found.overtaken, spans_of(found.late)) == ((), (), "6 8")
+    # An old span that is never finished holds back no new one, but it is told.
+    spans[1] = arrival(6, 5, is_complete=False)
+    found = due(schedule, ledger, 30, spans)
+    assert (spans_of(found.ticks), spans_of(found.late)) == ("5 8 9", "6 8")
+
+
+def test_the_latest_alone_says_which_span_it_leaves_out(make_schedule, ledger):
+    run_spans(ledger, 4, 7)
+    schedule = make_schedule(on_new_span=True)
+    found = due(schedule, ledger, 30, [arrival(5, 1), arrival(8, 29), arrival(9, 29)])
+    assert (spans_of(found.ticks), spans_of(found.skipped)) == ("9", "5 8")
+    assert found.overtaken == found.skipped[:1]
+    assert found.overtaken[0].reason == (
+        "span 5 arrived after span 7, and only newer ones are run; `schedule backfill --name trips "
+        "--from 5 --to 5` runs it"
+    )
+    assert "a later one is due" in found.skipped[1].reason
+    assert found.late == []  # 5 is told by itself

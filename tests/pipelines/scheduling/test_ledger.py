@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from pipelines.errors import BadInputError
-from pipelines.scheduling.ticks import time_tick
+from pipelines.scheduling.ticks import Tick, time_tick
 from tests.pipelines.scheduling.conftest import START
 
 
@@ -18,7 +18,7 @@ def test_ticks_come_back_in_their_order(ledger):
     ledger.write(tick(4, state="skipped", count=2))
     assert [one.due[14:16] for one in ledger.ticks()] == ["01", "03", "04"]
     assert ledger.newest() == tick(4, state="skipped", count=2)
-    assert ledger.newest("span-") is None
+    assert ledger.keys("2026013") == ledger.keys() != ledger.keys("span-") == []
     assert ledger.unfinished() == tick(3)
     assert ledger.last_run() == tick(3)
     assert ledger.read("20260131T090000Z") is None
@@ -75,10 +75,32 @@ def test_what_is_not_done_is_not_folded(ledger):
         ledger.write(tick(minute, state="done", status="pushed"))
     ledger.fold(kept=1)
     assert ledger.unfinished() == tick(2)
-    assert len(ledger.keys()) == 4
+    assert ledger.last_outcomes()[0] == tick(5, state="done", status="pushed")
+    assert len(ledger.keys()) == 2
     ledger.write(tick(2, state="done", status="failed"))
     ledger.fold(kept=1)
     assert ledger.counts() == {"pushed": 4, "failed": 1}
+
+
+def test_a_span_that_came_late_is_the_last_outcome_and_is_counted(ledger):
+    spans = [
+        Tick("trips", f"span-{number}", START.isoformat(), "done", finished=finished, status=status)
+        for number, finished, status in (
+            (7, "2026-01-31T11:00:00+00:00", "pushed"),
+            (8, "2026-01-31T12:00:00+00:00", "pushed"),
+            (9, "2026-01-31T13:00:00+00:00", "pushed"),
+            (6, "2026-01-31T14:00:00+00:00", "failed"),
+        )
+    ]
+    for one in spans[:3]:
+        ledger.write(one)
+    ledger.fold(kept=2)
+    ledger.write(spans[3])  # its key is below that of 7, which is in the sums
+    assert ledger.last_outcomes() == (spans[3], spans[2])
+    assert ledger.counts() == {"pushed": 3, "failed": 1}
+    ledger.fold(kept=2)
+    assert ledger.keys() == ["span-6", "span-9"]
+    assert ledger.counts() == {"pushed": 3, "failed": 1}
 
 
 def test_a_damaged_file_is_named(ledger):

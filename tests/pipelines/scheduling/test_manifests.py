@@ -17,7 +17,9 @@ def settings(unit):
 
 
 def test_a_unit(tmp_path):
-    unit = systemd_unit(tmp_path, tmp_path, ("--metrics-port", "9200"), {"PYTHONPATH": "/opt/code"})
+    unit = systemd_unit(
+        tmp_path, tmp_path, (), ("--metrics-port", "9200"), {"PYTHONPATH": "/opt/code"}
+    )
     found = settings(unit)
     assert shlex.split(found["ExecStart"]) == [
         *(sys.executable, "-m", "pipelines", "schedule", "run"),
@@ -33,6 +35,22 @@ def test_a_unit(tmp_path):
     assert int(found["TimeoutStopSec"]) > 120
 
 
+def test_a_unit_has_secrets_and_waits_for_its_volumes(make_schedule, tmp_path):
+    schedules = [
+        make_schedule(config="/mnt/code/trips.toml", notify={"webhook_env": "TRIPS_HOOK"}),
+        make_schedule(name="other", config="/mnt/code/other.toml"),
+    ]
+    unit = systemd_unit(tmp_path / "taxi root", tmp_path, schedules)
+    found = settings(unit)
+    assert shlex.split(found["RequiresMountsFor"]) == [
+        "/mnt/code",
+        str(tmp_path),
+        str(tmp_path / "taxi root"),
+    ]
+    assert found["EnvironmentFile"] == "-/etc/pipelines/taxi_root.env"  # `-`: it may be missing
+    assert "# Secrets, as far as they are used: PIPELINES_METADATA_PASSWORD, TRIPS_HOOK." in unit
+
+
 def test_systemd_takes_the_unit(tmp_path):
     program = shutil.which("systemd-analyze")
     if program is None:
@@ -40,7 +58,7 @@ def test_systemd_takes_the_unit(tmp_path):
     root = tmp_path / '100% of $it\'s "root"'
     root.mkdir()
     file = tmp_path / "pipelines.service"
-    file.write_text(systemd_unit(root, root, (), {"A": "b c"}))
+    file.write_text(systemd_unit(root, root, (), (), {"A": "b c"}))
     words = [program, "verify", "--man=no", str(file)]
     ended = subprocess.run(words, capture_output=True, text=True, timeout=60)
     said = [line for line in ended.stderr.splitlines() if "pipelines.service" in line]

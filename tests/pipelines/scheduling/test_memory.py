@@ -5,8 +5,8 @@ def test_changes_are_remembered(tmp_path):
     folder = tmp_path / "trips"
     assert read_memory(folder) == Memory()
     remember(folder, told_missed="20260131T100000Z")
-    remember(folder, problem="no such file")
-    assert read_memory(folder) == Memory("20260131T100000Z", "no such file")
+    remember(folder, problem="no such file", told_spans=["span-7"])
+    assert read_memory(folder) == Memory("20260131T100000Z", ["span-7"], "no such file")
     before = (folder / "state.json").stat().st_mtime_ns
     remember(folder, problem="no such file")
     assert (folder / "state.json").stat().st_mtime_ns == before

@@ -60,6 +60,33 @@ def collector(root, clock, scheduler, ledger, make_schedule, record):
     return PipelineCollector(root, clock, scheduler.outbox)
 
 
+def test_runs_that_no_schedule_has_started(root, clock, scheduler, record):
+    def now():
+        found = parsed(generate_latest(registry(collector)).decode())
+        return {key: value for key, value in found.items() if key[0].startswith("newest_")}
+
+    collector = PipelineCollector(root, clock, scheduler.outbox)
+    assert now() == {}
+    record("20260131-100000", status="pushed", started=iso(at(0)), finished=iso(at(3)))
+    record("20260131-100500", status="failed", started=iso(at(5)), finished=iso(at(6.5)))
+    found = now()
+    statuses = {key[1] for key, value in found.items() if key[0] == "newest_run_status" and value}
+    assert statuses == {"failed"}
+    assert len([key for key in found if key[0] == "newest_run_status"]) == 6
+    assert {key[0]: value for key, value in found.items() if key[0] != "newest_run_status"} == {
+        "newest_run_start_time_seconds": at(5).timestamp(),
+        "newest_run_end_time_seconds": at(6.5).timestamp(),
+        "newest_run_duration_seconds": 90,
+        "newest_good_run_end_time_seconds": at(3).timestamp(),
+    }
+    # One that was killed has not ended.
+    record("20260131-100800", status="running", started=iso(at(8)), finished=None)
+    found = now()
+    assert found["newest_run_status", "interrupted"] == 1
+    assert found["newest_run_start_time_seconds",] == at(8).timestamp()
+    assert found["newest_run_end_time_seconds",] == at(6.5).timestamp()
+
+
 def test_the_values(collector):
     found = parsed(generate_latest(registry(collector)).decode())
     assert {key[2]: value for key, value in found.items() if key[0] == "scheduled_runs_total"} == {

@@ -9,6 +9,8 @@ from pipelines.scheduling.delivery import DeliveryError
 from pipelines.scheduling.ledger import Ledger
 from pipelines.scheduling.locks import take_run_lock
 from pipelines.scheduling.scheduler import Scheduler
+from pipelines.scheduling.span_arrival import find_arrivals, span_tick
+from pipelines.scheduling.store import ScheduleStore
 from pipelines.scheduling.ticks import time_tick
 from tests.pipelines.scheduling.conftest import START
 
@@ -230,18 +232,23 @@ def test_spans_are_looked_for_at_their_distance(scheduler, clock, stop, make_sch
     looked = []
     find = scheduler._find
 
-    def look(schedule, above):
+    def look(schedule, known):
         looked.append(clock.monotonic())
-        return find(schedule, above)
+        return find(schedule, known)
 
     scheduler._find = look
     scheduler.store.write(make_schedule(on_new_span=True, poll_secs=100))
     scheduler.run_due()
-    assert [tick.spans for tick in ledger.ticks()] == ["9", "10"]
-    assert [tick.state for tick in ledger.ticks()] == ["skipped", "done"]
+    assert [(tick.spans, tick.state) for tick in ledger.ticks()] == [("10", "done")]
     looked.clear()
     run_for(scheduler, clock, stop, 450)
     assert len(looked) in (4, 5)
+
+
+def spans_of(runs):
+    """Returns the spans that runs were started with, in their order."""
+    given = [runs.option(number, "--set") for number in range(len(runs.launches))]
+    return [text.removeprefix("data.spans=") for text in given]
 
 
 def test_a_new_span_is_run_once_and_with_itself(
@@ -249,10 +256,71 @@ def test_a_new_span_is_run_once_and_with_itself(
 ):
     scheduler.store.write(make_schedule(on_new_span=True, missed="catch-up", poll_secs=20))
     scheduler.run_due()
-    shutil.copytree(tmp_path / "span-10", tmp_path / "span-11")
+    for number in (11, 12):
+        shutil.copytree(tmp_path / "span-10", tmp_path / f"span-{number}")
     run_for(scheduler, clock, stop, 200)
-    spans = [runs.option(number, "--set") for number in range(len(runs.launches))]
-    assert spans == [f"data.spans={number}" for number in (8, 9, 10, 11)]
+    assert spans_of(runs) == ["10", "11", "12"]
+
+
+@pytest.mark.parametrize(
+    "kept", [200, 2]
+)  # with 2, ticks of spans are in the sums when 9 and 7 come
+def test_catch_up_loses_no_span_that_arrives_after_a_later_one(
+    root, clock, stop, runs, make_schedule, ledger, tmp_path, kept, monkeypatch
+):
+    monkeypatch.setattr(Ledger.fold, "__defaults__", (kept,))
+
+    def work():  # each time a scheduler that was just started
+        run_for(Scheduler(root, clock, stop, start=runs.start, deliver=print), clock, stop, 70)
+
+    (tmp_path / "span-9").rename(tmp_path / "held-back")
+    ScheduleStore(root).write(make_schedule(on_new_span=True, missed="catch-up", poll_secs=20))
+    work()
+    for number in (11, 12, 13):
+        shutil.copytree(tmp_path / "span-10", tmp_path / f"span-{number}")
+    work()
+    (tmp_path / "held-back").rename(tmp_path / "span-9")
+    shutil.copytree(tmp_path / "span-11" / "v1", tmp_path / "span-11" / "v2")  # corrected
+    shutil.copytree(tmp_path / "span-10", tmp_path / "span-7")
+    work()
+    work()
+    assert spans_of(runs) == ["10", "11", "12", "13", "7", "9", "11"]
+    assert ledger.counts() == {"pushed": 7}
+    assert ledger.last_outcomes()[0].key.endswith("11-v000000000000000002")
+
+
+def test_each_schedule_on_new_spans_has_its_turn_at_once(scheduler, make_schedule):
+    for name in ("a", "b", "c"):
+        scheduler.store.write(make_schedule(name=name, on_new_span=True, poll_secs=600))
+    assert [(tick.schedule, tick.spans) for tick in scheduler.run_due()] == [
+        ("a", "10"), ("b", "10"), ("c", "10"),
+    ]  # fmt: skip
+
+
+def test_a_late_span_that_is_not_run_is_said_once(
+    scheduler, clock, stop, runs, make_schedule, ledger, tmp_path, told, caplog
+):
+    scheduler.store.write(make_schedule(on_new_span=True, poll_secs=20))
+    scheduler.run_due()
+    shutil.copytree(tmp_path / "span-10", tmp_path / "span-7")
+    run_for(scheduler, clock, stop, 200)
+    assert spans_of(runs) == ["10"]
+    assert ledger.counts() == {"pushed": 1, "skipped": 1}
+    assert events(told) == ["missed"]
+    text = "trips: span 7 arrived after span 10, and only newer ones are run; `schedule backfill "
+    assert told[0]["text"] == text + "--name trips --from 7 --to 7` runs it"
+    assert caplog.text.count("span 7 arrived after span 10") == 1
+
+
+def test_old_spans_stay_unrun_when_a_run_from_before_is_gone_on_with(
+    scheduler, clock, runs, make_schedule, ledger
+):
+    schedule = make_schedule(on_new_span=True, missed="catch-up", poll_secs=20)
+    scheduler.store.write(schedule)
+    of_span_10 = find_arrivals(schedule, frozenset())[-1]
+    ledger.write(span_tick("trips", of_span_10, START))  # claimed, and nothing is noted of old ones
+    scheduler.run_due()
+    assert spans_of(runs) == ["10"]
 
 
 def test_what_cannot_be_seen_is_said_once_and_does_not_end_it(

@@ -1,4 +1,5 @@
 import os
+import shutil
 import time
 from datetime import datetime, timezone
 
@@ -6,10 +7,15 @@ import pytest
 
 from pipelines.config import load_config
 from pipelines.errors import BadInputError
+from pipelines.pruned_runs import PrunedRuns
+from pipelines.run_record import RunRecords
+from pipelines.scheduling.known_spans import KnownSpans
 from pipelines.scheduling.span_arrival import (
     check_has_windows,
     find_arrivals,
     new_arrivals,
+    note_old_spans,
+    span_name,
     span_selection,
     span_tick,
     span_tick_key,
@@ -21,6 +27,9 @@ def key(span, version=1):
     return span_tick_key(span, version)
 
 
+KNOWN = {key(8), key(9), key(10)}
+
+
 def test_keys_sort_as_spans_do():
     keys = [key(9), key(9, 2), key(10), key(10**17)]
     assert sorted(keys) == keys
@@ -28,25 +37,25 @@ def test_keys_sort_as_spans_do():
     assert dates == ["span-2026-01-09", "span-2026-01-10"]
 
 
-def test_spans_above_the_last_one(make_schedule):
+def test_spans_that_are_not_known(make_schedule):
     schedule = make_schedule(on_new_span=True)
-    found = find_arrivals(schedule, key(8))
+    found = find_arrivals(schedule, {key(9)})
     assert [(one.key, one.selection, one.is_complete) for one in found] == [
-        (key(9), "9", True),
+        (key(8), "8", True),
         (key(10), "10", True),
     ]
-    assert find_arrivals(schedule, key(10)) == []
+    assert find_arrivals(schedule, {key(8), key(9), key(10)}) == []
 
 
 def test_a_window_ends_with_its_span(make_schedule):
     schedule = make_schedule(on_new_span=True, settings=("data.spans=last 3",))
-    assert [one.selection for one in find_arrivals(schedule, key(9))] == ["last 3 to 10"]
+    assert [one.selection for one in find_arrivals(schedule, {key(9), key(8)})] == ["last 3 to 10"]
 
 
 def test_a_new_version_is_new(make_schedule, tmp_path):
     schedule = make_schedule(on_new_span=True)
-    (tmp_path / "span-10" / "v1").rename(tmp_path / "span-10" / "v2")
-    assert [one.key for one in find_arrivals(schedule, key(10))] == [key(10, 2)]
+    shutil.copytree(tmp_path / "span-8" / "v1", tmp_path / "span-8" / "v2")
+    assert [one.key for one in find_arrivals(schedule, KNOWN)] == [key(8, 2)]
 
 
 def test_what_is_empty_or_being_written(make_schedule, tmp_path):
@@ -55,7 +64,7 @@ def test_what_is_empty_or_being_written(make_schedule, tmp_path):
     (tmp_path / "span-12" / "v1").mkdir(parents=True)
     (tmp_path / "span-12" / "v1" / "a.csv").write_text("x,y\n1,0\n")
     (tmp_path / "span-12" / "v1" / "b.csv.tmp").touch()
-    found = find_arrivals(schedule, key(10))
+    found = find_arrivals(schedule, KNOWN)
     assert [(one.key, one.is_complete) for one in found] == [(key(12), False)]
 
 
@@ -63,32 +72,98 @@ def test_a_span_has_arrived_when_it_was_moved_and_not_when_it_was_written(make_s
     schedule = make_schedule(on_new_span=True)
     file = tmp_path / "span-10" / "v1" / "data.csv"
     os.utime(file, (1e9, 1e9))
-    since = find_arrivals(schedule, key(9))[0].since
+    since = find_arrivals(schedule, {key(8), key(9)})[0].since
     assert abs(since.timestamp() - time.time()) < 600
     assert since.tzinfo == timezone.utc
 
 
-def test_the_last_run_may_be_one_by_hand(make_schedule, ledger, root, record):
+@pytest.fixture
+def new(ledger, root):
+    """Returns a function that returns the spans that are new to a schedule."""
+
+    def find(schedule):
+        found = new_arrivals(schedule, ledger, root, find_arrivals)
+        return [one.selection for one in found.arrivals]
+
+    return find
+
+
+def span(number, version=1):
+    return {"span": number, "version": version, "num_files": 1}
+
+
+def test_of_the_spans_before_the_first_run_the_newest_is_run(
+    make_schedule, ledger, root, new, tmp_path
+):
+    schedule = make_schedule(on_new_span=True, missed="catch-up")
+    assert new(schedule) == ["10"]
+    assert note_old_spans(schedule, ledger, root, find_arrivals) == 2
+    shutil.copytree(tmp_path / "span-10", tmp_path / "span-12")
+    assert new(schedule) == ["10", "12"]  # both, though no scheduler was working
+    assert note_old_spans(schedule, ledger, root, find_arrivals) == 0
+
+
+def test_of_a_root_with_runs_the_spans_above_the_last_are_run(
+    make_schedule, ledger, root, record, new
+):
     schedule = make_schedule(on_new_span=True)
+    record("20260131-100000", status="failed", spans=(span(9),))
+    assert new(schedule) == ["10"]
+    record("20260131-100001", status="unchanged", spans=(span(8),))
+    assert new(schedule) == ["9", "10"]
+    assert note_old_spans(schedule, ledger, root, find_arrivals) == 0
+    assert new(schedule) == ["9", "10"]
 
-    def new():
-        return [one.selection for one in new_arrivals(schedule, ledger, root, find_arrivals)]
 
-    assert new() == ["8", "9", "10"]
-    spans = ({"span": 9, "version": 1, "num_files": 1},)
-    record("20260131-100000", status="failed", spans=spans)
-    assert new() == ["8", "9", "10"]
-    record("20260131-100001", status="unchanged", spans=spans)
-    assert new() == ["10"]
-    ledger.write(span_tick("trips", find_arrivals(schedule, key(9))[0], START))
-    assert new() == []
+def test_a_run_by_hand_deals_with_what_it_reads(make_schedule, ledger, root, record, new, tmp_path):
+    schedule = make_schedule(on_new_span=True)
+    KnownSpans(ledger.folder).add([key(8)])
+    record("20260131-100000", status="failed", spans=(span(10),))
+    assert new(schedule) == ["9", "10"]
+    record("20260131-100001", status="not_blessed", spans=(span(9), span(10)))
+    assert new(schedule) == []
+    PrunedRuns(root).add(RunRecords(root).read_all())  # also when its record is removed
+    (root / "runs" / "20260131-100001.json").unlink()
+    assert new(schedule) == []
+    shutil.copytree(tmp_path / "span-9" / "v1", tmp_path / "span-9" / "v2")
+    assert new(schedule) == ["9"]
+    ledger.write(span_tick("trips", find_arrivals(schedule, KNOWN)[0], START))
+    assert new(schedule) == []
+
+
+def test_a_missing_folder_of_the_data_settles_nothing(make_schedule, ledger, root, tmp_path):
+    path = f"data.path={tmp_path}/volume/span-{{SPAN}}/v{{VERSION}}"
+    schedule = make_schedule(on_new_span=True, settings=(path,))
+    assert note_old_spans(schedule, ledger, root, find_arrivals) == 0
+    assert KnownSpans(ledger.folder).read() is None
+    (tmp_path / "volume").mkdir()
+    for number in (8, 9, 10):
+        (tmp_path / f"span-{number}").rename(tmp_path / "volume" / f"span-{number}")
+    assert note_old_spans(schedule, ledger, root, find_arrivals) == 2
+
+
+def test_an_empty_folder_of_the_data_makes_all_that_follow_new(
+    make_schedule, ledger, root, new, tmp_path
+):
+    schedule = make_schedule(
+        on_new_span=True, settings=(f"data.path={tmp_path}/span-{{SPAN}}/w{{VERSION}}",)
+    )
+    assert note_old_spans(schedule, ledger, root, find_arrivals) == 0
+    for number in (8, 9, 10):
+        (tmp_path / f"span-{number}" / "v1").rename(tmp_path / f"span-{number}" / "w1")
+    assert new(schedule) == ["8", "9", "10"]
+
+
+def test_names_of_spans_for_a_backfill():
+    assert [span_name(key(7, 3)), span_name(span_tick_key(0, None))] == ["7", "0"]
+    assert span_name(span_tick_key(datetime(2026, 1, 9).date(), 2)) == "2026-01-09"
 
 
 def test_data_of_a_relative_path_are_found_from_anywhere(make_schedule, tmp_path, monkeypatch):
     monkeypatch.chdir("/")
     path = "data.path=span-{SPAN}/v{VERSION}"
     schedule = make_schedule(on_new_span=True, settings=(path,), working_dir=str(tmp_path))
-    assert len(find_arrivals(schedule, "")) == 3
+    assert len(find_arrivals(schedule, frozenset())) == 3
 
 
 def test_what_has_no_spans_or_fixed_ones(data, spans):

@@ -1,6 +1,8 @@
 import json
+from dataclasses import replace
 
 from pipelines.report.context import NOT_RECORDED
+from pipelines.report.page import render_report
 from pipelines.report.sections.origin import describe, given
 
 
@@ -11,6 +13,26 @@ def test_where_the_model_is_from(full):
     assert ("trainer.train_steps", 70) in found["parameters"]
     assert found["command"] == "python -m pipelines lineage 1770000000"
     assert json.loads(found["configuration"])["trainer"] == {"model": "auto", "train_steps": 70}
+
+
+def test_what_became_of_the_data(full):
+    found = describe(full)
+    assert found["spans"] == "3"
+    (span,) = found["of_spans"]
+    assert [(run["run_id"], run["version"]) for run in span["runs"]] == [
+        ("20260102-030405", "1770000000"), ("20260101-030405", "1760000000"),
+    ]  # fmt: skip
+    assert span["left_out"] == 0
+    page = render_report(full)
+    assert "What became of the data" in page
+    assert "20260102-030405 (this run)" in page
+
+
+def test_many_runs_of_a_span_leave_room_for_others(full):
+    others = tuple(replace(full.records[0], run_id=f"20260101-0000{n:02}") for n in range(11))
+    (span,) = describe(replace(full, records=(*others, full.record)))["of_spans"]
+    assert (len(span["runs"]), span["left_out"]) == (10, 2)
+    assert span["runs"][0]["run_id"] == full.record.run_id
 
 
 def test_what_is_not_set_is_left_out():

@@ -1,0 +1,61 @@
+"""Plots that were drawn before: a page that is made again does not need matplotlib."""
+
+import functools
+import gzip
+import hashlib
+import json
+import logging
+import os
+from pathlib import Path
+
+from pipelines.report.plots import Plot
+
+_LOGGER = logging.getLogger(__name__)
+_CODE = ("plots.py", "svg.py")
+
+
+class KeptPlots:
+    """The plots of one page, as SVG, by what they show.
+
+    Args:
+      file: Where they are kept.
+    """
+
+    def __init__(self, file: Path):
+        self._file = file
+        self._kept = self._read()
+        self._used: dict[str, str] = {}
+
+    def svg_of(self, plot: Plot) -> str:
+        """Returns a plot as SVG, drawn if it was not kept."""
+        key = hashlib.sha256(f"{_code_hash()} {plot.content}".encode()).hexdigest()
+        if key not in self._used:
+            self._used[key] = self._kept.get(key) or plot.svg
+        return self._used[key]
+
+    def write(self) -> None:
+        """Keeps the plots that were asked for, and no others."""
+        if self._used == self._kept:
+            return
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        suffix = f".{os.uname().nodename}-{os.getpid()}.partial"
+        partial = self._file.with_name(f".{self._file.name}{suffix}")
+        partial.write_bytes(gzip.compress(json.dumps(self._used).encode(), mtime=0))
+        partial.replace(self._file)
+
+    def _read(self) -> dict[str, str]:
+        try:
+            values = json.loads(gzip.decompress(self._file.read_bytes()))
+        except FileNotFoundError:
+            return {}
+        except (OSError, EOFError, ValueError) as error:
+            _LOGGER.warning("%s cannot be read (%s): plots are drawn again", self._file, error)
+            return {}
+        return {str(key): str(svg) for key, svg in dict(values).items()}
+
+
+@functools.cache
+def _code_hash() -> str:
+    """Returns a hash of the code that draws: with other code, plots are drawn again."""
+    files = (Path(__file__).parent / name for name in _CODE)
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

@@ -1,0 +1,88 @@
+import subprocess
+import sys
+
+import pytest
+
+from pipelines.report import kept_plots, plots
+from pipelines.report.files import report_file
+from pipelines.report.kept_plots import KeptPlots
+from pipelines.run_details import RunDetails
+from pipelines.run_record import RunRecords
+
+from .conftest import DETAILS, FORMER, RECORD  # noqa: TID252
+
+
+def plot(name="p", title="t", points=((0.0, 0.25), (1.0, 0.5)), drawn=None):
+    made = plots.scatter(name, title, "d", list(points), "x", "y")
+    if drawn is None:
+        return made
+
+    def draw():
+        drawn.append(made.content)
+        return f"<svg>{len(drawn)}</svg>"
+
+    return plots.Plot(made.title, made.description, made.content, draw)
+
+
+def test_a_plot_is_drawn_once(tmp_path):
+    file = tmp_path / "run" / "plots.json.gz"
+    drawn = []
+    for _ in range(2):
+        kept = KeptPlots(file)
+        assert kept.svg_of(plot(drawn=drawn)) == kept.svg_of(plot(drawn=drawn)) == "<svg>1</svg>"
+        kept.write()
+    assert len(drawn) == 1
+    assert [item.name for item in file.parent.iterdir()] == ["plots.json.gz"]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"name": "q"}, {"title": "u"}, {"points": ((0.0, 0.25), (1.0, 0.75))}]
+)
+def test_another_plot_is_drawn(tmp_path, changes):
+    drawn = []
+    kept = KeptPlots(tmp_path / "plots")
+    kept.svg_of(plot(drawn=drawn))
+    kept.write()
+    again = KeptPlots(tmp_path / "plots")
+    assert again.svg_of(plot(drawn=drawn, **changes)) == "<svg>2</svg>"
+    again.write()
+    # What the page does not show any more is not kept.
+    assert KeptPlots(tmp_path / "plots").svg_of(plot(drawn=drawn)) == "<svg>3</svg>"
+
+
+def test_other_code_and_damage_draw_again(tmp_path, monkeypatch, caplog):
+    drawn = []
+    kept = KeptPlots(tmp_path / "plots")
+    kept.svg_of(plot(drawn=drawn))
+    kept.write()
+    with monkeypatch.context() as patch:
+        patch.setattr(kept_plots, "_code_hash", lambda: "other code")
+        KeptPlots(tmp_path / "plots").svg_of(plot(drawn=drawn))
+    assert len(drawn) == 2
+    (tmp_path / "plots").write_bytes(b"\x1f\x8bhalf a file")
+    KeptPlots(tmp_path / "plots").svg_of(plot(drawn=drawn))
+    assert len(drawn) == 3
+    assert "plots are drawn again" in caplog.text
+
+
+def test_a_report_that_is_made_again_needs_no_matplotlib(tmp_path):
+    for record in (FORMER, RECORD):
+        RunRecords(tmp_path).write(record)
+    for section, values in DETAILS.items():
+        RunDetails(tmp_path, RECORD.run_id).write(section, values)
+    first = report_file(tmp_path, RunRecords(tmp_path).read_all(), RECORD.run_id)
+    before = first.read_text().count("<svg")
+    (tmp_path / "serving" / str(RECORD.version)).mkdir(parents=True)  # such as by a rollback
+    script = f"""
+import sys
+from pipelines.cli import app
+app(["report", "--root", {str(tmp_path)!r}], standalone_mode=False)
+print([name for name in ("matplotlib", "tensorflow") if name in sys.modules])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-2:] == [str(first), "[]"]
+    text = first.read_text()
+    assert "(serving when this page was made)" in text
+    assert text.count("<svg") == before > 5
