@@ -1,0 +1,73 @@
+"""One contestant of `speed.py`: does one piece of work, and prints what a unit of it took as a line of JSON.
+
+python benchmarks/contestant.py WORK (ours|reference|keras|floor|input) [--settings JSON] [--count N] [--check]
+
+`ours` is `estimator_core`, `reference` is `tf.estimator` itself, which needs an interpreter with TensorFlow
+2.15: nothing else of the project is imported then.
+"""
+
+import argparse
+import importlib
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+from benchmarks.workloads.clock import Clock  # noqa: E402  (the script may be started from anywhere)
+
+# Work -> the module and the name of its `Training`, and the steps that are measured by default.
+TRAINING = {
+    "dnn": ("dnn", "WORK"),
+    "keras_model": ("dnn", "KERAS_MODEL"),
+}
+OTHER = ()
+
+
+def import_api(kind):
+    """Returns the Estimator API, loaded."""
+    if kind == "ours":
+        import estimator_core
+
+        return estimator_core
+    import tensorflow as tf
+
+    tf.estimator.Estimator  # noqa: B018  (a lazy module: this loads it)
+    return tf.estimator
+
+
+def train(work, kind, settings, count, check):
+    """Returns what a step of training took; see `training.py`."""
+    import dataclasses
+
+    from benchmarks.workloads import training
+
+    module, name = TRAINING[work]
+    work = getattr(importlib.import_module(f"benchmarks.workloads.{module}"), name)
+    if count:
+        work = dataclasses.replace(work, steps=count)
+    if kind == "keras":
+        steps, jit = settings.get("steps_per_execution", 1), settings.get("jit_compile", False)
+        return training.by_keras(work, steps, jit, check)
+    if kind == "input":
+        return training.by_input(work)
+    if kind == "floor":
+        return training.by_floor(work, settings.get("jit_compile", True), check)
+    return training.by_estimator(work, import_api(kind), settings, check)
+
+
+def main():
+    """Does the work and prints {"secs": ..., "processor_secs": ...} of a unit of it."""
+    started = Clock()
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("work", choices=(*TRAINING, *OTHER))
+    parser.add_argument("kind", choices=("ours", "reference", "keras", "floor", "input"))
+    parser.add_argument("--settings", type=json.loads, default={}, help="of its RunConfig, or fit")
+    parser.add_argument("--count", type=int, help="steps, rows or calls")
+    parser.add_argument("--check", action="store_true", help="print what must be equal as well")
+    args = parser.parse_args()
+    print(json.dumps(train(args.work, args.kind, args.settings, args.count, args.check)))
+
+
+if __name__ == "__main__":
+    main()
