@@ -20,6 +20,11 @@ from benchmarks.workloads.clock import Clock  # noqa: E402  (the script may be s
 TRAINING = {
     "dnn": ("dnn", "WORK"),
     "keras_model": ("dnn", "KERAS_MODEL"),
+    "taxi": ("taxi", "WORK"),
+    "hooked": ("hooked", "WORK"),
+    "sparse_linear": ("sparse_linear", "WORK"),
+    "cnn": ("cnn", "WORK"),
+    "rnn": ("rnn", "WORK"),
 }
 OTHER = ()
 
