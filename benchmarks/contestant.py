@@ -1,6 +1,7 @@
 """One contestant of `speed.py`: does one piece of work, and prints what a unit of it took as a line of JSON.
 
-python benchmarks/contestant.py WORK (ours|reference|keras|floor|input) [--settings JSON] [--count N] [--check]
+python benchmarks/contestant.py WORK (ours|reference|keras|floor|input) [--settings JSON] [--count N]
+    [--check]
 
 `ours` is `estimator_core`, `reference` is `tf.estimator` itself, which needs an interpreter with TensorFlow
 2.15: nothing else of the project is imported then.
@@ -14,9 +15,9 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
-from benchmarks.workloads.clock import Clock  # noqa: E402  (the script may be started from anywhere)
+from benchmarks.workloads.clock import Clock
 
-# Work -> the module and the name of its `Training`, and the steps that are measured by default.
+# Work -> the module and the name of its `Training`.
 TRAINING = {
     "dnn": ("dnn", "WORK"),
     "keras_model": ("dnn", "KERAS_MODEL"),
@@ -26,7 +27,8 @@ TRAINING = {
     "cnn": ("cnn", "WORK"),
     "rnn": ("rnn", "WORK"),
 }
-OTHER = ()
+INFERENCE = ("evaluate", "predict", "one_row", "predictor")
+START_UP = ("import", "first_step")
 
 
 def import_api(kind):
@@ -61,17 +63,45 @@ def train(work, kind, settings, count, check):
     return training.by_estimator(work, import_api(kind), settings, check)
 
 
+def first_step(estimator, settings):
+    """Returns what it took from making the Estimator to the end of a training of one step."""
+    import tempfile
+
+    from benchmarks.workloads import dnn
+
+    with tempfile.TemporaryDirectory() as model_dir:
+        start = Clock()
+        config = estimator.RunConfig(model_dir=model_dir, **settings)
+        dnn.make_estimator(estimator, config).train(dnn.input_fn, steps=1)
+        return Clock().since(start)
+
+
 def main():
     """Does the work and prints {"secs": ..., "processor_secs": ...} of a unit of it."""
     started = Clock()
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("work", choices=(*TRAINING, *OTHER))
+    parser.add_argument("work", choices=(*TRAINING, *INFERENCE, *START_UP))
     parser.add_argument("kind", choices=("ours", "reference", "keras", "floor", "input"))
     parser.add_argument("--settings", type=json.loads, default={}, help="of its RunConfig, or fit")
     parser.add_argument("--count", type=int, help="steps, rows or calls")
     parser.add_argument("--check", action="store_true", help="print what must be equal as well")
     args = parser.parse_args()
-    print(json.dumps(train(args.work, args.kind, args.settings, args.count, args.check)))
+    if args.work in TRAINING:
+        measured = train(args.work, args.kind, args.settings, args.count, args.check)
+    else:
+        estimator = import_api(args.kind)
+        imported = Clock()
+        if args.work == "import":
+            measured = imported.since(started)
+        elif args.work == "first_step":
+            measured = first_step(estimator, args.settings)
+        else:
+            from benchmarks.workloads import inference
+
+            measured = inference.measure(
+                args.work, estimator, args.settings, args.count, args.check
+            )
+    print(json.dumps(measured))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,9 @@ WORDS = 200_000
 def input_fn():
     """Returns an endless dataset of batches of words; the empty ones are none."""
     rng = np.random.default_rng(0)
-    words = (WORDS * rng.random((EXAMPLES, LONGEST)) ** 3).astype(np.int64)  # the first are frequent
+    words = (WORDS * rng.random((EXAMPLES, LONGEST)) ** 3).astype(
+        np.int64
+    )  # the first are frequent
     there = np.arange(LONGEST) < rng.integers(5, LONGEST + 1, (EXAMPLES, 1))
     opinions = rng.normal(size=WORDS)
     labels = ((opinions[words] * there).sum(1, keepdims=True) > 0).astype(np.int64)

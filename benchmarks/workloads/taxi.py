@@ -101,7 +101,9 @@ def input_fn():
 def make_estimator(estimator, config):
     """Returns the model of the taxi example, without its dropout."""
     columns = tf.feature_column
-    wide = [columns.categorical_column_with_identity(*item, default_value=0) for item in SIZES.items()]
+    wide = [
+        columns.categorical_column_with_identity(*item, default_value=0) for item in SIZES.items()
+    ]
     numeric = [columns.numeric_column(f"{name}_xf") for name in SKEWED]
     deep = [columns.embedding_column(column, dimension=4) for column in wide]
     # tf.estimator 2.15 takes Keras 2's optimizers of before 2.11, which Keras 3 has not.
