@@ -1,7 +1,7 @@
 """One contestant of `speed.py`: does one piece of work, and prints what a unit of it took as a line of JSON.
 
 python benchmarks/contestant.py WORK (ours|reference|keras|floor|input) [--settings JSON] [--count N]
-    [--check]
+    [--size BATCH_SIZE,FEATURES] [--check]
 
 `ours` is `estimator_core`, `reference` is `tf.estimator` itself, which needs an interpreter with TensorFlow
 2.15: nothing else of the project is imported then.
@@ -28,7 +28,7 @@ TRAINING = {
     "rnn": ("rnn", "WORK"),
 }
 INFERENCE = ("evaluate", "predict", "one_row", "predictor")
-START_UP = ("import", "first_step")
+OTHER = ("import", "first_step", "memory")
 
 
 def import_api(kind):
@@ -43,14 +43,17 @@ def import_api(kind):
     return tf.estimator
 
 
-def train(work, kind, settings, count, check):
+def train(work, kind, settings, count, size, check):
     """Returns what a step of training took; see `training.py`."""
     import dataclasses
 
-    from benchmarks.workloads import training
+    from benchmarks.workloads import training, vector
 
-    module, name = TRAINING[work]
-    work = getattr(importlib.import_module(f"benchmarks.workloads.{module}"), name)
+    if work == "vector":
+        work = vector.work(*size)
+    else:
+        module, name = TRAINING[work]
+        work = getattr(importlib.import_module(f"benchmarks.workloads.{module}"), name)
     if count:
         work = dataclasses.replace(work, steps=count)
     if kind == "keras":
@@ -80,14 +83,17 @@ def main():
     """Does the work and prints {"secs": ..., "processor_secs": ...} of a unit of it."""
     started = Clock()
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("work", choices=(*TRAINING, *INFERENCE, *START_UP))
+    parser.add_argument("work", choices=(*TRAINING, "vector", *INFERENCE, *OTHER))
     parser.add_argument("kind", choices=("ours", "reference", "keras", "floor", "input"))
     parser.add_argument("--settings", type=json.loads, default={}, help="of its RunConfig, or fit")
     parser.add_argument("--count", type=int, help="steps, rows or calls")
+    parser.add_argument(
+        "--size", type=lambda text: [int(part) for part in text.split(",")], help="of vector"
+    )
     parser.add_argument("--check", action="store_true", help="print what must be equal as well")
     args = parser.parse_args()
-    if args.work in TRAINING:
-        measured = train(args.work, args.kind, args.settings, args.count, args.check)
+    if args.work in (*TRAINING, "vector"):
+        measured = train(args.work, args.kind, args.settings, args.count, args.size, args.check)
     else:
         estimator = import_api(args.kind)
         imported = Clock()
@@ -95,6 +101,10 @@ def main():
             measured = imported.since(started)
         elif args.work == "first_step":
             measured = first_step(estimator, args.settings)
+        elif args.work == "memory":
+            from benchmarks.workloads import vector
+
+            measured = vector.memory(estimator, args.settings, args.count or 100_000)
         else:
             from benchmarks.workloads import inference
 

@@ -3,136 +3,99 @@
 python benchmarks/speed.py [--only a,b] [--rounds 5] [--reference-python PYTHON] [--docs]
 
 Each contestant is a process of its own. In each round, all contestants of a piece of work run one after the
-other; a ratio is of two measurements of one round, and the table has the medians and the ranges of the rounds.
-Before anything is measured, the contestants must have done the same: batch size, variables, steps, loss.
+other; a ratio is of two measurements of one round, and the table has medians and ranges over the rounds.
+In the first round, the contestants must have done the same (batch size, variables, steps, loss), or it ends.
+Other work on the machine changes processor time less than time. What was measured stays in .bench/speed.json.
 """
 
 import argparse
 import dataclasses
-import datetime
 import json
-import os
 import pathlib
-import platform
-import subprocess
 import sys
 from collections.abc import Sequence
 from typing import Any
 
-FOLDER = pathlib.Path(__file__).resolve().parent
-PROJECT = FOLDER.parent
-sys.path.insert(0, str(PROJECT))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
-from benchmarks import speed_table, tables  # noqa: E402  (the script may be started from anywhere)
-from benchmarks.speed_table import Run  # noqa: E402
-from benchmarks.speed_works import WORKS, Contestant, Work  # noqa: E402
-
-CACHE = PROJECT / ".bench"
-RESULTS = CACHE / "speed.json"
+from benchmarks import speed_docs, speed_growth, speed_runs, speed_table, tables
+from benchmarks.speed_works import WORKS, Contestant, Work
 
 
-def run_contestant(work: Work, contestant: Contestant, python: str, *options: str) -> Any:
-    """Returns what `contestant.py` prints.
+def with_settings(works: Sequence[Work], extra: Sequence[str]) -> list[Work]:
+    """Returns works that are done by ours with more settings of the RunConfig, too.
+
+    Args:
+      works: Pieces of work.
+      extra: Texts such as 'no XLA={"jit_compile": false}': a name, and settings as JSON.
 
     Raises:
-      SystemExit: It failed; its log is printed.
+      ValueError: A text is not of this kind.
     """
-    command = [python, str(FOLDER / "contestant.py"), contestant.work or work.work, contestant.kind]
-    command += ["--settings", json.dumps(dict(contestant.settings)), *options]
-    count = contestant.count or work.count
-    if count:
-        command += ["--count", str(count)]
-    environment = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"}
-    environment |= {"TF_CPP_MIN_LOG_LEVEL": "3", "SPEED_CACHE": str(CACHE)}
-    done = subprocess.run(command, capture_output=True, text=True, cwd=PROJECT, env=environment)
-    if done.returncode != 0:
-        print(done.stderr[-3000:], file=sys.stderr)
-        raise SystemExit(f"exit code {done.returncode} of: {' '.join(command)}")
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def measure(work: Work, rounds: int, reference_python: str) -> list[Run]:
-    """Returns the runs of all contestants, round by round.
-
-    Raises:
-      SystemExit: One failed, or they have not done the same.
-    """
-    runs, checks = [], {}
-    for number in range(rounds):
-        for contestant in work.contestants:
-            print(f"({work.letter}) {number + 1}/{rounds} {contestant.name}", file=sys.stderr)
-            python = reference_python if contestant.kind == "reference" else sys.executable
-            options = ["--check"] if number == 0 else []
-            measured = run_contestant(work, contestant, python, *options)
-            runs.append(Run(contestant.name, measured["secs"], measured["processor_secs"]))
-            if measured.get("check"):
-                checks[contestant.name] = measured["check"]
-        if number == 0 and checks:
-            found = speed_table.differences(work, checks)
-            if found:
-                raise SystemExit(f"({work.letter}) Not the same work. " + "; ".join(found))
-    return runs
-
-
-def save(work: Work, runs: Sequence[Run], load: float) -> None:
-    """Adds the runs of a piece of work to the results, in place of those it had."""
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    results[work.letter] = {
-        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M"),
-        "load": load,
-        "runs": [dataclasses.asdict(run) for run in runs],
-    }
-    CACHE.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-
-
-def machine() -> str:
-    """Returns what the figures were measured on."""
-    try:
-        lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
-        names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    except OSError:
-        names = []
-    processor = names[0] if names else platform.machine()
-    return f"{len(os.sched_getaffinity(0))} cores ({processor})"
-
-
-def lines_of(results: dict[str, Any], works: Sequence[Work], by_processor: bool) -> list[list[str]]:
-    """Returns the cells of the table."""
+    more = []
+    for text in extra:
+        name, sign, settings = text.partition("=")
+        if not sign:
+            raise ValueError(f"--ours takes a name, = and settings as JSON. Received: {text!r}")
+        more.append(Contestant(f"estimator_core, {name}", "ours", json.loads(settings)))
     return [
-        speed_table.cells(row, by_processor)
+        dataclasses.replace(work, contestants=(work.contestants[0], *more, *work.contestants[1:]))
         for work in works
-        if work.letter in results
-        for row in speed_table.rows_of(
-            work, [Run(**run) for run in results[work.letter]["runs"]], by_processor
-        )
     ]
 
 
 def main() -> None:
     """Measures, and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    letters = [work.letter for work in WORKS]
-    parser.add_argument("--only", default=",".join(letters), help="such as a,b; all by default")
+    letters = ",".join(work.letter for work in WORKS)
+    parser.add_argument("--only", default=letters, help=f"of {letters}; all by default")
     parser.add_argument("--rounds", type=int, default=5, help="alternations")
+    parser.add_argument("--reference-python", help="with tf.estimator 2.15; made when left out")
+    parser.add_argument("--uv", default="uv", help="that makes it")
     parser.add_argument(
-        "--reference-python", help="interpreter with TensorFlow 2.15; made if absent"
+        "--ours", action="append", default=[], metavar="NAME=JSON", help="another RunConfig"
     )
+    parser.add_argument("--by-processor", action="store_true", help="judge by processor time")
     parser.add_argument(
-        "--by-processor", action="store_true", help="judge by processor time: on a busy machine"
+        "--growth", action="store_true", help="steps/s by batch and by features, too"
     )
+    parser.add_argument("--memory-steps", type=int, help="and the memory of such a training")
+    parser.add_argument("--docs", action="store_true", help="write docs/speed.md and its figures")
     parser.add_argument(
-        "--show", action="store_true", help="measure nothing: what was measured last"
+        "--show", action="store_true", help="measure nothing: the table of the last"
     )
     args = parser.parse_args()
-    chosen = [work for work in WORKS if work.letter in args.only.split(",")]
-    for work in [] if args.show else chosen:
-        runs = measure(work, args.rounds, args.reference_python)
-        save(work, runs, os.getloadavg()[2])
-    results = json.loads(RESULTS.read_text())
-    lines = lines_of(results, WORKS if args.show else chosen, args.by_processor)
-    print(machine())
-    print(tables.format_table(speed_table.HEADER, lines))
+    unknown = set(filter(None, args.only.split(","))) - set(letters.split(","))
+    if unknown:
+        parser.error(f"--only takes letters of {letters}. Received: {sorted(unknown)}")
+    try:
+        works = with_settings(WORKS, args.ours)
+    except ValueError as error:
+        parser.error(str(error))
+    if not args.show:
+        python = args.reference_python or speed_runs.reference_python(args.uv)
+        for work in works:
+            if work.letter in args.only.split(","):
+                speed_runs.save_runs(work, speed_runs.measure(work, args.rounds, python))
+        if args.growth:
+            speed_runs.save("growth", speed_growth.measure(args.rounds, python))
+        if args.memory_steps:
+            speed_runs.save("memory", speed_growth.memory(args.memory_steps, python))
+    show(speed_runs.load_results(), works, args)
+
+
+def show(results: dict[str, Any], works: Sequence[Work], args: argparse.Namespace) -> None:
+    """Prints the table, and writes the page."""
+    rows = speed_table.table(works, results, args.by_processor)
+    if rows:
+        lines = [speed_table.cells(row, args.by_processor) for row in rows]
+        print(tables.format_table(speed_table.HEADER, lines))
+        print(speed_runs.conditions(results, works))
+    for name, one in results.get("memory", {}).get("measured", {}).items():
+        growth = speed_growth.memory_growth(one["steps"], one["resident_bytes"])
+        print(f"memory over {one['steps'][-1]:,} steps, {name}: {growth:+.1f} bytes a step")
+    if args.docs:
+        speed_docs.write(rows, results, speed_runs.conditions(results, works), args.by_processor)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import dataclasses
 import statistics
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from benchmarks.speed_works import BEST_KERAS, Work
 
@@ -121,6 +122,18 @@ def _row(
         (statistics.median(times[side]), statistics.median(processor[side])) for side in (0, 1)
     )
     return Row(work, peer, own, other, Ratios.of(*times), Ratios.of(*processor), target)
+
+
+def table(works: Sequence[Work], results: Mapping[str, Any], by_processor: bool) -> list[Row]:
+    """Returns the lines of all works that have results: see `speed_runs.load_results`."""
+    return [
+        row
+        for work in works
+        if work.letter in results
+        for row in rows_of(
+            work, [Run(**run) for run in results[work.letter]["measured"]], by_processor
+        )
+    ]
 
 
 def cells(row: Row, by_processor: bool) -> list[str]:

@@ -1,6 +1,7 @@
 """(a) A DNN of two layers on three numbers and two embeddings, from memory; (e) the same as a Keras model."""
 
 import dataclasses
+import itertools
 import math
 
 import numpy as np
@@ -71,7 +72,7 @@ def make_keras(steps_per_execution=1, jit_compile=False):
 
 def dense_layers(parameters, hidden):
     """Returns the logits of ReLU layers, of kernels and biases in turn, and a linear one."""
-    pairs = list(zip(parameters[::2], parameters[1::2]))
+    pairs = list(zip(parameters[::2], parameters[1::2], strict=True))
     for kernel, bias in pairs[:-1]:
         hidden = tf.nn.relu(hidden @ kernel + bias)
     return hidden @ pairs[-1][0] + pairs[-1][1]
@@ -85,7 +86,9 @@ def glorot(rng, *shape):
 
 def initial_layers(rng, sizes):
     """Returns the initial kernels and biases of dense layers with so many units, from the inputs on."""
-    pairs = [(glorot(rng, *pair), np.zeros(pair[1], np.float32)) for pair in zip(sizes, sizes[1:])]
+    pairs = [
+        (glorot(rng, *pair), np.zeros(pair[1], np.float32)) for pair in itertools.pairwise(sizes)
+    ]
     return [value for pair in pairs for value in pair]
 
 
@@ -117,7 +120,7 @@ def make_floor():
     def loss(parameters, batch):
         features, labels = batch
         parts = [features[name] for name in NUMBERS]
-        for name, table in zip(CATEGORIES, parameters):
+        for name, table in zip(CATEGORIES, parameters[: len(CATEGORIES)], strict=True):
             parts.append(tf.gather(table, features[name][:, 0]))
         logits = dense_layers(parameters[len(CATEGORIES) :], tf.concat(parts, 1))
         return binary_loss(logits, labels)

@@ -123,7 +123,7 @@ class Loop:
             gradients = [tf.convert_to_tensor(one) for one in tape.gradient(loss, parameters)]
             updated = [
                 self._model.optimizer.update(*both, step + 1)
-                for both in zip(parameters, slots, gradients)
+                for both in zip(parameters, slots, gradients, strict=True)
             ]
             return step + 1, [value for value, _ in updated], [moments for _, moments in updated]
 

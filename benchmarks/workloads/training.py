@@ -1,4 +1,4 @@
-"""Training a model for a number of steps: by an Estimator, by Keras's fit, and by the bare loop (floor.py)."""
+"""Training a model for a number of steps: by an Estimator, by Keras's fit, by the bare loop of floor.py."""
 
 import dataclasses
 import tempfile
