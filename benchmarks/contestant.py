@@ -28,7 +28,7 @@ TRAINING = {
     "rnn": ("rnn", "WORK"),
 }
 INFERENCE = ("evaluate", "predict", "one_row", "predictor")
-OTHER = ("import", "first_step", "memory")
+OTHER = ("import", "first_step", "memory", "memory_evaluate")
 
 
 def import_api(kind):
@@ -102,9 +102,13 @@ def main():
         elif args.work == "first_step":
             measured = first_step(estimator, args.settings)
         elif args.work == "memory":
-            from benchmarks.workloads import vector
+            from benchmarks.workloads import memory
 
-            measured = vector.memory(estimator, args.settings, args.count or 100_000)
+            measured = memory.of_training(estimator, args.settings, args.count or 100_000)
+        elif args.work == "memory_evaluate":
+            from benchmarks.workloads import memory
+
+            measured = memory.of_evaluations(estimator, args.settings, args.count or 200)
         else:
             from benchmarks.workloads import inference
 

@@ -59,7 +59,8 @@ def main() -> None:
     parser.add_argument(
         "--growth", action="store_true", help="steps/s by batch and by features, too"
     )
-    parser.add_argument("--memory-steps", type=int, help="and the memory of such a training")
+    parser.add_argument("--memory-steps", type=int, help="and memory in such a training")
+    parser.add_argument("--memory-calls", type=int, help="and memory in so many calls of evaluate")
     parser.add_argument("--docs", action="store_true", help="write docs/speed.md and its figures")
     parser.add_argument(
         "--show", action="store_true", help="measure nothing: the table of the last"
@@ -80,7 +81,11 @@ def main() -> None:
         if args.growth:
             speed_runs.save("growth", speed_growth.measure(args.rounds, python))
         if args.memory_steps:
-            speed_runs.save("memory", speed_growth.memory(args.memory_steps, python))
+            measured = speed_growth.memory("memory", args.memory_steps, python)
+            speed_runs.save("memory", measured)
+        if args.memory_calls:
+            measured = speed_growth.memory("memory_evaluate", args.memory_calls, python)
+            speed_runs.save("memory_evaluate", measured)
     show(speed_runs.load_results(), works, args)
 
 
@@ -91,11 +96,11 @@ def show(results: dict[str, Any], works: Sequence[Work], args: argparse.Namespac
         lines = [speed_table.cells(row, args.by_processor) for row in rows]
         print(tables.format_table(speed_table.HEADER, lines))
         print(speed_runs.conditions(results, works))
-    for name, one in results.get("memory", {}).get("measured", {}).items():
-        growth = speed_growth.memory_growth(one["steps"], one["resident_bytes"])
-        print(f"memory over {one['steps'][-1]:,} steps, {name}: {growth:+.1f} bytes a step")
+    for line in speed_growth.memory_lines(results):
+        print(line)
     if args.docs:
-        speed_docs.write(rows, results, speed_runs.conditions(results, works), args.by_processor)
+        conditions = speed_runs.conditions(results, works)
+        speed_docs.write(speed_docs.PAGE, rows, results, conditions, args.by_processor)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from typing import Any
 from benchmarks import charts, speed_growth, speed_table
 from benchmarks.speed_table import Row
 
-DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
+PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "speed.md"
 BEGIN, END = (
     "<!-- made by benchmarks/speed.py: begin -->",
     "<!-- made by benchmarks/speed.py: end -->",
@@ -40,15 +40,23 @@ def ratios_figure(rows: Sequence[Row], by_processor: bool) -> str:
 
 
 def write(
-    rows: Sequence[Row], results: dict[str, Any], conditions: str, by_processor: bool
+    page: pathlib.Path,
+    rows: Sequence[Row],
+    results: dict[str, Any],
+    conditions: str,
+    by_processor: bool,
 ) -> None:
-    """Writes the table and the figures.
+    """Writes the table into a page, and the figures into the folder figures/ beside it.
 
     Args:
+      page: Has the two comments.
       rows: Of the table.
       results: What was measured: `speed_runs.load_results`.
       conditions: When and where.
       by_processor: Whether the figures are of processor time.
+
+    Raises:
+      ValueError: The page lacks a comment.
     """
     figures = {"speed-ratios.svg": ratios_figure(rows, by_processor)}
     texts = {
@@ -60,14 +68,18 @@ def write(
     if "growth" in results:
         figures |= speed_growth.figures(results["growth"]["measured"], by_processor)
     if "memory" in results:
-        figures["speed-memory.svg"] = speed_growth.memory_figure(results["memory"]["measured"])
-    (DOCS / "figures").mkdir(exist_ok=True)
+        measured = results["memory"]["measured"]
+        figures["speed-memory.svg"] = speed_growth.memory_figure(
+            measured, "Memory while training", "training steps"
+        )
+    folder = page.parent / "figures"
+    folder.mkdir(exist_ok=True)
     for name, svg in figures.items():
-        (DOCS / "figures" / name).write_text(svg, encoding="utf-8")
+        (folder / name).write_text(svg, encoding="utf-8")
     lines = [speed_table.cells(row, by_processor) for row in rows]
     images = [f"![{text}](figures/{name})" for name, text in texts.items() if name in figures]
-    made = "\n\n".join([conditions, speed_table.markdown(lines), *images])
-    page = DOCS / "speed.md"
+    parts = [conditions, speed_table.markdown(lines), *images, *speed_growth.memory_lines(results)]
+    made = "\n\n".join(part.strip() for part in parts)
     page.write_text(replaced(page.read_text("utf-8"), made), encoding="utf-8")
 
 

@@ -47,10 +47,16 @@ def measure(rounds: int, python: str) -> list[dict[str, Any]]:
     return found
 
 
-def memory(steps: int, python: str) -> dict[str, Any]:
-    """Returns name of an Estimator API -> its "steps" and "resident_bytes" of a training of so many."""
+def memory(work: str, count: int, python: str) -> dict[str, Any]:
+    """Returns name of an Estimator API -> its "steps" and "resident_bytes".
+
+    Args:
+      work: "memory" of a training, or "memory_evaluate" of calls of `evaluate`.
+      count: Steps or calls.
+      python: With tf.estimator 2.15.
+    """
     return {
-        one.name: run_contestant("memory", one, python, "--count", str(steps))
+        one.name: run_contestant(work, one, python, "--count", str(count))
         for one in CONTESTANTS[:2]
     }
 
@@ -85,8 +91,8 @@ def figures(measured: list[dict[str, Any]], by_processor: bool) -> dict[str, str
     return found
 
 
-def memory_figure(measured: dict[str, Any]) -> str:
-    """Returns the SVG of the memory of a training."""
+def memory_figure(measured: dict[str, Any], title: str, label: str) -> str:
+    """Returns the SVG of memory over what `label` says."""
     series = {
         name: [
             (step, size / _MEBIBYTE)
@@ -94,8 +100,7 @@ def memory_figure(measured: dict[str, Any]) -> str:
         ]
         for name, one in measured.items()
     }
-    labels = ("training steps", "resident memory, MiB")
-    return charts.lines("Memory while training", labels, series, log_x=False)
+    return charts.lines(title, (label, "resident memory, MiB"), series, log_x=False)
 
 
 def memory_growth(steps: list[int], resident_bytes: list[int]) -> float:
@@ -105,3 +110,17 @@ def memory_growth(steps: list[int], resident_bytes: list[int]) -> float:
     """
     first = len(steps) // 10
     return statistics.linear_regression(steps[first:], resident_bytes[first:]).slope
+
+
+def memory_lines(results: dict[str, Any]) -> list[str]:
+    """Returns how memory grew, a line for each training and for each series of evaluations."""
+    lines = []
+    for key, unit in (("memory", "step"), ("memory_evaluate", "call of evaluate")):
+        for name, one in results.get(key, {}).get("measured", {}).items():
+            growth = memory_growth(one["steps"], one["resident_bytes"])
+            first, last = (one["resident_bytes"][index] / _MEBIBYTE for index in (0, -1))
+            lines.append(
+                f"Memory of {name}: {first:.0f} MiB at the first look, {last:.0f} MiB after "
+                f"{one['steps'][-1]:,}; {growth:+,.1f} bytes a {unit}."
+            )
+    return lines

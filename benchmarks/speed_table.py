@@ -1,6 +1,7 @@
 """From single measurements to the table of ratios: medians, spread, verdicts."""
 
 import dataclasses
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -183,7 +184,8 @@ def differences(work: Work, checks: Mapping[str, Mapping[str, float]]) -> list[s
     if work.untrained_loss is None:
         return found
     losses = {name: check["loss"] for name, check in checks.items()}
-    median = statistics.median(losses.values())
+    finite = [loss for loss in losses.values() if math.isfinite(loss)]
+    median = statistics.median(finite) if finite else math.nan
     allowed = LOSS_TOLERANCE * max(median, work.untrained_loss / 10)
     for name, loss in losses.items():
         if not abs(loss - median) <= allowed:

@@ -1,8 +1,4 @@
-"""A DNN on one vector of numbers, for any batch size and length: how the cost of a step grows, and memory."""
-
-import gc
-import os
-import tempfile
+"""A DNN on one vector of numbers, for any batch size and length: how the cost of a step grows."""
 
 import numpy as np
 import tensorflow as tf
@@ -12,7 +8,6 @@ from benchmarks.workloads.training import Training
 
 HIDDEN_UNITS = [64, 32]
 _RESIDENT_BYTES = 2**27
-_SAMPLES = 100
 
 
 def batches(batch_size, features):
@@ -69,45 +64,3 @@ def work(batch_size, features, steps=None):
         warm_up_steps=max(20, steps // 5),
         steps=steps,
     )
-
-
-def resident_bytes():
-    """Returns the resident memory of this process (Linux)."""
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def memory(estimator, config, steps):
-    """Returns {"steps": [...], "resident_bytes": [...]} of a training of so many steps.
-
-    Garbage is collected before each look, as graphs are cyclic. The first look is after a hundredth of the
-    steps: until then, TensorFlow fills its pools.
-    """
-    every = steps // _SAMPLES
-    found = {"steps": [], "resident_bytes": []}
-
-    class Memory(estimator.SessionRunHook):
-        """Looks at the memory at an interval; the second and third method declare it to ours."""
-
-        def begin(self):
-            self.done = 0
-
-        def steps_until_due(self, global_step):
-            return every - global_step % every
-
-        def skip_steps(self, steps):
-            self.done += steps
-
-        def after_run(self, run_context, run_values):
-            self.done += 1
-            if self.done % every == 0:
-                gc.collect()
-                found["steps"].append(self.done)
-                found["resident_bytes"].append(resident_bytes())
-
-    training = work(128, 20)
-    with tempfile.TemporaryDirectory() as model_dir:
-        config = estimator.RunConfig(model_dir=model_dir, save_checkpoints_steps=5000, **config)
-        model = training.make_estimator(estimator, config)
-        model.train(training.input_fn, hooks=[Memory()], max_steps=steps)
-    return found
