@@ -13,13 +13,15 @@ import dataclasses
 import json
 import pathlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 from benchmarks import speed_docs, speed_growth, speed_runs, speed_table, tables
 from benchmarks.speed_works import WORKS, Contestant, Work
+
+KINDS = "ours,reference,keras,floor,input"
 
 
 def with_settings(works: Sequence[Work], extra: Sequence[str]) -> list[Work]:
@@ -44,11 +46,22 @@ def with_settings(works: Sequence[Work], extra: Sequence[str]) -> list[Work]:
     ]
 
 
+def only_kinds(works: Sequence[Work], kinds: Collection[str]) -> list[Work]:
+    """Returns works with the contestants of some kinds: "ours", "reference", "keras", "floor", "input"."""
+    return [
+        dataclasses.replace(
+            work, contestants=tuple(one for one in work.contestants if one.kind in kinds)
+        )
+        for work in works
+    ]
+
+
 def main() -> None:
     """Measures, and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     letters = ",".join(work.letter for work in WORKS)
     parser.add_argument("--only", default=letters, help=f"of {letters}; all by default")
+    parser.add_argument("--kinds", default=KINDS, help=f"of contestants; {KINDS} by default")
     parser.add_argument("--rounds", type=int, default=5, help="alternations")
     parser.add_argument("--reference-python", help="with tf.estimator 2.15; made when left out")
     parser.add_argument("--uv", default="uv", help="that makes it")
@@ -75,7 +88,7 @@ def main() -> None:
         parser.error(str(error))
     if not args.show:
         python = args.reference_python or speed_runs.reference_python(args.uv)
-        for work in works:
+        for work in only_kinds(works, args.kinds.split(",")):
             if work.letter in args.only.split(","):
                 speed_runs.save_runs(work, speed_runs.measure(work, args.rounds, python))
         if args.growth:

@@ -20,6 +20,12 @@ def test_settings_that_are_no_settings(text):
         speed.with_settings(WORKS, [text])
 
 
+def test_some_kinds_of_contestants():
+    (work,) = speed.only_kinds(WORKS[:1], ["ours", "input"])
+    names = ["estimator_core", "estimator_core, one step a call", "the input alone"]
+    assert [one.name for one in work.contestants] == names
+
+
 def test_the_works_have_letters_of_their_own_and_aims_at_their_contestants():
     letters = [work.letter for work in WORKS]
     assert len(set(letters)) == len(letters)
