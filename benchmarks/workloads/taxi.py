@@ -107,8 +107,8 @@ def make_estimator(estimator, config):
     numeric = [columns.numeric_column(f"{name}_xf") for name in SKEWED]
     deep = [columns.embedding_column(column, dimension=4) for column in wide]
     # tf.estimator 2.15 takes Keras 2's optimizers of before 2.11, which Keras 3 has not.
-    has_keras_2 = tf.keras.__version__.startswith("2.")
-    optimizers = tf.keras.optimizers.legacy if has_keras_2 else tf.keras.optimizers
+    has_legacy = tf.__version__.startswith("2.15.")
+    optimizers = tf.keras.optimizers.legacy if has_legacy else tf.keras.optimizers
     return estimator.DNNLinearCombinedClassifier(
         linear_feature_columns=wide,
         linear_optimizer=optimizers.Ftrl(0.05),
