@@ -11,8 +11,8 @@ from benchmarks.speed_works import BEST_KERAS, Work
 HEADER = (
     "", "unit", "ours", "it", "time: it / ours", "range", "processor: it / ours", "range", "aim", "",
 )  # fmt: skip
-LOSS_TOLERANCE = 0.1
-"""Share of a loss, and of a tenth of the untrained loss, that the losses of a piece of work may differ by."""
+LOSS_TOLERANCE = 0.15
+"""Share of a loss, or of a fifth of the untrained one if that is more, by which losses may differ."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -186,7 +186,7 @@ def differences(work: Work, checks: Mapping[str, Mapping[str, float]]) -> list[s
     losses = {name: check["loss"] for name, check in checks.items()}
     finite = [loss for loss in losses.values() if math.isfinite(loss)]
     median = statistics.median(finite) if finite else math.nan
-    allowed = LOSS_TOLERANCE * max(median, work.untrained_loss / 10)
+    allowed = LOSS_TOLERANCE * max(median, work.untrained_loss / 5)
     for name, loss in losses.items():
         if not abs(loss - median) <= allowed:
             found.append(f"loss: {loss:.4g} of {name}, beside a median of {median:.4g}")

@@ -31,7 +31,7 @@ def batches():
     images = rng.normal(size=(EXAMPLES, SIDE, SIDE, 1)).astype(np.float32)
     for image, label in zip(images, labels, strict=True):
         row, column = divmod(label, 4)
-        image[8 * row + 1 : 8 * row + 7, 7 * column : 7 * column + 6] += 0.5
+        image[8 * row + 1 : 8 * row + 7, 7 * column : 7 * column + 6] += 1.5
     return dnn.in_batches(({"image": images}, labels), BATCH_SIZE)
 
 

@@ -103,8 +103,8 @@ SAME = {"batch_size": 128, "variables": 8, "parameters": 12_193, "steps": 2300, 
 
 
 def test_the_same_work_is_the_same():
-    # The median of the losses is 0.3: 0.03 more or less is allowed.
-    checks = {OURS: SAME, REFERENCE: {**SAME, "loss": 0.328}, "Keras fit": {**SAME, "loss": 0.28}}
+    # The median of the losses is 0.3: 0.045 more or less is allowed.
+    checks = {OURS: SAME, REFERENCE: {**SAME, "loss": 0.34}, "Keras fit": {**SAME, "loss": 0.26}}
     assert speed_table.differences(WORK, checks) == []
 
 
@@ -115,13 +115,20 @@ def test_the_same_work_is_the_same():
         ({"variables": 9}, "variables: 8 of estimator_core, 9 of tf.estimator 2.15"),
         ({"steps": 2299}, "steps: 2300 of estimator_core, 2299 of tf.estimator 2.15"),
         ({"names": ["loss"]}, "names: None of estimator_core, ['loss'] of tf.estimator 2.15"),
-        ({"loss": 0.34}, "loss: 0.34 of tf.estimator 2.15, beside a median of 0.3"),
+        ({"loss": 0.35}, "loss: 0.35 of tf.estimator 2.15, beside a median of 0.3"),
         ({"loss": float("nan")}, "loss: nan of tf.estimator 2.15, beside a median of 0.3"),
     ],
 )
 def test_what_differs_is_said(changed, said):
     checks = {OURS: SAME, REFERENCE: {**SAME, **changed}, "Keras fit": SAME}
     assert said in speed_table.differences(WORK, checks)
+
+
+def test_small_losses_may_differ_by_a_share_of_the_untrained_one():
+    # 0.15 * 0.7 / 5 = 0.021.
+    checks = {OURS: {**SAME, "loss": 0.01}, "Keras fit": {**SAME, "loss": 0.01}}
+    assert speed_table.differences(WORK, {**checks, REFERENCE: {**SAME, "loss": 0.03}}) == []
+    assert len(speed_table.differences(WORK, {**checks, REFERENCE: {**SAME, "loss": 0.032}})) == 1
 
 
 def test_losses_of_models_that_learn_nothing_say_nothing():
