@@ -17,7 +17,7 @@ WORDS = 100
 
 
 def batches():
-    """Returns (features, labels) as batches in memory; late words say more about the label than early ones."""
+    """Returns (features, labels) as batches; late words say more about the label than early ones."""
     rng = np.random.default_rng(0)
     words = rng.integers(0, WORDS, (EXAMPLES, LENGTH))
     opinions = rng.normal(size=WORDS)[words] * np.linspace(0, 1, LENGTH)
