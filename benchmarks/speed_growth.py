@@ -4,9 +4,9 @@ import statistics
 import sys
 from typing import Any
 
-from benchmarks import charts
+from benchmarks import charts, speed_table
 from benchmarks.speed_runs import run_contestant
-from benchmarks.speed_works import FLOOR, OURS, REFERENCE, Contestant
+from benchmarks.speed_works import FLOOR, OURS, REFERENCE, Contestant, Work
 
 KERAS = "Keras fit, jit_compile, steps_per_execution=20"
 CONTESTANTS = (
@@ -22,6 +22,7 @@ SIZES = {
     "batch": [(size, _OF_BATCHES) for size in BATCH_SIZES],
     "features": [(_BATCH_OF_FEATURES, number) for number in FEATURES],
 }
+_WORK = Work("growth", "DNN on a vector", "vector", "step", CONTESTANTS, {})
 _MEBIBYTE = 2**20
 
 
@@ -34,16 +35,24 @@ def measure(rounds: int, python: str) -> list[dict[str, Any]]:
 
     Returns:
       Dicts with "plot", "size" (batch size, features), "contestant", "secs", "processor_secs".
+
+    Raises:
+      SystemExit: One failed, or they have not done the same.
     """
     found = []
     for number in range(rounds):
         for plot, sizes in SIZES.items():
             for size in sizes:
+                checks = {}
                 for one in CONTESTANTS:
                     print(f"{plot} {size} {number + 1}/{rounds} {one.name}", file=sys.stderr)
-                    options = ("--size", f"{size[0]},{size[1]}")
+                    options = ["--size", f"{size[0]},{size[1]}", *["--check"] * (number == 0)]
                     measured = run_contestant("vector", one, python, *options)
+                    checks[one.name] = measured.pop("check", {})
                     found.append({"plot": plot, "size": size, "contestant": one.name, **measured})
+                differences = speed_table.differences(_WORK, checks)
+                if differences:
+                    raise SystemExit(f"{plot} {size}: not the same work. " + "; ".join(differences))
     return found
 
 

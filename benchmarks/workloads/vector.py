@@ -22,7 +22,7 @@ def batches(batch_size, features):
 def work(batch_size, features, steps=None):
     """Returns the `Training` of a batch size and a length of the vector."""
     if steps is None:  # about as many numbers for each size, within what can be measured
-        steps = int(np.clip(2e8 / (batch_size * (features + 64)), 40, 2000))
+        steps = int(np.clip(2e8 / (batch_size * (features + 64)), 100, 2000)) // 100 * 100
 
     def input_fn():
         return (
@@ -61,6 +61,6 @@ def work(batch_size, features, steps=None):
         make_estimator,
         make_keras,
         make_floor,
-        warm_up_steps=max(20, steps // 5),
+        warm_up_steps=steps // 5,  # both are multiples of the 20 steps of an execution
         steps=steps,
     )

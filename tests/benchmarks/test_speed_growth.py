@@ -27,6 +27,40 @@ def test_a_point_is_the_median_of_its_alternations(monkeypatch):
     assert (labels, features) == (("features", "steps a second"), {OURS: [(10_000, 4.0)]})
 
 
+@pytest.fixture
+def calls(monkeypatch):
+    """Returns the calls of `run_contestant`; the floor has the parameters that the test sets."""
+    calls, parameters = [], {FLOOR: 100}
+
+    def run_contestant(work, one, python, *options):
+        calls.append((one.name, options))
+        check = {"parameters": parameters[FLOOR] if one.name == FLOOR else 100, "loss": 0.5}
+        measured = {"secs": 1.0, "processor_secs": 2.0}
+        return measured | ({"check": check} if "--check" in options else {})
+
+    monkeypatch.setattr(speed_growth, "run_contestant", run_contestant)
+    return calls, parameters
+
+
+def test_each_size_is_measured_by_all_in_turn(calls):
+    found = speed_growth.measure(2, "python")
+    sizes = [size for one in speed_growth.SIZES.values() for size in one]
+    names = [one.name for one in speed_growth.CONTESTANTS]
+    assert [(tuple(run["size"]), run["contestant"]) for run in found] == 2 * [
+        (size, name) for size in sizes for name in names
+    ]
+    assert "check" not in found[0]
+    half = len(found) // 2
+    assert [options for _, options in calls[0][:1]] == [("--size", "32,20", "--check")]
+    assert [options for _, options in calls[0][half : half + 1]] == [("--size", "32,20")]
+
+
+def test_another_network_ends_it(calls):
+    calls[1][FLOOR] = 99
+    with pytest.raises(SystemExit, match=r"parameters: 100 of estimator_core, 99 of floor"):
+        speed_growth.measure(1, "python")
+
+
 def test_memory_that_grows_by_three_bytes_a_step_after_the_first_tenth():
     steps = list(range(100, 2100, 100))
     grown = [10**9] * 2 + [10**8 + 3 * step for step in steps[2:]]
