@@ -1,10 +1,10 @@
 """One contestant of `speed.py`: does one piece of work, and prints what a unit of it took as a line of JSON.
 
-python benchmarks/contestant.py WORK (ours|reference|keras|floor|input) [--settings JSON] [--count N]
-    [--size BATCH_SIZE,FEATURES] [--check]
+python benchmarks/contestant.py WORK KIND [--settings JSON] [--count N] [--size BATCH_SIZE,FEATURES] [--check]
 
 `ours` is `estimator_core`, `reference` is `tf.estimator` itself, which needs an interpreter with TensorFlow
-2.15: nothing else of the project is imported then.
+2.15: nothing else of the project is imported then. `keras` is Keras's fit, `floor` the bare loop, `input` the
+input alone, and `tensorflow` the import of TensorFlow alone.
 """
 
 import argparse
@@ -32,13 +32,15 @@ OTHER = ("import", "first_step", "memory", "memory_evaluate")
 
 
 def import_api(kind):
-    """Returns the Estimator API, loaded."""
+    """Returns the Estimator API, loaded; None for TensorFlow alone."""
     if kind == "ours":
         import estimator_core
 
         return estimator_core
     import tensorflow as tf
 
+    if kind == "tensorflow":
+        return None
     tf.estimator.Estimator  # noqa: B018  (a lazy module: this loads it)
     return tf.estimator
 
@@ -84,7 +86,9 @@ def main():
     started = Clock()
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("work", choices=(*TRAINING, "vector", *INFERENCE, *OTHER))
-    parser.add_argument("kind", choices=("ours", "reference", "keras", "floor", "input"))
+    parser.add_argument(
+        "kind", choices=("ours", "reference", "keras", "floor", "input", "tensorflow")
+    )
     parser.add_argument("--settings", type=json.loads, default={}, help="of its RunConfig, or fit")
     parser.add_argument("--count", type=int, help="steps, rows or calls")
     parser.add_argument(

@@ -21,7 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from benchmarks import speed_docs, speed_growth, speed_runs, speed_table, tables
 from benchmarks.speed_works import WORKS, Contestant, Work
 
-KINDS = "ours,reference,keras,floor,input"
+KINDS = "ours,reference,keras,floor,input,tensorflow"
 
 
 def with_settings(works: Sequence[Work], extra: Sequence[str]) -> list[Work]:
@@ -47,7 +47,7 @@ def with_settings(works: Sequence[Work], extra: Sequence[str]) -> list[Work]:
 
 
 def only_kinds(works: Sequence[Work], kinds: Collection[str]) -> list[Work]:
-    """Returns works with the contestants of some kinds: "ours", "reference", "keras", "floor", "input"."""
+    """Returns works with the contestants of some KINDS."""
     return [
         dataclasses.replace(
             work, contestants=tuple(one for one in work.contestants if one.kind in kinds)

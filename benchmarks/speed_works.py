@@ -16,7 +16,7 @@ class Contestant:
 
     Attributes:
       name: As the table has it.
-      kind: Of `contestant.py`: "ours", "reference", "keras", "floor", "input".
+      kind: Of `contestant.py`: "ours", "reference", "keras", "floor", "input", "tensorflow".
       settings: Of the RunConfig, or of Keras's fit.
       work: Of `contestant.py`, when it is not that of the others.
       count: Units of work, when they are not those of the others.
@@ -73,6 +73,7 @@ _FLOORS = (
     Contestant("floor, not compiled by XLA", "floor", {"jit_compile": False}),
 )
 _INPUT = Contestant("the input alone", "input")
+_TENSORFLOW = Contestant("our TensorFlow alone", "tensorflow")
 _TRAINING = (_OURS, _ONE_STEP, _REFERENCE, *_KERAS)
 
 _PAIR = (_OURS, _ONE_STEP, _REFERENCE)
@@ -135,7 +136,7 @@ WORKS = (
         (_OURS, dataclasses.replace(_FEWER_CALLS, work="one_row")),
         {REFERENCE: 200.0},
     ),
-    Work("i", "import", "import", "import", (_OURS, _REFERENCE), {REFERENCE: 1.0}),
+    Work("i", "import", "import", "import", (_OURS, _REFERENCE, _TENSORFLOW), {REFERENCE: 1.0}),
     Work("i2", "first step", "first_step", "start", (_OURS, _REFERENCE), {REFERENCE: 1.0}),
     Work(
         "j",
