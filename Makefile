@@ -15,6 +15,8 @@ IMAGE ?= localhost/estimator-pipelines
 IMAGE_BASE ?=
 # Builds the S3 server of `make test-kubeflow`.
 GO ?= go
+# Options of benchmarks/speed.py, such as BENCH="--rounds 1 --only a,f".
+BENCH ?=
 # Test files at a time.
 WORKERS ?= 2
 IN_PARALLEL := --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
@@ -34,7 +36,7 @@ export UV_SYSTEM_CERTS ?= $(if $(wildcard $(CERTIFICATES)),true,false)
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-flink test-mysql flink-cluster test-spark test-kubeflow test-report test-tf1 test-matrix lint bench docs image test-image clean
+.PHONY: help setup demo test test-all test-flink test-mysql flink-cluster test-spark test-kubeflow test-report test-tf1 test-matrix lint bench bench-speed docs image test-image clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 13
@@ -79,15 +81,15 @@ lint: $(STAMP)  ## format, lint, types, layers
 	@$(BIN)/mypy --no-error-summary
 	@report=$$($(BIN)/lint-imports) || { echo "$$report" >&2; exit 1; }
 
-bench: $(STAMP)  ## ratios against the peers, measured in the same run
-	@$(BIN)/python benchmarks/training_steps.py
-	@$(BIN)/python benchmarks/predict_latency.py
-	@$(BIN)/python benchmarks/evaluate_calls.py
+bench: bench-speed  ## ratios against the peers, measured in the same run
 	@$(BIN)/python benchmarks/canned_against_sklearn.py
 	@$(BIN)/python benchmarks/boosted_trees.py
 	@$(BIN)/python benchmarks/taxi_pipeline.py
 	@$(BIN)/python benchmarks/cluster_steps.py
 	@$(BIN)/python benchmarks/cluster_faults.py
+
+bench-speed: $(STAMP)  ## the part of it about the Estimator's speed: one table (docs/speed.md)
+	@$(BIN)/python benchmarks/speed.py --uv $(UV) $(BENCH)
 
 docs: $(filter .uv/bin/uv,$(UV))  ## the documentation as a site, with the reference, into site/
 	@scripts/docs/build.sh $(UV)

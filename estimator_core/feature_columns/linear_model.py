@@ -13,6 +13,7 @@ from estimator_core.feature_columns.column_kinds import (
     is_dense,
     sorted_columns,
 )
+from estimator_core.feature_columns.sparse_sums import sparse_sum
 from estimator_core.feature_columns.state_manager import StateManager, create_state
 from estimator_core.feature_columns.transformation_cache import FeatureTransformationCache
 
@@ -119,9 +120,7 @@ def _sparse_sum(
         ids = tf.sparse.reshape(ids, [batch_size, -1])
         if id_weights is not None:
             id_weights = tf.sparse.reshape(id_weights, [batch_size, -1])
-    return tf.nn.safe_embedding_lookup_sparse(
-        weight, ids, sparse_weights=id_weights, combiner=combiner, name="weighted_sum"
-    )
+    return sparse_sum(weight, ids, id_weights, combiner)
 
 
 def _dense_sum(

@@ -1,0 +1,120 @@
+"""How fast the Estimator is: ours beside tf.estimator 2.15, Keras 3's fit and the bare loop, as one table.
+
+python benchmarks/speed.py [--only a,b] [--rounds 5] [--reference-python PYTHON] [--docs]
+
+Each contestant is a process of its own. In each round, all contestants of a piece of work run one after the
+other; a ratio is of two measurements of one round, and the table has medians and ranges over the rounds.
+In the first round, the contestants must have done the same (batch size, variables, steps, loss), or it ends.
+Other work on the machine changes processor time less than time. What was measured stays in .bench/speed.json.
+"""
+
+import argparse
+import dataclasses
+import json
+import pathlib
+import sys
+from collections.abc import Collection, Sequence
+from typing import Any
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+from benchmarks import speed_docs, speed_growth, speed_runs, speed_table, tables
+from benchmarks.speed_works import WORKS, Contestant, Work
+
+KINDS = "ours,reference,keras,floor,input,tensorflow"
+
+
+def with_settings(works: Sequence[Work], extra: Sequence[str]) -> list[Work]:
+    """Returns works that are done by ours with more settings of the RunConfig, too.
+
+    Args:
+      works: Pieces of work.
+      extra: Texts such as 'no XLA={"jit_compile": false}': a name, and settings as JSON.
+
+    Raises:
+      ValueError: A text is not of this kind.
+    """
+    more = []
+    for text in extra:
+        name, sign, settings = text.partition("=")
+        if not sign:
+            raise ValueError(f"--ours takes a name, = and settings as JSON. Received: {text!r}")
+        more.append(Contestant(f"estimator_core, {name}", "ours", json.loads(settings)))
+    return [
+        dataclasses.replace(work, contestants=(work.contestants[0], *more, *work.contestants[1:]))
+        for work in works
+    ]
+
+
+def only_kinds(works: Sequence[Work], kinds: Collection[str]) -> list[Work]:
+    """Returns works with the contestants of some KINDS."""
+    return [
+        dataclasses.replace(
+            work, contestants=tuple(one for one in work.contestants if one.kind in kinds)
+        )
+        for work in works
+    ]
+
+
+def main() -> None:
+    """Measures, and prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    letters = ",".join(work.letter for work in WORKS)
+    parser.add_argument("--only", default=letters, help=f"of {letters}; all by default")
+    parser.add_argument("--kinds", default=KINDS, help=f"of contestants; {KINDS} by default")
+    parser.add_argument("--rounds", type=int, default=5, help="alternations")
+    parser.add_argument("--reference-python", help="with tf.estimator 2.15; made when left out")
+    parser.add_argument("--uv", default="uv", help="that makes it")
+    parser.add_argument(
+        "--ours", action="append", default=[], metavar="NAME=JSON", help="another RunConfig"
+    )
+    parser.add_argument("--by-processor", action="store_true", help="judge by processor time")
+    parser.add_argument(
+        "--growth", action="store_true", help="steps/s by batch and by features, too"
+    )
+    parser.add_argument("--memory-steps", type=int, help="and memory in such a training")
+    parser.add_argument("--memory-calls", type=int, help="and memory in so many calls of evaluate")
+    parser.add_argument("--docs", action="store_true", help="write docs/speed.md and its figures")
+    parser.add_argument(
+        "--show", action="store_true", help="measure nothing: the table of the last"
+    )
+    args = parser.parse_args()
+    unknown = set(filter(None, args.only.split(","))) - set(letters.split(","))
+    if unknown:
+        parser.error(f"--only takes letters of {letters}. Received: {sorted(unknown)}")
+    try:
+        works = with_settings(WORKS, args.ours)
+    except ValueError as error:
+        parser.error(str(error))
+    if not args.show:
+        python = args.reference_python or speed_runs.reference_python(args.uv)
+        for work in only_kinds(works, args.kinds.split(",")):
+            if work.letter in args.only.split(","):
+                speed_runs.save_runs(work, speed_runs.measure(work, args.rounds, python))
+        if args.growth:
+            speed_runs.save("growth", speed_growth.measure(args.rounds, python))
+        if args.memory_steps:
+            measured = speed_growth.memory("memory", args.memory_steps, python)
+            speed_runs.save("memory", measured)
+        if args.memory_calls:
+            measured = speed_growth.memory("memory_evaluate", args.memory_calls, python)
+            speed_runs.save("memory_evaluate", measured)
+    show(speed_runs.load_results(), works, args)
+
+
+def show(results: dict[str, Any], works: Sequence[Work], args: argparse.Namespace) -> None:
+    """Prints the table, and writes the page."""
+    rows = speed_table.table(works, results, args.by_processor)
+    if rows:
+        lines = [speed_table.cells(row, args.by_processor) for row in rows]
+        print(tables.format_table(speed_table.HEADER, lines))
+        print(speed_runs.conditions(results, works))
+    for line in speed_growth.memory_lines(results):
+        print(line)
+    if args.docs:
+        conditions = speed_runs.conditions(results, works)
+        speed_docs.write(speed_docs.PAGE, rows, results, conditions, args.by_processor)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""How the cost of a training step grows with the batch and the features; memory in a long training."""
+
+import statistics
+import sys
+from typing import Any
+
+from benchmarks import charts, speed_table
+from benchmarks.speed_runs import run_contestant
+from benchmarks.speed_works import FLOOR, OURS, REFERENCE, Contestant, Work
+
+KERAS = "Keras fit, jit_compile, steps_per_execution=20"
+CONTESTANTS = (
+    Contestant(OURS, "ours"),
+    Contestant(REFERENCE, "reference"),
+    Contestant(KERAS, "keras", {"steps_per_execution": 20, "jit_compile": True}),
+    Contestant(FLOOR, "floor"),
+)
+BATCH_SIZES = (32, 128, 512, 2048, 8192)
+FEATURES = (10, 100, 1000, 10_000)
+_OF_BATCHES, _BATCH_OF_FEATURES = 20, 128
+SIZES = {
+    "batch": [(size, _OF_BATCHES) for size in BATCH_SIZES],
+    "features": [(_BATCH_OF_FEATURES, number) for number in FEATURES],
+}
+_WORK = Work("growth", "DNN on a vector", "vector", "step", CONTESTANTS, {})
+_MEBIBYTE = 2**20
+
+
+def measure(rounds: int, python: str) -> list[dict[str, Any]]:
+    """Returns the seconds of a step by contestant and size, in turn.
+
+    Args:
+      rounds: Alternations.
+      python: With tf.estimator 2.15.
+
+    Returns:
+      Dicts with "plot", "size" (batch size, features), "contestant", "secs", "processor_secs".
+
+    Raises:
+      SystemExit: One failed, or they have not done the same.
+    """
+    found = []
+    for number in range(rounds):
+        for plot, sizes in SIZES.items():
+            for size in sizes:
+                checks = {}
+                for one in CONTESTANTS:
+                    print(f"{plot} {size} {number + 1}/{rounds} {one.name}", file=sys.stderr)
+                    options = ["--size", f"{size[0]},{size[1]}", *["--check"] * (number == 0)]
+                    measured = run_contestant("vector", one, python, *options)
+                    checks[one.name] = measured.pop("check", {})
+                    found.append({"plot": plot, "size": size, "contestant": one.name, **measured})
+                differences = speed_table.differences(_WORK, checks)
+                if differences:
+                    raise SystemExit(f"{plot} {size}: not the same work. " + "; ".join(differences))
+    return found
+
+
+def memory(work: str, count: int, python: str) -> dict[str, Any]:
+    """Returns name of an Estimator API -> its "steps" and "resident_bytes".
+
+    Args:
+      work: "memory" of a training, or "memory_evaluate" of calls of `evaluate`.
+      count: Steps or calls.
+      python: With tf.estimator 2.15.
+    """
+    return {
+        one.name: run_contestant(work, one, python, "--count", str(count))
+        for one in CONTESTANTS[:2]
+    }
+
+
+def figures(measured: list[dict[str, Any]], by_processor: bool) -> dict[str, str]:
+    """Returns the SVG by file name: steps a second over the batch size, and over the features."""
+    seconds = "processor_secs" if by_processor else "secs"
+    unit = "steps a second of processor time" if by_processor else "steps a second"
+    texts = {
+        "batch": (f"{_OF_BATCHES} features, batches of 32 to 8,192", "batch size", 0),
+        "features": (f"10 to 10,000 features, batch size {_BATCH_OF_FEATURES}", "features", 1),
+    }
+    found = {}
+    for plot, (title, label, axis) in texts.items():
+        series = {}
+        for one in CONTESTANTS:
+            series[one.name] = [
+                (size[axis], 1 / statistics.median(values))
+                for size in SIZES[plot]
+                if (
+                    values := [
+                        run[seconds]
+                        for run in measured
+                        if (run["plot"], tuple(run["size"]), run["contestant"])
+                        == (plot, size, one.name)
+                    ]
+                )
+            ]
+        drawn = {name: points for name, points in series.items() if points}
+        if drawn:
+            found[f"speed-{plot}.svg"] = charts.lines(title, (label, unit), drawn)
+    return found
+
+
+def memory_figure(measured: dict[str, Any], title: str, label: str) -> str:
+    """Returns the SVG of memory over what `label` says."""
+    series = {
+        name: [
+            (step, size / _MEBIBYTE)
+            for step, size in zip(one["steps"], one["resident_bytes"], strict=True)
+        ]
+        for name, one in measured.items()
+    }
+    return charts.lines(title, (label, "resident memory, MiB"), series, log_x=False)
+
+
+def memory_growth(steps: list[int], resident_bytes: list[int]) -> float:
+    """Returns the bytes by which a step makes the memory grow: the slope of a line of least squares.
+
+    The first tenth of the looks is left out, until which TensorFlow fills its pools.
+    """
+    first = len(steps) // 10
+    return statistics.linear_regression(steps[first:], resident_bytes[first:]).slope
+
+
+def memory_lines(results: dict[str, Any]) -> list[str]:
+    """Returns how memory grew, a line for each training and for each series of evaluations."""
+    lines = []
+    for key, unit in (("memory", "step"), ("memory_evaluate", "call of evaluate")):
+        for name, one in results.get(key, {}).get("measured", {}).items():
+            growth = memory_growth(one["steps"], one["resident_bytes"])
+            first, last = (one["resident_bytes"][index] / _MEBIBYTE for index in (0, -1))
+            lines.append(
+                f"Memory of {name}: {first:.0f} MiB at the first look, {last:.0f} MiB after "
+                f"{one['steps'][-1]:,}; {growth:+,.1f} bytes a {unit}."
+            )
+    return lines

@@ -1,0 +1,142 @@
+"""Runs the contestants of `speed.py`, each as a process of its own, and keeps what they measured."""
+
+import dataclasses
+import datetime
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from benchmarks import speed_table
+from benchmarks.speed_table import Run
+from benchmarks.speed_works import Contestant, Work
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+PROJECT = FOLDER.parent
+CACHE = PROJECT / ".bench"
+RESULTS = CACHE / "speed.json"
+
+
+def reference_python(uv: str) -> str:
+    """Returns the Python of an environment with tf.estimator 2.15, which is made the first time.
+
+    Args:
+      uv: The program.
+
+    Raises:
+      SystemExit: It could not be made; uv's reason is printed.
+    """
+    script = PROJECT / "scripts" / "reference_environment.sh"
+    folder = CACHE / "reference"
+    CACHE.mkdir(exist_ok=True)
+    done = subprocess.run([script, uv, folder], stdout=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        raise SystemExit("tf.estimator 2.15 could not be installed; --reference-python names one")
+    return done.stdout.strip()
+
+
+def run_contestant(work: str, contestant: Contestant, python: str, *options: str) -> Any:
+    """Returns what `contestant.py` prints.
+
+    Args:
+      work: Of `contestant.py`.
+      contestant: Who does it.
+      python: With which tf.estimator 2.15 runs.
+      options: More of the command line.
+
+    Raises:
+      SystemExit: It failed; its log is printed.
+    """
+    interpreter = python if contestant.kind == "reference" else sys.executable
+    command = [interpreter, str(FOLDER / "contestant.py"), work, contestant.kind]
+    command += ["--settings", json.dumps(dict(contestant.settings)), *options]
+    environment = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"}
+    environment |= {"TF_CPP_MIN_LOG_LEVEL": "3", "SPEED_CACHE": str(CACHE)}
+    CACHE.mkdir(exist_ok=True)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=PROJECT, env=environment)
+    if done.returncode != 0:
+        print(done.stderr[-3000:], file=sys.stderr)
+        raise SystemExit(f"exit code {done.returncode} of: {' '.join(command)}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def measure(work: Work, rounds: int, python: str) -> list[Run]:
+    """Returns the runs of all contestants, round by round.
+
+    Raises:
+      SystemExit: One failed, or they have not done the same.
+    """
+    runs, checks = [], {}
+    for number in range(rounds):
+        for contestant in work.contestants:
+            print(f"({work.letter}) {number + 1}/{rounds} {contestant.name}", file=sys.stderr)
+            count = contestant.count or work.count
+            options = ["--count", str(count)] if count else []
+            options += ["--check"] if number == 0 else []
+            one = run_contestant(contestant.work or work.work, contestant, python, *options)
+            runs.append(Run(contestant.name, one["secs"], one["processor_secs"]))
+            if one.get("check"):
+                checks[contestant.name] = one["check"]
+        if number == 0 and checks:
+            found = speed_table.differences(work, checks)
+            if found:
+                raise SystemExit(f"({work.letter}) Not the same work. " + "; ".join(found))
+    return runs
+
+
+def load_results() -> dict[str, Any]:
+    """Returns what was measured so far: letter of the work, "growth" or "memory" -> its results."""
+    return json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+
+
+def save(key: str, measured: Any) -> None:
+    """Keeps results under `key`, in place of those it had, with the date and the load of the machine."""
+    results = load_results()
+    results[key] = {
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M"),
+        "load": round(os.getloadavg()[2], 1),
+        "measured": measured,
+    }
+    part = RESULTS.with_suffix(".part")
+    part.write_text(json.dumps(results, indent=1) + "\n")
+    part.replace(RESULTS)
+
+
+def save_runs(work: Work, runs: Sequence[Run]) -> None:
+    """Keeps the runs of a piece of work."""
+    save(work.letter, [dataclasses.asdict(run) for run in runs])
+
+
+def machine(cpuinfo: str) -> str:
+    """Returns what the figures were measured on.
+
+    Args:
+      cpuinfo: The text of /proc/cpuinfo; empty where there is none.
+    """
+    lines = (line.partition(":") for line in cpuinfo.splitlines())
+    names = [value.strip() for name, _, value in lines if name.strip() == "model name"]
+    return f"{len(os.sched_getaffinity(0))} cores, {names[0] if names else platform.machine()}"
+
+
+def conditions(results: dict[str, Any], works: Sequence[Work]) -> str:
+    """Returns when and where the pieces of work were measured, how often, and beside what load."""
+    found = [(work, results[work.letter]) for work in works if work.letter in results]
+    dates = sorted(one["date"] for _, one in found)
+    loads = sorted(one["load"] for _, one in found)
+    rounds = sorted(
+        sum(run["contestant"] == work.contestants[0].name for run in one["measured"])
+        for work, one in found
+    )
+    cpuinfo = pathlib.Path("/proc/cpuinfo")
+    return (
+        f"Measured {dates[0]} to {dates[-1]} UTC on {machine(cpuinfo.read_text())}, beside a load of "
+        f"{loads[0]} to {loads[-1]}; {_range(rounds)} alternations."
+    )
+
+
+def _range(numbers: Sequence[int]) -> str:
+    return f"{numbers[0]}" if numbers[0] == numbers[-1] else f"{numbers[0]} to {numbers[-1]}"

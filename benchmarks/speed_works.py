@@ -1,0 +1,159 @@
+"""What `speed.py` measures: the work, who does it, and what ratios are aimed at."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+OURS = "estimator_core"
+REFERENCE = "tf.estimator 2.15"
+BEST_KERAS = "Keras fit, its best"
+FLOOR = "floor"
+
+
+@dataclasses.dataclass(frozen=True)
+class Contestant:
+    """Who does a piece of work.
+
+    Attributes:
+      name: As the table has it.
+      kind: Of `contestant.py`: "ours", "reference", "keras", "floor", "input", "tensorflow".
+      settings: Of the RunConfig, or of Keras's fit.
+      work: Of `contestant.py`, when it is not that of the others.
+      count: Units of work, when they are not those of the others.
+    """
+
+    name: str
+    kind: str
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    work: str | None = None
+    count: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """One piece of work.
+
+    Attributes:
+      letter: A short name for the command line and the plot.
+      title: As the table has it.
+      work: Of `contestant.py`.
+      unit: What is counted.
+      contestants: The first one is that which the others are compared with.
+      targets: Name of a contestant, or BEST_KERAS -> least ratio of its time and ours.
+      count: Units of work; None is that of the work itself.
+      untrained_loss: The loss of a model that knows nothing; None where no losses are compared.
+    """
+
+    letter: str
+    title: str
+    work: str
+    unit: str
+    contestants: tuple[Contestant, ...]
+    targets: Mapping[str, float]
+    count: int | None = None
+    untrained_loss: float | None = None
+
+
+_REFERENCE = Contestant(REFERENCE, "reference")
+# A call takes it a quarter of a second: the time of a hundred says as much as that of a thousand.
+_FEWER_CALLS = dataclasses.replace(_REFERENCE, count=100)
+_OURS = Contestant(OURS, "ours")
+_ONE_STEP = Contestant("estimator_core, one step a call", "ours", {"steps_per_session_run": 1})
+_KERAS = tuple(
+    Contestant(
+        f"Keras fit, steps_per_execution={steps}{', jit_compile' if jit else ''}",
+        "keras",
+        {"steps_per_execution": steps, "jit_compile": jit},
+    )
+    for steps in (1, 50)
+    for jit in (False, True)
+)
+_FLOORS = (
+    Contestant(FLOOR, "floor", {"jit_compile": True}),
+    Contestant("floor, not compiled by XLA", "floor", {"jit_compile": False}),
+)
+_INPUT = Contestant("the input alone", "input")
+_TENSORFLOW = Contestant("our TensorFlow alone", "tensorflow")
+_TRAINING = (_OURS, _ONE_STEP, _REFERENCE, *_KERAS)
+
+_PAIR = (_OURS, _ONE_STEP, _REFERENCE)
+_LN_2, _LN_10 = 0.693, 2.303
+
+WORKS = (
+    Work(
+        "a",
+        "DNN, from memory",
+        "dnn",
+        "step",
+        (*_TRAINING, *_FLOORS, _INPUT),
+        {REFERENCE: 3.0, BEST_KERAS: 1.2},
+        untrained_loss=_LN_2,
+    ),
+    Work(
+        "b",
+        "wide and deep, taxi",
+        "taxi",
+        "step",
+        (*_PAIR, _INPUT),
+        {REFERENCE: 2.5},
+        untrained_loss=_LN_2,
+    ),
+    Work(
+        "c",
+        "a hook at every step",
+        "hooked",
+        "step",
+        (_OURS, _REFERENCE, _INPUT),
+        {REFERENCE: 1.0},
+        untrained_loss=_LN_2,
+    ),
+    Work(
+        "d",
+        "linear, 1e6 buckets",
+        "sparse_linear",
+        "step",
+        (*_PAIR, _INPUT),
+        {REFERENCE: 2.0},
+        untrained_loss=_LN_2,
+    ),
+    Work(
+        "e",
+        "Keras model",
+        "keras_model",
+        "step",
+        _TRAINING,
+        {BEST_KERAS: 1.0},
+        untrained_loss=_LN_2,
+    ),
+    Work("f", "evaluate", "evaluate", "row", (_OURS, _REFERENCE), {REFERENCE: 4.0}),
+    Work("g", "predict", "predict", "row", (_OURS, _REFERENCE), {REFERENCE: 4.0}),
+    Work("h", "one row, predict", "one_row", "call", (_OURS, _FEWER_CALLS), {REFERENCE: 10.0}),
+    Work(
+        "h2",
+        "one row, predictor",
+        "predictor",
+        "call",
+        (_OURS, dataclasses.replace(_FEWER_CALLS, work="one_row")),
+        {REFERENCE: 200.0},
+    ),
+    Work("i", "import", "import", "import", (_OURS, _REFERENCE, _TENSORFLOW), {REFERENCE: 1.0}),
+    Work("i2", "first step", "first_step", "start", (_OURS, _REFERENCE), {REFERENCE: 1.0}),
+    Work(
+        "j",
+        "CNN",
+        "cnn",
+        "step",
+        (*_TRAINING, *_FLOORS),
+        {REFERENCE: 1.2},
+        untrained_loss=_LN_10,
+    ),
+    Work(
+        "k",
+        "RNN, LSTM",
+        "rnn",
+        "step",
+        (*_TRAINING, *_FLOORS),
+        {REFERENCE: 1.2},
+        untrained_loss=_LN_2,
+    ),
+)

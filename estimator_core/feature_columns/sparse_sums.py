@@ -1,0 +1,45 @@
+"""Sums of the weights of lists of ids, without a copy of all weights at each step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+_SEGMENT_SUMS = {
+    "sum": tf.sparse.segment_sum,
+    "mean": tf.sparse.segment_mean,
+    "sqrtn": tf.sparse.segment_sqrt_n,
+}
+
+
+def sparse_sum(
+    weight: Any, ids: tf.SparseTensor, id_weights: tf.SparseTensor | None, combiner: str
+) -> tf.Tensor:
+    """Returns the weights of each example's ids, added up or averaged: `[batch_size, units]`.
+
+    An id below 0 counts as missing; an example without ids has zeros. The values and the gradients are those
+    of `tf.nn.safe_embedding_lookup_sparse`, bit for bit, in less time: TensorFlow rewrites the operations
+    of that into a lookup in a copy of all weights, made at each step, once an optimizer has updated rows of
+    them. For a million buckets that was a third of the time of a training step.
+
+    Args:
+        weight: Variable `[num_buckets, units]`, possibly in parts.
+        ids: int64 `[batch_size, any]`.
+        id_weights: float32 of the same indices; None is 1 each.
+        combiner: "sum", "mean" (by the sum of the id_weights) or "sqrtn" (by the root of their squares' sum).
+    """
+    if id_weights is not None or not isinstance(weight, tf.Variable):
+        return tf.nn.safe_embedding_lookup_sparse(
+            weight, ids, sparse_weights=id_weights, combiner=combiner, name="weighted_sum"
+        )
+    with tf.name_scope("weighted_sum"):
+        known = tf.sparse.retain(ids, ids.values >= 0)
+        filled, is_empty = tf.sparse.fill_empty_rows(known, tf.constant(0, ids.dtype))
+        different, positions = tf.unique(filled.values)
+        # The rewriting looks for positions that come from `unique` itself.
+        positions = tf.ensure_shape(positions, [None])
+        looked_up = tf.gather(weight, different)
+        rows = filled.indices[:, 0]
+        sums = _SEGMENT_SUMS[combiner](looked_up, positions, rows)
+        return tf.where(is_empty[:, tf.newaxis], tf.zeros_like(sums), sums)
