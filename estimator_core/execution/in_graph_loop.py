@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -13,11 +13,15 @@ from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 
 from estimator_core import tf1
 from estimator_core.execution.base import Execution, Step
+from estimator_core.execution.compiled_step import CompiledStep
+from estimator_core.execution.jit_choice import why_not_compiled
+from estimator_core.execution.jit_messages import NOT_COMPILED, cant_be_compiled
 from estimator_core.execution.step_graph import StepGraph
 from estimator_core.logs import logger
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.mode_keys import ModeKeys
 
+_STEPS_IF_COMPILED = 100
 _ONE_BY_ONE = "Training steps are run one by one, as %s."
 
 
@@ -58,9 +62,11 @@ class RepeatsSteps(Execution):
 
     Args:
         many_steps: How many; None is one.
+        jit_compile: Whether XLA compiles them; "auto" chooses.
     """
 
-    def __init__(self, many_steps: ManySteps | None = None):
+    def __init__(self, many_steps: ManySteps | None = None, jit_compile: bool | str = False):
+        self._jit_compile = jit_compile
         if many_steps is not None and many_steps.most_steps > 1:
             self.steps_per_session_run = many_steps.most_steps
             self.session_call_secs = many_steps.call_secs
@@ -75,7 +81,7 @@ class RepeatsSteps(Execution):
         """
         if mode != ModeKeys.TRAIN or not self.stops_at_nan:
             return Step(spec)
-        repeated = RepeatedStep(spec)
+        repeated = RepeatedStep(spec, self._jit_compile)
         return Step(spec, repeated, repeated.add_loop, repeated.last_loss)
 
 
@@ -88,9 +94,13 @@ class RepeatedStep:
 
     Args:
         spec: The step of all replicas together, in mode TRAIN.
+        jit_compile: Whether XLA compiles a part of the copy; "auto" chooses.
     """
 
-    def __init__(self, spec: EstimatorSpec):
+    def __init__(self, spec: EstimatorSpec, jit_compile: bool | str = False):
+        self._jit_compile = jit_compile
+        self._compiled: CompiledStep | None = None
+        self._why_not_compiled: str | None = None
         train_op = spec.train_op
         self._train_op = train_op if isinstance(train_op, tf.Operation) else train_op.op
         self._loss = spec.loss
@@ -99,13 +109,37 @@ class RepeatedStep:
         self._call: Any = None
         self._last_loss: Any = None
 
-    def add_loop(self) -> None:
-        """Adds the loop to the graph, which is the default one, if a copy of the step does the same."""
-        self._loop = loop_over(
-            [self._train_op, self._loss.op],
-            lambda step_graph: _Loop(step_graph, self._train_op, self._loss),
-            _ONE_BY_ONE,
-        )
+    def add_loop(self) -> int | None:
+        """Adds the loop to the graph, which is the default one, if a copy of the step does the same.
+
+        Returns:
+            How many steps a call makes at most; None without XLA. It must not depend on the time, as it decides
+            which steps are compiled, and rounded in another way.
+
+        Raises:
+            ValueError: XLA must compile a part of the step, and can't.
+        """
+        targets = [self._train_op, self._loss.op]
+        self._loop = loop_over(targets, self._make_loop, _ONE_BY_ONE)
+        if self._compiled:
+            return _STEPS_IF_COMPILED
+        if self._jit_compile is True:
+            reason = self._why_not_compiled or StepGraph(targets).why_not_copied()
+            raise cant_be_compiled(reason or "TensorFlow can't put a copy of the step into a loop")
+        return None
+
+    def _make_loop(self, step_graph: StepGraph) -> _Loop:
+        graph = self._train_op.graph
+        if self._jit_compile:
+            with outside_of_steps(graph, "compiled_step"):
+                step = CompiledStep(step_graph, self._train_op, self._loss)
+            self._why_not_compiled = why_not_compiled(step, chooses=self._jit_compile is not True)
+            if self._why_not_compiled is None:
+                self._compiled = step
+                return _Loop(graph, self._loss, step.copy, step.feeds)
+            if self._jit_compile is not True:
+                logger.info(NOT_COMPILED, self._why_not_compiled)
+        return _Loop(graph, self._loss, lambda: step_graph.copy([self._train_op, self._loss]))
 
     def __call__(self, session: Any, steps: int) -> int:
         """Makes steps, and ends early with a step whose loss is NaN; returns how many it made.
@@ -118,21 +152,33 @@ class RepeatedStep:
             tf.errors.OutOfRangeError: The input has ended.
         """
         self._last_loss = None
+        made = 0
         if session is not self._session:
             self._session = session
             self._call = session.make_callable([self._train_op, self._loss])
             self._loop = runnable(self._loop, session, _ONE_BY_ONE)
+            if self._loop and self._compiled:
+                self._compile(session, self._compiled)
+                made = 1
+                if made == steps or np.isnan(self._last_loss).any():
+                    return made
         if self._loop:
-            return self._loop.run(session, steps)
+            return made + self._loop.run(session, steps - made)
         for done in range(steps):
             _, self._last_loss = self._call()
             if np.isnan(self._last_loss).any():
                 return done + 1
         return steps
 
+    def _compile(self, session: Any, compiled: CompiledStep) -> None:
+        """Makes a step by the operations of the graph, and compiles the part for batches of the same size."""
+        _, self._last_loss, sizes = session.run([self._train_op, self._loss, compiled.batch_sizes])
+        compiled.compile(session, sizes, chooses=self._jit_compile is not True)
+
     def last_loss(self, session: Any) -> Any:
         """Returns the loss of the last step of a call that made one, and that then failed or ended."""
-        return self._loop.last_loss(session) if self._loop else self._last_loss
+        in_loop = self._loop.last_loss(session) if self._loop else None
+        return self._last_loss if in_loop is None else in_loop
 
 
 class Loop(Protocol):
@@ -212,13 +258,20 @@ class _Loop:
     step, and only one iteration runs at a time.
 
     Args:
-        step_graph: What a step runs.
-        train_op: The step.
+        graph: Where the step is.
         loss: Its loss.
+        copy: Makes a copy of the step and its loss in the default graph.
+        feeds: What a copy is fed with.
     """
 
-    def __init__(self, step_graph: StepGraph, train_op: tf.Operation, loss: tf.Tensor):
-        graph = train_op.graph
+    def __init__(
+        self,
+        graph: tf.Graph,
+        loss: tf.Tensor,
+        copy: Callable[[], Sequence[Any]],
+        feeds: Mapping[Any, Any] | None = None,
+    ):
+        self._feeds = feeds or {}
         with outside_of_steps(graph, "steps_without_hooks"):
             self._steps = tf1.placeholder(tf.int32, [], "steps")
             kept = tf.raw_ops.VarHandleOp(
@@ -229,7 +282,7 @@ class _Loop:
                 return (done < steps) & ~is_nan
 
             def one_step(done: Any, is_nan: Any, steps: Any) -> Any:
-                step, value = step_graph.copy([train_op, loss])
+                step, value = copy()
                 keep = tf.raw_ops.AssignVariableOp(resource=kept, value=value)
                 with tf.control_dependencies([step, keep]):
                     return done + 1, _is_nan(value), tf.identity(steps)
@@ -245,7 +298,7 @@ class _Loop:
 
     def run(self, session: Any, steps: int) -> int:
         """Makes steps; returns how many."""
-        return int(session.run(self._done, {self._steps: steps}))
+        return int(session.run(self._done, {self._steps: steps, **self._feeds}))
 
     def last_loss(self, session: Any) -> Any:
         """Returns the loss of the last step that was made in the session; None without one."""
