@@ -3,6 +3,8 @@
 python training_contestant.py (estimator|reference|keras) [--steps-per-session-run N]
     [--steps-per-execution N] [--jit]
 
+With `--jit`, an Estimator of `estimator_core` chooses by itself whether steps are compiled.
+
 `estimator` is `estimator_core`, `reference` is `tf.estimator` itself, which needs an interpreter
 with TensorFlow 2.15 or older: this file imports nothing else of the project.
 """
@@ -130,6 +132,8 @@ def main():
 
         count = args.steps_per_session_run
         settings = {} if count is None else {"steps_per_session_run": count}
+        if args.jit:
+            settings["jit_compile"] = "auto"
         speed = estimator_steps_per_sec(estimator_core, *length, **settings)
     print(json.dumps({**speed, "version": tf.__version__}))
 

@@ -21,6 +21,7 @@ from benchmarks import tables  # noqa: E402  (the script may be started from any
 
 CONTESTANTS = {
     "estimator_core": ["estimator"],
+    "estimator_core, jit_compile": ["estimator", "--jit"],
     "estimator_core, one step a call": ["estimator", "--steps-per-session-run", "1"],
     "Keras fit": ["keras"],
     "Keras fit, jit_compile": ["keras", "--jit"],

@@ -1,8 +1,8 @@
-"""A copy of a training step, a part of which XLA compiles."""
+"""Many training steps in one call of a loop that XLA has compiled, over batches that were read before."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,16 +10,23 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution.jit_messages import NOT_COMPILED, cant_be_compiled
+from estimator_core.execution.kept_batches import KeptBatches
 from estimator_core.execution.step_graph import NEXT_BATCH, StepGraph
-from estimator_core.execution.step_parts import AFTER, BEFORE, COMPILED_PART, StepParts
+from estimator_core.execution.step_parts import BEFORE, COMPILED_PART, StepParts
 from estimator_core.logs import logger
 
+_MOST_BATCHES = 50
+_MOST_BYTES = 64 << 20
+_MOST_OTHER_SHAPES = 10
 
-class CompiledStep:
-    """Copies a step, of which XLA compiles the part that it can.
 
-    A copy has the operations before that part, one call of it, and the operations after it. It is compiled for
-    batches of one size. For any other shape, the operations of the part themselves are run.
+class CompiledSteps:
+    """Makes training steps by a loop that is one computation of XLA.
+
+    A session call reads batches, and what comes before the compiled part is computed for each. It keeps the
+    results. Then the loop makes a step with each of them. A batch of another shape than the first is
+    trained on by the operations of the graph, and what is read before an error or the end of the input is
+    trained on before it is raised: no batch is lost.
 
     Args:
         step_graph: The operations of the step, of the default graph.
@@ -28,21 +35,60 @@ class CompiledStep:
 
     Attributes:
         parts: Which operations are compiled.
-        batch_sizes: Tensor of the sizes of a batch, `[number of tensors of unknown size]`.
-        feeds: What to feed when a copy runs.
     """
 
     def __init__(self, step_graph: StepGraph, train_op: tf.Operation, loss: tf.Tensor):
         self._step_graph = step_graph
-        self._wanted = (train_op, loss)
-        self.parts = StepParts(step_graph, self._wanted)
+        self._train_op, self._loss = train_op, loss
+        self.parts = StepParts(step_graph, (train_op, loss))
         self._inside = self._names_inside()
-        self._inputs, self._outputs = self._ends()
-        self._unknown = self._sized_at_run_time()
-        self._handles = self._used_handles()
-        self._functions = [self._function(jit_compile) for jit_compile in (True, False)]
-        self._shapes = tf1.placeholder(tf.int32, [None], "compiled_shapes")
-        self.feeds: dict[Any, Any] = {self._shapes: [-1]}
+        self._inputs = self._taken_by(self._inside)
+        self._handles = [
+            tensor
+            for tensor in self._all_taken_by(self._inside).values()
+            if tensor.dtype == tf.resource
+        ]
+        self._is_compiled_in: Any = None
+        self._others = 0
+        self._session_calls: Any = None
+
+    def why_not(self) -> str | None:
+        """Returns why the steps can't be made by a loop of XLA; None when they can."""
+        for each in self.parts.order:
+            if each.name in self.parts.fixed:
+                continue
+            name = f"{each.name!r} ({each.type})"
+            if each in (self._train_op, self._loss.op) and each.name not in self._inside:
+                return f"{self._first_outside()} is not for XLA"
+            part = self.parts.part_of[each.name]
+            if part not in (BEFORE, COMPILED_PART):
+                return f"{self._first_outside()} is not for XLA, and is needed within a step"
+            uses_variable = any(tensor.op.type == "VarHandleOp" for tensor in each.inputs)
+            if part == BEFORE and uses_variable:
+                return f"{self._first_outside()} is not for XLA, and needs a variable"
+            if part == BEFORE and each.type in ("Print", "PrintV2", "Timestamp"):
+                return f"{name} would not come at its step"
+        if sum(each.type in NEXT_BATCH for each in self.parts.order) != 1:
+            return "a step does not read one iterator"
+        if not self._handles or not self._inputs:
+            return "the compiled part would have no variables, or no input"
+        return None
+
+    @property
+    def operations(self) -> list[tf.Operation]:
+        """Those of the step that are compiled."""
+        return [each for each in self.parts.compiled if each.name not in self.parts.fixed]
+
+    def add_to_graph(self) -> None:
+        """Adds the loop to the default graph."""
+        self._kept = KeptBatches(self._inputs)
+        function = self._loop_function()
+        stacks = self._kept.stacks()
+        self._made, self._last_loss, _ = function(self._kept.count(), *stacks)
+        part = self._part_function()
+        with tf.control_dependencies(None):
+            self._other_loss = part(*self._kept.other())
+        self._read = self._kept.read_loop(self._copy_before)
         unknown = [
             tensor
             for each in self.parts.order
@@ -50,95 +96,123 @@ class CompiledStep:
             if each.type in NEXT_BATCH and tensor.shape.rank and tensor.shape[0] is None
         ]
         sizes = [tf.shape(each)[0] for each in unknown]
-        self.batch_sizes = tf.stack(sizes) if sizes else tf.zeros([0], tf.int32)
-        self._trial = _Trial(self._inputs, self._handles, self._functions[0])
+        self._sizes = tf.stack(sizes) if sizes else tf.zeros([0], tf.int32)
 
-    @property
-    def operations(self) -> list[tf.Operation]:
-        """Those of the step that are compiled."""
-        return [each for each in self.parts.compiled if each.name not in self.parts.fixed]
-
-    @property
-    def variable_bytes(self) -> int:
-        """Bytes of the variables that the compiled part reads or changes; -1 if they are not known."""
-        sizes = [_bytes_of(each) for each in self._handles]
-        return -1 if None in sizes else sum(size or 0 for size in sizes)
-
-    def compile(self, session: Any, batch_sizes: Sequence[int], *, chooses: bool) -> None:
-        """Compiles the part for batches of a size; copies run the compiled part from then on.
-
-        Nothing is read, and no variable of the model changes: variables of the same shapes stand for them.
-        A session that has compiled it does so no more.
+    def first_step(self, session: Any, *, chooses: bool) -> tuple[bool, Any]:
+        """Makes a step by the operations of the graph, and compiles the loop for batches of the same size.
 
         Args:
             session: The `tf.compat.v1.Session`.
-            batch_sizes: Values of `self.batch_sizes`.
             chooses: Whether what can't be compiled is run as it is; the log says so.
+
+        Returns:
+            Whether the loop is compiled, and the loss of the step.
 
         Raises:
             ValueError: It can't be compiled, and has to be.
         """
-        self.feeds[self._shapes] = [-1]
-        different = sorted({int(size) for size in batch_sizes})
+        _, loss, sizes = session.run([self._train_op, self._loss, self._sizes])
         try:
-            if len(different) > 1:
-                raise ValueError(f"the sizes of a batch differ: {different}")
-            batch_size = different[0] if different else 1
-            found = self.parts.shapes_with(batch_size)
-            shapes = [found.get(each.name, each.shape) for each in self._inputs]
-            if not all(shape.is_fully_defined() for shape in shapes):
-                raise ValueError(f"shapes do not follow from the size of a batch: {shapes}")
-            self._trial.run(session, [shape.as_list() for shape in shapes])
+            self._compile(session, sorted({int(size) for size in sizes}))
         except (tf.errors.OpError, ValueError) as error:
             if not chooses:
                 raise cant_be_compiled(str(error)) from error
             logger.info(NOT_COMPILED, error)
-            return
-        sizes = [size for position in self._unknown for size in shapes[position].as_list()]
-        self.feeds[self._shapes] = [*sizes, 0]
+            return False, loss
+        return True, loss
+
+    def run(self, session: Any, steps: int) -> tuple[int, Any]:
+        """Makes steps; returns how many, which is less after a NaN loss, and the last loss.
+
+        Raises:
+            tf.errors.OpError: An operation failed, or the input has ended. What was read before was trained on;
+                `last_loss` has the loss of that.
+        """
+        self.last_loss = None
+        made = 0
+        while made < steps:
+            wanted = min(self._most, steps - made)
+            try:
+                is_other = session.run(self._read, {self._kept.wanted: wanted, **self._feeds})
+            except tf.errors.OpError:
+                self._train_on_kept(session)
+                raise
+            found = self._train_on_kept(session)
+            made += found
+            if is_nan(self.last_loss):
+                break
+            if is_other:
+                self.last_loss = session.run(self._other_loss)
+                made += 1
+                self._count_other()
+                if is_nan(self.last_loss):
+                    break
+        return made, self.last_loss
+
+    @property
+    def is_of_use(self) -> bool:
+        """Whether most batches have the shape that the loop is compiled for."""
+        return self._others <= _MOST_OTHER_SHAPES
+
+    def _count_other(self) -> None:
+        self._others += 1
+        if not self.is_of_use:
+            logger.info(
+                "XLA does not compile training steps from here on, as the shapes of %s batches were other than "
+                "those of the first.",
+                self._others,
+            )
+
+    def _train_on_kept(self, session: Any) -> int:
+        made, loss = session.run([self._made, self._last_loss])
+        if made:
+            self.last_loss = loss
+        return int(made)
+
+    def _compile(self, session: Any, batch_sizes: Sequence[int]) -> None:
+        if len(batch_sizes) > 1:
+            raise ValueError(f"the sizes of a batch differ: {batch_sizes}")
+        found = self.parts.shapes_with(batch_sizes[0] if batch_sizes else 1)
+        shapes = [found.get(each.name, each.shape) for each in self._inputs]
+        if not all(shape.is_fully_defined() for shape in shapes):
+            raise ValueError(f"shapes do not follow from the size of a batch: {shapes}")
+        both = zip(self._inputs, shapes, strict=True)
+        batch_bytes = sum(each.dtype.size * shape.num_elements() for each, shape in both)
+        self._most = max(1, min(_MOST_BATCHES, _MOST_BYTES // max(1, batch_bytes)))
+        self._feeds = self._kept.start(
+            session, [[self._most, *shape.as_list()] for shape in shapes]
+        )
+        self._train_on_kept(session)  # none are kept: it is compiled, and makes no step
         logger.info(
             "XLA has compiled %s of %s operations of a training step%s.",
             len(self.operations),
             len(self.parts.order) - len(self.parts.fixed),
-            f", for batches of {batch_size}; others are not compiled" if different else "",
+            f", for batches of {batch_sizes[0]}; others are not compiled" if batch_sizes else "",
         )
 
-    def copy(self) -> list[Any]:
-        """Returns the copies of the step and its loss, made in the default graph: the body of a loop."""
-        order = self.parts.order
-        outside = [each for each in order if each.name not in self._compiled_names]
-        before = [each for each in outside if self.parts.part_of[each.name] == BEFORE]
-        after = [each for each in outside if self.parts.part_of[each.name] == AFTER]
-        batches = [each for each in order if each.type in NEXT_BATCH]
-        copies = self._import(before, {}, batches, None)
-        waits_for = {
-            needed.name
-            for each in order
-            if each.name in self._inside
-            for needed in each.control_inputs
-            if needed.name not in self._inside
-        }
-        changing = self._step_graph.waiting()
-        waits_for |= {each.name for each in before if each.name in changing or _reads(each)}
-        waits_for |= {each.name for each in batches}
-        names = {each.name for each in before}
-        with tf.control_dependencies([copies[name] for name in sorted(waits_for & names)]):
-            outputs, call = self._call([copies[each.name] for each in self._inputs])
-        copies |= {each.name: copy for each, copy in zip(self._outputs, outputs, strict=True)}
-        with tf.control_dependencies([call, *(copies[each.name] for each in before)]):
-            gate = tf.constant(0, name="compiled_part_is_done")
-        copies |= self._import(after, copies, (), gate)
-        train_op, loss = self._wanted
-        return [copies.get(train_op.name, call), copies[loss.name]]
-
-    @property
-    def _compiled_names(self) -> set[str]:
-        part_of = self.parts.part_of
-        return {name for name, part in part_of.items() if part == COMPILED_PART}
+    def _copy_before(self) -> list[tf.Tensor]:
+        """Returns what the compiled part takes of the next batch, computed in the default graph."""
+        graph = tf1.get_default_graph()
+        names = {each.name for each in self.parts.order if self.parts.part_of[each.name] == BEFORE}
+        taken = {name: graph.capture(tensor) for name, tensor in self._all_taken_by(names).items()}
+        elements = [each.name for each in self._inputs]
+        checks = [
+            each.name
+            for each in self.parts.order
+            if each.name in names and each.op_def is not None and each.op_def.is_stateful
+        ]
+        copies = tf.graph_util.import_graph_def(
+            self._step_graph.graph_def_of(names),
+            taken,
+            return_elements=[*elements, *checks],
+            name="before",
+        )
+        with tf.control_dependencies(copies[len(elements) :]):
+            return [tf.identity(each) for each in copies[: len(elements)]]
 
     def _names_inside(self) -> set[str]:
         """Returns what the compiled part runs: its operations, and copies of the fixed ones that they need."""
-        inside = self._compiled_names
+        inside = {each.name for each in self.parts.compiled}
         pending = [tensor.op for each in self.parts.compiled for tensor in each.inputs]
         while pending:
             operation = pending.pop()
@@ -147,216 +221,99 @@ class CompiledStep:
                 pending += [tensor.op for tensor in operation.inputs]
         return inside
 
-    def _ends(self) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
-        """Returns the tensors that the compiled part takes, but variables, and those that it gives."""
-        compiled = self._compiled_names
-        inputs: dict[str, tf.Tensor] = {}
-        outputs: dict[str, tf.Tensor] = {}
-        for each in self.parts.order:
-            for tensor in each.inputs:
-                if each.name in self._inside and tensor.op.name not in self._inside:
-                    if tensor.dtype != tf.resource:
-                        inputs[tensor.name] = tensor
-                if each.name not in compiled and tensor.op.name in compiled:
-                    outputs[tensor.name] = tensor
-        loss = self._wanted[1]
-        if loss.op.name in compiled:
-            outputs[loss.name] = loss
-        return list(inputs.values()), list(outputs.values())
-
-    def _sized_at_run_time(self) -> list[int]:
-        """Returns the positions of the inputs whose shapes are not known before, those of one type together."""
-        positions = [
-            position
-            for position, each in enumerate(self._inputs)
-            if not each.shape.is_fully_defined()
-        ]
-        return sorted(positions, key=lambda position: self._inputs[position].dtype.name)
-
-    def _used_handles(self) -> list[tf.Tensor]:
-        handles = {
+    def _all_taken_by(self, names: set[str]) -> dict[str, tf.Tensor]:
+        return {
             tensor.name: tensor
-            for each in self.parts.compiled
+            for each in self.parts.order
             for tensor in each.inputs
-            if tensor.dtype == tf.resource
+            if each.name in names and tensor.op.name not in names
         }
-        return list(handles.values())
 
-    def _function(self, jit_compile: bool) -> Any:
-        """Returns the compiled part as a function of what it takes and of the variables."""
+    def _taken_by(self, names: set[str]) -> list[tf.Tensor]:
+        taken = self._all_taken_by(names).values()
+        return [tensor for tensor in taken if tensor.dtype != tf.resource]
+
+    def _first_outside(self) -> str:
+        usual = (*NEXT_BATCH, "NoOp", "ReadVariableOp", "Identity")
+        for each in self.parts.order:
+            is_inside = each.name in self._inside or each.name in self.parts.fixed
+            if not is_inside and each.type not in usual:
+                return f"{each.name!r} ({each.type})"
+        return "the step"
+
+    def _one_step(self, graph_def: Any, values: Sequence[tf.Tensor]) -> tf.Tensor:
+        """Returns the loss of a step with these inputs, whose updates are done when it is there."""
+        graph = tf1.get_default_graph()
+        taken = {handle.name: graph.capture(handle) for handle in self._handles}
+        taken |= {each.name: value for each, value in zip(self._inputs, values, strict=True)}
+        step, loss = tf.graph_util.import_graph_def(
+            graph_def,
+            taken,
+            return_elements=[self._train_op.name, self._loss.name],
+            name="compiled",
+        )
+        with tf.control_dependencies([step]):
+            return tf.identity(loss)
+
+    def _part_graph_def(self) -> Any:
         operations = [each for each in self.parts.order if each.name in self._inside]
         graph_def = self._step_graph.graph_def_of({each.name for each in operations})
-        graph_def = _in_order_of(graph_def, operations)
-        if jit_compile:
-            graph_def = _without_strings(graph_def)
-        specs = [tf.TensorSpec(each.shape, each.dtype) for each in self._inputs]
+        return _in_order_of(graph_def, operations)
 
-        def part(*values: tf.Tensor) -> list[tf.Tensor]:
-            graph = tf1.get_default_graph()
-            taken = {handle.name: graph.capture(handle) for handle in self._handles}
-            taken |= {each.name: value for each, value in zip(self._inputs, values, strict=True)}
-            names = [each.name for each in self._outputs]
-            return tf.graph_util.import_graph_def(
-                graph_def, taken, return_elements=names, name="compiled"
-            )
+    def _part_function(self) -> Any:
+        """Returns the compiled part as a function that is not compiled, of what it takes."""
+        graph_def = self._part_graph_def()
 
-        inner = tf.function(part, autograph=False, jit_compile=jit_compile)
-        if not jit_compile:
-            return inner.get_concrete_function(*specs)
+        def part(*values: tf.Tensor) -> tf.Tensor:
+            return self._one_step(graph_def, values)
 
-        def call(*values: tf.Tensor) -> Any:
-            graph = tf1.get_default_graph()
-            for handle in self._handles:
-                graph.capture(handle)
-            return inner(*values)
+        return tf.function(part, autograph=False)
 
-        return tf.function(call, autograph=False).get_concrete_function(*specs)
+    def _loop_function(self) -> Any:
+        """Returns the loop, compiled, as a function of the number of batches and of each input of them all."""
+        graph_def = _without_texts(self._part_graph_def())
 
-    def _call(self, values: Sequence[tf.Tensor]) -> tuple[Sequence[tf.Tensor], tf.Operation]:
-        graph = tf1.get_default_graph()
-        compiled, plain = self._functions
-        for each in self._functions:
-            each.add_to_graph(graph)
-        by_type: dict[Any, list[tf.Tensor]] = {}
-        for position in self._unknown:
-            by_type.setdefault(values[position].dtype, []).append(values[position])
-        each_size = [size for group in by_type.values() for size in tf.shape_n(group)]
-        sizes = tf.concat([*each_size, [0]], 0)
-        is_same = tf.reduce_all(
-            tf.raw_ops.Equal(x=sizes, y=self._shapes, incompatible_shape_error=False)
-        )
-        capture = getattr(graph, "capture", lambda tensor: tensor)
-        called = tf.raw_ops.If(
-            cond=is_same,
-            input=[*values, *map(capture, self._handles)],
-            Tout=[each.dtype for each in self._outputs],
-            then_branch=compiled,
-            else_branch=plain,
-        )
-        if isinstance(called, tf.Operation):
-            return [], called
-        for output, original in zip(called, self._outputs, strict=True):
-            output.set_shape(original.shape)
-        return called, called[0].op
+        def loop(count: tf.Tensor, *stacks: tf.Tensor) -> Any:
+            def go_on(done: Any, loss: Any, has_nan: Any) -> Any:
+                del loss
+                return (done < count) & ~has_nan
 
-    def _import(
-        self,
-        operations: Sequence[tf.Operation],
-        taken: dict[str, Any],
-        batches: Sequence[tf.Operation],
-        gate: tf.Tensor | None,
-    ) -> dict[str, Any]:
-        """Returns copies of operations and their outputs, by name.
+            def one_step(done: Any, loss: Any, has_nan: Any) -> Any:
+                del loss, has_nan
+                values = [stack[done] for stack in stacks]
+                for value, original in zip(values, self._inputs, strict=True):
+                    value.set_shape(original.shape)
+                found = self._one_step(graph_def, values)
+                with tf.control_dependencies([found]):
+                    found.set_shape([])
+                    return done + 1, found, _any_nan(found)
 
-        Args:
-            operations: Those before the compiled part, or those after it.
-            taken: Names of tensors to what stands for them.
-            batches: What changes something waits for these.
-            gate: What takes the place of operations that are waited for, and are not copied; None for none.
-        """
-        graph = tf1.get_default_graph()
-        names = {each.name for each in operations}
-        graph_def = self._step_graph.graph_def_of(names)
-        changing = self._step_graph.waiting() if batches else ()
-        for node in graph_def.node:
-            original = self._step_graph.operation(node.name)
-            waits = {f"^{each.name}" for each in batches} if node.name in changing else set()
-            waits -= set(node.input)
-            node.input.extend(sorted(waits))
-            if gate is not None and any(
-                each.name not in names and each.name in self.parts.part_of
-                for each in original.control_inputs
-            ):
-                node.input.append("^compiled_part_is_done")
-        inputs = {
-            tensor.name: tensor
-            for each in operations
-            for tensor in each.inputs
-            if tensor.op.name not in names
-        }
-        capture = getattr(graph, "capture", lambda tensor: tensor)
-        taken = {
-            name: taken[name] if name in taken else capture(tensor)
-            for name, tensor in inputs.items()
-        }
-        if gate is not None:
-            taken["^compiled_part_is_done"] = gate
-            if not any("^compiled_part_is_done" in node.input for node in graph_def.node):
-                del taken["^compiled_part_is_done"]
-        elements = [*names, *(output.name for each in operations for output in each.outputs)]
-        copies = tf.graph_util.import_graph_def(
-            graph_def, taken, return_elements=elements, name="step"
-        )
-        return dict(zip(elements, copies, strict=True))
+            start = [tf.constant(0), tf.zeros([], self._loss.dtype), tf.constant(False)]
+            return tf.while_loop(go_on, one_step, start)
+
+        return tf.function(loop, autograph=False, jit_compile=True)
 
 
-class _Trial:
-    """Runs a function once with zeros, and with variables of its own.
-
-    Args:
-        inputs: What it takes, but variables.
-        handles: The variables that it changes.
-        function: The function, of the inputs and then the variables.
-    """
-
-    def __init__(self, inputs: Sequence[tf.Tensor], handles: Sequence[tf.Tensor], function: Any):
-        graph = tf1.get_default_graph()
-        self._inputs = [tf1.placeholder(each.dtype, each.shape) for each in inputs]
-        twins = []
-        for handle in handles:
-            dtype = tf.as_dtype(handle.op.get_attr("dtype"))
-            shape = handle.op.get_attr("shape")
-            name = graph.unique_name("compile_trial")
-            twins.append(
-                (tf.raw_ops.VarHandleOp(dtype=dtype, shape=shape, shared_name=name), dtype, shape)
-            )
-        self._start = [
-            tf.raw_ops.AssignVariableOp(resource=twin, value=tf.zeros(shape, dtype))
-            for twin, dtype, shape in twins
-        ]
-        self._end = [
-            tf.raw_ops.DestroyResourceOp(resource=twin, ignore_lookup_error=True)
-            for twin, _, _ in twins
-        ]
-        self._run = tf.raw_ops.StatefulPartitionedCall(
-            args=[*self._inputs, *(twin for twin, _, _ in twins)],
-            Tout=[each.dtype for each in function.outputs],
-            f=function,
-        )
-
-    def run(self, session: Any, shapes: Sequence[Sequence[int]]) -> None:
-        """Runs it with zeros of these shapes.
-
-        Raises:
-            tf.errors.OpError: It can't be run.
-        """
-        feeds = {
-            each: np.zeros(shape, each.dtype.as_numpy_dtype)
-            for each, shape in zip(self._inputs, shapes, strict=True)
-        }
-        try:
-            session.run(self._start)
-            session.run(self._run, feeds)
-        finally:
-            session.run(self._end)
+def is_nan(loss: Any) -> bool:
+    """Returns whether a loss that was fetched is NaN; None is not."""
+    return loss is not None and bool(np.isnan(loss).any())
 
 
-def _reads(operation: tf.Operation) -> bool:
-    return any(each.dtype == tf.resource for each in operation.inputs)
+def _any_nan(loss: tf.Tensor) -> tf.Tensor:
+    return tf.math.is_nan(loss) if loss.dtype.is_floating else tf.constant(False)
 
 
 def _in_order_of(graph_def: Any, operations: Sequence[tf.Operation]) -> Any:
-    """Returns the `GraphDef` with its nodes in the order of the operations, which is that of their effects."""
-    position = {each.name: index for index, each in enumerate(operations)}
-    nodes = sorted(graph_def.node, key=lambda node: position[node.name])
+    """Returns the `GraphDef` with its nodes in the order of the operations, that of their effects."""
+    position: Mapping[str, int] = {each.name: index for index, each in enumerate(operations)}
     ordered = tf1.GraphDef()
     ordered.versions.CopyFrom(graph_def.versions)
     ordered.library.CopyFrom(graph_def.library)
-    ordered.node.extend(nodes)
+    ordered.node.extend(sorted(graph_def.node, key=lambda node: position[node.name]))
     return ordered
 
 
-def _without_strings(graph_def: Any) -> Any:
+def _without_texts(graph_def: Any) -> Any:
     """Returns the `GraphDef` without its texts, and without the checks of shapes that have them."""
     changed = tf1.GraphDef()
     changed.versions.CopyFrom(graph_def.versions)
@@ -368,9 +325,3 @@ def _without_strings(graph_def: Any) -> Any:
         elif each.op != "Const" or each.attr["dtype"].type != tf.string.as_datatype_enum:
             changed.node.add().CopyFrom(each)
     return changed
-
-
-def _bytes_of(handle: tf.Tensor) -> int | None:
-    shape = tf.TensorShape(handle.op.get_attr("shape"))
-    elements = shape.num_elements()
-    return None if elements is None else elements * tf.as_dtype(handle.op.get_attr("dtype")).size

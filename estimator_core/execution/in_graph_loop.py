@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -13,7 +13,7 @@ from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 
 from estimator_core import tf1
 from estimator_core.execution.base import Execution, Step
-from estimator_core.execution.compiled_step import CompiledStep
+from estimator_core.execution.compiled_step import CompiledSteps, is_nan
 from estimator_core.execution.jit_choice import why_not_compiled
 from estimator_core.execution.jit_messages import NOT_COMPILED, cant_be_compiled
 from estimator_core.execution.step_graph import StepGraph
@@ -99,8 +99,10 @@ class RepeatedStep:
 
     def __init__(self, spec: EstimatorSpec, jit_compile: bool | str = False):
         self._jit_compile = jit_compile
-        self._compiled: CompiledStep | None = None
+        self._compiled: CompiledSteps | None = None
         self._why_not_compiled: str | None = None
+        self._is_compiled = False
+        self._in_loop = False
         train_op = spec.train_op
         self._train_op = train_op if isinstance(train_op, tf.Operation) else train_op.op
         self._loss = spec.loss
@@ -129,17 +131,20 @@ class RepeatedStep:
         return None
 
     def _make_loop(self, step_graph: StepGraph) -> _Loop:
-        graph = self._train_op.graph
         if self._jit_compile:
-            with outside_of_steps(graph, "compiled_step"):
-                step = CompiledStep(step_graph, self._train_op, self._loss)
-            self._why_not_compiled = why_not_compiled(step, chooses=self._jit_compile is not True)
-            if self._why_not_compiled is None:
-                self._compiled = step
-                return _Loop(graph, self._loss, step.copy, step.feeds)
+            self._compiled = self._compiled_steps(step_graph)
+        return _Loop(step_graph, self._train_op, self._loss)
+
+    def _compiled_steps(self, step_graph: StepGraph) -> CompiledSteps | None:
+        steps = CompiledSteps(step_graph, self._train_op, self._loss)
+        self._why_not_compiled = why_not_compiled(steps, chooses=self._jit_compile is not True)
+        if self._why_not_compiled is not None:
             if self._jit_compile is not True:
                 logger.info(NOT_COMPILED, self._why_not_compiled)
-        return _Loop(graph, self._loss, lambda: step_graph.copy([self._train_op, self._loss]))
+            return None
+        with outside_of_steps(self._train_op.graph, "compiled_steps"):
+            steps.add_to_graph()
+        return steps
 
     def __call__(self, session: Any, steps: int) -> int:
         """Makes steps, and ends early with a step whose loss is NaN; returns how many it made.
@@ -157,27 +162,37 @@ class RepeatedStep:
             self._session = session
             self._call = session.make_callable([self._train_op, self._loss])
             self._loop = runnable(self._loop, session, _ONE_BY_ONE)
-            if self._loop and self._compiled:
-                self._compile(session, self._compiled)
+            self._is_compiled = False
+            if self._compiled:
+                chooses = self._jit_compile is not True
+                self._is_compiled, self._last_loss = self._compiled.first_step(
+                    session, chooses=chooses
+                )
                 made = 1
-                if made == steps or np.isnan(self._last_loss).any():
-                    return made
+        if made == steps or is_nan(self._last_loss):
+            return made
+        if self._compiled and self._is_compiled and self._compiled.is_of_use:
+            self._in_loop = False
+            try:
+                found, self._last_loss = self._compiled.run(session, steps - made)
+            except tf.errors.OpError:
+                if self._compiled.last_loss is not None:
+                    self._last_loss = self._compiled.last_loss
+                raise
+            return made + found
+        self._in_loop = self._loop is not None
         if self._loop:
             return made + self._loop.run(session, steps - made)
+        steps -= made
         for done in range(steps):
             _, self._last_loss = self._call()
             if np.isnan(self._last_loss).any():
-                return done + 1
-        return steps
-
-    def _compile(self, session: Any, compiled: CompiledStep) -> None:
-        """Makes a step by the operations of the graph, and compiles the part for batches of the same size."""
-        _, self._last_loss, sizes = session.run([self._train_op, self._loss, compiled.batch_sizes])
-        compiled.compile(session, sizes, chooses=self._jit_compile is not True)
+                return made + done + 1
+        return made + steps
 
     def last_loss(self, session: Any) -> Any:
         """Returns the loss of the last step of a call that made one, and that then failed or ended."""
-        in_loop = self._loop.last_loss(session) if self._loop else None
+        in_loop = self._loop.last_loss(session) if self._loop and self._in_loop else None
         return self._last_loss if in_loop is None else in_loop
 
 
@@ -258,20 +273,13 @@ class _Loop:
     step, and only one iteration runs at a time.
 
     Args:
-        graph: Where the step is.
+        step_graph: What a step runs.
+        train_op: The step.
         loss: Its loss.
-        copy: Makes a copy of the step and its loss in the default graph.
-        feeds: What a copy is fed with.
     """
 
-    def __init__(
-        self,
-        graph: tf.Graph,
-        loss: tf.Tensor,
-        copy: Callable[[], Sequence[Any]],
-        feeds: Mapping[Any, Any] | None = None,
-    ):
-        self._feeds = feeds or {}
+    def __init__(self, step_graph: StepGraph, train_op: tf.Operation, loss: tf.Tensor):
+        graph = train_op.graph
         with outside_of_steps(graph, "steps_without_hooks"):
             self._steps = tf1.placeholder(tf.int32, [], "steps")
             kept = tf.raw_ops.VarHandleOp(
@@ -282,7 +290,7 @@ class _Loop:
                 return (done < steps) & ~is_nan
 
             def one_step(done: Any, is_nan: Any, steps: Any) -> Any:
-                step, value = copy()
+                step, value = step_graph.copy([train_op, loss])
                 keep = tf.raw_ops.AssignVariableOp(resource=kept, value=value)
                 with tf.control_dependencies([step, keep]):
                     return done + 1, _is_nan(value), tf.identity(steps)
@@ -298,7 +306,7 @@ class _Loop:
 
     def run(self, session: Any, steps: int) -> int:
         """Makes steps; returns how many."""
-        return int(session.run(self._done, {self._steps: steps, **self._feeds}))
+        return int(session.run(self._done, {self._steps: steps}))
 
     def last_loss(self, session: Any) -> Any:
         """Returns the loss of the last step that was made in the session; None without one."""

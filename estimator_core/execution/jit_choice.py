@@ -6,12 +6,10 @@ import math
 
 import tensorflow as tf
 
-from estimator_core.execution.compiled_step import CompiledStep
+from estimator_core.execution.compiled_step import CompiledSteps
 
 _FEWEST_OPERATIONS = 40
-_SMALLEST_SHARE = 0.5
 _MOST_PRODUCTS = 100_000_000  # of a batch of some size: about 5 ms on one core
-_MOST_VARIABLE_BYTES = 256 << 20
 # TensorFlow's kernels are faster than XLA's on a CPU, or use more cores.
 _HEAVY = (
     "BatchMatMul",
@@ -25,47 +23,30 @@ _HEAVY = (
 )
 
 
-def why_not_compiled(step: CompiledStep, *, chooses: bool) -> str | None:
+def why_not_compiled(step: CompiledSteps, *, chooses: bool) -> str | None:
     """Returns why a step is not compiled; None when it is.
 
     Args:
         step: The step.
         chooses: Whether it must pay. Otherwise, there must be something to compile.
     """
+    reason = step.why_not()
+    if reason or not chooses:
+        return reason
     compiled = step.operations
-    if not compiled:
-        return f"{_first_not_compiled(step)} is not for XLA"
-    if step.variable_bytes < 0:
-        return "the shape of a variable is not known"
-    if not chooses:
-        return None
     everything = [each for each in step.parts.order if each.name not in step.parts.fixed]
-    if len(compiled) < max(_FEWEST_OPERATIONS, _SMALLEST_SHARE * len(everything)):
-        return (
-            f"only {len(compiled)} of {len(everything)} operations would be compiled; "
-            f"{_first_not_compiled(step)} is one that is not"
-        )
+    if len(compiled) < _FEWEST_OPERATIONS:
+        return f"only {len(compiled)} operations of {len(everything)} would be compiled"
     for each in everything:
         if each.type.startswith(_HEAVY):
             return f"{each.name!r} ({each.type}) may be slower with it"
-    if step.variable_bytes > _MOST_VARIABLE_BYTES:
-        return f"the variables take {step.variable_bytes >> 20} MiB"
     products = sum(_products(step, each) for each in everything if each.type == "MatMul")
     if products > _MOST_PRODUCTS:
         return f"matrices are multiplied for the most part, with {products:.1e} products"
     return None
 
 
-def _first_not_compiled(step: CompiledStep) -> str:
-    compiled = {each.name for each in step.operations}
-    for each in step.parts.order:
-        is_input = each.type in ("IteratorGetNext", "NoOp", "ReadVariableOp", "Identity")
-        if each.name not in compiled and each.name not in step.parts.fixed and not is_input:
-            return f"{each.name!r} ({each.type})"
-    return "the step"
-
-
-def _products(step: CompiledStep, operation: tf.Operation) -> int:
+def _products(step: CompiledSteps, operation: tf.Operation) -> int:
     """Returns how many products of numbers a MatMul computes."""
     shapes = [step.parts.shape(each) for each in operation.inputs]
     if not all(shape.is_fully_defined() for shape in shapes):
