@@ -35,6 +35,7 @@ class CompiledSteps:
 
     Attributes:
         parts: Which operations are compiled.
+        last_loss: That of the last step of `run`; None when it made none.
     """
 
     def __init__(self, step_graph: StepGraph, train_op: tf.Operation, loss: tf.Tensor):
@@ -48,9 +49,8 @@ class CompiledSteps:
             for tensor in self._all_taken_by(self._inside).values()
             if tensor.dtype == tf.resource
         ]
-        self._is_compiled_in: Any = None
         self._others = 0
-        self._session_calls: Any = None
+        self.last_loss: Any = None
 
     def why_not(self) -> str | None:
         """Returns why the steps can't be made by a loop of XLA; None when they can."""
@@ -70,6 +70,8 @@ class CompiledSteps:
                 return f"{name} would not come at its step"
         if sum(each.type in NEXT_BATCH for each in self.parts.order) != 1:
             return "a step does not read one iterator"
+        if self._loss.shape.rank != 0:
+            return f"the loss is no scalar: {self._loss.shape}"
         if not self._handles or not self._inputs:
             return "the compiled part would have no variables, or no input"
         return None
@@ -125,8 +127,8 @@ class CompiledSteps:
         """Makes steps; returns how many, which is less after a NaN loss, and the last loss.
 
         Raises:
-            tf.errors.OpError: An operation failed, or the input has ended. What was read before was trained on;
-                `last_loss` has the loss of that.
+            tf.errors.OpError: An operation failed, or the input has ended. What was read before was trained
+                on; `last_loss` has the loss of that.
         """
         self.last_loss = None
         made = 0
@@ -158,8 +160,8 @@ class CompiledSteps:
         self._others += 1
         if not self.is_of_use:
             logger.info(
-                "XLA does not compile training steps from here on, as the shapes of %s batches were other than "
-                "those of the first.",
+                "XLA does not compile training steps from here on, as %s batches had other shapes than the "
+                "first.",
                 self._others,
             )
 
@@ -182,6 +184,7 @@ class CompiledSteps:
         self._feeds = self._kept.start(
             session, [[self._most, *shape.as_list()] for shape in shapes]
         )
+        session.run(self._read, {self._kept.wanted: 0, **self._feeds})
         self._train_on_kept(session)  # none are kept: it is compiled, and makes no step
         logger.info(
             "XLA has compiled %s of %s operations of a training step%s.",
@@ -211,7 +214,7 @@ class CompiledSteps:
             return [tf.identity(each) for each in copies[: len(elements)]]
 
     def _names_inside(self) -> set[str]:
-        """Returns what the compiled part runs: its operations, and copies of the fixed ones that they need."""
+        """Returns what the compiled part runs: its operations, and the fixed ones that they need."""
         inside = {each.name for each in self.parts.compiled}
         pending = [tensor.op for each in self.parts.compiled for tensor in each.inputs]
         while pending:
@@ -270,7 +273,7 @@ class CompiledSteps:
         return tf.function(part, autograph=False)
 
     def _loop_function(self) -> Any:
-        """Returns the loop, compiled, as a function of the number of batches and of each input of them all."""
+        """Returns the compiled loop, a function of the number of batches and of each input of all."""
         graph_def = _without_texts(self._part_graph_def())
 
         def loop(count: tf.Tensor, *stacks: tf.Tensor) -> Any:

@@ -115,8 +115,8 @@ class RepeatedStep:
         """Adds the loop to the graph, which is the default one, if a copy of the step does the same.
 
         Returns:
-            How many steps a call makes at most; None without XLA. It must not depend on the time, as it decides
-            which steps are compiled, and rounded in another way.
+            How many steps a call makes at most; None without XLA. It does not depend on the time, as it
+            decides which steps are compiled, and rounded in another way.
 
         Raises:
             ValueError: XLA must compile a part of the step, and can't.
@@ -142,8 +142,13 @@ class RepeatedStep:
             if self._jit_compile is not True:
                 logger.info(NOT_COMPILED, self._why_not_compiled)
             return None
-        with outside_of_steps(self._train_op.graph, "compiled_steps"):
-            steps.add_to_graph()
+        try:
+            with outside_of_steps(self._train_op.graph, "compiled_steps"):
+                steps.add_to_graph()
+        except (TypeError, ValueError, tf.errors.OpError) as error:
+            self._why_not_compiled = f"TensorFlow can't make a loop for it: {error}"
+            logger.info(NOT_COMPILED, self._why_not_compiled)
+            return None
         return steps
 
     def __call__(self, session: Any, steps: int) -> int:
