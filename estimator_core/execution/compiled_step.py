@@ -137,7 +137,9 @@ class CompiledSteps:
             try:
                 is_other = session.run(self._read, {self._kept.wanted: wanted, **self._feeds})
             except tf.errors.OpError:
-                self._train_on_kept(session)
+                made += self._train_on_kept(session)
+                if is_nan(self.last_loss):
+                    break
                 raise
             found = self._train_on_kept(session)
             made += found
@@ -237,12 +239,8 @@ class CompiledSteps:
         return [tensor for tensor in taken if tensor.dtype != tf.resource]
 
     def _first_outside(self) -> str:
-        usual = (*NEXT_BATCH, "NoOp", "ReadVariableOp", "Identity")
-        for each in self.parts.order:
-            is_inside = each.name in self._inside or each.name in self.parts.fixed
-            if not is_inside and each.type not in usual:
-                return f"{each.name!r} ({each.type})"
-        return "the step"
+        found = [f"{each.name!r} ({each.type})" for each in self.parts.not_for_xla]
+        return found[0] if found else "the step"
 
     def _one_step(self, graph_def: Any, values: Sequence[tf.Tensor]) -> tf.Tensor:
         """Returns the loss of a step with these inputs, whose updates are done when it is there."""

@@ -39,7 +39,19 @@ class StepParts:
         self._names = {operation.name for operation in self.order}
         self._shapes = self.shapes_with(_ANY_BATCH_SIZE)
         self.fixed = self._find_fixed()
+        self._compilable = self.fixed | {
+            each.name for each in self.order if self._is_compilable(each)
+        }
         self.part_of = self._divide()
+
+    @property
+    def not_for_xla(self) -> list[tf.Operation]:
+        """The operations that XLA can't compile, but that which reads the input, as they were made."""
+        return [
+            each
+            for each in self._step_graph.operations
+            if each.name not in self._compilable and each.type not in NEXT_BATCH
+        ]
 
     @property
     def compiled(self) -> list[tf.Operation]:
@@ -143,8 +155,7 @@ class StepParts:
             for needed in self._needed(each):
                 bits |= behind[needed.name]
             behind[each.name] = bits
-        compilable = {each.name for each in self.order if self._is_compilable(each)}
-        compilable |= self.fixed
+        compilable = self._compilable
         for_loss = behind[self._wanted[-1].name]
         before = 0
         for each in self.order:

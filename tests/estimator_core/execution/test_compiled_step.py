@@ -154,14 +154,14 @@ def test_an_assertion_about_the_input_ends_training_after_the_steps_before_it(tm
 
     with pytest.raises(tf.errors.InvalidArgumentError, match="x must be positive") as error:
         trained(model_fn, input_fn, tmp_path, True)
-    assert "the global step is 4" in str(error.value)
+    assert "the global step is 4" in "".join(error.value.__notes__)
 
 
 def test_a_nan_loss_ends_training_at_its_step(tmp_path):
     def input_fn():
         x = np.ones((9 * BATCH, 4), np.float32)
-        x[6 * BATCH] = np.nan  # in the seventh batch
         y = np.ones((9 * BATCH, 1), np.float32)
+        y[6 * BATCH] = np.nan  # in the seventh batch
         return tf.data.Dataset.from_tensor_slices(({"x": x}, y)).batch(BATCH)
 
     with pytest.raises(tf1.train.NanLossDuringTrainingError, match="7"):
