@@ -5,6 +5,9 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from estimator_core.execution.compiled_step import CompiledSteps
+from estimator_core.execution.in_graph_loop import ManySteps
+from estimator_core.execution.single_device import SingleDevice
 
 tf1 = tf.compat.v1
 BATCH = 8
@@ -199,3 +202,32 @@ def test_a_canned_model_of_numbers(tmp_path):
         return {name: model.get_variable_value(name) for name in model.get_variable_names()}
 
     assert_equal_but_for_rounding(weights(True), weights(False))
+
+
+def test_without_the_compiler_auto_trains_as_it_is_and_loses_nothing(tmp_path, caplog, monkeypatch):
+    expected = trained(network(), numbers(), tmp_path / "plain", False)
+
+    def fail(steps, session, batch_sizes):
+        assert batch_sizes == [BATCH]
+        raise tf.errors.NotFoundError(None, None, "no compiler for the platform Host")
+
+    monkeypatch.setattr(CompiledSteps, "_compile", fail)
+    caplog.set_level("INFO")
+    found = trained(network(), numbers(), tmp_path / "auto", "auto")
+    assert (
+        "XLA does not compile training steps, as no compiler for the platform Host" in caplog.text
+    )
+    for name, value in expected.items():
+        np.testing.assert_array_equal(found[name], value, err_msg=name)
+    with pytest.raises(ValueError, match="can't compile.*no compiler for the platform Host"):
+        trained(network(), numbers(), tmp_path / "true", True)
+
+
+@pytest.mark.parametrize(("jit_compile", "most"), [("auto", 100), (True, 100), (False, None)])
+def test_a_call_with_compiled_steps_goes_by_number_not_by_time(jit_compile, most):
+    with tf.Graph().as_default():
+        tf1.train.create_global_step()
+        batch = tf1.data.make_one_shot_iterator(numbers(epochs=None)()).get_next()
+        spec = network()(*batch, "train")
+        execution = SingleDevice(many_steps=ManySteps(1000, 0.2), jit_compile=jit_compile)
+        assert execution.step_of(spec, "train").prepare() == most
