@@ -219,7 +219,7 @@ def test_without_the_compiler_auto_trains_as_it_is_and_loses_nothing(tmp_path, c
     )
     for name, value in expected.items():
         np.testing.assert_array_equal(found[name], value, err_msg=name)
-    with pytest.raises(ValueError, match="can't compile.*no compiler for the platform Host"):
+    with pytest.raises(ValueError, match=r"can't compile.*no compiler for the platform Host"):
         trained(network(), numbers(), tmp_path / "true", True)
 
 
