@@ -22,7 +22,7 @@ _USE_DEFAULT: Any = _UseDefault()
 _DEFAULT_SAVE_CHECKPOINTS_SECS = 600
 
 AUTO = "auto"
-"""`RunConfig.steps_per_session_run` that is chosen by what is called around steps, and by time."""
+"""A setting of `RunConfig` that the Estimator chooses: `steps_per_session_run`, `jit_compile`."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -67,6 +67,10 @@ class RunConfig:
             0.2 seconds; 1 makes them one by one. A hook that does not declare its interval is called at
             every step, which makes it 1. Tasks of a cluster make one step a call. In an evaluation, it is
             the number of batches; any hook that is called around batches makes it 1.
+        jit_compile: Whether XLA compiles the training steps at which no hook is called, as far as it can. The
+            results are the same to rounding. "auto" compiles those of many small operations, and logs what
+            it decides. True raises an error if there is nothing that can be compiled. It is for training on
+            one device, of 200 steps or more.
 
     Raises:
         ValueError: A value is out of range, or both checkpoint intervals are given.
@@ -92,6 +96,7 @@ class RunConfig:
     session_creation_timeout_secs: float | None = 7200
     checkpoint_save_graph_def: bool = True
     steps_per_session_run: int | str = AUTO
+    jit_compile: bool | str = False
     _cluster: cluster_lib.Cluster = dataclasses.field(
         default_factory=cluster_lib.from_environment, init=False, repr=False
     )
@@ -135,6 +140,10 @@ class RunConfig:
         if steps != AUTO and not is_count:
             raise ValueError(
                 f"steps_per_session_run must be 'auto' or a whole number of 1 or more. Received: {steps!r}"
+            )
+        if not isinstance(self.jit_compile, bool) and self.jit_compile != AUTO:
+            raise ValueError(
+                f"jit_compile must be 'auto', True or False. Received: {self.jit_compile!r}"
             )
         for name in ("keep_checkpoint_every_n_hours", "session_creation_timeout_secs"):
             value = getattr(self, name)

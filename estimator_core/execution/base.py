@@ -52,7 +52,8 @@ class Step(NamedTuple):
               which there was a batch for every replica. They are kept, and the global step counts them.
         prepare: Adds to the graph, the default one, what makes `advance` faster; it works without. It is
             called before the session is there, when many calls of `advance` are to come; in mode EVAL
-            maybe later, between two calls.
+            maybe later, between two calls. It may return how many steps a call makes at most from then on,
+            whatever time they take.
         last_loss: Function of the session that returns the loss of the last step that `advance` made,
             when that has found the end of the input after it. None when it is not known.
         batches_made: In mode EVAL, returns how many batches the last `advance` has evaluated, which may
@@ -63,7 +64,7 @@ class Step(NamedTuple):
 
     spec: EstimatorSpec
     advance: Callable[[Any, int], int | None] | None = None
-    prepare: Callable[[], None] | None = None
+    prepare: Callable[[], int | None] | None = None
     last_loss: Callable[[Any], Any] | None = None
     batches_made: Callable[[], int] | None = None
     waited_secs: Callable[[], float | None] | None = None

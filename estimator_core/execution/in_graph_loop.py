@@ -13,11 +13,15 @@ from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 
 from estimator_core import tf1
 from estimator_core.execution.base import Execution, Step
+from estimator_core.execution.compiled_step import CompiledSteps, is_nan
+from estimator_core.execution.jit_choice import why_not_compiled
+from estimator_core.execution.jit_messages import NOT_COMPILED, cant_be_compiled
 from estimator_core.execution.step_graph import NEXT_BATCH, StepGraph
 from estimator_core.logs import logger
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.mode_keys import ModeKeys
 
+_STEPS_IF_COMPILED = 100
 _ONE_BY_ONE = "Training steps are run one by one, as %s."
 
 
@@ -58,9 +62,11 @@ class RepeatsSteps(Execution):
 
     Args:
         many_steps: How many; None is one.
+        jit_compile: Whether XLA compiles them; "auto" chooses.
     """
 
-    def __init__(self, many_steps: ManySteps | None = None):
+    def __init__(self, many_steps: ManySteps | None = None, jit_compile: bool | str = False):
+        self._jit_compile = jit_compile
         if many_steps is not None and many_steps.most_steps > 1:
             self.steps_per_session_run = many_steps.most_steps
             self.session_call_secs = many_steps.call_secs
@@ -75,7 +81,7 @@ class RepeatsSteps(Execution):
         """
         if mode != ModeKeys.TRAIN or not self.stops_at_nan:
             return Step(spec)
-        repeated = RepeatedStep(spec)
+        repeated = RepeatedStep(spec, self._jit_compile)
         return Step(
             spec,
             repeated,
@@ -94,9 +100,15 @@ class RepeatedStep:
 
     Args:
         spec: The step of all replicas together, in mode TRAIN.
+        jit_compile: Whether XLA compiles a part of the copy; "auto" chooses.
     """
 
-    def __init__(self, spec: EstimatorSpec):
+    def __init__(self, spec: EstimatorSpec, jit_compile: bool | str = False):
+        self._jit_compile = jit_compile
+        self._compiled: CompiledSteps | None = None
+        self._why_not_compiled: str | None = None
+        self._is_compiled = False
+        self._in_loop = False
         train_op = spec.train_op
         self._train_op = train_op if isinstance(train_op, tf.Operation) else train_op.op
         self._loss = spec.loss
@@ -105,13 +117,45 @@ class RepeatedStep:
         self._call: Any = None
         self._last_loss: Any = None
 
-    def add_loop(self) -> None:
-        """Adds the loop to the graph, which is the default one, if a copy of the step does the same."""
-        self._loop = loop_over(
-            [self._train_op, self._loss.op],
-            lambda step_graph: _Loop(step_graph, self._train_op, self._loss),
-            _ONE_BY_ONE,
-        )
+    def add_loop(self) -> int | None:
+        """Adds the loop to the graph, which is the default one, if a copy of the step does the same.
+
+        Returns:
+            How many steps a call makes at most; None without XLA. It does not depend on the time, as it
+            decides which steps are compiled, and rounded in another way.
+
+        Raises:
+            ValueError: XLA must compile a part of the step, and can't.
+        """
+        targets = [self._train_op, self._loss.op]
+        self._loop = loop_over(targets, self._make_loop, _ONE_BY_ONE)
+        if self._compiled:
+            return _STEPS_IF_COMPILED
+        if self._jit_compile is True:
+            reason = self._why_not_compiled or StepGraph(targets).why_not_copied()
+            raise cant_be_compiled(reason or "TensorFlow can't put a copy of the step into a loop")
+        return None
+
+    def _make_loop(self, step_graph: StepGraph) -> _Loop:
+        if self._jit_compile:
+            self._compiled = self._compiled_steps(step_graph)
+        return _Loop(step_graph, self._train_op, self._loss)
+
+    def _compiled_steps(self, step_graph: StepGraph) -> CompiledSteps | None:
+        steps = CompiledSteps(step_graph, self._train_op, self._loss)
+        self._why_not_compiled = why_not_compiled(steps, chooses=self._jit_compile is not True)
+        if self._why_not_compiled is not None:
+            if self._jit_compile is not True:
+                logger.info(NOT_COMPILED, self._why_not_compiled)
+            return None
+        try:
+            with outside_of_steps(self._train_op.graph, "compiled_steps"):
+                steps.add_to_graph()
+        except (TypeError, ValueError, tf.errors.OpError) as error:
+            self._why_not_compiled = f"TensorFlow can't make a loop for it: {error}"
+            logger.info(NOT_COMPILED, self._why_not_compiled)
+            return None
+        return steps
 
     def __call__(self, session: Any, steps: int) -> int:
         """Makes steps, and ends early with a step whose loss is NaN; returns how many it made.
@@ -124,26 +168,48 @@ class RepeatedStep:
             tf.errors.OutOfRangeError: The input has ended.
         """
         self._last_loss = None
+        made = 0
         if session is not self._session:
             self._session = session
             self._call = session.make_callable([self._train_op, self._loss])
             self._loop = runnable(self._loop, session, _ONE_BY_ONE)
+            self._is_compiled = False
+            if self._compiled:
+                chooses = self._jit_compile is not True
+                self._is_compiled, self._last_loss = self._compiled.first_step(
+                    session, chooses=chooses
+                )
+                made = 1
+        if made == steps or is_nan(self._last_loss):
+            return made
+        if self._compiled and self._is_compiled and self._compiled.is_of_use:
+            self._in_loop = False
+            try:
+                found, self._last_loss = self._compiled.run(session, steps - made)
+            except tf.errors.OpError:
+                if self._compiled.last_loss is not None:
+                    self._last_loss = self._compiled.last_loss
+                raise
+            return made + found
+        self._in_loop = self._loop is not None
         if self._loop:
-            return self._loop.run(session, steps)
+            return made + self._loop.run(session, steps - made)
+        steps -= made
         for done in range(steps):
             _, self._last_loss = self._call()
             if np.isnan(self._last_loss).any():
-                return done + 1
-        return steps
+                return made + done + 1
+        return made + steps
 
     @property
     def waited_secs(self) -> float | None:
-        """For how many seconds the steps of a loop have waited for their batches; None without a loop."""
-        return self._loop.waited_secs if self._loop else None
+        """For how many seconds the steps of a loop have waited for their batches; None if not all were in it."""
+        return self._loop.waited_secs if self._loop and not self._is_compiled else None
 
     def last_loss(self, session: Any) -> Any:
         """Returns the loss of the last step of a call that made one, and that then failed or ended."""
-        return self._loop.last_loss(session) if self._loop else self._last_loss
+        in_loop = self._loop.last_loss(session) if self._loop and self._in_loop else None
+        return self._last_loss if in_loop is None else in_loop
 
 
 class Loop(Protocol):

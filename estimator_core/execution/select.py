@@ -45,6 +45,8 @@ def select_execution(config: RunConfig, mode: str) -> Execution:
     Raises:
         ValueError: The configuration asks for a way of running that there is not.
     """
+    if mode == ModeKeys.TRAIN:
+        _check_can_be_compiled(config)
     sharding = config.sharding(mode)
     if sharding is not None:
         return Sharded(sharding, config.session_config)
@@ -78,7 +80,8 @@ def select_execution(config: RunConfig, mode: str) -> Execution:
         )
     master = config.evaluation_master if mode == ModeKeys.EVAL else config.master
     many_steps = None if mode == ModeKeys.PREDICT else _many_steps(config)
-    return SingleDevice(config.session_config, master, many_steps)
+    jit_compile = config.jit_compile if mode == ModeKeys.TRAIN else False
+    return SingleDevice(config.session_config, master, many_steps, jit_compile)
 
 
 def start_task_server(config: RunConfig) -> None:
@@ -101,6 +104,28 @@ def _many_steps(config: RunConfig) -> ManySteps:
     if config.steps_per_session_run == AUTO:
         return ManySteps(_MOST_STEPS, _CALL_SECS)
     return ManySteps(int(config.steps_per_session_run))
+
+
+def _check_can_be_compiled(config: RunConfig) -> None:
+    """Checks that steps which must be compiled are those of one device, and many in a session call.
+
+    Raises:
+        ValueError: They are not.
+    """
+    if config.jit_compile is not True:
+        return
+    if config.steps_per_session_run == 1:
+        raise ValueError(
+            "jit_compile=True compiles the steps of a session call but the last, and with "
+            "steps_per_session_run=1 there are none: leave steps_per_session_run out, or set jit_compile "
+            "to 'auto'. Received: jit_compile=True, steps_per_session_run=1"
+        )
+    if config.is_distributed or config.trains_by_strategy or config.sharding(ModeKeys.TRAIN):
+        raise ValueError(
+            "jit_compile=True is for training on one device, not for a cluster, a tf.distribute strategy or "
+            "shards: set jit_compile to 'auto' or False. Received: jit_compile=True, "
+            f"train_distribute={config.train_distribute!r}, cluster={config.cluster_spec.as_dict()}"
+        )
 
 
 def _in_cluster(strategy: Any, config: RunConfig, mode: str) -> Execution:

@@ -26,12 +26,17 @@ class SingleDevice(RepeatsSteps):
         session_config: `ConfigProto` of the sessions.
         master: Address of the server that they are opened on; "" is this process.
         many_steps: How many training steps, or evaluated batches, a session call makes; None is one.
+        jit_compile: Whether XLA compiles training steps; "auto" chooses.
     """
 
     def __init__(
-        self, session_config: Any = None, master: str = "", many_steps: ManySteps | None = None
+        self,
+        session_config: Any = None,
+        master: str = "",
+        many_steps: ManySteps | None = None,
+        jit_compile: bool | str = False,
     ):
-        super().__init__(many_steps)
+        super().__init__(many_steps, jit_compile)
         makes_many = self.steps_per_session_run > 1
         self._session_config = with_calls_in_order(session_config) if makes_many else session_config
         self._master = master

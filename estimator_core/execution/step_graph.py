@@ -136,8 +136,40 @@ class StepGraph:
                 return reason
         return self._why_not_functions()
 
+    @property
+    def functions(self) -> dict[str, Any]:
+        """Name to `FunctionDef` of each function of the graph."""
+        return {each.signature.name: each for each in self._graph_def.library.function}
+
+    def graph_def_of(self, names: set[str], *, with_outside: bool = False) -> Any:
+        """Returns a `GraphDef` of some of the operations, with all functions.
+
+        Control inputs that are not among them are left out.
+
+        Args:
+            names: Those of the operations.
+            with_outside: Whether the operations that are not copied are there, too.
+        """
+        within = names | {each.name for each in self.outside} if with_outside else names
+        graph_def = tf1.GraphDef()
+        graph_def.versions.CopyFrom(self._graph_def.versions)
+        graph_def.library.CopyFrom(self._graph_def.library)
+        for each in self._graph_def.node:
+            if each.name in within:
+                node = graph_def.node.add()
+                node.CopyFrom(each)
+                node.attr.pop("_class", None)  # what it names may not be copied
+                inputs = [name for name in node.input if name[0] != "^" or name[1:] in within]
+                del node.input[:]
+                node.input.extend(inputs)
+        return graph_def
+
+    def operation(self, name: str) -> tf.Operation:
+        """Returns the operation of a name."""
+        return self._graph.get_operation_by_name(name)
+
     def _why_not_functions(self) -> str | None:
-        functions = {each.signature.name: each for each in self._graph_def.library.function}
+        functions = self.functions
         pending = [
             name for operation in self.operations for name in _called(operation.node_def, functions)
         ]
@@ -168,7 +200,7 @@ class StepGraph:
         body = tf1.get_default_graph()
         capture = getattr(body, "capture", None)
         within = {operation.name for operation in self.operations}
-        waiting = self._waiting()
+        waiting = self.waiting()
         batches = [f"^{each.name}" for each in self.operations if each.type in NEXT_BATCH]
         graph_def = tf1.GraphDef()
         graph_def.versions.CopyFrom(self._graph_def.versions)
@@ -199,7 +231,7 @@ class StepGraph:
             name="step",
         )
 
-    def _waiting(self) -> set[str]:
+    def waiting(self) -> set[str]:
         """Returns the names of what changes something, and is not needed for the batches themselves."""
         before = _needed_for(each for each in self.operations if each.type in NEXT_BATCH)
         return {each.name for each in self.operations if each not in before and _changes(each)}

@@ -153,7 +153,9 @@ class StepRunner(tf1.train.SessionRunHook):
         """Lets the graph have a loop over steps, unless so few are to come that it would not pay."""
         prepare = self._program.step.prepare
         if prepare and self._most > 1 and (self._pace is None or pays_to_prepare(self.hooks)):
-            prepare()
+            most = prepare()
+            if most is not None and self._pace:
+                self._most, self._pace = min(self._most, most), None
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Notes where training begins, or goes on after a recovery."""

@@ -241,3 +241,17 @@ def test_steps_of_a_session_call(steps):
 def test_other_numbers_of_steps_are_refused(steps):
     with pytest.raises(ValueError, match=r"'auto' or a whole number of 1 or more. Received: "):
         est.RunConfig(steps_per_session_run=steps)
+
+
+@pytest.mark.parametrize("jit_compile", ["auto", True, False])
+def test_jit_compile_is_kept(jit_compile):
+    assert est.RunConfig().jit_compile is False
+    config = est.RunConfig(jit_compile=jit_compile).replace(tf_random_seed=3)
+    assert config.jit_compile == jit_compile
+    assert config.replace(jit_compile=False).jit_compile is False
+
+
+@pytest.mark.parametrize("jit_compile", ["yes", 1, None])
+def test_jit_compile_is_checked(jit_compile):
+    with pytest.raises(ValueError, match=r"jit_compile must be 'auto', True or False\. Received"):
+        est.RunConfig(jit_compile=jit_compile)

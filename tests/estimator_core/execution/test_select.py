@@ -136,3 +136,15 @@ def test_training_and_evaluation_make_many_steps_in_a_call(steps, most, secs, st
 def test_tasks_of_a_cluster_make_one_step_in_a_call(monkeypatch):
     execution = select_execution(config_in(monkeypatch, "chief", steps_per_session_run=9), "train")
     assert execution.steps_per_session_run == 1
+
+
+def test_steps_that_must_be_compiled_are_of_one_device_and_many_in_a_call(monkeypatch):
+    strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
+    with pytest.raises(ValueError, match=r"one device.*Received: jit_compile=True"):
+        select_execution(est.RunConfig(jit_compile=True, train_distribute=strategy), "train")
+    with pytest.raises(ValueError, match="steps_per_session_run=1"):
+        select_execution(est.RunConfig(jit_compile=True, steps_per_session_run=1), "train")
+    select_execution(est.RunConfig(jit_compile="auto", train_distribute=strategy), "train")
+    select_execution(est.RunConfig(jit_compile=True, steps_per_session_run=1), "eval")
+    with pytest.raises(ValueError, match="cluster"):
+        select_execution(config_in(monkeypatch, "chief", jit_compile=True), "train")

@@ -1,0 +1,139 @@
+"""What was computed of some batches, kept in the session until steps are made with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+
+
+class KeptBatches:
+    """Keeps tensors of several batches of one shape, and those of one batch of another shape.
+
+    They are kept in variables of the session, so that an error or the end of the input loses none.
+
+    Args:
+        inputs: The tensors of a batch, of the default graph.
+
+    Attributes:
+        wanted: To be fed with how many batches are read.
+    """
+
+    def __init__(self, inputs: Sequence[tf.Tensor]):
+        graph = tf1.get_default_graph()
+        self._inputs = inputs
+        self.wanted = tf1.placeholder(tf.int32, [], "batches")
+        self._sizes = tf1.placeholder(tf.int32, [None], "sizes_of_batch")
+        name = graph.unique_name("kept_batches")
+
+        def variable(suffix: str, dtype: tf.DType, shape: Any = None) -> tf.Tensor:
+            return tf.raw_ops.VarHandleOp(dtype=dtype, shape=shape, shared_name=f"{name}/{suffix}")
+
+        numbered = list(enumerate(inputs))
+        self._stacks = [variable(f"all_{index}", each.dtype) for index, each in numbered]
+        self._other = [variable(f"other_{index}", each.dtype) for index, each in numbered]
+        self._count = variable("count", tf.int32, [])
+        # Those of one type together.
+        self._in_order = sorted(range(len(inputs)), key=lambda index: inputs[index].dtype.name)
+        self._zeros = [tf1.placeholder(tf.int32, [None], "shape_of_all") for _ in inputs]
+        self._start = [
+            tf.raw_ops.AssignVariableOp(resource=stack, value=tf.zeros(shape, each.dtype))
+            for stack, shape, each in zip(self._stacks, self._zeros, inputs, strict=True)
+        ]
+        self._start.append(tf.raw_ops.AssignVariableOp(resource=self._count, value=0))
+
+    def start(self, session: Any, shapes: Sequence[Sequence[int]]) -> dict[Any, Any]:
+        """Makes room in a session, and keeps nothing.
+
+        Args:
+            session: The `tf.compat.v1.Session`.
+            shapes: That of all batches, for each of the inputs.
+
+        Returns:
+            What to feed to a loop that reads batches.
+        """
+        session.run(self._start, dict(zip(self._zeros, shapes, strict=True)))
+        sizes = [size for index in self._in_order for size in shapes[index][1:]]
+        return {self._sizes: [*sizes, 0]}
+
+    def count(self) -> tf.Tensor:
+        """Returns how many batches are kept, and keeps none from then on."""
+        count = tf.raw_ops.ReadVariableOp(resource=self._count, dtype=tf.int32)
+        with tf.control_dependencies([count]):
+            empty = tf.raw_ops.AssignVariableOp(resource=self._count, value=0)
+        with tf.control_dependencies([empty]):
+            return tf.reshape(tf.identity(count), [])
+
+    def stacks(self) -> list[tf.Tensor]:
+        """Returns each input of all batches, `[most batches, ...]`."""
+        return self._read(self._stacks, several=True)
+
+    def other(self) -> list[tf.Tensor]:
+        """Returns the inputs of the batch of another shape."""
+        return self._read(self._other, several=False)
+
+    def _read(self, handles: Sequence[tf.Tensor], *, several: bool) -> list[tf.Tensor]:
+        values = []
+        for handle, each in zip(handles, self._inputs, strict=True):
+            value = tf.raw_ops.ReadVariableOp(resource=handle, dtype=each.dtype)
+            value.set_shape(
+                tf.TensorShape([None]).concatenate(each.shape) if several else each.shape
+            )
+            values.append(value)
+        return values
+
+    def read_loop(self, next_batch: Callable[[], Sequence[tf.Tensor]]) -> tf.Tensor:
+        """Returns whether the last batch has another shape, after reading as many batches as are wanted.
+
+        Such a batch is the last that is read.
+
+        Args:
+            next_batch: Makes the operations that compute the inputs of the next batch.
+        """
+
+        def go_on(done: Any, is_other: Any) -> Any:
+            return (done < self.wanted) & ~is_other
+
+        def read(done: Any, is_other: Any) -> Any:
+            del is_other
+            values = next_batch()
+            is_same = self._has_sizes(values)
+
+            def keep() -> tf.Tensor:
+                updates = [
+                    tf.raw_ops.ResourceScatterUpdate(resource=stack, indices=done, updates=value)
+                    for stack, value in zip(self._stacks, values, strict=True)
+                ]
+                with tf.control_dependencies(updates):
+                    counted = tf.raw_ops.AssignVariableOp(resource=self._count, value=done + 1)
+                with tf.control_dependencies([counted]):
+                    return tf.constant(False)
+
+            def keep_other() -> tf.Tensor:
+                updates = [
+                    tf.raw_ops.AssignVariableOp(resource=other, value=value)
+                    for other, value in zip(self._other, values, strict=True)
+                ]
+                with tf.control_dependencies(updates):
+                    return tf.constant(True)
+
+            found = tf.cond(is_same, keep, keep_other)
+            with tf.control_dependencies([found]):
+                return done + 1, tf.identity(found)
+
+        start = [tf.constant(0), tf.constant(False)]
+        return tf.while_loop(go_on, read, start, parallel_iterations=1)[1]
+
+    def _has_sizes(self, values: Sequence[tf.Tensor]) -> tf.Tensor:
+        by_type: dict[Any, list[tf.Tensor]] = {}
+        for index in self._in_order:
+            by_type.setdefault(values[index].dtype, []).append(values[index])
+        sizes = [size for group in by_type.values() for size in tf.shape_n(group)]
+        return tf.reduce_all(
+            tf.raw_ops.Equal(
+                x=tf.concat([*sizes, [0]], 0), y=self._sizes, incompatible_shape_error=False
+            )
+        )
