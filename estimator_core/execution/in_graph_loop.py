@@ -203,7 +203,7 @@ class RepeatedStep:
 
     @property
     def waited_secs(self) -> float | None:
-        """For how many seconds the steps of a loop have waited for their batches; None if not all were in it."""
+        """For how many seconds the steps of a loop waited for their batches; None if not all were in it."""
         return self._loop.waited_secs if self._loop and not self._is_compiled else None
 
     def last_loss(self, session: Any) -> Any:
