@@ -234,6 +234,8 @@ def _stop_flag() -> Any:
 class _FlagWhenTrue(tf1.train.SessionRunHook):
     """Raises the flag on the chief."""
 
+    calls_the_user = True  # whose function may look for the newest checkpoint
+
     def __init__(
         self,
         should_stop_fn: Callable[[], bool],

@@ -68,8 +68,9 @@ def is_called_around_steps(hook: Hook) -> bool:
 
 
 def is_of_library(hook: Hook) -> bool:
-    """Returns whether the class of a hook is of this package, TensorFlow or Keras, and not of the user's."""
-    return type(hook).__module__.partition(".")[0] in _LIBRARIES
+    """Returns whether a hook runs code of this package, TensorFlow or Keras only, and none of the user's."""
+    is_library = type(hook).__module__.partition(".")[0] in _LIBRARIES
+    return is_library and not getattr(hook, "calls_the_user", False)
 
 
 _LIBRARIES = ("estimator_core", "keras", "tensorflow", "tf_keras")

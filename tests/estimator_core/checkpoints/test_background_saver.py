@@ -206,6 +206,26 @@ def test_a_hook_of_the_users_finds_the_checkpoint_of_its_step(tmp_path, slow_wri
     assert slow_writes == []
 
 
+def test_the_function_of_an_early_stopping_finds_the_checkpoint_of_its_step(tmp_path, slow_writes):
+    found = []
+
+    def should_stop():
+        found.append(os.path.basename(tf.train.latest_checkpoint(str(tmp_path))))
+        return False
+
+    made = estimator(tmp_path)
+    hook = est.experimental.make_early_stopping_hook(made, should_stop, None, run_every_steps=1)
+    made.train(endless, hooks=[hook], steps=5)
+    assert set(found) >= {"model.ckpt-0", "model.ckpt-2", "model.ckpt-4"}
+    assert slow_writes == []
+
+
+def test_hooks_of_tensorflow_let_it_write_beside(tmp_path, slow_writes):
+    hook = est.LoggingTensorHook({"step": "global_step"}, every_n_iter=1)
+    estimator(tmp_path).train(endless, hooks=[hook], steps=5)
+    assert slow_writes == [0, 2, 4, 5]
+
+
 def test_a_listener_finds_the_checkpoint_that_it_is_told_of(tmp_path, slow_writes):
     class Notes(est.CheckpointSaverListener):
         found = []
