@@ -77,7 +77,9 @@ def test_a_label_that_the_module_makes_needs_a_problem_type():
     ):
         check_problem_is_known(config(*settings))
     for settings in (made, (*made, bound(metric="mean_prediction"))):
-        with pytest.raises(BadInputError, match=r"'y_xf' is not the column 'y'.*data\.problem_type"):
+        with pytest.raises(
+            BadInputError, match=r"'y_xf' is not the column 'y'.*data\.problem_type"
+        ):
             check_problem_is_known(config(*settings))
 
 

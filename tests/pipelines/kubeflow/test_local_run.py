@@ -111,7 +111,9 @@ def test_a_threshold_that_is_not_reached(tmp_path, run_here, little_settings):
 
 
 def test_data_that_cannot_be_used_leave_no_run(tmp_path, run_here, little_settings):
-    with pytest.raises(BadInputError, match=r"nothing\.csv"):
+    with pytest.raises(
+        BadInputError, match=r"nothing\.csv on this .*here, pass --set data\.path=FILE"
+    ):
         run_here(tmp_path / "root", *little_settings, f"data.path={tmp_path / 'nothing.csv'}")
     assert read_runs(tmp_path / "root") == []
 
