@@ -98,7 +98,7 @@ def run_locally(
             pipeline,
             launcher,
             TaskCache(folder / "cache" / pipeline.name),
-            _Shown(progress, root, run_id),
+            TaskDisplay(progress, root, run_id),
             parallelism,
         )
         progress.display.line(f"run {run_id} of {pipeline.name!r}, compiled, in {root}")
@@ -183,8 +183,14 @@ def _folder_of(path: Path) -> Path:
     return Path(*parts[:plain])
 
 
-class _Shown:
-    """Shows the tasks."""
+class TaskDisplay:
+    """Shows the tasks, and what Plan has noted.
+
+    Args:
+      progress: Where.
+      root: Of the pipeline.
+      run_id: Of the run on Kubeflow.
+    """
 
     def __init__(self, progress: Progress, root: Path, run_id: str):
         self._progress = progress
@@ -192,17 +198,20 @@ class _Shown:
         self._run_id = run_id
 
     def task_started(self, name: str) -> None:
+        """Shows that a task has begun."""
         self._progress.component_started(name)
 
     def task_finished(self, name: str, cached: bool, elapsed_secs: float) -> None:
+        """Shows that a task has ended; of Plan also its notes, such as the spans."""
         self._progress.component_finished(name, cached, elapsed_secs)
         if name != PLAN:
             return
         record = _record_of(self._root, self._run_id)
-        for note in record.notes if record is not None else ():  # the spans, among others
+        for note in record.notes if record is not None else ():
             self._progress.display.line(f"! {note}")
 
     def task_failed(self, name: str, elapsed_secs: float) -> None:
+        """Shows that a task has failed."""
         self._progress.component_failed(name, elapsed_secs)
 
 
