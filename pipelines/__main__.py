@@ -2,8 +2,12 @@
 
 import os
 import sys
+from typing import NoReturn
 
 from pipelines.interruption import end_at_signals
+
+_OURS = ("pipelines", "components", "estimator_core")
+_EXIT_FAILED = 1
 
 
 def main() -> None:
@@ -11,9 +15,24 @@ def main() -> None:
     # TensorFlow reads it when it is imported, here and in processes that are started.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     end_at_signals(has_last_line=sys.argv[1:2] == ["run"])  # before imports, which take a while
-    from pipelines.cli import app
-
+    try:
+        from pipelines.cli import app
+    except ModuleNotFoundError as error:
+        _refuse_outside_environment(error)
     app(prog_name="python -m pipelines")
+
+
+def _refuse_outside_environment(error: ModuleNotFoundError) -> NoReturn:
+    """Says how to get the requirements when one is missing; a module of ours that is missing is a fault."""
+    missing = (error.name or "").partition(".")[0]
+    if missing in _OURS:
+        raise error
+    print(
+        f"The Python package {missing!r} is missing: {sys.executable} is not the environment of this "
+        "project. Run `make setup`, then `.venv/bin/python -m pipelines`.",
+        file=sys.stderr,
+    )
+    sys.exit(_EXIT_FAILED)
 
 
 if __name__ == "__main__":

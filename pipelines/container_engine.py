@@ -160,7 +160,7 @@ class BuildahEngine:
         )
         if made.returncode != 0:
             raise BadInputError(
-                f"buildah has no such image here: {made.stderr.strip()} "
+                f"buildah has no such image here: {made.stderr.strip().rstrip('.')}. "
                 f"Build it with `make image`. Received: image={image}"
             )
         working = made.stdout.strip()

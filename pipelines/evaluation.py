@@ -244,9 +244,38 @@ def default_metrics(problem_type: ProblemType | None) -> tuple[str, ...]:
 
 
 def problem_type_of_metrics(metrics: tuple[str, ...]) -> ProblemType | None:
-    """Returns the problem type that the metrics belong to, or None when they do not tell."""
-    neutral = {"mean_label", "mean_prediction", "example_count"}
-    for problem_type, defaults in _DEFAULT_METRICS.items():
-        if any(name in defaults and name not in neutral for name in metrics):
-            return problem_type
+    """Returns the problem type of the first metric that fits one only; None if there is none."""
+    for name in metrics:
+        if name in METRICS and len(METRICS[name].problem_types) == 1:
+            return METRICS[name].problem_types[0]
     return None
+
+
+def known_problem_type(config: PipelineConfig) -> ProblemType | None:
+    """Returns the problem type that a configuration gives, itself or by its metrics; None if it does not."""
+    settings = config.evaluator
+    bounds = (bound.metric for bound in settings.thresholds or ())
+    return config.data.problem_type or problem_type_of_metrics((*(settings.metrics or ()), *bounds))
+
+
+def check_problem_is_known(config: PipelineConfig) -> None:
+    """Checks that something says which metrics fit a label that the user's module makes.
+
+    The metrics are chosen before there is a model, so its predictions can't tell, and the raw column
+    may be of another kind: a numeric one of which a class is made.
+
+    Raises:
+      BadInputError: Nothing says so.
+    """
+    derived, raw = config.evaluator.label, config.data.label
+    if (
+        config.module is not None
+        and derived not in (None, raw)
+        and config.evaluator.metrics is None
+        and known_problem_type(config) is None
+    ):
+        raise BadInputError(
+            f"evaluator.label = {derived!r} is not the column {raw!r}, and nothing says which metrics fit "
+            'it. Set data.problem_type = "binary", "multi-class" or "regression"; or give '
+            "evaluator.metrics, or a threshold on a metric of one problem type, such as auc."
+        )

@@ -31,7 +31,9 @@ _FurtherKeys = Annotated[
 ]
 Parameters = Annotated[
     list[str] | None,
-    typer.Option("--param", metavar="name=value", help="Of the run, such as train_steps=500."),
+    typer.Option(
+        "--param", metavar="name=value", help="Of a run on Kubeflow, such as train_steps=500."
+    ),
 ]
 
 
@@ -47,6 +49,12 @@ def compile_command(
     from pipelines.errors import BadInputError
 
     try:
+        if not output.parent.is_dir():
+            raise BadInputError(
+                f"-o: the folder {output.parent} does not exist. Create it, or give another file."
+            )
+        if output.is_dir():
+            raise BadInputError(f"-o: {output} is a folder. Give a file in it.")
         output.write_text(_compiled(config, settings, parameters)[1], encoding="utf-8")
     except (BadInputError, OSError) as error:
         _end(str(error), EXIT_BAD_INPUT)
@@ -74,9 +82,9 @@ def submit_command(
         str | None,
         typer.Option(
             "--cron",
-            metavar='"S M H D M W"',
-            help="Start a run whenever this comes about, in place of the pipeline's former schedule: six "
-            "fields, seconds first.",
+            metavar='"M H D M W"',
+            help="Start a run whenever this comes about, in place of the pipeline's former schedule: five "
+            "or six fields; seconds may come first.",
         ),
     ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the run to end.")] = False,
@@ -93,16 +101,17 @@ def submit_command(
 
     from pipelines.errors import BadInputError
     from pipelines.kubeflow.admission import pipeline_name
+    from pipelines.kubeflow.cron_fields import six_fields
     from pipelines.kubeflow.given_parameters import parse_parameters
     from pipelines.kubeflow.parameters import check_given
-    from pipelines.kubeflow.recurring import Recurrence
-    from pipelines.kubeflow.submission import Server, ServerError, check_cron, read_token
+    from pipelines.kubeflow.recurring import Recurrence, dropped_warning
+    from pipelines.kubeflow.submission import Server, ServerError, check_host, read_token
 
     try:
+        check_host(host)
         if cron is not None and wait:
             raise BadInputError("--wait waits for one run; leave it out with --cron.")
-        if cron is not None:
-            check_cron(cron)
+        recurrence = None if cron is None else Recurrence(cron=six_fields(cron))
         of_run = parse_parameters(parameters or ())
         check_given(
             _loaded(config, settings), of_run
@@ -115,11 +124,13 @@ def submit_command(
             text,
             experiment or pipeline_name(given),
             of_run,
-            None if cron is None else Recurrence(cron=cron),
+            recurrence,
             given.kubeflow.service_account,
         )
         for former in made.replaced:
             print(f"deleted: the former schedule of the pipeline, {former}", file=sys.stderr)
+        if made.dropped_parameters:
+            print(f"! {dropped_warning(made.dropped_parameters)}", file=sys.stderr)
         if wait and made.run_id is not None:
             print(f"run {made.run_id} on {host} ...", file=sys.stderr)
             made = replace(made, status=server.wait(made.run_id, wait_secs))

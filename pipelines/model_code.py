@@ -124,9 +124,9 @@ def _user_code(
             "trainer.workers out."
         )
     metrics, thresholds = settings.metrics, settings.thresholds
-    named = (*(metrics or ()), *(bound.metric for bound in thresholds or ()))
-    problem_type = config.data.problem_type or evaluation.problem_type_of_metrics(named)
+    problem_type = evaluation.known_problem_type(config)
     fallback = problem_type
+    evaluation.check_problem_is_known(config)
     if metrics is None and problem_type is None:
         # Nothing says how to judge the model: take its label for the raw column, as it is.
         raw_label = plan_label(profile, profile.columns[config.data.label], config.data)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from pipelines.kubeflow_commands import Parameters
 from pipelines.schedule_options import (
     DEFAULT_ROOT,
     Host,
@@ -52,7 +53,9 @@ def create(
     cron: Annotated[
         str | None,
         typer.Option(
-            "--cron", metavar='"M H D M W"', help="Five fields: minute hour day month weekday."
+            "--cron",
+            metavar='"M H D M W"',
+            help="Five fields: minute hour day month weekday. With --host, seconds may come first.",
         ),
     ] = None,
     every: Annotated[
@@ -120,6 +123,7 @@ def create(
             "--max-concurrency", min=1, max=10, help="On Kubeflow, runs at a time. Default: 1."
         ),
     ] = None,
+    parameters: Parameters = None,
 ) -> None:
     """Make a schedule. Exactly one of --cron, --every and --on-new-span is given.
 
@@ -145,6 +149,7 @@ def create(
         replace=replace,
         experiment=experiment,
         max_concurrency=max_concurrency,
+        param=tuple(parameters) if parameters else None,
     )
     with said():
         if host is None:
@@ -258,6 +263,8 @@ def _switch(name: str, root: Path, options: HostOptions, on: bool) -> None:
 def _list_on_kubeflow(options: HostOptions, as_json: bool) -> None:
     from dataclasses import asdict
 
+    from pipelines.kubeflow.recurring import written
+
     found = options.server().list_recurring_runs()
     if as_json:
         print(json.dumps([asdict(one) for one in found], indent=1))
@@ -265,7 +272,15 @@ def _list_on_kubeflow(options: HostOptions, as_json: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("schedule", "when", "status", "missed", "at a time", "id", box=None)
+    table = Table("schedule", "when", "status", "missed", "at a time", "parameters", "id", box=None)
     for one in found:
-        table.add_row(one.name, one.when, one.status, one.missed, str(one.max_concurrency), one.id)
+        table.add_row(
+            one.name,
+            one.when,
+            one.status,
+            one.missed,
+            str(one.max_concurrency),
+            written(one.parameters),
+            one.id,
+        )
     Console(width=None if sys.stdout.isatty() else 140).print(table)

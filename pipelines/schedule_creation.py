@@ -43,6 +43,7 @@ class CreateRequest:
     replace: bool
     experiment: str | None = None
     max_concurrency: int | None = None
+    param: tuple[str, ...] | None = None
 
 
 def create_local(request: CreateRequest) -> dict[str, Any]:
@@ -53,7 +54,7 @@ def create_local(request: CreateRequest) -> dict[str, Any]:
     """
     if [request.cron is not None, request.every is not None, request.on_new_span].count(True) != 1:
         raise BadInputError("Give exactly one of --cron, --every and --on-new-span.")
-    _refuse_others(request, ("experiment", "max_concurrency"), "--host")
+    _refuse_others(request, ("experiment", "max_concurrency", "param"), "--host")
     if request.runner not in RUNNER_NAMES or request.runner == KUBEFLOW:
         names = ", ".join(name for name in RUNNER_NAMES if name != KUBEFLOW)
         raise BadInputError(
@@ -110,7 +111,7 @@ def create_on_kubeflow(
     Args:
       request: What is asked for.
       server: Of Kubeflow.
-      warn: Is told of settings that have no effect there.
+      warn: Is told of settings that have no effect there, and of parameters that a schedule has lost.
 
     Raises:
       BadInputError: The configuration or an option cannot be used, or there is one of this name.
@@ -118,9 +119,13 @@ def create_on_kubeflow(
     """
     from dataclasses import asdict
 
+    from pipelines.kubeflow.cron_fields import six_fields
+    from pipelines.kubeflow.given_parameters import parse_parameters
     from pipelines.kubeflow.local_settings import without_effect
+    from pipelines.kubeflow.parameters import check_given
     from pipelines.kubeflow.pipeline_file import compile_pipeline
-    from pipelines.kubeflow.recurring import Recurrence
+    from pipelines.kubeflow.recurring import Recurrence, dropped_warning
+    from pipelines.quiet_tensorflow import quiet_tensorflow
 
     if request.on_new_span:
         raise BadInputError(
@@ -140,21 +145,28 @@ def create_on_kubeflow(
         )
     config = load_config(request.config, settings=request.settings)
     recurrence = Recurrence(
-        cron=None if request.cron is None else _six_fields(request.cron),
+        cron=None if request.cron is None else six_fields(request.cron),
         interval_secs=None if request.every is None else parse_duration(request.every, "--every"),
         catches_up=request.missed == "catch-up",
         max_concurrency=request.max_concurrency or 1,
     )
+    parameters = parse_parameters(request.param or ())
+    check_given(config, parameters)
     for warning in without_effect(config):
         warn(warning)
+    with quiet_tensorflow():
+        text = compile_pipeline(config, ())
     made = server.schedule(
-        compile_pipeline(config, ()),
+        text,
         recurrence,
         request.name,
         request.experiment,
         config.kubeflow.service_account,
         replace=request.replace,
+        parameters=parameters,
     )
+    if made.dropped_parameters:
+        warn(dropped_warning(made.dropped_parameters))
     return asdict(made)
 
 
@@ -195,11 +207,6 @@ def _refuse_others(request: CreateRequest, names: tuple[str, ...], belongs_to: s
         if getattr(request, name) is not None:
             option = "--" + name.replace("_", "-")
             raise BadInputError(f"{option} is for {belongs_to}. Leave it out.")
-
-
-def _six_fields(cron: str) -> str:
-    """Returns a schedule of five fields as Kubeflow has it, with second 0."""
-    return f"0 {cron}" if len(cron.split()) == 5 else cron
 
 
 def _now() -> datetime:

@@ -8,6 +8,8 @@ Source: the syntax of robfig/cron 1, which Kubeflow's controller of recurring ru
 import re
 from dataclasses import dataclass
 
+from pipelines.errors import BadInputError
+
 _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 _DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 _ITEM = re.compile(
@@ -66,3 +68,28 @@ CRON_FIELDS = (
     CronField("weekday", 0, 6, _DAYS),
 )
 """In their order."""
+
+_ADVICE = (
+    "Kubeflow takes five or six fields: [second] minute hour day month weekday, such as "
+    '"0 3 * * *" for 3 o\'clock'
+)
+
+
+def six_fields(cron: str) -> str:
+    """Returns a schedule as Kubeflow has it: one of five fields gets second 0.
+
+    Args:
+      cron: As it was written.
+
+    Raises:
+      BadInputError: It has not five or six fields, or one of them signs or values that it can't have.
+    """
+    fields = cron.split()
+    if len(fields) == 5:
+        fields.insert(0, "0")
+    if len(fields) != len(CRON_FIELDS):
+        raise BadInputError(f'--cron "{cron}" has {len(fields)} fields. {_ADVICE}.')
+    for field, text in zip(CRON_FIELDS, fields, strict=True):
+        if fault := field.fault(text):
+            raise BadInputError(f'--cron "{cron}": {fault}. {_ADVICE}.')
+    return " ".join(fields)

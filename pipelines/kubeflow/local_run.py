@@ -65,11 +65,15 @@ def run_locally(
             "--resume has no meaning with --runner kubeflow: run again, and what is done is taken from "
             "the cache."
         )
-    config = as_seen_here(
-        load_config(request.config_file, request.data, request.label, request.settings),
-        root,
-        request.enable_cache,
-    )
+    given_config = load_config(request.config_file, request.data, request.label, request.settings)
+    config = as_seen_here(given_config, root, request.enable_cache)
+    if "data_path" not in parameters:
+        _check_data_are_here(config.data.path)
+    if given_config.kubeflow.training_job is not None and config.kubeflow.training_job is None:
+        progress.display.line(
+            "! kubeflow.training_job is not used with --local: its tasks are processes of the Trainer here, "
+            "unless api_server names a Kubernetes"
+        )
     progress.display.activity("compiling ...")
     text = compile_pipeline(config)
     pipeline = CompiledPipeline.parse(text)
@@ -94,7 +98,7 @@ def run_locally(
             pipeline,
             launcher,
             TaskCache(folder / "cache" / pipeline.name),
-            _Shown(progress),
+            TaskDisplay(progress, root, run_id),
             parallelism,
         )
         progress.display.line(f"run {run_id} of {pipeline.name!r}, compiled, in {root}")
@@ -149,6 +153,22 @@ def as_seen_here(config: PipelineConfig, root: Path, enable_cache: bool = True) 
     return config.model_copy(update={**changes, "kubeflow": kubeflow})
 
 
+def _check_data_are_here(path: str) -> None:
+    """Checks that the data, or the folder of a pattern, are on this machine.
+
+    Raises:
+      BadInputError: They are not.
+    """
+    place = Path(path).absolute()
+    if any(mark in path for mark in (*PATTERN_MARKS, "{")):
+        place = _folder_of(place)
+    if not place.exists():
+        raise BadInputError(
+            f"There is no file or folder {place} on this machine. data.path is where the cluster's volume "
+            "is mounted; here, pass --set data.path=FILE."
+        )
+
+
 def _folder_of(path: Path) -> Path:
     """Returns the folder that has all the files of a path, which may be a pattern."""
     parts = path.parts
@@ -163,19 +183,35 @@ def _folder_of(path: Path) -> Path:
     return Path(*parts[:plain])
 
 
-class _Shown:
-    """Shows the tasks."""
+class TaskDisplay:
+    """Shows the tasks, and what Plan has noted.
 
-    def __init__(self, progress: Progress):
+    Args:
+      progress: Where.
+      root: Of the pipeline.
+      run_id: Of the run on Kubeflow.
+    """
+
+    def __init__(self, progress: Progress, root: Path, run_id: str):
         self._progress = progress
+        self._root = root
+        self._run_id = run_id
 
     def task_started(self, name: str) -> None:
+        """Shows that a task has begun."""
         self._progress.component_started(name)
 
     def task_finished(self, name: str, cached: bool, elapsed_secs: float) -> None:
+        """Shows that a task has ended; of Plan also its notes, such as the spans."""
         self._progress.component_finished(name, cached, elapsed_secs)
+        if name != PLAN:
+            return
+        record = _record_of(self._root, self._run_id)
+        for note in record.notes if record is not None else ():
+            self._progress.display.line(f"! {note}")
 
     def task_failed(self, name: str, elapsed_secs: float) -> None:
+        """Shows that a task has failed."""
         self._progress.component_failed(name, elapsed_secs)
 
 

@@ -26,7 +26,10 @@ def compile_pipeline(config: PipelineConfig, parameters: Iterable[str] = ()) -> 
     Raises:
       BadInputError: Kubeflow would refuse the pipeline, or its steps could not work.
     """
+    from pipelines.evaluation import check_problem_is_known  # it takes TensorFlow along
+
     check_config(config)
+    check_problem_is_known(config)
     check_beam(config.beam)
     given = runtime_parameters(config, parameters)
     steps = pipeline_steps(curated_schema=config.schema_.path is not None)

@@ -1,6 +1,8 @@
 """Recurring runs of Kubeflow: when they come about, and how they are shown."""
 
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -42,6 +44,7 @@ class RecurringRun:
       missed: `catch-up` or `latest`.
       max_concurrency: Runs at a time.
       pipeline_id: Of its pipeline; None if it was made without one.
+      parameters: That its runs are given; the others have their defaults.
     """
 
     id: str
@@ -51,6 +54,7 @@ class RecurringRun:
     missed: str
     max_concurrency: int
     pipeline_id: str | None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
 def described(found: Any) -> RecurringRun:
@@ -60,6 +64,7 @@ def described(found: Any) -> RecurringRun:
       found: A `V2beta1RecurringRun` of KFP's client.
     """
     trigger, reference = found.trigger, found.pipeline_version_reference
+    configured = found.runtime_config
     cron = trigger.cron_schedule if trigger else None
     periodic = trigger.periodic_schedule if trigger else None
     when = "not known"
@@ -75,4 +80,21 @@ def described(found: Any) -> RecurringRun:
         missed="latest" if found.no_catchup else "catch-up",
         max_concurrency=int(found.max_concurrency or 1),
         pipeline_id=reference.pipeline_id if reference else None,
+        parameters=dict((configured.parameters if configured else None) or {}),
+    )
+
+
+def written(parameters: Mapping[str, Any]) -> str:
+    """Returns parameters as `--param` takes them, such as `train_steps=500`."""
+    return " ".join(
+        f"{name}={value if isinstance(value, str) else json.dumps(value)}"
+        for name, value in parameters.items()
+    )
+
+
+def dropped_warning(parameters: Mapping[str, Any]) -> str:
+    """Returns what is said when a schedule took the place of one with further parameters."""
+    options = " ".join(f"--param {written({name: value})}" for name, value in parameters.items())
+    return (
+        f"the former schedule had {options}; this one has not, and takes the configuration's value"
     )

@@ -2,19 +2,20 @@
 
 import hashlib
 import json
+import logging
 import re
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from components.nearest import nearest_first
 from pipelines.errors import BadInputError
-from pipelines.kubeflow.cron_fields import CRON_FIELDS
+from pipelines.kubeflow.cron_fields import six_fields
 from pipelines.kubeflow.given_parameters import typed_parameters
 from pipelines.kubeflow.recurring import Recurrence, RecurringRun, described
 
@@ -45,6 +46,7 @@ class Submission:
       recurring_run_id: Of the recurring run; None for a single one.
       status: Of the run: that of the server.
       replaced: Ids of the recurring runs in whose place this one is.
+      dropped_parameters: That those had and this one has not.
     """
 
     pipeline_id: str
@@ -54,6 +56,7 @@ class Submission:
     recurring_run_id: str | None = None
     status: str | None = None
     replaced: tuple[str, ...] = ()
+    dropped_parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Server:
@@ -66,10 +69,7 @@ class Server:
     """
 
     def __init__(self, host: str, namespace: str | None = None, token: str | None = None):
-        if not re.match(r"https?://[^/]", host):
-            raise BadInputError(
-                f"--host takes an address such as http://localhost:8080. Received: {host!r}"
-            )
+        check_host(host)
         self._host = host
         self._namespace = namespace
         with self._speaking("connecting"), warnings.catch_warnings():
@@ -111,7 +111,7 @@ class Server:
         specification = next(yaml.safe_load_all(text))
         typed = typed_parameters(specification, parameters)
         if recurrence is not None and recurrence.cron is not None:
-            check_cron(recurrence.cron)
+            six_fields(recurrence.cron)
         pipeline = specification["pipelineInfo"]["name"]
         pipeline_id, version_id = self._upload(pipeline, text)
         with self._speaking(f"making the experiment {experiment!r}"):
@@ -132,22 +132,26 @@ class Server:
                 pipeline_id, version_id, experiment_id, run_id=run.run_id, status=run.state
             )
         name = name or pipeline
-        former = [
-            one.id for one in self.list_recurring_runs(name) if one.pipeline_id == pipeline_id
-        ]
+        former = [one for one in self.list_recurring_runs(name) if one.pipeline_id == pipeline_id]
         with self._speaking("creating a recurring run"):
             recurring = self._client.create_recurring_run(
                 job_name=name, **recurrence.as_arguments(), **common
             )
-        for recurring_run_id in former:
-            self.delete_recurring_run(recurring_run_id)
+        for one in former:
+            self.delete_recurring_run(one.id)
         return Submission(
             pipeline_id,
             version_id,
             experiment_id,
             recurring_run_id=recurring.recurring_run_id,
             status=recurring.status,
-            replaced=tuple(former),
+            replaced=tuple(one.id for one in former),
+            dropped_parameters={
+                key: value
+                for one in former
+                for key, value in one.parameters.items()
+                if key not in typed
+            },
         )
 
     def recurring_run_status(self, recurring_run_id: str) -> str:
@@ -246,6 +250,7 @@ class Server:
         experiment: str | None = None,
         service_account: str | None = None,
         replace: bool = False,
+        parameters: Mapping[str, str] | None = None,
     ) -> Submission:
         """Uploads a pipeline and makes a recurring run of it.
 
@@ -256,6 +261,7 @@ class Server:
           experiment: That its runs belong to. Default: the name of the pipeline.
           service_account: That its pods have. Default: the server's.
           replace: Whether it takes the place of the one of its name.
+          parameters: Of its runs, as they are written. Default: those of the configuration.
 
         Raises:
           BadInputError: There is one of this name, or the server would refuse the schedule.
@@ -271,7 +277,9 @@ class Server:
                 f"There is a schedule {name!r} on {self._host}: {former[0].when}, {former[0].status}. Give "
                 "another --name, or --replace."
             )
-        return self.submit(text, experiment or pipeline, {}, recurrence, service_account, name)
+        return self.submit(
+            text, experiment or pipeline, parameters or {}, recurrence, service_account, name
+        )
 
     def _upload(self, name: str, text: str) -> tuple[str, str]:
         version_name = f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
@@ -328,7 +336,8 @@ class Server:
         import urllib3
 
         try:
-            yield
+            with _without_retry_lines():
+                yield
         except kfp_server_api.ApiException as error:
             advice = _ADVICE.get(error.status, "")
             raise ServerError(
@@ -350,25 +359,28 @@ class Server:
             ) from error
 
 
-def check_cron(cron: str) -> None:
-    """Checks that Kubeflow takes a schedule.
+@contextmanager
+def _without_retry_lines() -> Iterator[None]:
+    """Keeps urllib3 from logging each attempt to connect: our error says that there is no server."""
+    logger = logging.getLogger("urllib3.connectionpool")
+    former = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(former)
+
+
+def check_host(host: str) -> None:
+    """Checks that an address has a scheme and a host.
 
     Raises:
-      BadInputError: It has not six fields, or one of them signs or values that it can't have.
+      BadInputError: It has not.
     """
-    fields = cron.split()
-    advice = "Kubeflow's has six fields: second minute hour day month weekday"
-    if len(fields) == 5:
+    if not re.match(r"https?://[^/]", host):
         raise BadInputError(
-            f'--cron "{cron}" has five fields. {advice}. Write "0 {cron}" for second 0.'
+            f"--host takes an address such as http://localhost:8080. Received: {host!r}"
         )
-    if len(fields) != 6:
-        raise BadInputError(
-            f'--cron "{cron}" has {len(fields)} fields. {advice}, such as "0 0 3 * * *" for 3 o\'clock.'
-        )
-    for field, text in zip(CRON_FIELDS, fields, strict=True):
-        if fault := field.fault(text):
-            raise BadInputError(f'--cron "{cron}": {fault}. {advice}.')
 
 
 def read_token(file: Path) -> str:

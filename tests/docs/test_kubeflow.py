@@ -5,6 +5,8 @@ import json
 import pathlib
 import re
 import shlex
+import subprocess
+import sys
 
 import pytest
 import yaml
@@ -12,6 +14,8 @@ from typer.testing import CliRunner
 
 from pipelines.cli import app
 from pipelines.config import load_config
+from pipelines.errors import BadInputError
+from pipelines.evaluation import check_problem_is_known, known_problem_type
 from pipelines.kubeflow.admission import check_config
 from pipelines.kubeflow_config import KubeflowConfig, TrainingJobConfig
 from tests.pipelines.kubeflow.kfp_server import KfpServer
@@ -23,7 +27,7 @@ COMMANDS = [
     shlex.split(line.removesuffix("&"))[3:]
     for block in re.findall(r"```sh\n(.*?)```", TEXT, flags=re.DOTALL)
     for line in block.splitlines()
-    if line.startswith("python -m pipelines")
+    if line.startswith("python -m pipelines ")
 ]
 
 
@@ -57,6 +61,7 @@ def test_the_commands_do_what_the_page_says(here, tmp_path):
     assert specification["schemaVersion"] == "2.1.0"
     (run,) = here.runs.values()
     assert run["runtime_config"]["parameters"] == {"train_steps": 500}
+    assert recurring[2][0]["runtime_config"]["parameters"] == {"train_steps": 500}
     assert recurring[2][0]["trigger"]["cron_schedule"]["cron"] == "0 0 3 * * *"
     statuses = [[one["status"] for one in step] for step in recurring[2:]]
     assert statuses == [["ENABLED"], ["ENABLED"], ["DISABLED"], ["ENABLED"], []]
@@ -64,6 +69,29 @@ def test_the_commands_do_what_the_page_says(here, tmp_path):
     last = json.loads(outputs[tuple(COMMANDS[2])].splitlines()[-1])
     assert last["run_id"] == run["run_id"]
     assert last["status"] == "SUCCEEDED"
+
+
+def test_the_example_is_judged_as_what_its_module_makes_of_the_label(tmp_path):
+    file = tmp_path / "taxi.toml"
+    file.write_text(CONFIGURATION)
+    config = load_config(file)
+    assert known_problem_type(config) == "binary"
+    file.write_text(CONFIGURATION.replace("problem_type", "# problem_type"))
+    with pytest.raises(BadInputError, match=r"Set data\.problem_type"):
+        check_problem_is_known(load_config(file))
+
+
+def test_the_stand_in_answers(tmp_path, monkeypatch):
+    assert "\npython scripts/kubeflow/stand_in.py --port 8080\n" in TEXT
+    monkeypatch.setenv("HOME", str(tmp_path))
+    command = [sys.executable, str(ROOT / "scripts/kubeflow/stand_in.py"), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as stand_in:
+        try:
+            url = stand_in.stdout.readline().strip()
+            ran = CliRunner().invoke(app, ["schedule", "list", "--json", "--host", url])
+        finally:
+            stand_in.terminate()
+    assert (ran.exit_code, ran.stdout) == (0, "[]\n"), ran.output
 
 
 @pytest.mark.parametrize("block", [PARAMETERS, TRAINING_JOB])

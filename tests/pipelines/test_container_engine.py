@@ -135,3 +135,14 @@ def test_what_buildah_prints_when_a_command_failed_is_known(engines, line, is_of
     engines("buildah", '[ "$1" = from ] && echo working; exit 0')
     with find_engine("buildah").container("image") as container:
         assert bool(container.added_lines.fullmatch(line)) is is_of_buildah
+
+
+@pytest.mark.parametrize("said", ["image not known", "image not known."])
+def test_what_buildah_says_is_a_sentence(engines, said):
+    engines("buildah", f'[ "$1" = info ] || {{ echo "{said}" >&2; exit 125; }}')
+    engine = find_engine("buildah")
+    with (
+        pytest.raises(BadInputError, match=r": image not known\. Build it with `make image`\."),
+        engine.container("some/image"),
+    ):
+        pass

@@ -12,6 +12,7 @@ from pipelines.evaluation import (
     METRICS,
     build_eval_config,
     check_evaluator_config,
+    check_problem_is_known,
     default_checks,
     default_metrics,
     merge_thresholds,
@@ -50,6 +51,36 @@ def test_default_metrics_are_known_and_tell_the_problem_type(problem_type):
     metrics = default_metrics(problem_type)
     assert set(metrics) <= set(METRICS)
     assert problem_type_of_metrics(metrics) == problem_type
+
+
+@pytest.mark.parametrize(
+    ("metrics", "problem_type"),
+    [
+        (("calibration", "example_count"), None),  # fit two or three
+        (("mean_label", "f1_score"), "binary"),
+        (("no_such",), None),
+    ],
+)
+def test_metrics_tell_the_problem_type_if_they_fit_one_only(metrics, problem_type):
+    assert problem_type_of_metrics(metrics) == problem_type
+
+
+def test_a_label_that_the_module_makes_needs_a_problem_type():
+    made = ("module.path=my.module", "evaluator.label=y_xf")
+    bound = "evaluator.thresholds=[{{metric = {metric!r}, lower = 0.6}}]".format
+    for settings in (
+        made[:1],  # the model says which label it has, perhaps the raw one
+        (made[0], "evaluator.label=y"),
+        (*made, "data.problem_type=binary"),
+        (*made, 'evaluator.metrics=["example_count"]'),
+        (*made, bound(metric="auc")),
+    ):
+        check_problem_is_known(config(*settings))
+    for settings in (made, (*made, bound(metric="mean_prediction"))):
+        with pytest.raises(
+            BadInputError, match=r"'y_xf' is not the column 'y'.*data\.problem_type"
+        ):
+            check_problem_is_known(config(*settings))
 
 
 def test_names_are_checked():

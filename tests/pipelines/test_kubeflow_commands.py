@@ -71,6 +71,20 @@ def test_compile_says_what_is_wrong(config, tmp_path):
     assert not (tmp_path / "a").exists()
 
 
+def test_compile_looks_at_its_output_first(config, tmp_path, monkeypatch):
+    def compiled(*given):
+        raise AssertionError("nothing is compiled when there is no place for it")
+
+    monkeypatch.setattr(kubeflow_commands, "_compiled", compiled)
+    for output, message in (
+        (tmp_path / "nowhere" / "x.yaml", f"-o: the folder {tmp_path / 'nowhere'} does not exist"),
+        (tmp_path, f"-o: {tmp_path} is a folder"),
+    ):
+        ran = call("compile", "--config", config, "-o", output)
+        assert ran.exit_code == 2
+        assert message in ran.stderr
+
+
 def test_submit_starts_a_run_and_waits_for_it(config, server, monkeypatch):
     monkeypatch.setattr(submission, "_POLL_SECS", 0.0)
     server.states = ["RUNNING", "FAILED"]
@@ -101,8 +115,10 @@ def test_submit_makes_a_recurring_run(config, server):
 
 def test_submit_replaces_the_schedule(config, server):
     schedule = ("submit", "--config", config, "--host", server.url, "--cron")
-    first = json.loads(call(*schedule, "0 0 3 * * *").stdout.splitlines()[-1])
-    ran = call(*schedule, "0 0 4 * * *")
+    steps = ("--param", "train_steps=70")
+    first = json.loads(call(*schedule, "0 0 3 * * *", *steps).stdout.splitlines()[-1])
+    ran = call(*schedule, "0 4 * * *")  # second 0
+    assert "! the former schedule had --param train_steps=70" in ran.stderr
     assert (
         f"deleted: the former schedule of the pipeline, {first['recurring_run_id']}" in ran.stderr
     )
@@ -146,9 +162,10 @@ def test_submit_with_a_token(config, server, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--cron", "0 3 * * *"), "has five fields"),
+        (("--cron", "3 * * *"), "has 4 fields"),
+        (("--host", "localhost:8080"), "--host takes an address such as"),
         (("--cron", "0 0 3 * * *", "--wait"), "leave it out with --cron"),
-        (("--cron", "0 61 3 * * *"), "'61' is no minute: 0 to 59"),
+        (("--cron", "61 3 * * *"), "\"61 3 * * *\": '61' is no minute: 0 to 59"),
         (("--param", "steps=3"), "no such parameter"),
         (("--param", "train_steps=many"), "train_steps takes a whole number"),
         (("--param", "train_steps"), "takes name=value"),

@@ -40,3 +40,35 @@ def test_tensorflow_is_quiet_unless_the_user_has_set_how_loud_it_is(given, level
         check=True,
     )
     assert ran.stdout.splitlines()[-1] == f"level {level}"
+
+
+def run_without(name):
+    """Runs `python -m pipelines --help` where a module cannot be found."""
+    program = (
+        "import runpy, sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {name!r}:\n"
+        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "sys.argv[1:] = ['--help']\n"
+        "runpy.run_module('pipelines', run_name='__main__')\n"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+
+
+def test_outside_of_the_environment_it_says_how_to_get_in():
+    ran = run_without("typer")
+    assert ran.returncode == 1
+    assert ran.stdout == ""
+    (line,) = ran.stderr.splitlines()
+    assert line.startswith("The Python package 'typer' is missing")
+    assert "Run `make setup`, then `.venv/bin/python -m pipelines`." in line
+
+
+def test_a_module_of_ours_that_is_missing_is_a_fault():
+    ran = run_without("pipelines.schedule_options")
+    assert "Traceback" in ran.stderr
+    assert "make setup" not in ran.stderr

@@ -70,6 +70,18 @@ def test_a_module_file_with_run_fn(data, tmp_path):
     assert importlib.util.find_spec("code_with_run_fn").origin == str(file)
 
 
+def test_a_label_that_the_module_makes_is_not_judged_as_the_raw_column(data, tmp_path):
+    file = tmp_path / "code_with_a_label.py"
+    file.write_text(CODE)
+    made = (f"module.file={file}", "evaluator.label=y_xf")
+    with pytest.raises(BadInputError, match=r"'y_xf' is not the column 'y'"):
+        choose(data, *made)
+    code = choose(data, *made, "data.problem_type=binary")
+    assert "auc" in code.metrics
+    assert "root_mean_squared_error" not in code.metrics
+    assert code.default_checks.problem_type == "binary"
+
+
 def test_workers_need_a_trainer_fn(data, tmp_path):
     file = tmp_path / "code_of_one_process.py"
     file.write_text(CODE.replace("trainer_fn(args, schema)", "run_fn(fn_args)"))

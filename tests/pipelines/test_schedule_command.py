@@ -96,6 +96,23 @@ def test_a_schedule_on_kubeflow(here):
     assert not (here / "pipeline_root").exists()
 
 
+def test_parameters_of_a_schedule_on_kubeflow(here):
+    with contextlib.closing(KfpServer()) as server:
+        host = ("--host", server.url)
+        create = ("create", "--config", "kubeflow.toml", "--cron", "0 3 * * *", *host)
+        invoke(*create, "--param", "train_steps=70")
+        (sent,) = server.recurring.values()
+        assert sent["runtime_config"]["parameters"] == {"train_steps": 70}
+        assert "train_steps=70" in invoke("list", *host).stdout
+        ended = invoke(*create, "--replace")
+        assert "! the former schedule had --param train_steps=70; this one has not" in ended.stderr
+        assert json.loads(ended.stdout.splitlines()[-1])["dropped_parameters"] == {
+            "train_steps": 70
+        }
+    refused = invoke(*create[:-2], "--param", "train_steps=70", code=2)
+    assert "--param is for --host" in refused.stderr
+
+
 def test_a_server_that_is_not_there(here):
     refused = invoke("list", "--host", "http://127.0.0.1:1", code=1)
     assert "cannot be reached" in refused.stderr

@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -126,9 +127,10 @@ def test_it_is_switched(request_of, store, monkeypatch):
 
 
 class FakeServer:
-    def schedule(self, text, recurrence, name, experiment, account, replace):
+    def schedule(self, text, recurrence, name, experiment, account, replace, parameters):
         from pipelines.kubeflow.submission import Submission
 
+        self.parameters = parameters
         self.got = (text[:20], recurrence, name, experiment, account, replace)
         return Submission("p", "v", "e", recurring_run_id="r")
 
@@ -165,7 +167,9 @@ def test_a_recurring_run(request_of):
     )
     make(every="6h", replace=True, experiment="weekly")
     assert server.got[1:] == (Recurrence(interval_secs=21_600), None, "weekly", None, True)
-    make(cron="30 0 3 * * *")
+    assert server.parameters == {}
+    make(cron="30 0 3 * * *", param=("train_steps=70",))
+    assert server.parameters == {"train_steps": "70"}
     assert server.got[1].cron == "30 0 3 * * *"
 
 
@@ -177,9 +181,32 @@ def test_a_recurring_run(request_of):
         ({"on_new_span": True}, "--on-new-span is watched by"),
         ({"every": "6h", "missed": "skip"}, "--missed skip: Kubeflow knows"),
         ({"every": "6h", "timeout": "2h"}, "--timeout is for a schedule of this machine"),
+        ({"cron": "61 3 * * *"}, r'--cron "61 3 \* \* \*": \'61\' is no minute'),
+        (
+            {"every": "6h", "param": ("train_step=5",)},
+            "--param train_step: .* Did you mean train_steps",
+        ),
         ({"cron": "0 3 * * *", "timezone": "Europe/Berlin"}, "--timezone: Kubeflow's server"),
     ],
 )
-def test_what_kubeflow_has_not(request_of, changes, message):
+def test_what_kubeflow_has_not(request_of, changes, message, monkeypatch):
+    def compiled(*given):
+        raise AssertionError("nothing is compiled for what is refused anyway")
+
+    monkeypatch.setattr("pipelines.kubeflow.pipeline_file.compile_pipeline", compiled)
     with pytest.raises(BadInputError, match=message):
         create_on_kubeflow(request_of(**changes), FakeServer(), print)
+
+
+def test_tensorflow_does_not_greet_on_the_way_to_kubeflow(request_of, monkeypatch, capfd):
+    def compiled(*given):
+        os.write(
+            2, b"I0000 00:00:1764000000.000000    1 port.cc:153] oneDNN custom operations are on.\n"
+        )
+        os.write(2, b"what matters\n")
+        return "compiled"
+
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "2")
+    monkeypatch.setattr("pipelines.kubeflow.pipeline_file.compile_pipeline", compiled)
+    create_on_kubeflow(request_of(every="6h"), FakeServer(), lambda text: None)
+    assert capfd.readouterr().err == "what matters\n"

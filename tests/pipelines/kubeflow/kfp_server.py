@@ -25,13 +25,16 @@ class RefusedError(Exception):
 class KfpServer:
     """The server.
 
+    Args:
+      port: Of the loopback; 0 takes a free one.
+
     Attributes:
       token: That requests must have; none need one if it is None.
       requests: Method, path and body of each request.
       states: What the next questions for a run are answered with; the last one stays.
     """
 
-    def __init__(self):
+    def __init__(self, port=0):
         self.requests, self.states = [], ["SUCCEEDED"]
         self.experiments, self.pipelines, self.versions = {}, {}, {}
         self.runs, self.recurring = {}, {}
@@ -54,7 +57,7 @@ class KfpServer:
             def do_DELETE(self):
                 self.answer("DELETE")
 
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 

@@ -1,6 +1,7 @@
 import pytest
 
-from pipelines.kubeflow.cron_fields import CRON_FIELDS
+from pipelines.errors import BadInputError
+from pipelines.kubeflow.cron_fields import CRON_FIELDS, six_fields
 
 FIELDS = {field.name: field for field in CRON_FIELDS}
 
@@ -44,3 +45,31 @@ def test_what_kubeflow_takes(name, text):
 )
 def test_what_it_would_not_start(name, text, message):
     assert message in FIELDS[name].fault(text)
+
+
+@pytest.mark.parametrize(
+    ("cron", "expected"),
+    [
+        ("0 3 * * *", "0 0 3 * * *"),
+        ("15 0 3 * * *", "15 0 3 * * *"),
+        ("*/5 3 1,15 * MON-FRI", "0 */5 3 1,15 * MON-FRI"),
+    ],
+)
+def test_seconds_may_be_left_out(cron, expected):
+    assert six_fields(cron) == expected
+
+
+@pytest.mark.parametrize(
+    ("cron", "message"),
+    [
+        ("0 3", 'cron "0 3" has 2 fields. Kubeflow takes five or six fields'),
+        ("0 0 3 * * * *", "has 7 fields"),
+        ("61 3 * * *", "cron \"61 3 * * *\": '61' is no minute: 0 to 59"),  # as it was written
+        ("0 61 3 * * *", "cron \"0 61 3 * * *\": '61' is no minute: 0 to 59"),
+        ("0 24 * * *", "'24' is no hour: 0 to 23"),
+    ],
+)
+def test_a_schedule_that_kubeflow_would_not_take(cron, message):
+    with pytest.raises(BadInputError) as caught:
+        six_fields(cron)
+    assert message in str(caught.value)

@@ -1,5 +1,6 @@
 """A compiled pipeline from the CSV to the pushed model, step by step."""
 
+import io
 import json
 from pathlib import Path
 
@@ -8,11 +9,16 @@ import yaml
 
 from pipelines.config import PipelineConfig
 from pipelines.errors import BadInputError
-from pipelines.kubeflow.local_run import as_seen_here
+from pipelines.kubeflow import local_run
+from pipelines.kubeflow.local_run import TaskDisplay, as_seen_here, run_locally
+from pipelines.progress import PlainDisplay, Progress
 from pipelines.run_history import read_runs, run_of_version
+from pipelines.run_inputs import RunRequest
 from pipelines.run_lock import LOCAL_KUBEFLOW, locked
+from pipelines.run_record import RunRecords
 from pipelines.schema_acceptance import accept_schema
 from pipelines.serving import rollback, serving_versions
+from tests.pipelines.test_run_record import RECORD
 
 COMPONENTS = [
     "CsvExampleGen", "StatisticsGen", "SchemaGen", "ExampleValidator", "Transform", "Trainer",
@@ -111,7 +117,9 @@ def test_a_threshold_that_is_not_reached(tmp_path, run_here, little_settings):
 
 
 def test_data_that_cannot_be_used_leave_no_run(tmp_path, run_here, little_settings):
-    with pytest.raises(BadInputError, match=r"nothing\.csv"):
+    with pytest.raises(
+        BadInputError, match=r"nothing\.csv on this .*here, pass --set data\.path=FILE"
+    ):
         run_here(tmp_path / "root", *little_settings, f"data.path={tmp_path / 'nothing.csv'}")
     assert read_runs(tmp_path / "root") == []
 
@@ -184,6 +192,52 @@ def test_a_rollback_is_what_the_next_run_is_compared_with(first, root, run_here,
     third = run_here(root, *little_settings, "trainer.seed=6")
     assert third.baseline_version == version
     assert third.baseline_metrics["auc"] == pytest.approx(served.metrics["auc"], abs=1e-9)
+
+
+def test_plan_shows_what_it_has_noted(tmp_path):
+    notes = ("data: span 8 of /mnt/span-{SPAN}", "zip: leading zeros")
+    RunRecords(tmp_path).write(RECORD.changed(kubeflow_run="k-1", notes=notes))
+    out = io.StringIO()
+    shown = TaskDisplay(Progress(PlainDisplay(out)), tmp_path, "k-1")
+    shown.task_finished("Trainer", False, 2.0)
+    assert "span" not in out.getvalue()
+    shown.task_finished("Plan", False, 2.0)
+    assert out.getvalue().splitlines()[-2:] == [f"! {note}" for note in notes]
+
+
+def test_a_training_job_that_is_not_used_is_told(tmp_path, little_settings, monkeypatch):
+    def stop(config):
+        raise BadInputError("far enough")
+
+    monkeypatch.setattr(local_run, "compile_pipeline", stop)
+    settings = (*little_settings, "trainer.workers=2", "trainer.ps=1", "kubeflow.root=/mnt/p/taxi")
+
+    def shown(*further):
+        out = io.StringIO()
+        request = RunRequest(root=tmp_path / "root", settings=(*settings, *further))
+        with pytest.raises(BadInputError, match="far enough"):
+            run_locally(request, Progress(PlainDisplay(out)), {})
+        return out.getvalue()
+
+    line = "! kubeflow.training_job is not used with --local"
+    job = "kubeflow.training_job.kind=job"
+    assert line in shown(job)
+    assert line not in shown(job, "kubeflow.training_job.api_server=http://127.0.0.1:9")
+    assert line not in shown()
+
+
+def test_data_of_a_parameter_are_not_looked_for_here(tmp_path, little_settings, monkeypatch):
+    def stop(config):
+        raise BadInputError("far enough")
+
+    monkeypatch.setattr(local_run, "compile_pipeline", stop)
+    nowhere = f"data.path={tmp_path / 'none' / 'span-{SPAN}' / '*.csv'}"
+    request = RunRequest(root=tmp_path / "root", settings=(*little_settings, nowhere))
+    progress = Progress(PlainDisplay(io.StringIO()))
+    with pytest.raises(BadInputError, match=r"file or folder \S+none on this machine"):
+        run_locally(request, progress, {})
+    with pytest.raises(BadInputError, match="far enough"):
+        run_locally(request, progress, {"data_path": str(tmp_path)})
 
 
 def test_resume_has_no_meaning(tmp_path, run_here, little_settings):

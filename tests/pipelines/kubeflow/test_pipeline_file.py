@@ -263,3 +263,9 @@ def test_a_curated_schema_is_copied_by_a_step(config_of):
 def test_a_parameter_without_a_default_is_refused(config_of):
     with pytest.raises(BadInputError, match=r"trainer.learning_rate has no value"):
         compile_pipeline(config_of(), ["trainer.learning_rate"])
+
+
+def test_a_label_that_the_module_makes_needs_a_problem_type(config_of):
+    made = {"module": {"path": "my.module"}, "evaluator": {"label": "tips_xf"}}
+    with pytest.raises(BadInputError, match=r"'tips_xf' is not the column 'tips'"):
+        compile_pipeline(config_of(**made))

@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 from pipelines.errors import BadInputError
-from pipelines.kubeflow.recurring import Recurrence
+from pipelines.kubeflow.recurring import Recurrence, dropped_warning, written
 from pipelines.kubeflow.submission import Server
 from tests.pipelines.kubeflow.kfp_server import KfpServer
 from tests.pipelines.kubeflow.test_submission import TEXT
@@ -59,3 +59,26 @@ def test_one_of_the_same_name_is_replaced_only_if_asked(kfp_server):
     assert list(kfp_server.recurring) == [second.recurring_run_id]
     other = server.schedule(TEXT, Recurrence(cron="0 0 5 * * *"), "dawn")
     assert other.replaced == ()
+
+
+def test_parameters_that_a_replaced_one_had_are_told(kfp_server):
+    server = Server(kfp_server.url)
+    cron = Recurrence(cron="0 0 3 * * *")
+    server.schedule(TEXT, cron, parameters={"steps": "7"})
+    (listed,) = server.list_recurring_runs()
+    assert listed.parameters == {"steps": 7}
+    kept = server.schedule(TEXT, cron, replace=True, parameters={"steps": "8"})
+    assert kept.dropped_parameters == {}
+    lost = server.schedule(TEXT, cron, replace=True)
+    assert lost.dropped_parameters == {"steps": 8}
+    (sent,) = kfp_server.recurring.values()
+    assert not sent["runtime_config"].get("parameters")
+
+
+def test_parameters_are_written_as_options_take_them():
+    assert written({"steps": 7, "data_path": "/mnt/a.csv", "on": True}) == (
+        "steps=7 data_path=/mnt/a.csv on=true"
+    )
+    assert dropped_warning({"steps": 7, "rate": 0.5}).startswith(
+        "the former schedule had --param steps=7 --param rate=0.5; this one has not"
+    )
