@@ -123,7 +123,8 @@ def test_pages_link_to_no_run_that_retention_has_removed(data, tmp_path, display
     assert run_ids[0] not in kept
     assert dead_links(root / "runs") == []
     index = (root / "runs" / "index.html").read_text()
-    assert run_ids[0] not in index
+    assert f'"run-{run_ids[0]}"' not in index
+    assert f'"run-{run_ids[-1]}"' in index
     assert index.count("<strong>serves</strong>") == 1
     # The page of the version that served before was made again: it serves no more.
     (before,) = (one for one in RunRecords(root).read_all() if one.run_id == run_ids[2])
