@@ -8,7 +8,7 @@ from pipelines.examples.taxi import trips
 
 
 def test_the_features_are_those_of_the_module():
-    # TensorFlow Transform, which it imports, makes tf.keras that of Keras 2 for all tests, if it is the first.
+    # It imports TensorFlow Transform, which makes tf.keras that of Keras 2 for all tests if it comes first.
     from pipelines.examples.taxi import taxi_module
 
     assert taxi.LABEL == taxi_module.LABEL
