@@ -181,7 +181,8 @@ def estimator(model_dir, **settings):
         step = tf1.train.get_global_step()
         with tf.control_dependencies([weight.assign_add(1.0)]):
             train_op = step.assign_add(1)
-        loss = tf.debugging.check_numerics(features["x"][0] + weight, "no number")
+        x = features["x"][0]
+        loss = tf.debugging.check_numerics(x + weight, "no number", name="the_loss")
         return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
 
     config = est.RunConfig(model_dir=str(model_dir), save_checkpoints_steps=2, **settings)
@@ -221,7 +222,7 @@ def test_the_function_of_an_early_stopping_finds_the_checkpoint_of_its_step(tmp_
 
 
 def test_hooks_of_tensorflow_let_it_write_beside(tmp_path, slow_writes):
-    hook = est.LoggingTensorHook({"step": "global_step"}, every_n_iter=1)
+    hook = est.LoggingTensorHook(["the_loss"], every_n_iter=1)
     estimator(tmp_path).train(endless, hooks=[hook], steps=5)
     assert slow_writes == [0, 2, 4, 5]
 
