@@ -13,11 +13,11 @@ import estimator_core as est
 tf1 = tf.compat.v1
 
 
-def model_fn(features, labels, mode):
-    """A step takes about 10 ms."""
+def model_fn(features, labels, mode, params):
+    """A step multiplies matrices of a size."""
     x = features["x"]
     weight = tf1.get_variable("weight", initializer=1.0)
-    matrix = tf.ones([900, 900]) * x[0]
+    matrix = tf.ones([params["size"]] * 2) * x[0]
     busy = tf.reduce_sum(matrix @ matrix) * 1e-30
     loss = tf.reduce_mean(tf.square(weight * x - labels)) + busy
     step = tf1.train.get_global_step()
@@ -50,11 +50,14 @@ def waited(model_dir):
     ]
 
 
-@pytest.mark.parametrize(("secs", "low", "high"), [(0.03, 0.4, 1.0), (0.0, 0.0, 0.3)])
-def test_it_is_logged_and_written(tmp_path, caplog, secs, low, high):
+@pytest.mark.parametrize(
+    ("secs", "size", "low", "high"), [(0.01, 10, 0.5, 1.0), (0.0, 900, 0.0, 0.3)]
+)
+def test_it_is_logged_and_written(tmp_path, caplog, secs, size, low, high):
     config = est.RunConfig(model_dir=str(tmp_path), steps_per_session_run=40)
     with caplog.at_level(logging.INFO, logger="tensorflow"):
-        est.Estimator(model_fn, config=config).train(input_fn(secs), max_steps=200)
+        estimator = est.Estimator(model_fn, config=config, params={"size": size})
+        estimator.train(input_fn(secs), max_steps=200)
     ((step, share),) = waited(tmp_path)
     assert step == 200
     assert low <= share <= high
