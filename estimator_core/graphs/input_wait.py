@@ -7,6 +7,7 @@ from estimator_core.graphs.program import Program
 from estimator_core.logs import logger
 
 _LEAST_SECS = 1.0  # of less, the share says little
+_LEAST_SECS_TO_LOG = 10.0  # less is not worth a line
 _MUCH = 0.3
 _ADVICE = (
     "; its input takes longer than its steps: batch before map, to parse whole batches; cache() what fits in "
@@ -28,11 +29,12 @@ def tell(program: Program, secs: float, global_step: int | None) -> None:
     if waited is None or secs < _LEAST_SECS:
         return
     share = min(waited / secs, 1.0)
-    logger.info(
-        "Training waited for its input %.0f %% of the time%s.",
-        100 * share,
-        _ADVICE if share >= _MUCH else "",
-    )
+    if secs >= _LEAST_SECS_TO_LOG:
+        logger.info(
+            "Training waited for its input %.0f %% of the time%s.",
+            100 * share,
+            _ADVICE if share >= _MUCH else "",
+        )
     config = program.config
     if config.save_summary_steps and config.model_dir and program.execution.is_chief:
         summaries.write_input_wait(config.model_dir, share, global_step or 0)

@@ -115,7 +115,7 @@ def test_the_working_container_goes_when_a_command_fails(engines):
 
 def test_an_image_that_is_not_there(engines):
     engines("buildah", 'if [ "$1" = from ]; then echo "image not known" >&2; exit 125; fi')
-    message = "image not known Build it with `make image`. Received: image=localhost/none"
+    message = "image not known. Build it with `make image`. Received: image=localhost/none"
     with pytest.raises(BadInputError, match=message), find_engine().container("localhost/none"):
         pass
 

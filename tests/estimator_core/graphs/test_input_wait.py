@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from estimator_core.graphs import input_wait
 
 tf1 = tf.compat.v1
 
@@ -53,7 +54,8 @@ def waited(model_dir):
 @pytest.mark.parametrize(
     ("secs", "size", "low", "high"), [(0.01, 10, 0.5, 1.0), (0.0, 900, 0.0, 0.3)]
 )
-def test_it_is_logged_and_written(tmp_path, caplog, secs, size, low, high):
+def test_it_is_logged_and_written(tmp_path, caplog, monkeypatch, secs, size, low, high):
+    monkeypatch.setattr(input_wait, "_LEAST_SECS_TO_LOG", 1.0)
     config = est.RunConfig(model_dir=str(tmp_path), steps_per_session_run=40)
     with caplog.at_level(logging.INFO, logger="tensorflow"):
         estimator = est.Estimator(model_fn, config=config, params={"size": size})
@@ -64,6 +66,16 @@ def test_it_is_logged_and_written(tmp_path, caplog, secs, size, low, high):
     (line,) = [message for message in caplog.messages if "waited for its input" in message]
     assert line.startswith(f"Training waited for its input {100 * share:.0f} % of the time")
     assert ("batch before map" in line) == (share >= 0.3)
+
+
+def test_short_trainings_log_nothing(tmp_path, caplog):
+    """About two seconds: programs compare what they log."""
+    config = est.RunConfig(model_dir=str(tmp_path), steps_per_session_run=40)
+    with caplog.at_level(logging.INFO, logger="tensorflow"):
+        estimator = est.Estimator(model_fn, config=config, params={"size": 10})
+        estimator.train(input_fn(0.01), max_steps=200)
+    assert "waited for its input" not in caplog.text
+    assert len(waited(tmp_path)) == 1
 
 
 def test_nothing_is_said_of_less_than_a_second(tmp_path, caplog):
