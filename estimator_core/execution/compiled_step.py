@@ -287,7 +287,7 @@ class CompiledSteps:
                 found = self._one_step(graph_def, values)
                 with tf.control_dependencies([found]):
                     found.set_shape([])
-                    return done + 1, found, _any_nan(found)
+                    return done + 1, found, any_nan(found)
 
             start = [tf.constant(0), tf.zeros([], self._loss.dtype), tf.constant(False)]
             return tf.while_loop(go_on, one_step, start)
@@ -300,8 +300,9 @@ def is_nan(loss: Any) -> bool:
     return loss is not None and bool(np.isnan(loss).any())
 
 
-def _any_nan(loss: tf.Tensor) -> tf.Tensor:
-    return tf.math.is_nan(loss) if loss.dtype.is_floating else tf.constant(False)
+def any_nan(loss: tf.Tensor) -> tf.Tensor:
+    """Returns the scalar whether a loss of the graph has a NaN; an integer is never NaN."""
+    return tf.reduce_any(tf.math.is_nan(loss)) if loss.dtype.is_floating else tf.constant(False)
 
 
 def _in_order_of(graph_def: Any, operations: Sequence[tf.Operation]) -> Any:

@@ -7,13 +7,12 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
-import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 
 from estimator_core import tf1
 from estimator_core.execution.base import Execution, Step
-from estimator_core.execution.compiled_step import CompiledSteps, is_nan
+from estimator_core.execution.compiled_step import CompiledSteps, any_nan, is_nan
 from estimator_core.execution.jit_choice import why_not_compiled
 from estimator_core.execution.jit_messages import NOT_COMPILED, cant_be_compiled
 from estimator_core.execution.step_graph import NEXT_BATCH, StepGraph
@@ -197,7 +196,7 @@ class RepeatedStep:
         steps -= made
         for done in range(steps):
             _, self._last_loss = self._call()
-            if np.isnan(self._last_loss).any():
+            if is_nan(self._last_loss):
                 return made + done + 1
         return made + steps
 
@@ -316,7 +315,7 @@ class _Loop:
                 keep = tf.raw_ops.AssignVariableOp(resource=kept, value=value)
                 waited += _secs_to_next_batch(begin)
                 with tf.control_dependencies([step, keep]):
-                    return done + 1, _is_nan(value), waited, tf.identity(steps)
+                    return done + 1, any_nan(value), waited, tf.identity(steps)
 
             self._done, _, self._waited, _ = tf.while_loop(
                 go_on,
@@ -350,9 +349,3 @@ def _secs_to_next_batch(begin: tf.Tensor) -> tf.Tensor:
         return tf.constant(0.0, tf.float64)
     with tf.control_dependencies(batches):
         return tf.timestamp() - begin
-
-
-def _is_nan(loss: tf.Tensor) -> tf.Tensor:
-    if not loss.dtype.is_floating:
-        return tf.constant(False)  # an integer is never NaN
-    return tf.reduce_any(tf.math.is_nan(loss))

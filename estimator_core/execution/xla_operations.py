@@ -90,13 +90,12 @@ _FIXED_INPUTS: dict[str, tuple[int, ...]] = {
     "Tile": (1,),
     "Transpose": (1,),
     "TruncatedNormal": (0,),
-    "UnsortedSegmentSum": (2,),
     # TensorFlow raises an error for an index that is out of range. XLA takes another one.
     "GatherNd": (1,),
     "GatherV2": (1, 2),
     "ScatterNd": (0, 2),
+    "UnsortedSegmentSum": (1, 2),
 }
-_FIXED_INPUTS["UnsortedSegmentSum"] = (1, 2)
 _FIXED_INPUTS.update(dict.fromkeys(_DIVIDES_INTEGERS, (1,)))
 _NOT_COMPILED_TYPES = (tf.string, tf.variant, tf.resource)
 
