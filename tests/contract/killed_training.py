@@ -3,12 +3,14 @@
 python killed_training.py MODEL_DIR STEPS_PER_SESSION_RUN [BATCH]
 
 The process kills itself when batch BATCH of its input is read. Batches are read when a step asks for them.
+A checkpoint is written beside training: the process dies when that of step 160 is the newest one.
 """
 
 import os
 import pathlib
 import signal
 import sys
+import time
 
 import numpy as np
 import tensorflow as tf
@@ -33,7 +35,15 @@ def model_fn(features, labels, mode):
     return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
 
 
-def input_fn_that_dies_at(batch):
+def wait_for_checkpoint(model_dir, step):
+    """Returns when the newest checkpoint is of `step`, or after a minute."""
+    end = time.monotonic() + 60
+    path = os.path.join(model_dir, f"model.ckpt-{step}")
+    while tf.train.latest_checkpoint(model_dir) != path and time.monotonic() < end:
+        time.sleep(0.05)
+
+
+def input_fn_that_dies_at(batch, model_dir):
     """Returns an input_fn; None never dies."""
 
     def input_fn():
@@ -43,6 +53,7 @@ def input_fn_that_dies_at(batch):
 
         def read(index):
             if index == batch:
+                wait_for_checkpoint(model_dir, 160)
                 os.kill(os.getpid(), signal.SIGKILL)
             return x[index], y[index]
 
@@ -68,7 +79,8 @@ def train(model_dir, steps_per_session_run, last=LAST, dies_at=None):
         keep_checkpoint_max=0,
         steps_per_session_run=steps_per_session_run,
     )
-    est.Estimator(model_fn, config=config).train(input_fn_that_dies_at(dies_at), max_steps=last)
+    input_fn = input_fn_that_dies_at(dies_at, str(model_dir))
+    est.Estimator(model_fn, config=config).train(input_fn, max_steps=last)
 
 
 if __name__ == "__main__":
