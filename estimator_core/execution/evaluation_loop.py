@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution.in_graph_loop import loop_over, outside_of_steps, runnable
+from estimator_core.execution.loop_threads import LoopThreads
 from estimator_core.execution.step_graph import StepGraph
 
 _ONE_BY_ONE = "Batches are evaluated one by one, as %s."
@@ -71,8 +72,9 @@ class RepeatedUpdate:
         self.batches_made = 0
         if session is not self._session:
             self._session = session
-            self._call = session.make_callable(self._update_op)
             self._loop = runnable(self._loop, session, _ONE_BY_ONE)
+            if self._loop is None:
+                self._call = session.make_callable(self._update_op)
         if self._loop is None:
             for _ in range(batches):
                 # As `session.run` does: an error names the operation, and says where it was made.
@@ -100,6 +102,7 @@ class _Loop:
 
     def __init__(self, step_graph: StepGraph, update_op: tf.Operation):
         graph = update_op.graph
+        self._threads = LoopThreads()
         with outside_of_steps(graph, "batches_without_hooks"):
             self._batches = tf1.placeholder(tf.int32, [], "batches")
             count = tf.raw_ops.VarHandleOp(
@@ -125,10 +128,18 @@ class _Loop:
             )
             self._made = tf.raw_ops.ReadVariableOp(resource=count, dtype=tf.int32)
 
+    def compile(self, session: Any) -> None:
+        """Adds no batch."""
+        session.run(self._last, {self._batches: 0})
+
     def run(self, session: Any, times: int) -> int:
         """Adds batches to the metrics; returns how many."""
-        return int(session.run(self._last, {self._batches: times}))
+
+        def add(batches: int, options: Any) -> int:
+            return int(session.run(self._last, {self._batches: batches}, options=options))
+
+        return self._threads(add, times)
 
     def made(self, session: Any) -> int:
-        """Returns how many batches the last run has added."""
-        return int(session.run(self._made))
+        """Returns how many batches the last run has added, which may have ended with an error."""
+        return self._threads.done + int(session.run(self._made))

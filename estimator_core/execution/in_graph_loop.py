@@ -15,6 +15,7 @@ from estimator_core.execution.base import Execution, Step
 from estimator_core.execution.compiled_step import CompiledSteps, any_nan, is_nan
 from estimator_core.execution.jit_choice import why_not_compiled
 from estimator_core.execution.jit_messages import NOT_COMPILED, cant_be_compiled
+from estimator_core.execution.loop_threads import LoopThreads
 from estimator_core.execution.step_graph import NEXT_BATCH, StepGraph
 from estimator_core.logs import logger
 from estimator_core.spec.estimator_spec import EstimatorSpec
@@ -170,8 +171,9 @@ class RepeatedStep:
         made = 0
         if session is not self._session:
             self._session = session
-            self._call = session.make_callable([self._train_op, self._loss])
             self._loop = runnable(self._loop, session, _ONE_BY_ONE)
+            if self._loop is None:
+                self._call = session.make_callable([self._train_op, self._loss])
             self._is_compiled = False
             if self._compiled:
                 chooses = self._jit_compile is not True
@@ -213,6 +215,9 @@ class RepeatedStep:
 
 class Loop(Protocol):
     """A loop in the graph over a copy of some of its operations."""
+
+    def compile(self, session: Any) -> None:
+        """Runs the copy zero times."""
 
     def run(self, session: Any, times: int) -> int:
         """Runs the copy so many times; returns how many times it has run it."""
@@ -257,7 +262,7 @@ def runnable(loop: LoopKind | None, session: Any, one_by_one: str) -> LoopKind |
     if loop is None:
         return None
     try:
-        loop.run(session, 0)
+        loop.compile(session)
     except (
         tf.errors.InternalError,
         tf.errors.InvalidArgumentError,
@@ -299,6 +304,7 @@ class _Loop:
     def __init__(self, step_graph: StepGraph, train_op: tf.Operation, loss: tf.Tensor):
         graph = train_op.graph
         self.waited_secs = 0.0
+        self._threads = LoopThreads()
         with outside_of_steps(graph, "steps_without_hooks"):
             self._steps = tf1.placeholder(tf.int32, [], "steps")
             kept = tf.raw_ops.VarHandleOp(
@@ -326,11 +332,20 @@ class _Loop:
             self._has_loss = tf.raw_ops.VarIsInitializedOp(resource=kept)
             self._last_loss = tf.raw_ops.ReadVariableOp(resource=kept, dtype=loss.dtype)
 
+    def compile(self, session: Any) -> None:
+        """Makes no step."""
+        session.run([self._done, self._waited], {self._steps: 0})
+
     def run(self, session: Any, steps: int) -> int:
         """Makes steps; returns how many."""
-        done, waited = session.run([self._done, self._waited], {self._steps: steps})
-        self.waited_secs += float(waited)
-        return int(done)
+
+        def make(steps: int, options: Any) -> int:
+            fetches = [self._done, self._waited]
+            done, waited = session.run(fetches, {self._steps: steps}, options=options)
+            self.waited_secs += float(waited)
+            return int(done)
+
+        return self._threads(make, steps)
 
     def last_loss(self, session: Any) -> Any:
         """Returns the loss of the last step that was made in the session; None without one."""

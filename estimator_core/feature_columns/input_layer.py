@@ -37,7 +37,7 @@ def input_layer(
         feature_columns: Dense columns: numeric, bucketized, indicator, embedding, shared embedding.
         trainable: False creates embedding tables that are not trained.
         scope: Name of the variable scope.
-        for_training: False may compute the same values with fewer operations.
+        for_training: False computes the same values with fewer operations, and other gradients.
 
     Raises:
         ValueError: A column is not dense, or a feature is missing.
@@ -54,12 +54,10 @@ def input_layer(
         outputs = []
         for column in columns:
             with tf.name_scope(column.name):
-                single = None
-                if not for_training:
-                    single = embedded_single_ids(column, cache, state_manager)
-                if single is None:
-                    single = _flat_output(column, cache, state_manager)
-                outputs.append(single)
+                output = embedded_single_ids(column, cache, state_manager, for_training)
+                if output is None:
+                    output = _flat_output(column, cache, state_manager)
+                outputs.append(output)
         return tf.concat(outputs, axis=1) if len(outputs) > 1 else outputs[0]
 
 

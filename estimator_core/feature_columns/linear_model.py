@@ -13,6 +13,7 @@ from estimator_core.feature_columns.column_kinds import (
     is_dense,
     sorted_columns,
 )
+from estimator_core.feature_columns.single_ids import single_ids
 from estimator_core.feature_columns.sparse_sums import sparse_sum
 from estimator_core.feature_columns.state_manager import StateManager, create_state
 from estimator_core.feature_columns.transformation_cache import FeatureTransformationCache
@@ -113,6 +114,9 @@ def _sparse_sum(
     cache: FeatureTransformationCache,
     state_manager: StateManager,
 ) -> tf.Tensor:
+    single = single_ids(column, cache, state_manager) if isinstance(weight, tf.Variable) else None
+    if single is not None:  # the same by any combiner
+        return single.looked_up(weight, for_training=True)
     ids, id_weights = column.get_sparse_tensors(cache, state_manager)
     if ids.shape.rank != 2:
         # Everything but the batch dimension is one bag of ids: [batch_size, any].

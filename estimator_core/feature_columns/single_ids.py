@@ -1,31 +1,108 @@
-"""Embeddings of features with one id for each example, without the operations for lists of ids."""
+"""Lookups for features with one id for each example, without the operations for lists of ids."""
 
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from estimator_core import tf1
 
-def embedded_single_ids(column: Any, cache: Any, state_manager: Any) -> tf.Tensor | None:
+
+class SingleIds(NamedTuple):
+    """The ids of a categorical feature with one for each example.
+
+    Attributes:
+        ids: int64 `[batch_size]`; 0 where there is none.
+        is_there: bool `[batch_size]`.
+    """
+
+    ids: tf.Tensor
+    is_there: tf.Tensor
+
+    def looked_up(self, table: tf.Variable, for_training: bool) -> tf.Tensor:
+        """Returns the rows of a table, `[batch_size, ...]`, and zeros where there is no id.
+
+        The values are those of `tf.nn.safe_embedding_lookup_sparse`, bit for bit. So is the gradient in
+        training: it has a row for each different id, in the order in which they occur.
+
+        Args:
+            table: Variable `[num_buckets, width]`.
+            for_training: False takes fewer operations, whose gradient has a row for each example.
+
+        Raises:
+            tf.errors.InvalidArgumentError: When it runs, and an id is not below the number of buckets.
+        """
+        if not for_training:
+            return _or_zeros(self.is_there, tf.gather(table, self.ids))
+        different, positions = tf.unique(self.ids)
+        with tf1.get_default_graph().gradient_override_map({"ResourceGather": _ROWS_GRADIENT}):
+            rows = tf.gather(table, different)
+
+        @tf.custom_gradient
+        def of_examples(rows: tf.Tensor) -> tuple[tf.Tensor, Any]:
+            def sum_by_row(gradient: tf.Tensor) -> tf.Tensor:
+                gradient = _or_zeros(self.is_there, gradient)
+                return tf.math.unsorted_segment_sum(gradient, positions, tf.size(different))
+
+            return _or_zeros(self.is_there, tf.gather(rows, positions)), sum_by_row
+
+        return of_examples(rows)
+
+
+def _or_zeros(is_there: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+    """Returns `rows`, `[batch_size, ...]`, with zeros for examples without an id."""
+    # Unlike `tf.where`, it takes a condition for each row, and copies whole rows.
+    return tf.raw_ops.Select(condition=is_there, x=rows, y=tf.zeros_like(rows))
+
+
+_ROWS_GRADIENT = "EstimatorCoreRowsOfTable"
+
+
+@tf.RegisterGradient(_ROWS_GRADIENT)
+def _rows_gradient(operation: tf.Operation, gradient: tf.Tensor) -> list[Any]:
+    """Returns the gradients of a `ResourceGather` of a list of rows, without reshaping it."""
+    _, indices = operation.inputs
+    shape = tf.raw_ops.VariableShape(input=operation.inputs[0], out_type=tf.int64)
+    return [tf.IndexedSlices(gradient, indices, shape), None]
+
+
+def embedded_single_ids(
+    column: Any, cache: Any, state_manager: Any, for_training: bool
+) -> tf.Tensor | None:
     """Returns what an embedding column gives, `[batch_size, dimension]`; None if it takes the general way.
 
     A column takes a dense feature for a sparse one, looks up each id that occurs once, and takes the mean of
-    the embeddings of each example. For one id that is its embedding, bit for bit; and zeros where the id is
-    missing or below 0. Training takes the general way, which adds up gradients of equal ids in its own order.
+    the embeddings of each example. For one id that is its embedding.
 
     Args:
         column: Any dense column.
         cache: The `FeatureTransformationCache`.
         state_manager: The `StateManager`.
-
-    Raises:
-        tf.errors.InvalidArgumentError: When it runs, and an id is not below the number of buckets.
+        for_training: See `SingleIds.looked_up`.
     """
     if not _is_plain_embedding(column):
         return None
-    categorical = column.categorical_column
+    single = single_ids(column.categorical_column, cache, state_manager)
+    if single is None:
+        return None
+    table = state_manager.get_variable(column, "embedding_weights")
+    if not isinstance(table, tf.Variable):  # in parts
+        return None
+    return single.looked_up(table, for_training)
+
+
+def single_ids(categorical: Any, cache: Any, state_manager: Any) -> SingleIds | None:
+    """Returns the ids of a categorical column, if its feature is dense with one value for each example.
+
+    Args:
+        categorical: Any categorical column.
+        cache: The `FeatureTransformationCache`.
+        state_manager: The `StateManager`.
+    """
+    if type(categorical) not in _columns_of_ids():
+        return None
     feature = cache.get(categorical.key, state_manager)
     if not tf.is_tensor(feature) or isinstance(feature, (tf.SparseTensor, tf.RaggedTensor)):
         return None
@@ -36,23 +113,18 @@ def embedded_single_ids(column: Any, cache: Any, state_manager: Any) -> tf.Tenso
         or not (is_text or feature.dtype.is_integer)
     ):
         return None
-    table = state_manager.get_variable(column, "embedding_weights")
-    if not isinstance(table, tf.Variable):  # in parts
-        return None
     values = tf.reshape(feature, [-1])
     is_there = tf.not_equal(values, "" if is_text else tf.constant(-1, values.dtype))
     as_sparse = tf.SparseTensor(tf.where(is_there), values, tf.shape(values, out_type=tf.int64))
     ids = categorical.transform_feature(_Feature(as_sparse), state_manager).values
     is_there &= ids >= 0
-    embedded = tf.gather(table, tf.where(is_there, ids, tf.zeros_like(ids)))
-    return tf.where(is_there[:, tf.newaxis], embedded, tf.zeros_like(embedded))
+    return SingleIds(tf.where(is_there, ids, tf.zeros_like(ids)), is_there)
 
 
 def _is_plain_embedding(column: Any) -> bool:
     return (
         type(column) is _embedding_column()
         and column.use_safe_embedding_lookup
-        and type(column.categorical_column) in _columns_of_ids()
         and column.max_norm is None
         and column.ckpt_to_load_from is None
     )

@@ -76,6 +76,27 @@ def decays_weights_of(optimizer: Any, variable: Any) -> bool:
     return optimizer._use_weight_decay(variable)  # noqa: SLF001 - no public name tells
 
 
+def slots_of(optimizer: Any, variable: Any, *names: str) -> list[tf.Variable]:
+    """Returns what a built optimizer keeps for a variable, by the attributes that list it."""
+    index = optimizer._get_variable_index(variable)  # noqa: SLF001 - as its own updates find it
+    return [getattr(optimizer, name)[index].value for name in names]
+
+
+@contextlib.contextmanager
+def with_update_step(optimizer: Any, update_step: Callable[..., None]) -> Iterator[None]:
+    """Has an optimizer update each variable by a function in this context.
+
+    Args:
+        optimizer: The optimizer.
+        update_step: Function of a gradient, a `tf.Variable` and the learning rate.
+    """
+    vars(optimizer)["update_step"] = update_step  # Keras's own way to set attributes would track it
+    try:
+        yield
+    finally:
+        del vars(optimizer)["update_step"]
+
+
 # Optimizers of tf_keras.optimizers.legacy
 
 

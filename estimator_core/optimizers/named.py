@@ -77,6 +77,13 @@ class NamedOptimizer(tf1.train.Optimizer):
     # Those that the update computes with. The others are in the checkpoint as 2.15 has them.
     _used_hyperparameters: tuple[str, ...] = ("learning_rate",)
 
+    def _resource_apply_sparse_duplicate_indices(
+        self, grad: tf.Tensor, handle: Any, indices: tf.Tensor
+    ) -> Any:
+        if indices.op.type == "Unique" and indices.value_index == 0:  # no duplicates to add up
+            return self._resource_apply_sparse(grad, handle, indices)
+        return super()._resource_apply_sparse_duplicate_indices(grad, handle, indices)
+
     def _value(self, name: str, var: Any) -> tf.Tensor:
         return tf.cast(self._values[name], var.dtype.base_dtype)
 

@@ -1,0 +1,73 @@
+"""The threads that run the operations of a loop in the graph: the session's, or the caller's alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from estimator_core import tf1
+
+_TRIAL_SECS = 0.01  # a trial is of so many times that it takes this long
+_TRIALS = 6  # three of each
+_WORTH = 1.05  # several threads are to be so much faster, as they take more of the processors
+
+# Runs a loop so many times, with options of `session.run`; returns how many times it has run it.
+Run = Callable[[int, Any], int]
+
+
+class LoopThreads:
+    """Chooses the threads of a loop by trying both in its first runs.
+
+    One thread does small operations sooner than it can hand them to others. Large ones, and those that wait,
+    are better done by several. The results are the same. Parts of an operation, such as those of
+    the product of large matrices, are done by several threads in any case.
+
+    Args:
+        clock: Returns seconds.
+
+    Attributes:
+        done: How many times the last call has run the loop in trials that came to their end.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter):
+        self.done = 0
+        self._clock = clock
+        self._times = 1
+        self._trials: list[float] = []  # seconds for each time: the session's threads, the caller's, ...
+        self._options: Any = None
+        self._is_chosen = False
+
+    def __call__(self, run: Run, times: int) -> int:
+        """Runs a loop so many times, or until it ends by itself; returns how many times it has run it.
+
+        Args:
+            run: Runs the loop.
+            times: How many times.
+        """
+        self.done = 0
+        while not self._is_chosen and self.done < times:
+            trial = min(self._times, times - self.done)
+            if self._try(run, trial) < trial:
+                return self.done
+        return self.done + run(times - self.done, self._options) if self.done < times else self.done
+
+    def _try(self, run: Run, times: int) -> int:
+        options = _of_the_caller() if len(self._trials) % 2 else None
+        start = self._clock()
+        found = run(times, options)
+        secs = self._clock() - start
+        self.done += found
+        if not self._trials and secs < _TRIAL_SECS and times == self._times:
+            self._times *= 2
+        elif found == times:
+            self._trials.append(secs / times)
+        if len(self._trials) == _TRIALS:
+            self._is_chosen = True
+            if min(self._trials[1::2]) <= min(self._trials[::2]) * _WORTH:
+                self._options = _of_the_caller()
+        return found
+
+
+def _of_the_caller() -> Any:
+    return tf1.RunOptions(inter_op_thread_pool=-1)
