@@ -33,7 +33,7 @@ class LoopThreads:
     def __init__(self, clock: Callable[[], float] = time.perf_counter):
         self.done = 0
         self._clock = clock
-        self._times = 1
+        self._times = 1  # of a trial
         self._trials: list[float] = []  # seconds for each time: the session's threads, the caller's, ...
         self._options: Any = None
         self._is_chosen = False
@@ -48,19 +48,21 @@ class LoopThreads:
         self.done = 0
         while not self._is_chosen and self.done < times:
             trial = min(self._times, times - self.done)
-            if self._try(run, trial) < trial:
+            if self._try(run, trial, times) < trial:
                 return self.done
         return self.done + run(times - self.done, self._options) if self.done < times else self.done
 
-    def _try(self, run: Run, times: int) -> int:
+    def _try(self, run: Run, times: int, most: int) -> int:
         options = _of_the_caller() if len(self._trials) % 2 else None
         start = self._clock()
         found = run(times, options)
         secs = self._clock() - start
         self.done += found
-        if not self._trials and secs < _TRIAL_SECS and times == self._times:
+        is_whole = times == self._times
+        if is_whole and times < most and secs < _TRIAL_SECS:  # so at first, when all is slow
             self._times *= 2
-        elif found == times:
+            self._trials.clear()
+        elif is_whole or times == most:
             self._trials.append(secs / times)
         if len(self._trials) == _TRIALS:
             self._is_chosen = True

@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.execution.small_adam_updates import SmallAdamUpdates, divides_too_much
 
 _PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
 _CONTROL_FLOW = (
@@ -202,14 +203,16 @@ class StepGraph:
         within = {operation.name for operation in self.operations}
         waiting = self.waiting()
         batches = [f"^{each.name}" for each in self.operations if each.type in NEXT_BATCH]
+        replaced = {each.name for each in self.operations if divides_too_much(each)}
         graph_def = tf1.GraphDef()
+        updates = SmallAdamUpdates(graph_def)
         graph_def.versions.CopyFrom(self._graph_def.versions)
         if capture:
             graph_def.library.CopyFrom(self._graph_def.library)
         for each in self._graph_def.node:
             if each.name not in within:
                 continue
-            node = graph_def.node.add()
+            node = tf1.NodeDef()
             node.CopyFrom(each)
             node.attr.pop("_class", None)  # what it names may not be copied
             inputs = [name for name in node.input if name[0] != "^" or name[1:] in within]
@@ -217,6 +220,10 @@ class StepGraph:
             if each.name in waiting:
                 inputs += [batch for batch in batches if batch not in inputs]
             node.input.extend(inputs)
+            if each.name in replaced:
+                updates.add(node)
+            else:
+                graph_def.node.append(node)
         # What a step waits for outside of it is there before the loop begins.
         taken = {
             tensor.name: capture(tensor) if capture else tensor

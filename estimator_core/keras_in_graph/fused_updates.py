@@ -14,6 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.execution.small_adam_updates import is_small
 from estimator_core.keras_in_graph import keras_internals
 
 Update = Callable[[tf.Tensor, Any, tf.Tensor], None]
@@ -85,6 +86,8 @@ def _adam(optimizer: Any) -> Update:
         def cast(value: Any) -> tf.Tensor:
             return tf.cast(value, dtype)
 
+        gradient = cast(gradient)
+
         momentum, velocity = keras_internals.slots_of(
             optimizer, variable, "_momentums", "_velocities"
         )
@@ -95,6 +98,14 @@ def _adam(optimizer: Any) -> Update:
                 tf.pow(cast(beta), step) for beta in (optimizer.beta_1, optimizer.beta_2)
             ]
         beta_1_power, beta_2_power = powers[key]
+        if is_small(variable.shape):
+            alpha = cast(learning_rate) * tf.sqrt(1 - beta_2_power) / (1 - beta_1_power)
+            m = momentum + (gradient - momentum) * (1 - cast(optimizer.beta_1))
+            v = velocity + (tf.square(gradient) - velocity) * (1 - cast(optimizer.beta_2))
+            momentum.assign(m)
+            velocity.assign(v)
+            variable.assign_sub(m * alpha / (tf.sqrt(v) + cast(optimizer.epsilon)))
+            return
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle,
             m=momentum.handle,
@@ -105,7 +116,7 @@ def _adam(optimizer: Any) -> Update:
             beta1=cast(optimizer.beta_1),
             beta2=cast(optimizer.beta_2),
             epsilon=cast(optimizer.epsilon),
-            grad=cast(gradient),
+            grad=gradient,
         )
 
     return update
