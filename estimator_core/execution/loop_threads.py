@@ -34,7 +34,9 @@ class LoopThreads:
         self.done = 0
         self._clock = clock
         self._times = 1  # of a trial
-        self._trials: list[float] = []  # seconds for each time: the session's threads, the caller's, ...
+        self._trials: list[
+            float
+        ] = []  # seconds for each time: the session's threads, the caller's, ...
         self._options: Any = None
         self._is_chosen = False
 

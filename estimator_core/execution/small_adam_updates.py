@@ -7,7 +7,6 @@ operations here compute the same, bit for bit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -36,46 +35,41 @@ def divides_too_much(operation: tf.Operation) -> bool:
     )
 
 
-class SmallAdamUpdates:
-    """Puts operations for one thread into a `GraphDef`, in the place of `ResourceApplyAdam`.
+def add_update(graph_def: Any, update: Any) -> None:
+    """Adds the operations for one thread to a `GraphDef`, in the place of a `ResourceApplyAdam`.
+
+    What waits for the update waits for all of them.
 
     Args:
         graph_def: To which they are added.
+        update: The `NodeDef` of the update.
+
+    Source: the formula is that of TensorFlow's operation, which is that of `tf.keras.optimizers.Adam`.
     """
+    var, m, v, power_1, power_2, rate, beta_1, beta_2, epsilon, gradient = (
+        name for name in update.input if name[0] != "^"
+    )
+    new = _Operations(graph_def, update)
+    one = new.add("Const", dtype=_FLOAT, value=_ONE)
+    scaled = new.made("Mul", rate, new.made("Sqrt", new.made("Sub", one, power_2)))
+    alpha = new.made("RealDiv", scaled, new.made("Sub", one, power_1))
 
-    def __init__(self, graph_def: Any):
-        self._graph_def = graph_def
-        self._known: dict[tuple[str, ...], str] = {}  # what is the same for several variables
+    def moved(old: str, value: str, beta: str) -> str:
+        rest = new.made("Sub", one, beta)
+        return new.made("AddV2", old, new.made("Mul", new.made("Sub", value, old), rest))
 
-    def add(self, update: Any) -> None:
-        """Adds what updates a variable.
-
-        Args:
-            update: `NodeDef` of a `ResourceApplyAdam`. What waits for it waits for the new operations.
-
-        Source: the formula is that of TensorFlow's operation, which is that of `tf.keras.optimizers.Adam`.
-        """
-        inputs = [name for name in update.input if name[0] != "^"]
-        waits = [name for name in update.input if name[0] == "^"]
-        var, m, v, power_1, power_2, rate, beta_1, beta_2, epsilon, gradient = inputs
-        new = _Operations(self._graph_def, update, waits, self._known)
-
-        one = new.shared("Const")
-        rest_1, rest_2 = new.shared("Sub", one, beta_1), new.shared("Sub", one, beta_2)
-        scaled = new.shared("Mul", rate, new.shared("Sqrt", new.shared("Sub", one, power_2)))
-        alpha = new.shared("RealDiv", scaled, new.shared("Sub", one, power_1))
-
-        def moved(old: str, value: str, rest: str) -> str:
-            return new.made("AddV2", old, new.made("Mul", new.made("Sub", value, old), rest))
-
-        new_m = moved(new.read(m), gradient, rest_1)
-        new_v = moved(new.read(v), new.made("Square", gradient), rest_2)
-        scale = new.made("AddV2", new.made("Sqrt", new_v), epsilon)
-        step = new.made("RealDiv", new.made("Mul", new_m, alpha), scale)
-        new.change("AssignVariableOp", m, new_m)
-        new.change("AssignVariableOp", v, new_v)
-        new.change("AssignSubVariableOp", var, step)
-        new.end()
+    new_m = moved(new.read(m), gradient, beta_1)
+    new_v = moved(new.read(v), new.made("Square", gradient), beta_2)
+    scale = new.made("AddV2", new.made("Sqrt", new_v), epsilon)
+    changes = [
+        new.change("AssignVariableOp", m, new_m),
+        new.change("AssignVariableOp", v, new_v),
+        new.change(
+            "AssignSubVariableOp", var, new.made("RealDiv", new.made("Mul", new_m, alpha), scale)
+        ),
+    ]
+    waits = [f"^{name}" for name in changes]
+    graph_def.node.add(name=update.name, op="NoOp", input=waits, device=update.device)
 
 
 class _Operations:
@@ -84,52 +78,28 @@ class _Operations:
     Args:
         graph_def: To which they are added.
         update: The `NodeDef` that they stand for.
-        waits: The control inputs of what reads or changes a variable.
-        known: Name of an operation by its type and inputs, for those that updates have in common.
     """
 
-    def __init__(
-        self,
-        graph_def: Any,
-        update: Any,
-        waits: Sequence[str],
-        known: dict[tuple[str, ...], str],
-    ):
+    def __init__(self, graph_def: Any, update: Any):
         self._graph_def = graph_def
         self._update = update
-        self._waits = list(waits)
-        self._known = known
+        self._waits = [name for name in update.input if name[0] == "^"]
         self._count = 0
-        self._changes: list[str] = []
 
     def made(self, kind: str, *inputs: str) -> str:
         """Adds arithmetic; returns its name."""
-        return self._node(kind, inputs, T=_FLOAT).name
-
-    def shared(self, kind: str, *inputs: str) -> str:
-        """Returns the name of arithmetic with scalars, which is added once; "Const" is a 1."""
-        key = (kind, *inputs)
-        if key not in self._known:
-            attributes = {"dtype": _FLOAT, "value": _ONE} if kind == "Const" else {"T": _FLOAT}
-            self._known[key] = self._node(kind, inputs, **attributes).name
-        return self._known[key]
+        return self.add(kind, *inputs, T=_FLOAT)
 
     def read(self, variable: str) -> str:
         """Adds what reads a variable; returns its name."""
-        return self._node("ReadVariableOp", [variable, *self._waits], dtype=_FLOAT).name
+        return self.add("ReadVariableOp", variable, *self._waits, dtype=_FLOAT)
 
-    def change(self, kind: str, variable: str, value: str) -> None:
-        """Adds what changes a variable."""
-        node = self._node(kind, [variable, value, *self._waits], dtype=_FLOAT)
-        self._changes.append(f"^{node.name}")
+    def change(self, kind: str, variable: str, value: str) -> str:
+        """Adds what changes a variable; returns its name."""
+        return self.add(kind, variable, value, *self._waits, dtype=_FLOAT)
 
-    def end(self) -> None:
-        """Adds what has the name of the update."""
-        self._graph_def.node.add(
-            name=self._update.name, op="NoOp", input=self._changes, device=self._update.device
-        )
-
-    def _node(self, kind: str, inputs: Sequence[str], **attributes: Any) -> Any:
+    def add(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        """Adds an operation; returns its name."""
         self._count += 1
         node = self._graph_def.node.add(
             name=f"{self._update.name}/{kind}_{self._count}",
@@ -139,7 +109,7 @@ class _Operations:
         )
         for name, value in attributes.items():
             node.attr[name].CopyFrom(value)
-        return node
+        return node.name
 
 
 _FLOAT = tf1.AttrValue(type=tf.float32.as_datatype_enum)

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.execution.small_adam_updates import SmallAdamUpdates, divides_too_much
+from estimator_core.execution.small_adam_updates import add_update, divides_too_much
 
 _PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
 _CONTROL_FLOW = (
@@ -205,7 +205,6 @@ class StepGraph:
         batches = [f"^{each.name}" for each in self.operations if each.type in NEXT_BATCH]
         replaced = {each.name for each in self.operations if divides_too_much(each)}
         graph_def = tf1.GraphDef()
-        updates = SmallAdamUpdates(graph_def)
         graph_def.versions.CopyFrom(self._graph_def.versions)
         if capture:
             graph_def.library.CopyFrom(self._graph_def.library)
@@ -221,7 +220,7 @@ class StepGraph:
                 inputs += [batch for batch in batches if batch not in inputs]
             node.input.extend(inputs)
             if each.name in replaced:
-                updates.add(node)
+                add_update(graph_def, node)
             else:
                 graph_def.node.append(node)
         # What a step waits for outside of it is there before the loop begins.

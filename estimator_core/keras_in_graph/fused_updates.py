@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution.small_adam_updates import is_small
+from estimator_core.execution.sparse_gradients import are_different
 from estimator_core.keras_in_graph import keras_internals
 
 Update = Callable[[tf.Tensor, Any, tf.Tensor], None]
@@ -35,7 +36,7 @@ def fused_updates(optimizer: Any) -> Iterator[None]:
     All else is done by Keras: schedules, clipping, weight decay, averages, accumulated gradients.
 
     Args:
-        optimizer: A Keras optimizer that is built, and gets dense gradients.
+        optimizer: A Keras optimizer that is built.
     """
     make = _update_of(optimizer)
     if make is None:
@@ -44,9 +45,10 @@ def fused_updates(optimizer: Any) -> Iterator[None]:
     fused = make(optimizer)
 
     def update(gradient: tf.Tensor, variable: Any, learning_rate: tf.Tensor) -> None:
-        if hasattr(variable, "handle"):
+        is_resource = hasattr(variable, "handle")
+        if is_resource and not isinstance(gradient, tf.IndexedSlices):
             fused(gradient, variable, learning_rate)
-        else:  # of use_resource=False
+        else:
             type(optimizer).update_step(optimizer, gradient, variable, learning_rate)
 
     with keras_internals.with_update_step(optimizer, update):
@@ -54,11 +56,14 @@ def fused_updates(optimizer: Any) -> Iterator[None]:
 
 
 def dense(gradient: Any, variable: Any) -> Any:
-    """Returns a variable's gradient as a `Tensor`: Adam and Ftrl of Keras 3 change all rows of it."""
-    if not isinstance(gradient, tf.IndexedSlices):
+    """Returns a variable's gradient as a `Tensor`, if that changes nothing.
+
+    Adam and Ftrl of Keras 3 change all rows of a variable. But they square each of several gradients of a
+    row, where a `Tensor` has their sum.
+    """
+    if not isinstance(gradient, tf.IndexedSlices) or not are_different(gradient.indices):
         return gradient
-    rows = variable.shape[0]
-    return tf.math.unsorted_segment_sum(gradient.values, gradient.indices, rows)
+    return tf.math.unsorted_segment_sum(gradient.values, gradient.indices, variable.shape[0])
 
 
 def _update_of(optimizer: Any) -> Callable[[Any], Update] | None:

@@ -16,6 +16,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.execution.sparse_gradients import are_different
 
 _EPSILON = 1e-7
 
@@ -80,7 +81,7 @@ class NamedOptimizer(tf1.train.Optimizer):
     def _resource_apply_sparse_duplicate_indices(
         self, grad: tf.Tensor, handle: Any, indices: tf.Tensor
     ) -> Any:
-        if indices.op.type == "Unique" and indices.value_index == 0:  # no duplicates to add up
+        if are_different(indices):
             return self._resource_apply_sparse(grad, handle, indices)
         return super()._resource_apply_sparse_duplicate_indices(grad, handle, indices)
 

@@ -1,10 +1,13 @@
-"""Embeddings of one id for each example are those of the general way, bit for bit."""
+"""Lookups of one id for each example are those of TensorFlow 1, bit for bit, and so is what they learn."""
+
+import warnings
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from estimator_core.feature_columns.input_layer import input_layer
+from estimator_core.feature_columns.linear_model import linear_model
 
 tf1 = tf.compat.v1
 fc = tf.feature_column
@@ -29,17 +32,19 @@ COLUMNS = {
 }
 
 
+def holder_of(feature, static_rows):
+    """A placeholder for a feature, and what is fed to it."""
+    if isinstance(feature, tf1.SparseTensorValue):
+        return tf1.sparse_placeholder(tf.int64, [None, 1]), feature
+    feature = np.array(feature)
+    dtype = tf.string if feature.dtype.kind == "U" else tf.as_dtype(feature.dtype)
+    return tf1.placeholder(dtype, [static_rows, *feature.shape[1:]]), feature
+
+
 def embedded(column, feature, for_training, static_rows=None):
     """The value of the layer, and the types of the operations of its graph."""
     with tf.Graph().as_default() as graph, tf1.Session() as session:
-        if not isinstance(feature, tf.Tensor | tf1.SparseTensorValue):
-            feature = np.array(feature)
-            holder = tf1.placeholder(
-                tf.string if feature.dtype.kind == "U" else tf.as_dtype(feature.dtype),
-                [static_rows, *feature.shape[1:]],
-            )
-        else:
-            holder = tf1.sparse_placeholder(tf.int64, [None, 1])
+        holder, feature = holder_of(feature, static_rows)
         init = tf1.random_normal_initializer(seed=3)
         with tf1.variable_scope("", initializer=init):
             layer = input_layer({"f": holder}, [column], for_training=for_training)
@@ -47,19 +52,93 @@ def embedded(column, feature, for_training, static_rows=None):
         return session.run(layer, {holder: feature}), {o.type for o in graph.get_operations()}
 
 
+def trained(output, feature, optimizer, static_rows=None, steps=3):
+    """The output, its gradient and the weights after some steps; and the types of the operations.
+
+    Args:
+      output: Function of the features that makes a variable and returns [rows, width].
+    """
+    with tf.Graph().as_default() as graph, tf1.Session() as session:
+        holder, feature = holder_of(feature, static_rows)
+        init = tf1.random_normal_initializer(seed=3)
+        with tf1.variable_scope("", initializer=init, use_resource=True):
+            y = output({"f": holder})
+        forward = {operation.type for operation in graph.get_operations()}
+        factors = np.linspace(-1, 2, len(feature) * y.shape[1]).reshape(len(feature), -1)
+        loss = tf.reduce_sum(tf.sin(y) * factors.astype(np.float32))
+        table = next(v for v in tf1.trainable_variables() if "bias" not in v.name)
+        optimizer = optimizer()
+        ((gradient, _),) = pairs = optimizer.compute_gradients(loss, [table])
+        clipped, _ = tf.clip_by_global_norm([gradient], 1.5)
+        step = optimizer.apply_gradients([(clipped[0], table)])
+        session.run([tf1.global_variables_initializer(), tf1.tables_initializer()])
+        for _ in range(steps):
+            session.run(step, {holder: feature})
+        found = session.run([y, gradient.values, gradient.indices, table], {holder: feature})
+        return found, forward, pairs
+
+
+OPTIMIZERS = {
+    "sgd": lambda: tf1.train.GradientDescentOptimizer(0.1),
+    "momentum": lambda: tf1.train.MomentumOptimizer(0.1, 0.9),
+    "adam": lambda: tf1.train.AdamOptimizer(0.1),
+    "adagrad": lambda: tf1.train.AdagradOptimizer(0.1),
+    "ftrl": lambda: tf1.train.FtrlOptimizer(0.1, l1_regularization_strength=0.01),
+}
+
+
+def check_same(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        assert one.dtype == other.dtype
+        assert one.tobytes() == other.tobytes()
+    assert all(np.abs(each).sum() > 0.1 for each in expected)
+
+
 @pytest.mark.parametrize("combiner", ["mean", "sqrtn", "sum"])
 @pytest.mark.parametrize("name", sorted(COLUMNS))
 @pytest.mark.parametrize("static_rows", [None, 7])
-def test_the_values_are_those_of_the_general_way(name, combiner, static_rows):
+def test_an_embedding_is_trained_as_tensorflow_1_does(name, combiner, static_rows):
     ids, feature = COLUMNS[name]
     init = tf1.random_normal_initializer(seed=3)
     column = fc.embedding_column(ids, 3, combiner, initializer=init)
-    expected, general = embedded(column, feature, True, static_rows)
-    found, operations = embedded(column, feature, False, static_rows)
-    assert found.tobytes() == expected.tobytes()
-    assert np.abs(expected).sum() > 1
+    arguments = feature, OPTIMIZERS["momentum"], static_rows
+    expected, general, _ = trained(
+        lambda f: tf1.feature_column.input_layer(f, [column]), *arguments
+    )
+    found, operations, _ = trained(lambda f: input_layer(f, [column]), *arguments)
+    check_same(found, expected)
     assert "SparseFillEmptyRows" in general
     assert "SparseFillEmptyRows" not in operations
+    untrained, _ = embedded(column, feature, True, static_rows)
+    evaluated, _ = embedded(column, feature, False, static_rows)
+    assert evaluated.tobytes() == untrained.tobytes()
+
+
+@pytest.mark.parametrize("optimizer", sorted(OPTIMIZERS))
+@pytest.mark.parametrize("combiner", ["mean", "sqrtn", "sum"])
+@pytest.mark.parametrize("name", ["identity", "words", "hash_of_text"])
+def test_a_linear_model_is_trained_as_tensorflow_1_does(name, combiner, optimizer):
+    column, feature = COLUMNS[name]
+    arguments = feature * 40, OPTIMIZERS[optimizer]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*add_variable", UserWarning)  # within TensorFlow
+        expected, general, _ = trained(
+            lambda f: tf1.feature_column.linear_model(f, [column], 2, combiner), *arguments
+        )
+    found, operations, _ = trained(
+        lambda f: linear_model(f, [column], 2, combiner).logits, *arguments
+    )
+    check_same(found, expected)
+    assert "SparseFillEmptyRows" in general
+    assert "SparseFillEmptyRows" not in operations
+
+
+def test_the_gradient_has_a_row_for_each_different_id():
+    """Clipping takes the norm of the rows: with a row for each example, it would be another one."""
+    column = fc.embedding_column(COLUMNS["identity"][0], 3)
+    found, _, ((gradient, _),) = trained(lambda f: input_layer(f, [column]), IDS, OPTIMIZERS["sgd"])
+    assert found[2].tolist() == [3, 0, 4, 1]  # as they occur; 0 also stands for those without one
+    assert isinstance(gradient, tf.IndexedSlices)
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int8])

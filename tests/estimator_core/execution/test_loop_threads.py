@@ -1,0 +1,107 @@
+"""Which threads run the operations of a loop."""
+
+import pytest
+
+from estimator_core.execution.loop_threads import LoopThreads
+
+
+class Runs:
+    """A loop whose times take so many seconds by the session's threads, and by the caller's.
+
+    Attributes:
+      made: (times, whether the caller's thread) of each run.
+    """
+
+    def __init__(self, of_session, of_caller, first=0.0):
+        self.now = 0.0
+        self.made = []
+        self.secs = {False: of_session, True: of_caller}
+        self.first = first
+
+    def __call__(self, times, options):
+        by_caller = options is not None
+        if by_caller:
+            assert options.inter_op_thread_pool == -1
+        self.now += times * self.secs[by_caller] + (0 if self.made else self.first)
+        self.made.append((times, by_caller))
+        return times
+
+    def threads(self):
+        return LoopThreads(clock=lambda: self.now)
+
+
+@pytest.mark.parametrize(
+    ("of_session", "of_caller", "chosen"),
+    [
+        (0.002, 0.001, True),
+        (0.001, 0.002, False),
+        (0.001, 0.00104, True),  # about the same: one thread takes less of the processors
+        (0.001, 0.00106, False),
+    ],
+)
+@pytest.mark.parametrize("first", [0.0, 0.3])
+def test_the_faster_ones_are_chosen(of_session, of_caller, chosen, first):
+    runs = Runs(of_session, of_caller, first)
+    threads = runs.threads()
+    assert threads(runs, 500) == 500
+    assert sum(times for times, _ in runs.made) == 500
+    assert {by_caller for _, by_caller in runs.made} == {True, False}
+    runs.made.clear()
+    assert threads(runs, 70) == 70
+    assert runs.made == [(70, chosen)]
+
+
+def test_trials_of_fast_steps_are_long_enough_to_be_measured():
+    runs = Runs(0.0001, 0.0002)
+    assert runs.threads()(runs, 3000) == 3000
+    trials = runs.made[-7:-1]
+    assert trials == [(128, False), (128, True)] * 3  # the first power of 2 that takes 10 ms
+    assert all(not by_caller for _, by_caller in runs.made[:-7])
+    assert len(runs.made) == 7 + 7  # with 1, 2, ... 64 before, and the rest behind
+
+
+def test_trials_of_slow_steps_are_of_one_step():
+    runs = Runs(3.0, 2.0)
+    threads = runs.threads()
+    for _ in range(6):
+        assert threads(runs, 1) == 1
+    assert runs.made == [(1, False), (1, True)] * 3
+    assert threads(runs, 4) == 4
+    assert runs.made[-1] == (4, True)
+
+
+def test_calls_of_few_steps_are_trials_themselves():
+    runs = Runs(0.0002, 0.0001)
+    threads = runs.threads()
+    for _ in range(9):
+        assert threads(runs, 3) == 3
+    runs.made.clear()
+    assert threads(runs, 3) == 3
+    assert runs.made == [(3, True)]
+
+
+def test_nothing_is_run_after_a_loop_that_ended_by_itself():
+    runs = Runs(0.02, 0.02)
+    made = []
+
+    def ends_in_the_third(times, options):
+        runs(times, options)
+        made.append(times)
+        return 0 if len(made) == 3 else times
+
+    assert runs.threads()(ends_in_the_third, 50) == 2
+    assert made == [1, 1, 1]
+
+
+def test_an_error_leaves_the_number_of_times_before_its_run():
+    runs = Runs(0.02, 0.02)
+    threads = runs.threads()
+
+    def fails_in_the_fourth(times, options):
+        if len(runs.made) == 3:
+            raise ValueError("no more")
+        return runs(times, options)
+
+    with pytest.raises(ValueError, match="no more"):
+        threads(fails_in_the_fourth, 50)
+    assert threads.done == 3

@@ -1,0 +1,131 @@
+"""Keras 3's Adam and Ftrl update a variable in one operation, as Keras itself does to rounding."""
+
+import collections
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from estimator_core.optimizers.minimize import OptimizedPart, minimize_parts
+
+tf1 = tf.compat.v1
+
+SHAPES = {"tiny": [3], "small": [30, 9], "large": [90, 60], "table": [40, 5]}
+STEPS = 15
+_RNG = np.random.default_rng(2)
+VALUES = {name: _RNG.normal(size=shape).astype(np.float32) for name, shape in SHAPES.items()}
+FACTORS = {name: _RNG.normal(size=shape).astype(np.float32) for name, shape in SHAPES.items()}
+IDS = {"different": [3, 7, 39, 8], "twice": [3, 7, 3, 39, 7, 3]}
+
+
+def loss_of(variables, step, ids):
+    """A loss whose gradients change with the step; that of the table is sparse."""
+    rows = (tf.constant(IDS[ids]) + tf.cast(step, tf.int32)) % 40
+    if ids == "different":
+        rows, _ = tf.unique(rows)  # so that it is known
+    total = tf.reduce_sum(tf.square(tf.gather(variables["table"], rows) - 3.0))
+    for name in ("tiny", "small", "large"):
+        total += tf.reduce_sum(tf.square(variables[name] - FACTORS[name]))
+    return total * (1.0 + tf.cast(step, tf.float32) % 4)
+
+
+def by_keras(make_optimizer, ids):
+    """The variables after some steps of eager Keras."""
+    variables = {name: keras.Variable(value, name=name) for name, value in VALUES.items()}
+    optimizer = make_optimizer()
+    for step in range(STEPS):
+        with tf.GradientTape() as tape:
+            loss = loss_of({name: each.value for name, each in variables.items()}, step, ids)
+        gradients = tape.gradient(loss, [each.value for each in variables.values()])
+        optimizer.apply(gradients, list(variables.values()))
+    return {name: each.numpy() for name, each in variables.items()}
+
+
+def by_estimator(make_optimizer, ids):
+    """The same by `minimize_parts`; and how often each type of operation is in its functions."""
+    optimizer = make_optimizer()
+    with tf.Graph().as_default() as graph, tf1.Session() as session:
+        variables = {
+            name: tf1.get_variable(name, initializer=value, use_resource=True)
+            for name, value in VALUES.items()
+        }
+        step = tf1.train.get_or_create_global_step()
+        loss = loss_of(variables, tf.convert_to_tensor(step), ids)
+        train_op = minimize_parts(loss, [OptimizedPart(optimizer, list(variables.values()))])
+        session.run(tf1.global_variables_initializer())
+        for _ in range(STEPS):
+            session.run(train_op)
+        functions = graph.as_graph_def().library.function
+        types = collections.Counter(node.op for each in functions for node in each.node_def)
+        return session.run(variables), types
+
+
+class OwnAdam(keras.optimizers.Adam):
+    def update_step(self, gradient, variable, learning_rate):
+        super().update_step(gradient, variable, learning_rate * 3)
+
+
+FUSED = {
+    "adam": lambda: keras.optimizers.Adam(0.05),
+    "adam of other settings": lambda: keras.optimizers.Adam(0.03, 0.7, 0.95, 1e-3),
+    "adam with weight decay and clipping": lambda: keras.optimizers.AdamW(
+        0.05, weight_decay=0.1, global_clipnorm=2.0
+    ),
+    "adam with a schedule and averages": lambda: keras.optimizers.Adam(
+        keras.optimizers.schedules.ExponentialDecay(0.1, 5, 0.5),
+        use_ema=True,
+        ema_momentum=0.6,
+        ema_overwrite_frequency=4,
+    ),
+    "adam that adds up gradients": lambda: keras.optimizers.Adam(
+        0.05, gradient_accumulation_steps=3
+    ),
+    "ftrl": lambda: keras.optimizers.Ftrl(0.05),
+    "ftrl of other settings": lambda: keras.optimizers.Ftrl(
+        0.3,
+        learning_rate_power=-0.4,
+        initial_accumulator_value=0.3,
+        l1_regularization_strength=0.2,
+        l2_regularization_strength=0.1,
+    ),
+}
+NOT_FUSED = {
+    "amsgrad": lambda: keras.optimizers.Adam(0.05, amsgrad=True),
+    "a class of the user's": lambda: OwnAdam(0.02),
+    "ftrl with beta": lambda: keras.optimizers.Ftrl(0.05, beta=0.3),
+    "ftrl with shrinkage": lambda: keras.optimizers.Ftrl(
+        0.05, l2_shrinkage_regularization_strength=0.1
+    ),
+    "nadam": lambda: keras.optimizers.Nadam(0.05),
+    "sgd": lambda: keras.optimizers.SGD(0.01, momentum=0.9),
+}
+
+
+@pytest.mark.parametrize("ids", sorted(IDS))
+@pytest.mark.parametrize("name", [*FUSED, *NOT_FUSED])
+def test_the_variables_are_those_of_keras(name, ids):
+    make_optimizer = {**FUSED, **NOT_FUSED}[name]
+    expected = by_keras(make_optimizer, ids)
+    found, types = by_estimator(make_optimizer, ids)
+    for variable, value in expected.items():
+        np.testing.assert_allclose(found[variable], value, rtol=2e-5, atol=1e-5, err_msg=variable)
+        assert np.abs(value - VALUES[variable]).max() > 0.05
+    updates = types["ResourceApplyAdam"], types["ResourceApplyFtrl"]
+    if name in NOT_FUSED:
+        assert updates == (0, 0)
+    elif name.startswith("adam"):
+        assert updates == (2, 0)  # "small" and "table" have operations for one thread
+    else:
+        assert updates == (0, 4 if ids == "different" else 3)
+
+
+def test_the_optimizer_has_its_own_way_again():
+    optimizer = keras.optimizers.Adam(0.05)
+    by_estimator(lambda: optimizer, "twice")
+    assert "update_step" not in vars(optimizer)
+    np.testing.assert_allclose(
+        by_keras(lambda: optimizer, "twice")["small"],
+        by_keras(lambda: keras.optimizers.Adam(0.05), "twice")["small"],
+        rtol=1e-6,
+    )
