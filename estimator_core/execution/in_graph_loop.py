@@ -16,7 +16,7 @@ from estimator_core.execution.compiled_step import CompiledSteps, any_nan, is_na
 from estimator_core.execution.jit_choice import why_not_compiled
 from estimator_core.execution.jit_messages import NOT_COMPILED, cant_be_compiled
 from estimator_core.execution.loop_threads import LoopThreads
-from estimator_core.execution.step_graph import NEXT_BATCH, StepGraph
+from estimator_core.execution.step_graph import StepGraph
 from estimator_core.logs import logger
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.mode_keys import ModeKeys
@@ -316,10 +316,9 @@ class _Loop:
                 return (done < steps) & ~is_nan
 
             def one_step(done: Any, is_nan: Any, waited: Any, steps: Any) -> Any:
-                begin = tf.timestamp()
-                step, value = step_graph.copy([train_op, loss])
+                (step, value), secs = step_graph.timed_copy([train_op, loss])
                 keep = tf.raw_ops.AssignVariableOp(resource=kept, value=value)
-                waited += _secs_to_next_batch(begin)
+                waited += secs
                 with tf.control_dependencies([step, keep]):
                     return done + 1, any_nan(value), waited, tf.identity(steps)
 
@@ -350,17 +349,3 @@ class _Loop:
     def last_loss(self, session: Any) -> Any:
         """Returns the loss of the last step that was made in the session; None without one."""
         return session.run(self._last_loss) if session.run(self._has_loss) else None
-
-
-def _secs_to_next_batch(begin: tf.Tensor) -> tf.Tensor:
-    """Returns the seconds from the beginning of a step to the moment at which its batches are there.
-
-    Args:
-        begin: When the step of the default graph began.
-    """
-    operations = tf1.get_default_graph().get_operations()
-    batches = [operation for operation in operations if operation.type in NEXT_BATCH]
-    if not batches:
-        return tf.constant(0.0, tf.float64)
-    with tf.control_dependencies(batches):
-        return tf.timestamp() - begin

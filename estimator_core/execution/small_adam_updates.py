@@ -17,31 +17,23 @@ _TYPE = "ResourceApplyAdam"
 _LEAST, _MOST = 65, 4096  # numbers: fewer are done by one thread, and more pay for several
 
 
-def is_small(shape: tf.TensorShape) -> bool:
-    """Returns whether a variable of the shape is updated faster by many operations than by the one."""
-    numbers = shape.num_elements()
-    return numbers is not None and _LEAST <= numbers <= _MOST
-
-
 def divides_too_much(operation: tf.Operation) -> bool:
     """Returns whether an operation is Adam's update of a small float32 variable."""
     if operation.type != _TYPE or operation.get_attr("use_nesterov"):
         return False
     handle = operation.inputs[0].op
-    return (
-        handle.type == "VarHandleOp"
-        and handle.get_attr("dtype") == tf.float32
-        and is_small(tf.TensorShape(handle.get_attr("shape")))
-    )
+    if handle.type != "VarHandleOp" or handle.get_attr("dtype") != tf.float32:
+        return False
+    numbers = tf.TensorShape(handle.get_attr("shape")).num_elements()
+    return numbers is not None and _LEAST <= numbers <= _MOST
 
 
-def add_update(graph_def: Any, update: Any) -> None:
-    """Adds the operations for one thread to a `GraphDef`, in the place of a `ResourceApplyAdam`.
+def small_adam_update(update: Any) -> list[Any]:
+    """Returns the `NodeDef`s of the operations for one thread in the place of a `ResourceApplyAdam`.
 
     What waits for the update waits for all of them.
 
     Args:
-        graph_def: To which they are added.
         update: The `NodeDef` of the update.
 
     Source: the formula is that of TensorFlow's operation, which is that of `tf.keras.optimizers.Adam`.
@@ -49,7 +41,7 @@ def add_update(graph_def: Any, update: Any) -> None:
     var, m, v, power_1, power_2, rate, beta_1, beta_2, epsilon, gradient = (
         name for name in update.input if name[0] != "^"
     )
-    new = _Operations(graph_def, update)
+    new = _Operations(update)
     one = new.add("Const", dtype=_FLOAT, value=_ONE)
     scaled = new.made("Mul", rate, new.made("Sqrt", new.made("Sub", one, power_2)))
     alpha = new.made("RealDiv", scaled, new.made("Sub", one, power_1))
@@ -69,22 +61,24 @@ def add_update(graph_def: Any, update: Any) -> None:
         ),
     ]
     waits = [f"^{name}" for name in changes]
-    graph_def.node.add(name=update.name, op="NoOp", input=waits, device=update.device)
+    end = tf1.NodeDef(name=update.name, op="NoOp", input=waits, device=update.device)
+    return [*new.nodes, end]
 
 
 class _Operations:
-    """Adds the operations of one update.
+    """The operations of one update.
 
     Args:
-        graph_def: To which they are added.
         update: The `NodeDef` that they stand for.
+
+    Attributes:
+        nodes: Their `NodeDef`s.
     """
 
-    def __init__(self, graph_def: Any, update: Any):
-        self._graph_def = graph_def
+    def __init__(self, update: Any):
+        self.nodes: list[Any] = []
         self._update = update
         self._waits = [name for name in update.input if name[0] == "^"]
-        self._count = 0
 
     def made(self, kind: str, *inputs: str) -> str:
         """Adds arithmetic; returns its name."""
@@ -100,16 +94,12 @@ class _Operations:
 
     def add(self, kind: str, *inputs: str, **attributes: Any) -> str:
         """Adds an operation; returns its name."""
-        self._count += 1
-        node = self._graph_def.node.add(
-            name=f"{self._update.name}/{kind}_{self._count}",
-            op=kind,
-            input=inputs,
-            device=self._update.device,
-        )
-        for name, value in attributes.items():
-            node.attr[name].CopyFrom(value)
-        return node.name
+        name = f"{self._update.name}/{kind}_{len(self.nodes)}"
+        node = tf1.NodeDef(name=name, op=kind, input=inputs, device=self._update.device)
+        for attribute, value in attributes.items():
+            node.attr[attribute].CopyFrom(value)
+        self.nodes.append(node)
+        return name
 
 
 _FLOAT = tf1.AttrValue(type=tf.float32.as_datatype_enum)

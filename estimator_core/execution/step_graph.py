@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.execution.small_adam_updates import add_update, divides_too_much
+from estimator_core.execution.small_adam_updates import divides_too_much, small_adam_update
 
 _PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
 _CONTROL_FLOW = (
@@ -198,16 +198,40 @@ class StepGraph:
         Args:
             wanted: Some of the operations, and of their outputs.
         """
-        body = tf1.get_default_graph()
-        capture = getattr(body, "capture", None)
+        return self._copied(self._nodes(), [each.name for each in wanted])
+
+    def timed_copy(self, wanted: Sequence[Any]) -> tuple[list[Any], tf.Tensor]:
+        """Returns the copies, and for how many seconds they wait for the next batch, as a float64 scalar.
+
+        What is computed with the batch begins when the time is taken. Of several iterators, none is timed.
+
+        Args:
+            wanted: As for `copy`.
+        """
+        nodes = self._nodes()
+        batches = [node for node in nodes if node.op in NEXT_BATCH]
+        if len(batches) != 1:
+            return self._copied(nodes, [each.name for each in wanted]), tf.constant(0.0, tf.float64)
+        (batch,) = batches
+        names = [self._graph.unique_name(f"batch_{when}", False) for when in ("wanted", "there")]
+        begin, end = (tf1.NodeDef(name=name, op="Timestamp", device=batch.device) for name in names)
+        end.input.append(f"^{batch.name}")
+        for node in nodes:
+            if any(name.split(":")[0] == batch.name for name in node.input):
+                node.input.append(f"^{end.name}")
+        batch.input.append(f"^{begin.name}")
+        fetches = [each.name for each in wanted]
+        fetches += [f"{begin.name}:0", f"{end.name}:0"]
+        *copies, start, stop = self._copied([*nodes, begin, end], fetches)
+        return copies, stop - start
+
+    def _nodes(self) -> list[Any]:
+        """Returns the `NodeDef`s of the copy."""
         within = {operation.name for operation in self.operations}
         waiting = self.waiting()
         batches = [f"^{each.name}" for each in self.operations if each.type in NEXT_BATCH]
         replaced = {each.name for each in self.operations if divides_too_much(each)}
-        graph_def = tf1.GraphDef()
-        graph_def.versions.CopyFrom(self._graph_def.versions)
-        if capture:
-            graph_def.library.CopyFrom(self._graph_def.library)
+        nodes = []
         for each in self._graph_def.node:
             if each.name not in within:
                 continue
@@ -219,10 +243,18 @@ class StepGraph:
             if each.name in waiting:
                 inputs += [batch for batch in batches if batch not in inputs]
             node.input.extend(inputs)
-            if each.name in replaced:
-                add_update(graph_def, node)
-            else:
-                graph_def.node.append(node)
+            nodes += small_adam_update(node) if each.name in replaced else [node]
+        return nodes
+
+    def _copied(self, nodes: Sequence[Any], fetches: Sequence[str]) -> list[Any]:
+        """Returns operations and tensors of nodes, put into the default graph."""
+        body = tf1.get_default_graph()
+        capture = getattr(body, "capture", None)
+        graph_def = tf1.GraphDef(node=nodes)
+        graph_def.versions.CopyFrom(self._graph_def.versions)
+        if capture:
+            graph_def.library.CopyFrom(self._graph_def.library)
+        within = {operation.name for operation in self.operations}
         # What a step waits for outside of it is there before the loop begins.
         taken = {
             tensor.name: capture(tensor) if capture else tensor
@@ -231,10 +263,7 @@ class StepGraph:
             if any(consumer.name in within for consumer in tensor.consumers())
         }
         return tf.graph_util.import_graph_def(
-            graph_def,
-            taken,
-            return_elements=[each.name for each in wanted],
-            name="step",
+            graph_def, taken, return_elements=list(fetches), name="step"
         )
 
     def waiting(self) -> set[str]:

@@ -14,7 +14,7 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.execution.current import current_execution
 from estimator_core.keras_in_graph import eager_tracing, keras_internals
-from estimator_core.keras_in_graph.fused_updates import dense, fused_updates, is_fused
+from estimator_core.keras_in_graph.faster_updates import dense, faster_updates, is_known
 from estimator_core.keras_in_graph.graph_variables import graph_of, tf_variable
 
 
@@ -155,12 +155,12 @@ def apply_gradients(
     # Keras returns no op to run. A function does: its call runs all side effects within, in order.
     def update(gradients: Sequence[Any]) -> tf.Tensor:
         variables = [variable for _, variable in grads_and_vars]
-        with fused_updates(optimizer):
+        with faster_updates(optimizer):
             update_variables(list(zip(gradients, variables, strict=True)))
         return tf.constant(0)
 
     gradients = [gradient for gradient, _ in grads_and_vars]
-    if is_fused(optimizer):
+    if is_known(optimizer):
         gradients = [dense(gradient, variable) for gradient, variable in grads_and_vars]
     if eager_tracing.replicas_meet_in_graph():
         return tf.function(update, autograph=False)(gradients).op

@@ -141,10 +141,10 @@ def test_a_loop_that_the_session_can_not_run_is_dropped_before_a_step(session, c
     step = repeated(spec, True)
     session.run(start)
 
-    def refuse(session, steps):
+    def refuse(session):
         raise tf.errors.InvalidArgumentError(None, None, "no such device")
 
-    step._loop.run = refuse
+    step._loop.compile = refuse
     assert step(session, 4) == 4
     assert session.run(state) == [6, 4]
     assert "one by one, as the session can't run a loop of them: no such device" in caplog.text

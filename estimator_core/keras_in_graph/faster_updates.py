@@ -1,7 +1,7 @@
-"""Updates of variables by optimizers of Keras 3, each in one operation of TensorFlow.
+"""Updates of variables by optimizers of Keras 3, in fewer operations of TensorFlow.
 
-Keras 3 puts an update together from some twenty operations, so that it runs on any backend. TensorFlow has
-the updates of Adam and Ftrl as one operation each, which computes the same up to rounding.
+Keras 3 puts an update together from some thirty operations for each variable, so that it runs on any
+backend. Ftrl's is one operation of TensorFlow. In Adam's, most are the same for all variables.
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.execution.small_adam_updates import is_small
 from estimator_core.execution.sparse_gradients import are_different
 from estimator_core.keras_in_graph import keras_internals
 
 Update = Callable[[tf.Tensor, Any, tf.Tensor], None]
 
 
-def is_fused(optimizer: Any) -> bool:
-    """Returns whether there is one operation for what the optimizer does to a variable.
+def is_known(optimizer: Any) -> bool:
+    """Returns whether there are such updates for the optimizer.
 
     A class of the user's own is another optimizer, even below Adam.
     """
@@ -30,8 +29,8 @@ def is_fused(optimizer: Any) -> bool:
 
 
 @contextlib.contextmanager
-def fused_updates(optimizer: Any) -> Iterator[None]:
-    """Has the optimizer update variables by one operation each in this context, if `is_fused`.
+def faster_updates(optimizer: Any) -> Iterator[None]:
+    """Has the optimizer update variables in fewer operations in this context, if `is_known`.
 
     All else is done by Keras: schedules, clipping, weight decay, averages, accumulated gradients.
 
@@ -42,12 +41,12 @@ def fused_updates(optimizer: Any) -> Iterator[None]:
     if make is None:
         yield
         return
-    fused = make(optimizer)
+    faster = make(optimizer)
 
     def update(gradient: tf.Tensor, variable: Any, learning_rate: tf.Tensor) -> None:
         is_resource = hasattr(variable, "handle")
         if is_resource and not isinstance(gradient, tf.IndexedSlices):
-            fused(gradient, variable, learning_rate)
+            faster(gradient, variable, learning_rate)
         else:
             type(optimizer).update_step(optimizer, gradient, variable, learning_rate)
 
@@ -83,46 +82,32 @@ def _update_of(optimizer: Any) -> Callable[[Any], Update] | None:
 
 
 def _adam(optimizer: Any) -> Update:
-    powers: dict[Any, list[tf.Tensor]] = {}  # the same for all variables of a type in a graph
+    """Returns Adam's update by Keras's formula.
+
+    `ResourceApplyAdam` is none for it: it rounds 1 - beta_2 to float32, which changes the sixth digit.
+    """
+    rates: dict[Any, tf.Tensor] = {}  # the same for all variables of a type in a graph
 
     def update(gradient: tf.Tensor, variable: Any, learning_rate: tf.Tensor) -> None:
-        dtype = variable.dtype
-
         def cast(value: Any) -> tf.Tensor:
-            return tf.cast(value, dtype)
+            return tf.cast(value, variable.dtype)
 
-        gradient = cast(gradient)
-
+        key = (tf1.get_default_graph(), variable.dtype)
+        if key not in rates:
+            step = cast(tf.convert_to_tensor(optimizer.iterations) + 1)
+            power_1, power_2 = (
+                tf.pow(cast(beta), step) for beta in (optimizer.beta_1, optimizer.beta_2)
+            )
+            rates[key] = cast(learning_rate) * tf.sqrt(1 - power_2) / (1 - power_1)
         momentum, velocity = keras_internals.slots_of(
             optimizer, variable, "_momentums", "_velocities"
         )
-        key = (tf1.get_default_graph(), dtype)
-        if key not in powers:
-            step = cast(tf.convert_to_tensor(optimizer.iterations) + 1)
-            powers[key] = [
-                tf.pow(cast(beta), step) for beta in (optimizer.beta_1, optimizer.beta_2)
-            ]
-        beta_1_power, beta_2_power = powers[key]
-        if is_small(variable.shape):
-            alpha = cast(learning_rate) * tf.sqrt(1 - beta_2_power) / (1 - beta_1_power)
-            m = momentum + (gradient - momentum) * (1 - cast(optimizer.beta_1))
-            v = velocity + (tf.square(gradient) - velocity) * (1 - cast(optimizer.beta_2))
-            momentum.assign(m)
-            velocity.assign(v)
-            variable.assign_sub(m * alpha / (tf.sqrt(v) + cast(optimizer.epsilon)))
-            return
-        tf.raw_ops.ResourceApplyAdam(
-            var=variable.handle,
-            m=momentum.handle,
-            v=velocity.handle,
-            beta1_power=beta_1_power,
-            beta2_power=beta_2_power,
-            lr=cast(learning_rate),
-            beta1=cast(optimizer.beta_1),
-            beta2=cast(optimizer.beta_2),
-            epsilon=cast(optimizer.epsilon),
-            grad=gradient,
-        )
+        gradient = cast(gradient)
+        m = momentum + (gradient - momentum) * cast(1 - optimizer.beta_1)
+        v = velocity + (tf.square(gradient) - velocity) * cast(1 - optimizer.beta_2)
+        momentum.assign(m)
+        velocity.assign(v)
+        variable.assign_sub(m * rates[key] / (tf.sqrt(v) + cast(optimizer.epsilon)))
 
     return update
 
