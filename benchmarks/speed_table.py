@@ -186,7 +186,7 @@ def differences(work: Work, checks: Mapping[str, Mapping[str, float]]) -> list[s
     losses = {name: check["loss"] for name, check in checks.items()}
     finite = [loss for loss in losses.values() if math.isfinite(loss)]
     median = statistics.median(finite) if finite else math.nan
-    allowed = LOSS_TOLERANCE * max(median, work.untrained_loss / 5)
+    allowed = LOSS_TOLERANCE * max(median, work.untrained_loss / 3)
     for name, loss in losses.items():
         if not abs(loss - median) <= allowed:
             found.append(f"loss: {loss:.4g} of {name}, beside a median of {median:.4g}")

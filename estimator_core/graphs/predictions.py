@@ -165,24 +165,29 @@ class _RunWithoutHooks:
     """Runs the fetches in a `MonitoredSession` none of whose hooks is called around a run.
 
     Args:
-        fetches: What is run.
+        fetches: What is run, a `Tensor` or a dict of them.
     """
 
     def __init__(self, fetches: Any):
         self._fetches = fetches
+        self._names = tuple(fetches) if type(fetches) is dict else None
         self._session: Any = None
         self._call: Any = None
 
     def __call__(self, session: Any) -> Any:
         """Returns the values of the fetches."""
-        return session.run_step_fn(self._run)
-
-    def _run(self, step_context: Any) -> Any:
-        session = step_context.session
-        if session is not self._session:
-            self._session, self._call = session, session.make_callable(self._fetches)
+        if self._call is None:
+            session.run_step_fn(self._prepare)
         # As `session.run` does: an error names the operation, and says where it was made.
-        return session._do_call(self._call)  # noqa: SLF001
+        values = self._session._do_call(self._call)  # noqa: SLF001
+        return values if self._names is None else dict(zip(self._names, values, strict=True))
+
+    def _prepare(self, step_context: Any) -> None:
+        """Takes the session in the `MonitoredSession`, which makes no other one without servers."""
+        self._session = step_context.session
+        # A list is put together faster than a dict.
+        fetches = self._fetches if self._names is None else [*self._fetches.values()]
+        self._call = self._session.make_callable(fetches)
 
 
 def _warn_of_endless(inputs: Inputs) -> None:

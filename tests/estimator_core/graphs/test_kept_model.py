@@ -165,7 +165,7 @@ def test_code_of_the_user_is_called_each_time(kind, tmp_path, built):
     x = [fc.numeric_column("x")]
     model = {
         "model_fn": lambda: est.Estimator(model_fn, config=config),
-        "normalizer": lambda: est.DNNClassifier([3], [normalized(factor)], config=config),
+        "normalizer": lambda: est.DNNClassifier([64], [normalized(factor)], config=config),
         "activation": lambda: est.DNNClassifier(
             [3], x, activation_fn=lambda value: value * factor[0], config=config
         ),
