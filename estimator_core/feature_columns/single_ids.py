@@ -40,15 +40,29 @@ class SingleIds(NamedTuple):
         with tf1.get_default_graph().gradient_override_map({"ResourceGather": _ROWS_GRADIENT}):
             rows = tf.gather(table, different)
 
-        @tf.custom_gradient
-        def of_examples(rows: tf.Tensor) -> tuple[tf.Tensor, Any]:
-            def sum_by_row(gradient: tf.Tensor) -> tf.Tensor:
-                gradient = _or_zeros(self.is_there, gradient)
-                return tf.math.unsorted_segment_sum(gradient, positions, tf.size(different))
+        return _of_examples(rows, positions, self.is_there)
 
-            return _or_zeros(self.is_there, tf.gather(rows, positions)), sum_by_row
 
-        return of_examples(rows)
+@tf.custom_gradient
+def _of_examples(
+    rows: tf.Tensor, positions: tf.Tensor, is_there: tf.Tensor
+) -> tuple[tf.Tensor, Any]:
+    """Returns the row of each example, and zeros where there is none; with a shorter gradient.
+
+    All tensors are arguments: a gradient of one's own must know the variables behind all others.
+
+    Args:
+        rows: `[different ids, ...]`.
+        positions: `[batch_size]`, in `rows`.
+        is_there: bool `[batch_size]`.
+    """
+
+    def sums_by_row(gradient: tf.Tensor) -> tuple[tf.Tensor, None, None]:
+        gradient = _or_zeros(is_there, gradient)
+        sums = tf.math.unsorted_segment_sum(gradient, positions, tf.shape(rows)[0])
+        return sums, None, None
+
+    return _or_zeros(is_there, tf.gather(rows, positions)), sums_by_row
 
 
 def _or_zeros(is_there: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:

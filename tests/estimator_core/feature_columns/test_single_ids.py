@@ -192,3 +192,19 @@ def test_a_table_in_parts_takes_the_general_way():
         session.run(tf1.global_variables_initializer())
         assert session.run(layer).sum(axis=1).tolist() == [3, 3, 0, 3, 3, 0, 3]
         assert "SparseFillEmptyRows" in {each.type for each in graph.get_operations()}
+
+
+def test_ids_may_come_from_a_variable():
+    """An input_fn of 2017 could count its batches in one."""
+    with tf.Graph().as_default(), tf1.Session() as session:
+        count = tf1.get_variable("count", initializer=0, use_resource=True)
+        ids = tf.reshape(count.assign_add(1, read_value=True), [1, 1]) + tf.constant([[0], [1]])
+        column = fc.embedding_column(COLUMNS["identity"][0], 3)
+        layer = input_layer({"f": ids}, [column])
+        step = tf1.train.GradientDescentOptimizer(1.0).minimize(tf.reduce_sum(layer))
+        table = tf1.trainable_variables()[-1]
+        session.run(tf1.global_variables_initializer())
+        before = session.run(table)
+        session.run(step)
+        moved = before - session.run(table)
+        np.testing.assert_allclose(moved.sum(axis=1), [0, 3, 3, 0, 0], atol=1e-6)
