@@ -135,8 +135,9 @@ class _Loop:
     def run(self, session: Any, times: int) -> int:
         """Adds batches to the metrics; returns how many."""
 
-        def add(batches: int, options: Any) -> int:
-            return int(session.run(self._last, {self._batches: batches}, options=options))
+        def add(batches: int, options: Any) -> tuple[int, bool]:
+            made = session.run(self._last, {self._batches: batches}, options=options)
+            return int(made), True
 
         return self._threads(add, times)
 

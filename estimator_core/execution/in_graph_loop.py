@@ -322,7 +322,7 @@ class _Loop:
                 with tf.control_dependencies([step, keep]):
                     return done + 1, any_nan(value), waited, tf.identity(steps)
 
-            self._done, _, self._waited, _ = tf.while_loop(
+            self._done, self._is_nan, self._waited, _ = tf.while_loop(
                 go_on,
                 one_step,
                 [tf.constant(0), tf.constant(False), tf.constant(0.0, tf.float64), self._steps],
@@ -333,16 +333,16 @@ class _Loop:
 
     def compile(self, session: Any) -> None:
         """Makes no step."""
-        session.run([self._done, self._waited], {self._steps: 0})
+        session.run([self._done, self._is_nan, self._waited], {self._steps: 0})
 
     def run(self, session: Any, steps: int) -> int:
         """Makes steps; returns how many."""
 
-        def make(steps: int, options: Any) -> int:
-            fetches = [self._done, self._waited]
-            done, waited = session.run(fetches, {self._steps: steps}, options=options)
+        def make(steps: int, options: Any) -> tuple[int, bool]:
+            fetches = [self._done, self._is_nan, self._waited]
+            done, ends, waited = session.run(fetches, {self._steps: steps}, options=options)
             self.waited_secs += float(waited)
-            return int(done)
+            return int(done), not ends
 
         return self._threads(make, steps)
 

@@ -12,8 +12,9 @@ _TRIAL_SECS = 0.01  # a trial is of so many times that it takes this long
 _TRIALS = 6  # three of each
 _WORTH = 1.05  # several threads are to be so much faster, as they take more of the processors
 
-# Runs a loop so many times, with options of `session.run`; returns how many times it has run it.
-Run = Callable[[int, Any], int]
+# Runs a loop so many times, with options of `session.run`; returns how many times it has run it, and whether
+# it may go on.
+Run = Callable[[int, Any], tuple[int, bool]]
 
 
 class LoopThreads:
@@ -48,16 +49,18 @@ class LoopThreads:
             times: How many times.
         """
         self.done = 0
-        while not self._is_chosen and self.done < times:
-            trial = min(self._times, times - self.done)
-            if self._try(run, trial, times) < trial:
-                return self.done
-        return self.done + run(times - self.done, self._options) if self.done < times else self.done
+        may_go_on = True
+        while may_go_on and not self._is_chosen and self.done < times:
+            may_go_on = self._try(run, min(self._times, times - self.done), times)
+        if not may_go_on or self.done == times:
+            return self.done
+        found, _ = run(times - self.done, self._options)
+        return self.done + found
 
-    def _try(self, run: Run, times: int, most: int) -> int:
+    def _try(self, run: Run, times: int, most: int) -> bool:
         options = _of_the_caller() if len(self._trials) % 2 else None
         start = self._clock()
-        found = run(times, options)
+        found, may_go_on = run(times, options)
         secs = self._clock() - start
         self.done += found
         is_whole = times == self._times
@@ -70,7 +73,7 @@ class LoopThreads:
             self._is_chosen = True
             if min(self._trials[1::2]) <= min(self._trials[::2]) * _WORTH:
                 self._options = _of_the_caller()
-        return found
+        return may_go_on
 
 
 def _of_the_caller() -> Any:

@@ -167,3 +167,35 @@ def test_two_replicas_have_the_same_results_as_well(steps, tmp_path_factory, tmp
     assert sorted(expected["weights"]) == [0, 5, 10, 15, 20, 23]
     assert different(found["weights"], expected["weights"]) == []
     assert (found["hook"], found["lines"]) == (expected["hook"], expected["lines"])
+
+
+@pytest.mark.parametrize("bad", [1, 2, 3, 4, 6, 7, 11, 13, 20])
+def test_a_nan_loss_ends_training_wherever_it_comes(tmp_path, bad):
+    """Also where the first runs of a loop end, which try which threads are faster."""
+    read = []
+
+    def model_fn(features, labels, mode):
+        weight = tf1.get_variable("weight", initializer=1.0)
+        loss = tf.reduce_mean(weight * features["x"])
+        step = tf1.train.get_global_step()
+        train_op = tf1.train.GradientDescentOptimizer(0.0).minimize(loss, step)
+        return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    def input_fn():
+        def batch(index):
+            read.append(int(index))
+            return np.float32([np.nan if index == bad else 1.0])
+
+        def features(index):
+            x = tf.numpy_function(batch, [index], tf.float32)
+            x.set_shape([1])
+            return {"x": x}
+
+        options = tf.data.Options()
+        options.autotune.enabled = False  # tf.data would read ahead
+        return tf.data.Dataset.range(400).map(features).with_options(options)
+
+    config = est.RunConfig(str(tmp_path), steps_per_session_run=50, log_step_count_steps=300)
+    with pytest.raises(est.NanLossDuringTrainingError):
+        est.Estimator(model_fn, config=config).train(input_fn, max_steps=400)
+    assert read == [*range(bad + 1)]
