@@ -102,22 +102,28 @@ class _Loop:
 
     def __init__(self, step_graph: StepGraph, update_op: tf.Operation):
         graph = update_op.graph
-        self._threads = LoopThreads()
+        self._threads = LoopThreads(chooses=False)
+        self._has_one_iterator = step_graph.has_one_iterator
         with outside_of_steps(graph, "batches_without_hooks"):
             self._batches = tf1.placeholder(tf.int32, [], "batches")
             count = tf.raw_ops.VarHandleOp(
                 dtype=tf.int32, shape=[], shared_name=graph.unique_name("batches_made")
             )
-            start = tf.raw_ops.AssignVariableOp(resource=count, value=0)
+            self._before = tf1.placeholder(tf.int32, [], "batches_before")
+            start = tf.raw_ops.AssignVariableOp(resource=count, value=self._before)
 
             def go_on(made: Any, batches: Any) -> Any:
                 return made < batches
 
             def one_batch(made: Any, batches: Any) -> Any:
-                (update,) = step_graph.copy([update_op])
+                if step_graph.has_one_iterator:
+                    (update,), _ = step_graph.timed_copy([update_op])
+                else:
+                    (update,) = step_graph.copy([update_op])
                 with tf.control_dependencies([update]):
                     made += 1
-                    keep = tf.raw_ops.AssignVariableOp(resource=count, value=made)
+                    total = self._before + made
+                    keep = tf.raw_ops.AssignVariableOp(resource=count, value=total)
                 with tf.control_dependencies([keep]):
                     return tf.identity(made), tf.identity(batches)
 
@@ -129,18 +135,19 @@ class _Loop:
             self._made = tf.raw_ops.ReadVariableOp(resource=count, dtype=tf.int32)
 
     def compile(self, session: Any) -> None:
-        """Adds no batch."""
-        session.run(self._last, {self._batches: 0})
+        """Adds no batch; then the threads are chosen anew."""
+        self._threads = LoopThreads(chooses=self._has_one_iterator)
+        session.run(self._last, {self._batches: 0, self._before: 0})
 
     def run(self, session: Any, times: int) -> int:
         """Adds batches to the metrics; returns how many."""
 
         def add(batches: int, options: Any) -> tuple[int, bool]:
-            made = session.run(self._last, {self._batches: batches}, options=options)
-            return int(made), True
+            feeds = {self._batches: batches, self._before: self._threads.done}
+            return int(session.run(self._last, feeds, options=options)), True
 
         return self._threads(add, times)
 
     def made(self, session: Any) -> int:
         """Returns how many batches the last run has added, which may have ended with an error."""
-        return self._threads.done + int(session.run(self._made))
+        return int(session.run(self._made))

@@ -204,7 +204,7 @@ class RepeatedStep:
 
     @property
     def waited_secs(self) -> float | None:
-        """For how many seconds the steps of a loop waited for their batches; None if not all were in it."""
+        """For how many seconds the steps of a loop waited for their batches; None where that is not known."""
         return self._loop.waited_secs if self._loop and not self._is_compiled else None
 
     def last_loss(self, session: Any) -> Any:
@@ -298,13 +298,13 @@ class _Loop:
         loss: Its loss.
 
     Attributes:
-        waited_secs: For how many seconds the steps have waited for their batches.
+        waited_secs: For how many seconds the steps have waited for their batches; None without one iterator.
     """
 
     def __init__(self, step_graph: StepGraph, train_op: tf.Operation, loss: tf.Tensor):
         graph = train_op.graph
-        self.waited_secs = 0.0
-        self._threads = LoopThreads()
+        self.waited_secs = 0.0 if step_graph.has_one_iterator else None
+        self._threads = LoopThreads(chooses=False)
         with outside_of_steps(graph, "steps_without_hooks"):
             self._steps = tf1.placeholder(tf.int32, [], "steps")
             kept = tf.raw_ops.VarHandleOp(
@@ -316,9 +316,12 @@ class _Loop:
                 return (done < steps) & ~is_nan
 
             def one_step(done: Any, is_nan: Any, waited: Any, steps: Any) -> Any:
-                (step, value), secs = step_graph.timed_copy([train_op, loss])
+                if step_graph.has_one_iterator:
+                    (step, value), secs = step_graph.timed_copy([train_op, loss])
+                    waited += secs
+                else:
+                    step, value = step_graph.copy([train_op, loss])
                 keep = tf.raw_ops.AssignVariableOp(resource=kept, value=value)
-                waited += secs
                 with tf.control_dependencies([step, keep]):
                     return done + 1, any_nan(value), waited, tf.identity(steps)
 
@@ -332,7 +335,8 @@ class _Loop:
             self._last_loss = tf.raw_ops.ReadVariableOp(resource=kept, dtype=loss.dtype)
 
     def compile(self, session: Any) -> None:
-        """Makes no step."""
+        """Makes no step; then the threads are chosen anew."""
+        self._threads = LoopThreads(chooses=self.waited_secs is not None)
         session.run([self._done, self._is_nan, self._waited], {self._steps: 0})
 
     def run(self, session: Any, steps: int) -> int:
@@ -341,7 +345,8 @@ class _Loop:
         def make(steps: int, options: Any) -> tuple[int, bool]:
             fetches = [self._done, self._is_nan, self._waited]
             done, ends, waited = session.run(fetches, {self._steps: steps}, options=options)
-            self.waited_secs += float(waited)
+            if self.waited_secs is not None:
+                self.waited_secs += float(waited)
             return int(done), not ends
 
         return self._threads(make, steps)

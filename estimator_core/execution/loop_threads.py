@@ -20,26 +20,31 @@ Run = Callable[[int, Any], tuple[int, bool]]
 class LoopThreads:
     """Chooses the threads of a loop by trying both in its first runs.
 
-    One thread does small operations sooner than it can hand them to others. Large ones, and those that wait,
-    are better done by several. The results are the same. Parts of an operation, such as those of
-    the product of large matrices, are done by several threads in any case.
+    One thread does small operations sooner than it can hand them to others. Large ones are better done by
+    several. Parts of an operation, such as those of the product of large matrices, are done by several
+    threads in any case.
+
+    The results are the same, even of numbers so small (below 1.2e-38) that TensorFlow's threads round them to
+    0 and Python's don't: the caller's thread only asks for the batch, and the thread that brings it goes on.
+    That one was made in the first trial by one of TensorFlow's threads, and rounds as these do. So a loop
+    without an iterator is always run by the session's threads.
 
     Args:
         clock: Returns seconds.
+        chooses: False leaves a loop to the session's threads.
 
     Attributes:
         done: How many times the last call has run the loop in trials that came to their end.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.perf_counter):
+    def __init__(self, clock: Callable[[], float] = time.perf_counter, *, chooses: bool = True):
         self.done = 0
         self._clock = clock
         self._times = 1  # of a trial
-        self._trials: list[
-            float
-        ] = []  # seconds for each time: the session's threads, the caller's, ...
+        # Seconds for each time: of the session's threads, the caller's, the session's, ...
+        self._trials: list[float] = []
         self._options: Any = None
-        self._is_chosen = False
+        self._is_chosen = not chooses
 
     def __call__(self, run: Run, times: int) -> int:
         """Runs a loop so many times, or until it ends by itself; returns how many times it has run it.
@@ -64,7 +69,8 @@ class LoopThreads:
         secs = self._clock() - start
         self.done += found
         is_whole = times == self._times
-        if is_whole and times < most and secs < _TRIAL_SECS:  # so at first, when all is slow
+        if is_whole and times < most and secs < _TRIAL_SECS:
+            # Too short, perhaps after a first run that was slow: begin again with twice as many times.
             self._times *= 2
             self._trials.clear()
         elif is_whole or times == most:

@@ -2,11 +2,14 @@
 
 TensorFlow's operation for it, `ResourceApplyAdam`, takes a variable of a few hundred numbers for a large one:
 it divides the work among all threads, and waits for them ten times as long as the work takes. The
-operations here compute the same, bit for bit.
+operations here compute the same, bit for bit, on the processors for which that is tested (x86-64). Elsewhere,
+and beside a GPU, which has its own way, nothing is replaced.
 """
 
 from __future__ import annotations
 
+import functools
+import platform
 from typing import Any
 
 import tensorflow as tf
@@ -19,13 +22,19 @@ _LEAST, _MOST = 65, 4096  # numbers: fewer are done by one thread, and more pay 
 
 def divides_too_much(operation: tf.Operation) -> bool:
     """Returns whether an operation is Adam's update of a small float32 variable."""
-    if operation.type != _TYPE or operation.get_attr("use_nesterov"):
+    if operation.type != _TYPE or operation.get_attr("use_nesterov") or not _is_for_here():
         return False
     handle = operation.inputs[0].op
     if handle.type != "VarHandleOp" or handle.get_attr("dtype") != tf.float32:
         return False
     numbers = tf.TensorShape(handle.get_attr("shape")).num_elements()
     return numbers is not None and _LEAST <= numbers <= _MOST
+
+
+@functools.cache
+def _is_for_here() -> bool:
+    is_x86 = platform.machine().lower() in ("x86_64", "amd64")
+    return is_x86 and not tf.config.list_physical_devices("GPU")
 
 
 def small_adam_update(update: Any) -> list[Any]:

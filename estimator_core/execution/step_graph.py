@@ -200,24 +200,33 @@ class StepGraph:
         """
         return self._copied(self._nodes(), [each.name for each in wanted])
 
+    @property
+    def has_one_iterator(self) -> bool:
+        """Whether a step takes its batch from one iterator, so that there can be a `timed_copy`."""
+        return sum(each.type in NEXT_BATCH for each in self.operations) == 1
+
     def timed_copy(self, wanted: Sequence[Any]) -> tuple[list[Any], tf.Tensor]:
         """Returns the copies, and for how many seconds they wait for the next batch, as a float64 scalar.
 
-        What is computed with the batch begins when the time is taken. Of several iterators, none is timed.
+        All operations but those that give the batch wait until it is there. So none of their time is counted,
+        and the thread that asks for the batch runs none of them.
 
         Args:
             wanted: As for `copy`.
+
+        Raises:
+            ValueError: The step has no iterator, or several.
         """
         nodes = self._nodes()
-        batches = [node for node in nodes if node.op in NEXT_BATCH]
-        if len(batches) != 1:
-            return self._copied(nodes, [each.name for each in wanted]), tf.constant(0.0, tf.float64)
-        (batch,) = batches
+        (batch,) = (node for node in nodes if node.op in NEXT_BATCH)
         names = [self._graph.unique_name(f"batch_{when}", False) for when in ("wanted", "there")]
         begin, end = (tf1.NodeDef(name=name, op="Timestamp", device=batch.device) for name in names)
         end.input.append(f"^{batch.name}")
+        made = {node.name for node in nodes}
+        before = {each.name for each in _needed_for([self.operation(batch.name)])}
         for node in nodes:
-            if any(name.split(":")[0] == batch.name for name in node.input):
+            sources = {name.split(":")[0] for name in node.input if name[0] != "^"}
+            if node.name not in before and (batch.name in sources or not sources & made):
                 node.input.append(f"^{end.name}")
         batch.input.append(f"^{begin.name}")
         fetches = [each.name for each in wanted]

@@ -37,7 +37,7 @@ def input_layer(
         feature_columns: Dense columns: numeric, bucketized, indicator, embedding, shared embedding.
         trainable: False creates embedding tables that are not trained.
         scope: Name of the variable scope.
-        for_training: False computes the same values with fewer operations, and other gradients.
+        for_training: False takes fewer operations, whose gradients may have a row for each example.
 
     Raises:
         ValueError: A column is not dense, or a feature is missing.

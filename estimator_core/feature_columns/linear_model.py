@@ -40,6 +40,7 @@ def linear_model(
     feature_columns: Any,
     units: int = 1,
     sparse_combiner: str = "sum",
+    for_training: bool = True,
 ) -> LinearModel:
     """Returns the sum over columns of value times weight, plus a bias.
 
@@ -52,6 +53,7 @@ def linear_model(
         units: Number of outputs.
         sparse_combiner: How the weights of an example with several values in one categorical column
             combine: "sum", "mean" or "sqrtn".
+        for_training: False takes fewer operations, whose gradients may have a row for each example.
 
     Raises:
         ValueError: Something that is no column, a missing feature, an unknown combiner.
@@ -86,7 +88,7 @@ def linear_model(
                 weight = _zeros("weights", [size, units])
                 if is_categorical(column):
                     weighted_sum = _sparse_sum(
-                        column, weight, sparse_combiner, cache, state_manager
+                        column, weight, sparse_combiner, cache, state_manager, for_training
                     )
                 else:
                     weighted_sum = _dense_sum(column, weight, cache, state_manager)
@@ -113,10 +115,11 @@ def _sparse_sum(
     combiner: str,
     cache: FeatureTransformationCache,
     state_manager: StateManager,
+    for_training: bool,
 ) -> tf.Tensor:
     single = single_ids(column, cache, state_manager) if isinstance(weight, tf.Variable) else None
     if single is not None:  # the same by any combiner
-        return single.looked_up(weight, for_training=True)
+        return single.looked_up(weight, for_training)
     ids, id_weights = column.get_sparse_tensors(cache, state_manager)
     if ids.shape.rank != 2:
         # Everything but the batch dimension is one bag of ids: [batch_size, any].

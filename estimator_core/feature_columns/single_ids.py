@@ -37,32 +37,9 @@ class SingleIds(NamedTuple):
         if not for_training:
             return _or_zeros(self.is_there, tf.gather(table, self.ids))
         different, positions = tf.unique(self.ids)
-        with tf1.get_default_graph().gradient_override_map({"ResourceGather": _ROWS_GRADIENT}):
-            rows = tf.gather(table, different)
-
-        return _of_examples(rows, positions, self.is_there)
-
-
-@tf.custom_gradient
-def _of_examples(
-    rows: tf.Tensor, positions: tf.Tensor, is_there: tf.Tensor
-) -> tuple[tf.Tensor, Any]:
-    """Returns the row of each example, and zeros where there is none; with a shorter gradient.
-
-    All tensors are arguments: a gradient of one's own must know the variables behind all others.
-
-    Args:
-        rows: `[different ids, ...]`.
-        positions: `[batch_size]`, in `rows`.
-        is_there: bool `[batch_size]`.
-    """
-
-    def sums_by_row(gradient: tf.Tensor) -> tuple[tf.Tensor, None, None]:
-        gradient = _or_zeros(is_there, gradient)
-        sums = tf.math.unsorted_segment_sum(gradient, positions, tf.shape(rows)[0])
-        return sums, None, None
-
-    return _or_zeros(is_there, tf.gather(rows, positions)), sums_by_row
+        with tf1.get_default_graph().gradient_override_map(_GRADIENTS):
+            rows = tf.gather(tf.gather(table, different), positions)
+        return _or_zeros(self.is_there, rows)
 
 
 def _or_zeros(is_there: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
@@ -71,15 +48,26 @@ def _or_zeros(is_there: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
     return tf.raw_ops.Select(condition=is_there, x=rows, y=tf.zeros_like(rows))
 
 
-_ROWS_GRADIENT = "EstimatorCoreRowsOfTable"
+# Shorter gradients of the two lookups, by name: a function as a gradient would keep the graph for ever.
+_GRADIENTS = {
+    "ResourceGather": "EstimatorCoreRowsOfTable",
+    "GatherV2": "EstimatorCoreRowsOfExamples",
+}
 
 
-@tf.RegisterGradient(_ROWS_GRADIENT)
-def _rows_gradient(operation: tf.Operation, gradient: tf.Tensor) -> list[Any]:
+@tf.RegisterGradient("EstimatorCoreRowsOfTable")
+def _gradient_of_table(operation: tf.Operation, gradient: tf.Tensor) -> list[Any]:
     """Returns the gradients of a `ResourceGather` of a list of rows, without reshaping it."""
-    _, indices = operation.inputs
-    shape = tf.raw_ops.VariableShape(input=operation.inputs[0], out_type=tf.int64)
+    handle, indices = operation.inputs
+    shape = tf.raw_ops.VariableShape(input=handle, out_type=tf.int64)
     return [tf.IndexedSlices(gradient, indices, shape), None]
+
+
+@tf.RegisterGradient("EstimatorCoreRowsOfExamples")
+def _gradient_of_rows(operation: tf.Operation, gradient: tf.Tensor) -> list[Any]:
+    """Returns the gradients of a `GatherV2` of the first axis: the sums by row."""
+    rows, positions, _ = operation.inputs
+    return [tf.math.unsorted_segment_sum(gradient, positions, tf.shape(rows)[0]), None, None]
 
 
 def embedded_single_ids(

@@ -68,6 +68,8 @@ def dense(gradient: Any, variable: Any) -> Any:
 def _update_of(optimizer: Any) -> Callable[[Any], Update] | None:
     if "keras.optimizers" not in sys.modules:  # nobody can have made an optimizer of it
         return None
+    if keras_internals.has_update_step_of_its_own(optimizer):
+        return None
     from keras import optimizers
 
     if type(optimizer) in (optimizers.Adam, optimizers.AdamW) and not optimizer.amsgrad:
@@ -90,14 +92,14 @@ def _adam(optimizer: Any) -> Update:
 
     def update(gradient: tf.Tensor, variable: Any, learning_rate: tf.Tensor) -> None:
         def cast(value: Any) -> tf.Tensor:
-            return tf.cast(value, variable.dtype)
+            return _as_type(value, variable.dtype)
 
         key = (tf1.get_default_graph(), variable.dtype)
         if key not in rates:
             step = cast(tf.convert_to_tensor(optimizer.iterations) + 1)
-            power_1, power_2 = (
-                tf.pow(cast(beta), step) for beta in (optimizer.beta_1, optimizer.beta_2)
-            )
+            # Keras rounds these two to float32 for variables of any type.
+            betas = (optimizer.beta_1, optimizer.beta_2)
+            power_1, power_2 = (tf.pow(tf.cast(beta, variable.dtype), step) for beta in betas)
             rates[key] = cast(learning_rate) * tf.sqrt(1 - power_2) / (1 - power_1)
         momentum, velocity = keras_internals.slots_of(
             optimizer, variable, "_momentums", "_velocities"
@@ -115,7 +117,7 @@ def _adam(optimizer: Any) -> Update:
 def _ftrl(optimizer: Any) -> Update:
     def update(gradient: tf.Tensor, variable: Any, learning_rate: tf.Tensor) -> None:
         def cast(value: Any) -> tf.Tensor:
-            return tf.cast(value, variable.dtype)
+            return _as_type(value, variable.dtype)
 
         accumulator, linear = keras_internals.slots_of(
             optimizer, variable, "_accumulators", "_linears"
@@ -132,3 +134,10 @@ def _ftrl(optimizer: Any) -> Update:
         )
 
     return update
+
+
+def _as_type(value: Any, dtype: tf.DType) -> tf.Tensor:
+    """Returns a value of a type; a number of Python is not rounded to float32 on its way to float64."""
+    if isinstance(value, (int, float)):
+        return tf.constant(value, dtype)
+    return tf.cast(value, dtype)

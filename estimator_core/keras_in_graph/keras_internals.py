@@ -82,6 +82,11 @@ def slots_of(optimizer: Any, variable: Any, *names: str) -> list[tf.Variable]:
     return [getattr(optimizer, name)[index].value for name in names]
 
 
+def has_update_step_of_its_own(optimizer: Any) -> bool:
+    """Returns whether somebody has set `update_step` on this optimizer, beside that of its class."""
+    return "update_step" in vars(optimizer)
+
+
 @contextlib.contextmanager
 def with_update_step(optimizer: Any, update_step: Callable[..., None]) -> Iterator[None]:
     """Has an optimizer update each variable by a function in this context.

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.feature_columns.linear_model import linear_model
+from estimator_core.spec.mode_keys import ModeKeys
 
 
 def linear_logit_fn_builder(
@@ -33,9 +34,9 @@ def linear_logit_fn_builder(
     """
 
     def logit_fn(features: Mapping[str, Any], mode: str | None = None) -> tf.Tensor:
-        del mode  # the same in all modes
+        training = mode in (None, ModeKeys.TRAIN)
         with tf1.variable_scope(scope) if scope else contextlib.nullcontext():
-            model = linear_model(features, feature_columns, units, sparse_combiner)
+            model = linear_model(features, feature_columns, units, sparse_combiner, training)
         if units > 1:
             tf1.summary.histogram("bias", tf.convert_to_tensor(model.bias))
         else:

@@ -1,8 +1,14 @@
 """Which threads run the operations of a loop."""
 
+import numpy as np
 import pytest
+import tensorflow as tf
 
+import estimator_core as est
+from estimator_core.execution import loop_threads
 from estimator_core.execution.loop_threads import LoopThreads
+
+tf1 = tf.compat.v1
 
 
 class Runs:
@@ -105,3 +111,34 @@ def test_an_error_leaves_the_number_of_times_before_its_run():
     with pytest.raises(ValueError, match="no more"):
         threads(fails_in_the_fourth, 50)
     assert threads.done == 3
+
+
+def test_a_loop_may_be_left_to_the_session():
+    runs = Runs(0.02, 0.01)
+    assert LoopThreads(clock=lambda: runs.now, chooses=False)(runs, 9) == 9
+    assert runs.made == [(9, False)]
+
+
+@pytest.mark.parametrize("by_caller", [True, False])
+def test_the_smallest_numbers_are_the_same_on_all_threads(tmp_path, monkeypatch, by_caller):
+    """TensorFlow's threads round numbers below 1.2e-38 to 0: so Adam's moments stop at 1.06e-37."""
+    monkeypatch.setattr(loop_threads, "_TRIALS", 2)
+    monkeypatch.setattr(loop_threads, "_WORTH", 1e9 if by_caller else 0.0)
+
+    def model_fn(features, labels, mode):
+        weight = tf1.get_variable("w", initializer=np.ones(200, np.float32))
+        loss = tf.reduce_sum(tf.square(weight * features["x"]))
+        step = tf1.train.get_global_step()
+        train_op = tf1.train.AdamOptimizer(0.01).minimize(loss, step)
+        return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    def input_fn():
+        def features(index):
+            return {"x": tf.where(index < 30, tf.fill([200], 1e-3), tf.zeros([200]))}
+
+        return tf.data.Dataset.range(1500).map(features)
+
+    config = est.RunConfig(str(tmp_path), log_step_count_steps=500, save_summary_steps=500)
+    estimator = est.Estimator(model_fn, config=config).train(input_fn)
+    moments = estimator.get_variable_value("w/Adam")
+    assert moments == pytest.approx([1.0608476e-37] * 200, rel=1e-6, abs=0)

@@ -1,6 +1,8 @@
 """Lookups of one id for each example are those of TensorFlow 1, bit for bit, and so is what they learn."""
 
+import gc
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -141,14 +143,40 @@ def test_the_gradient_has_a_row_for_each_different_id():
     assert isinstance(gradient, tf.IndexedSlices)
 
 
-@pytest.mark.parametrize("dtype", [np.int32, np.int8])
+@pytest.mark.parametrize("dtype", [np.int32, np.int8, np.uint8])
 def test_ids_may_be_of_any_integer_type(dtype):
-    column = fc.embedding_column(COLUMNS["identity"][0], 3, initializer=tf1.ones_initializer())
-    ids = np.array(IDS, dtype)
-    expected, _ = embedded(column, ids, True)
-    found, _ = embedded(column, ids, False)
-    assert found.tolist() == expected.tolist()
-    assert found.sum(axis=1).tolist() == [3, 3, 0, 3, 3, 0, 3]
+    """The highest number of an unsigned type counts as missing, as -1 does."""
+    ids = np.array(IDS).astype(dtype) if dtype != np.uint8 else np.uint8([[3], [255], [1]])
+    init = tf1.random_normal_initializer(seed=3)
+    column = fc.embedding_column(COLUMNS["identity"][0], 3, initializer=init)
+    arguments = ids, OPTIMIZERS["sgd"]
+    expected, _, _ = trained(lambda f: tf1.feature_column.input_layer(f, [column]), *arguments)
+    found, _, _ = trained(lambda f: input_layer(f, [column]), *arguments)
+    check_same(found, expected)
+
+
+@pytest.mark.parametrize("kind", ["embedding", "linear"])
+def test_a_graph_is_not_kept_for_ever(kind):
+    column = COLUMNS["identity"][0]
+    kept = []
+    for _ in range(2):
+        with tf.Graph().as_default() as graph:
+            if kind == "linear":
+                output = linear_model({"f": tf.constant(IDS)}, [column]).logits
+            else:
+                output = input_layer({"f": tf.constant(IDS)}, [fc.embedding_column(column, 3)])
+            tf.gradients(output, tf1.trainable_variables())
+        kept.append(weakref.ref(graph))
+        del graph, output
+    gc.collect()
+    assert [each() for each in kept] == [None, None]
+
+
+def test_an_exported_linear_model_has_gradients_of_tensorflow_alone():
+    """Another process knows no other ones."""
+    with tf.Graph().as_default() as graph:
+        linear_model({"f": tf.constant(IDS)}, [COLUMNS["identity"][0]], for_training=False)
+        assert not any("_gradient_op_type" in node.attr for node in graph.as_graph_def().node)
 
 
 @pytest.mark.parametrize("for_training", [True, False])

@@ -91,3 +91,16 @@ def test_nothing_is_said_of_less_than_a_second(tmp_path, caplog):
         est.Estimator(cheap_model_fn, config=config).train(constant, max_steps=200)
     assert "waited for its input" not in caplog.text
     assert waited(tmp_path) == []
+
+
+def test_nothing_is_told_of_several_iterators(tmp_path):
+    """Each may wait for the other, so that nobody knows what a step would take without."""
+
+    def two():
+        both = [tf1.data.make_one_shot_iterator(input_fn(0.005)()).get_next() for _ in range(2)]
+        (features, labels), (_, others) = both
+        return features, labels + 0.0 * others
+
+    config = est.RunConfig(model_dir=str(tmp_path), steps_per_session_run=40)
+    est.Estimator(model_fn, config=config, params={"size": 10}).train(two, max_steps=200)
+    assert waited(tmp_path) == []

@@ -134,3 +134,40 @@ def test_the_optimizer_has_its_own_way_again():
         by_keras(lambda: keras.optimizers.Adam(0.05), "twice")["small"],
         rtol=1e-6,
     )
+
+
+@pytest.mark.parametrize("optimizer_class", [keras.optimizers.Adam, keras.optimizers.Ftrl])
+def test_float64_has_all_its_digits(optimizer_class):
+    value = VALUES["small"].astype(np.float64)
+    expected = keras.Variable(value, dtype="float64")
+    eager = optimizer_class(0.05)
+    for _ in range(STEPS):
+        eager.apply([expected.value * 2.0], [expected])
+    optimizer = optimizer_class(0.05)
+    with tf.Graph().as_default(), tf1.Session() as session:
+        variable = tf1.get_variable("small", initializer=value, use_resource=True)
+        tf1.train.get_or_create_global_step()
+        loss = tf.reduce_sum(tf.square(variable))
+        train_op = minimize_parts(loss, [OptimizedPart(optimizer, [variable])])
+        session.run(tf1.global_variables_initializer())
+        for _ in range(STEPS):
+            session.run(train_op)
+        found = session.run(variable)
+    np.testing.assert_allclose(found, expected.numpy(), rtol=1e-13)
+
+
+def test_an_update_step_of_the_users_own_is_called():
+    with tf.Graph().as_default(), tf1.Session() as session:
+        variable = tf1.get_variable("x", initializer=1.0, use_resource=True)
+        made = keras.optimizers.Adam(0.05)
+
+        def update_step(gradient, variable, learning_rate):
+            variable.assign_sub(gradient * 0.25)
+
+        vars(made)["update_step"] = update_step
+        tf1.train.get_or_create_global_step()
+        train_op = minimize_parts(variable * 2.0, [OptimizedPart(made, [variable])])
+        session.run(tf1.global_variables_initializer())
+        session.run(train_op)
+        assert session.run(variable) == 0.5
+        assert vars(made)["update_step"] is update_step
