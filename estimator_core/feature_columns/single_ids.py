@@ -116,7 +116,8 @@ def single_ids(categorical: Any, cache: Any, state_manager: Any) -> SingleIds | 
     ):
         return None
     values = tf.reshape(feature, [-1])
-    is_there = tf.not_equal(values, "" if is_text else tf.constant(-1, values.dtype))
+    missing = values.dtype.max if values.dtype.is_unsigned else -1
+    is_there = tf.not_equal(values, "" if is_text else tf.constant(missing, values.dtype))
     as_sparse = tf.SparseTensor(tf.where(is_there), values, tf.shape(values, out_type=tf.int64))
     ids = categorical.transform_feature(_Feature(as_sparse), state_manager).values
     is_there &= ids >= 0
