@@ -37,8 +37,12 @@ class SingleIds(NamedTuple):
         if not for_training:
             return _or_zeros(self.is_there, tf.gather(table, self.ids))
         different, positions = tf.unique(self.ids)
-        with tf1.get_default_graph().gradient_override_map(_GRADIENTS):
-            rows = tf.gather(tf.gather(table, different), positions)
+        graph = tf1.get_default_graph()
+        # One after the other: with replicas, a variable is looked up by a `GatherV2` with a gradient of its own.
+        with graph.gradient_override_map({"ResourceGather": _GRADIENT_OF_TABLE}):
+            rows = tf.gather(table, different)
+        with graph.gradient_override_map({"GatherV2": _GRADIENT_OF_ROWS}):
+            rows = tf.gather(rows, positions)
         return _or_zeros(self.is_there, rows)
 
 
@@ -49,13 +53,11 @@ def _or_zeros(is_there: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
 
 
 # Shorter gradients of the two lookups, by name: a function as a gradient would keep the graph for ever.
-_GRADIENTS = {
-    "ResourceGather": "EstimatorCoreRowsOfTable",
-    "GatherV2": "EstimatorCoreRowsOfExamples",
-}
+_GRADIENT_OF_TABLE = "EstimatorCoreRowsOfTable"
+_GRADIENT_OF_ROWS = "EstimatorCoreRowsOfExamples"
 
 
-@tf.RegisterGradient("EstimatorCoreRowsOfTable")
+@tf.RegisterGradient(_GRADIENT_OF_TABLE)
 def _gradient_of_table(operation: tf.Operation, gradient: tf.Tensor) -> list[Any]:
     """Returns the gradients of a `ResourceGather` of a list of rows, without reshaping it."""
     handle, indices = operation.inputs
@@ -63,7 +65,7 @@ def _gradient_of_table(operation: tf.Operation, gradient: tf.Tensor) -> list[Any
     return [tf.IndexedSlices(gradient, indices, shape), None]
 
 
-@tf.RegisterGradient("EstimatorCoreRowsOfExamples")
+@tf.RegisterGradient(_GRADIENT_OF_ROWS)
 def _gradient_of_rows(operation: tf.Operation, gradient: tf.Tensor) -> list[Any]:
     """Returns the gradients of a `GatherV2` of the first axis: the sums by row."""
     rows, positions, _ = operation.inputs
