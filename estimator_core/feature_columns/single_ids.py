@@ -38,7 +38,7 @@ class SingleIds(NamedTuple):
             return _or_zeros(self.is_there, tf.gather(table, self.ids))
         different, positions = tf.unique(self.ids)
         graph = tf1.get_default_graph()
-        # One after the other: with replicas, a variable is looked up by a `GatherV2` with a gradient of its own.
+        # One after the other: with replicas, a variable is looked up by a `GatherV2`, too.
         with graph.gradient_override_map({"ResourceGather": _GRADIENT_OF_TABLE}):
             rows = tf.gather(table, different)
         with graph.gradient_override_map({"GatherV2": _GRADIENT_OF_ROWS}):
