@@ -8,9 +8,10 @@ each time, and its graph is another one.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -26,6 +27,7 @@ from estimator_core.graphs.restoring import check_checkpoint
 from estimator_core.spec.settled import fingerprint_of
 
 _MOST_BATCHES = 4  # with more of them, a graph that has the input in it is faster
+_BATCHES_UNTIL_BUILT = 200  # in a call: to build such a graph takes as long as it saves with these
 _MOST_BYTES = 64 << 20  # of weights that stay in memory
 # An input that has one of these takes more than its iterator to start.
 _STATE = (
@@ -83,6 +85,7 @@ class PredictCall:
         execution: How it runs.
         built: The inputs of the call.
         checkpoint_path: The checkpoint to predict with; None when there is none.
+        build_program: Returns the program over these inputs; called at most once.
     """
 
     def __init__(
@@ -92,8 +95,10 @@ class PredictCall:
         execution: Execution,
         built: BuiltInputs,
         checkpoint_path: str | None,
+        build_program: Callable[[], Program],
     ):
         self._model, self._execution, self._built = model, execution, built
+        self._build_program = build_program
         self._checkpoint_path = checkpoint_path or ""
         self._features: Any = None
         self._calls = _Calls()
@@ -159,12 +164,14 @@ class PredictCall:
             return None
         return KeptModel(self._key, placeholders, program.spec.predictions, session)
 
-    def batches(self, kept: KeptModel, fetches: Any) -> Iterator[Any]:
-        """Yields the values of the fetches to the end of the input, batch by batch.
+    def batches(self, kept: KeptModel, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Yields predictions by name to the end of the input, batch by batch.
+
+        After 200 batches, the model is built once more, over the input itself.
 
         Args:
             kept: What `find` returned.
-            fetches: Its predictions, or some of them.
+            names: Those of its predictions that are wanted.
         """
         graph, inputs = self._built
         with graph.as_default():
@@ -174,18 +181,46 @@ class PredictCall:
         try:
             for hook in inputs.hooks:
                 hook.after_create_session(session, None)
-            read = session.make_callable(tf.nest.flatten(self._features, expand_composites=True))
-            while True:
+            next_batch = self._by_feeding(kept, session, names)
+            for count in itertools.count():
+                if count == _BATCHES_UNTIL_BUILT:
+                    next_batch = self._with_input(kept, session, names)
                 try:
-                    # As `session.run` does: an error names the operation, and says where it was made.
-                    values = session._do_call(read)  # noqa: SLF001
-                    feeds = dict(zip(kept.placeholders, values, strict=True))
-                    batch = kept.session.run(fetches, feeds)
+                    values = next_batch()
                 except (tf.errors.OutOfRangeError, StopIteration):
                     return
-                yield batch
+                yield dict(zip(names, values, strict=True))
         finally:
             session.close()
+
+    # Sessions' `_do_call` is what `session.run` does: an error names the operation, and says where it was made.
+
+    def _by_feeding(
+        self, kept: KeptModel, session: Any, names: Sequence[str]
+    ) -> Callable[[], list[Any]]:
+        """Returns what reads a batch in the session of the input, and feeds it to the kept model."""
+        read = session.make_callable(tf.nest.flatten(self._features, expand_composites=True))
+        fetches = [kept.predictions[name] for name in names]
+        compute = kept.session.make_callable(fetches, kept.placeholders)
+        return lambda: kept.session._do_call(compute, *session._do_call(read))  # noqa: SLF001
+
+    def _with_input(
+        self, kept: KeptModel, session: Any, names: Sequence[str]
+    ) -> Callable[[], list[Any]]:
+        """Returns what computes the predictions of a batch in the session of the input.
+
+        It has the model there, with the weights of the kept one.
+        """
+        program = self._build_program()
+        of_kept = kept.session.graph.get_collection(tf1.GraphKeys.GLOBAL_VARIABLES)
+        weights = kept.session.run({each.op.name: each for each in of_kept})
+        with program.scope():
+            variables = tf1.global_variables()
+            feeds = {each.initializer.inputs[1]: weights[each.op.name] for each in variables}
+            session.run([each.initializer for each in variables], feeds)
+            session.run(tf1.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS))
+            run = session.make_callable([program.spec.predictions[name] for name in names])
+        return lambda: session._do_call(run)  # noqa: SLF001
 
 
 def _stamp(checkpoint_path: str) -> Any:

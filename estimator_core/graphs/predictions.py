@@ -49,16 +49,19 @@ def batches_of_model(
         ValueError: `predict_keys` names none of the predictions.
     """
     built = build_inputs(model, execution, ModeKeys.PREDICT, input_fn)
-    call = PredictCall(owner, model, execution, built, newest())
+
+    def build_program() -> Program:
+        starts_from_checkpoint = newest() is not None
+        return build(model, execution, ModeKeys.PREDICT, input_fn, starts_from_checkpoint, built)
+
+    call = PredictCall(owner, model, execution, built, newest(), build_program)
     kept = call.find()
     if kept is not None:
         _warn_of_endless(built.inputs)
-        fetches = selected_predictions(kept.predictions, predict_keys)
-        yield from call.counted(call.batches(kept, fetches))
+        names = list(selected_predictions(kept.predictions, predict_keys))
+        yield from call.counted(call.batches(kept, names))
         return
-    starts_from_checkpoint = newest() is not None
-    program = build(model, execution, ModeKeys.PREDICT, input_fn, starts_from_checkpoint, built)
-    yield from call.counted(batches_of_program(program, predict_keys, newest))
+    yield from call.counted(batches_of_program(build_program(), predict_keys, newest))
 
 
 def batches_of_program(

@@ -114,6 +114,26 @@ def test_a_generator_goes_on_with_the_weights_that_it_began_with(model):
     assert [first, next(generator)["logits"].tobytes()] == expected
 
 
+def test_a_long_call_gets_a_model_with_its_input(model, built):
+    features = {"x": np.arange(500, dtype=np.float32), "word": ["a", "b"] * 250}
+    many = lambda: tf.data.Dataset.from_tensor_slices(features).batch(1)  # noqa: E731
+    expected = logits(fresh(model), many)
+    assert len(set(expected)) > 100
+    for _ in range(3):
+        logits(model, lambda: many().take(1))
+    del built[:]
+    generator = model.predict(many, predict_keys=["classes", "logits"])
+    found = [next(generator) for _ in range(150)]
+    assert not built
+    model.train(training, steps=5)
+    del built[:]
+    found += generator
+    assert len(built) == 1
+    assert [row["logits"].tobytes() for row in found] == expected
+    assert [list(row) for row in found] == [["logits", "classes"]] * 500
+    assert logits(model, many) == logits(fresh(model), many) != expected
+
+
 def test_other_features_get_another_model(model, built):
     for _ in range(3):
         logits(model, rows(1))
