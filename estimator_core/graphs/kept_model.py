@@ -193,7 +193,7 @@ class PredictCall:
         finally:
             session.close()
 
-    # Sessions' `_do_call` is what `session.run` does: an error names the operation, and says where it was made.
+    # `_do_call` is what `session.run` does: an error names the operation, and says where it was made.
 
     def _by_feeding(
         self, kept: KeptModel, session: Any, names: Sequence[str]

@@ -34,8 +34,8 @@ class SequenceLogits(NamedTuple):
     sequence_mask: tf.Tensor
 
 
-Layer = Callable[[tf.Tensor, tf.Tensor, bool], tf.Tensor]
-"""(inputs `[batch_size, max_length, size]`, mask, training) -> outputs."""
+Layer = Callable[[tf.Tensor, tf.Tensor, str], tf.Tensor]
+"""(inputs `[batch_size, max_length, size]`, mask, mode) -> outputs."""
 
 
 def rnn_logit_fn_builder(
@@ -81,8 +81,7 @@ def rnn_logit_fn_builder(
             inputs = _with_context(inputs, context)
         mask = tf.sequence_mask(lengths, maxlen=tf.shape(inputs)[1])
         with tf1.variable_scope("rnn_model"):
-            training = mode == ModeKeys.TRAIN
-            outputs = recurrent_layers(*_with_a_step(inputs, mask), training)
+            outputs = recurrent_layers(*_with_a_step(inputs, mask), mode)
             with tf1.variable_scope("logits"):
                 logits = dense(outputs, units)
         if return_sequences:
@@ -151,15 +150,15 @@ def _named_layers(
 ) -> Layer:
     """Returns layers of one of `CELLS`, one after the other."""
 
-    def layers(inputs: tf.Tensor, mask: tf.Tensor, training: bool) -> tf.Tensor:
-        del training  # the same in all modes
+    def layers(inputs: tf.Tensor, mask: tf.Tensor, mode: str) -> tf.Tensor:
+        is_served = mode == ModeKeys.PREDICT
         for index, size in enumerate(sizes):
             stack = "stacked_rnn_cells/" if len(sizes) > 1 else ""
             number = f"_{index}" if index else ""
             with tf1.variable_scope(f"{scope}/{stack}{cell_type}_cell{number}"):
                 cell = CELLS[cell_type](inputs.shape[-1], size)
             is_last = index == len(sizes) - 1
-            inputs = unroll(cell, inputs, mask, return_sequences or not is_last)
+            inputs = unroll(cell, inputs, mask, return_sequences or not is_last, is_served)
         return inputs
 
     return layers
@@ -168,11 +167,11 @@ def _named_layers(
 def _keras_layer(make_cell: Callable[[], Any], return_sequences: bool) -> Layer:
     """Returns a layer of the Keras that a cell, or list of cells, belongs to."""
 
-    def layer(inputs: tf.Tensor, mask: tf.Tensor, training: bool) -> tf.Tensor:
+    def layer(inputs: tf.Tensor, mask: tf.Tensor, mode: str) -> tf.Tensor:
         with side_effects.collected_side_effects(inputs):  # numbers the names of cells from 0
             cell = make_cell()
             rnn = _rnn_class(cell)(cell, return_sequences=return_sequences)
-            return rnn(inputs, mask=mask, training=training)
+            return rnn(inputs, mask=mask, training=mode == ModeKeys.TRAIN)
 
     return layer
 

@@ -68,6 +68,7 @@ def test_the_context_comes_after_the_values_of_each_step():
     np.testing.assert_allclose(logits, [[10 * second + 1], [1], [10 * third + 1]], rtol=1e-5)
 
 
+@pytest.mark.parametrize("mode", ["train", "infer"])
 @pytest.mark.parametrize("return_sequences", [False, True])
 @pytest.mark.parametrize(
     ("cell_type", "keras_layer"),
@@ -77,9 +78,13 @@ def test_the_context_comes_after_the_values_of_each_step():
         ("gru", keras.layers.GRU),
     ],
 )
-def test_two_layers_are_those_of_keras(cell_type, keras_layer, return_sequences):
+def test_two_layers_are_those_of_keras(cell_type, keras_layer, return_sequences, mode):
     logits, mask, variables = run(
-        rnn_units=[3, 2], cell_type=cell_type, return_sequences=return_sequences, units=2
+        mode=mode,
+        rnn_units=[3, 2],
+        cell_type=cell_type,
+        return_sequences=return_sequences,
+        units=2,
     )
     stack = f"rnn_model/rnn/stacked_rnn_cells/{cell_type}_cell"
     outputs = tf.ragged.constant(ROWS).to_tensor()[..., tf.newaxis]
@@ -97,6 +102,18 @@ def test_two_layers_are_those_of_keras(cell_type, keras_layer, return_sequences)
     np.testing.assert_allclose(logits, outputs.numpy() @ kernel + bias, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("mode", "units", "is_one_operation"),
+    [("train", 8, True), ("eval", 8, True), ("infer", 8, False), ("train", 80, False)],
+)
+def test_a_small_lstm_is_one_operation_where_it_is_not_served(mode, units, is_one_operation):
+    with tf.Graph().as_default() as graph:
+        rnn_logit_fn_builder(1, [VALUE], rnn_units=units, cell_type="lstm")(features(), mode)
+        types = {operation.type for operation in graph.get_operations()}
+    assert ("BlockLSTM" in types) == is_one_operation
+    assert bool({"While", "StatelessWhile"} & types) != is_one_operation
+
+
 @pytest.mark.parametrize("cell_type", ["simple_rnn", "lstm", "gru"])
 def test_initial_values_are_those_of_keras(cell_type):
     _, _, variables = run(rnn_units=8, cell_type=cell_type)
@@ -112,15 +129,16 @@ def test_initial_values_are_those_of_keras(cell_type):
         assert not bias.any()
 
 
+@pytest.mark.parametrize("cell_type", ["simple_rnn", "lstm"])
 @pytest.mark.parametrize("return_sequences", [False, True])
-def test_only_empty_sequences(return_sequences):
+def test_only_empty_sequences(return_sequences, cell_type):
     """As when a request holds a single example without a token: its size is known late."""
     with tf.Graph().as_default():
         values = tf.RaggedTensor.from_row_lengths(
             tf.constant([], tf.float32), tf1.placeholder_with_default([0, 0], [None])
         )
         logit_fn = rnn_logit_fn_builder(
-            1, [VALUE], rnn_units=[2], return_sequences=return_sequences
+            1, [VALUE], rnn_units=[2], cell_type=cell_type, return_sequences=return_sequences
         )
         logits = logit_fn({"value": values}, "train").logits
         gradients = tf.gradients(tf.reduce_sum(logits), tf1.trainable_variables())

@@ -2,6 +2,7 @@
 
 import math
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -15,11 +16,12 @@ def sigmoid(x):
     return 1 / (1 + math.exp(-x))
 
 
-def run(name, weights, inputs, mask, return_sequences=True, units=1):
+def run(name, weights, inputs, mask, return_sequences=True, units=1, is_served=True):
     """Returns the outputs of a cell with these weights."""
-    with tf.Graph().as_default():
+    with tf.Graph().as_default() as graph:
         cell = CELLS[name](np.shape(inputs)[-1], units)
-        outputs = unroll(cell, tf.constant(inputs), tf.constant(mask), return_sequences)
+        outputs = unroll(cell, tf.constant(inputs), tf.constant(mask), return_sequences, is_served)
+        assert is_served or "BlockLSTM" in {operation.type for operation in graph.get_operations()}
         with tf1.Session() as session:
             session.run(tf1.global_variables_initializer())
             for variable in tf1.trainable_variables():
@@ -38,7 +40,8 @@ def test_simple_rnn():
     assert found[0, :, 0] == pytest.approx([first, second], rel=1e-5)
 
 
-def test_lstm():
+@pytest.mark.parametrize("is_served", [True, False])
+def test_lstm(is_served):
     """The columns are the input gate, the forget gate, the candidate, the output gate."""
     weights = {
         "kernel": [[0.1, 0.2, 0.3, 0.4]],
@@ -55,7 +58,40 @@ def test_lstm():
         memory = forget * memory + write * candidate
         output = read * math.tanh(memory)
         expected.append(output)
-    assert run("lstm", weights, **ONE_SEQUENCE)[0, :, 0] == pytest.approx(expected, rel=1e-5)
+    found = run("lstm", weights, **ONE_SEQUENCE, is_served=is_served)
+    assert found[0, :, 0] == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("return_sequences", [True, False])
+@pytest.mark.parametrize("is_served", [True, False])
+def test_gradients_of_an_lstm_are_those_of_keras(is_served, return_sequences):
+    random = np.random.default_rng(1)
+    weights = [random.normal(size=size).astype(np.float32) for size in ((2, 12), (3, 12), 12)]
+    inputs = random.normal(size=(4, 5, 2)).astype(np.float32)
+    mask = np.arange(5) < np.array([[5], [0], [2], [1]])
+
+    layer = keras.layers.LSTM(3, return_sequences=return_sequences)
+    layer.build(inputs.shape)
+    layer.set_weights(weights)
+    given = tf.constant(inputs)
+    with tf.GradientTape() as tape:
+        tape.watch(given)
+        outputs = layer(given, mask=tf.constant(mask))
+        outputs = [outputs, *tape.gradient(outputs**2, [given, *layer.trainable_variables])]
+
+    with tf.Graph().as_default():
+        given = tf.constant(inputs)
+        cell = CELLS["lstm"](2, 3)
+        found = unroll(cell, given, tf.constant(mask), return_sequences, is_served)
+        variables = tf1.trainable_variables()
+        found = [found, *tf.gradients(found**2, [given, *variables])]
+        with tf1.Session() as session:
+            for variable, value in zip(variables, weights, strict=True):
+                variable.load(value, session)
+            found = session.run(found)
+    assert np.abs(found[1][0, :4]).min() > 1e-5  # the first example has five steps
+    for ours, theirs in zip(found, outputs, strict=True):
+        np.testing.assert_allclose(ours, theirs.numpy(), rtol=1e-4, atol=1e-6)
 
 
 def test_gru():
@@ -86,7 +122,7 @@ def test_steps_that_the_mask_leaves_out_change_nothing(return_sequences):
         weights,
         [[[1.0], [9.0], [3.0]], [[9.0], [4.0], [9.0]], [[9.0], [9.0], [9.0]]],
         [[True, False, True], [False, True, False], [False, False, False]],
-        return_sequences,
+        return_sequences=return_sequences,
     )
     expected = np.array([[first, first, last], [0.0, later, later], [0.0, 0.0, 0.0]])
     expected = expected[..., np.newaxis] if return_sequences else expected[:, -1:]
