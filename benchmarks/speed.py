@@ -56,6 +56,27 @@ def only_kinds(works: Sequence[Work], kinds: Collection[str]) -> list[Work]:
     ]
 
 
+def environments(
+    works: Sequence[Work], uv: str, reference_python: str | None, with_reference: bool
+) -> dict[str, str]:
+    """Returns the Pythons of the environments that contestants run in; those that are missing are made.
+
+    Args:
+      works: With the contestants.
+      uv: The program that makes them.
+      reference_python: That with tf.estimator 2.15; None makes it.
+      with_reference: Whether it is needed for other things, too.
+    """
+    names = {one.environment or one.kind for work in works for one in work.contestants}
+    names |= {"reference"} if with_reference else set()
+    given = {"reference": reference_python} if reference_python else {}
+    return given | {
+        name: speed_runs.environment_python(name, uv)
+        for name in speed_runs.PACKAGES
+        if name in names and name not in given
+    }
+
+
 def main() -> None:
     """Measures, and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -87,17 +108,22 @@ def main() -> None:
     except ValueError as error:
         parser.error(str(error))
     if not args.show:
-        python = args.reference_python or speed_runs.reference_python(args.uv)
-        for work in only_kinds(works, args.kinds.split(",")):
-            if work.letter in args.only.split(","):
-                speed_runs.save_runs(work, speed_runs.measure(work, args.rounds, python))
+        chosen = [
+            work
+            for work in only_kinds(works, args.kinds.split(","))
+            if work.letter in args.only.split(",")
+        ]
+        others = args.growth or args.memory_steps or args.memory_calls
+        pythons = environments(chosen, args.uv, args.reference_python, with_reference=others)
+        for work in chosen:
+            speed_runs.save_runs(work, speed_runs.measure(work, args.rounds, pythons))
         if args.growth:
-            speed_runs.save("growth", speed_growth.measure(args.rounds, python))
+            speed_runs.save("growth", speed_growth.measure(args.rounds, pythons))
         if args.memory_steps:
-            measured = speed_growth.memory("memory", args.memory_steps, python)
+            measured = speed_growth.memory("memory", args.memory_steps, pythons)
             speed_runs.save("memory", measured)
         if args.memory_calls:
-            measured = speed_growth.memory("memory_evaluate", args.memory_calls, python)
+            measured = speed_growth.memory("memory_evaluate", args.memory_calls, pythons)
             speed_runs.save("memory_evaluate", measured)
     show(speed_runs.load_results(), works, args)
 

@@ -5,7 +5,7 @@ import sys
 from typing import Any
 
 from benchmarks import charts, speed_table
-from benchmarks.speed_runs import run_contestant
+from benchmarks.speed_runs import Pythons, run_contestant
 from benchmarks.speed_works import FLOOR, OURS, REFERENCE, Contestant, Work
 
 KERAS = "Keras fit, jit_compile, steps_per_execution=20"
@@ -26,12 +26,12 @@ _WORK = Work("growth", "DNN on a vector", "vector", "step", CONTESTANTS, {})
 _MEBIBYTE = 2**20
 
 
-def measure(rounds: int, python: str) -> list[dict[str, Any]]:
+def measure(rounds: int, pythons: Pythons) -> list[dict[str, Any]]:
     """Returns the seconds of a step by contestant and size, in turn.
 
     Args:
       rounds: Alternations.
-      python: With tf.estimator 2.15.
+      pythons: The environments.
 
     Returns:
       Dicts with "plot", "size" (batch size, features), "contestant", "secs", "processor_secs".
@@ -47,7 +47,7 @@ def measure(rounds: int, python: str) -> list[dict[str, Any]]:
                 for one in CONTESTANTS:
                     print(f"{plot} {size} {number + 1}/{rounds} {one.name}", file=sys.stderr)
                     options = ["--size", f"{size[0]},{size[1]}", *["--check"] * (number == 0)]
-                    measured = run_contestant("vector", one, python, *options)
+                    measured = run_contestant("vector", one, pythons, *options)
                     checks[one.name] = measured.pop("check", {})
                     found.append({"plot": plot, "size": size, "contestant": one.name, **measured})
                 differences = speed_table.differences(_WORK, checks)
@@ -56,16 +56,16 @@ def measure(rounds: int, python: str) -> list[dict[str, Any]]:
     return found
 
 
-def memory(work: str, count: int, python: str) -> dict[str, Any]:
+def memory(work: str, count: int, pythons: Pythons) -> dict[str, Any]:
     """Returns name of an Estimator API -> its "steps" and "resident_bytes".
 
     Args:
       work: "memory" of a training, or "memory_evaluate" of calls of `evaluate`.
       count: Steps or calls.
-      python: With tf.estimator 2.15.
+      pythons: The environments.
     """
     return {
-        one.name: run_contestant(work, one, python, "--count", str(count))
+        one.name: run_contestant(work, one, pythons, "--count", str(count))
         for one in CONTESTANTS[:2]
     }
 

@@ -2,13 +2,14 @@
 
 import dataclasses
 import datetime
+import importlib.metadata
 import json
 import os
 import pathlib
 import platform
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks import speed_table
@@ -21,37 +22,51 @@ CACHE = PROJECT / ".bench"
 RESULTS = CACHE / "speed.json"
 
 
-def reference_python(uv: str) -> str:
-    """Returns the Python of an environment with tf.estimator 2.15, which is made the first time.
+Pythons = Mapping[str, str]
+"""Name of an environment -> its Python; what is not in it has the Python that runs this."""
+
+# What is installed in the environments that the bench makes, by name.
+PACKAGES = {
+    "reference": ("tensorflow-cpu==2.15.1", "tensorflow-estimator==2.15.0"),
+    "plain": (f"tensorflow=={importlib.metadata.version('tensorflow')}",),
+}
+
+
+def environment_python(name: str, uv: str) -> str:
+    """Returns the Python of an environment, which is made the first time.
 
     Args:
+      name: Key of PACKAGES.
       uv: The program.
 
     Raises:
       SystemExit: It could not be made; uv's reason is printed.
     """
-    script = PROJECT / "scripts" / "reference_environment.sh"
-    folder = CACHE / "reference"
+    script = PROJECT / "scripts" / "bench_environment.sh"
     CACHE.mkdir(exist_ok=True)
-    done = subprocess.run([script, uv, folder], stdout=subprocess.PIPE, text=True)
+    command = [script, uv, CACHE / name, *PACKAGES[name]]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
-        raise SystemExit("tf.estimator 2.15 could not be installed; --reference-python names one")
+        raise SystemExit(
+            f"The environment {name!r} could not be made, of: {' '.join(PACKAGES[name])}. "
+            "--reference-python names one with tf.estimator 2.15"
+        )
     return done.stdout.strip()
 
 
-def run_contestant(work: str, contestant: Contestant, python: str, *options: str) -> Any:
+def run_contestant(work: str, contestant: Contestant, pythons: Pythons, *options: str) -> Any:
     """Returns what `contestant.py` prints.
 
     Args:
       work: Of `contestant.py`.
       contestant: Who does it.
-      python: With which tf.estimator 2.15 runs.
+      pythons: The environments.
       options: More of the command line.
 
     Raises:
       SystemExit: It failed; its log is printed.
     """
-    interpreter = python if contestant.kind == "reference" else sys.executable
+    interpreter = pythons.get(contestant.environment or contestant.kind, sys.executable)
     command = [interpreter, str(FOLDER / "contestant.py"), work, contestant.kind]
     command += ["--settings", json.dumps(dict(contestant.settings)), *options]
     environment = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"}
@@ -64,7 +79,7 @@ def run_contestant(work: str, contestant: Contestant, python: str, *options: str
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def measure(work: Work, rounds: int, python: str) -> list[Run]:
+def measure(work: Work, rounds: int, pythons: Pythons) -> list[Run]:
     """Returns the runs of all contestants, round by round.
 
     Raises:
@@ -77,7 +92,7 @@ def measure(work: Work, rounds: int, python: str) -> list[Run]:
             count = contestant.count or work.count
             options = ["--count", str(count)] if count else []
             options += ["--check"] if number == 0 else []
-            one = run_contestant(contestant.work or work.work, contestant, python, *options)
+            one = run_contestant(contestant.work or work.work, contestant, pythons, *options)
             runs.append(Run(contestant.name, one["secs"], one["processor_secs"]))
             if one.get("check"):
                 checks[contestant.name] = one["check"]

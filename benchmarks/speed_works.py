@@ -20,6 +20,7 @@ class Contestant:
       settings: Of the RunConfig, or of Keras's fit.
       work: Of `contestant.py`, when it is not that of the others.
       count: Units of work, when they are not those of the others.
+      environment: Of `speed_runs.PACKAGES`; "" is that named like `kind`, else this project's.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Contestant:
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     work: str | None = None
     count: int | None = None
+    environment: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +75,11 @@ _FLOORS = (
     Contestant("floor, not compiled by XLA", "floor", {"jit_compile": False}),
 )
 _INPUT = Contestant("the input alone", "input")
-_TENSORFLOW = Contestant("our TensorFlow alone", "tensorflow")
+# TensorFlow imports scikit-learn and jax where it finds them, so an environment without them is compared with
+# that of tf.estimator, which has none either.
+_PLAIN = dataclasses.replace(_OURS, environment="plain")
+_TENSORFLOW = Contestant("our TensorFlow alone", "tensorflow", environment="plain")
+_WITH_PIPELINES = Contestant("estimator_core, where the pipelines are installed", "ours")
 _TRAINING = (_OURS, _ONE_STEP, _REFERENCE, *_KERAS)
 
 _PAIR = (_OURS, _ONE_STEP, _REFERENCE)
@@ -136,7 +142,14 @@ WORKS = (
         (_OURS, dataclasses.replace(_FEWER_CALLS, work="one_row")),
         {REFERENCE: 200.0},
     ),
-    Work("i", "import", "import", "import", (_OURS, _REFERENCE, _TENSORFLOW), {REFERENCE: 1.0}),
+    Work(
+        "i",
+        "import",
+        "import",
+        "import",
+        (_PLAIN, _REFERENCE, _TENSORFLOW, _WITH_PIPELINES),
+        {REFERENCE: 1.0},
+    ),
     Work("i2", "first step", "first_step", "start", (_OURS, _REFERENCE), {REFERENCE: 1.0}),
     Work(
         "j",

@@ -26,6 +26,20 @@ def test_some_kinds_of_contestants():
     assert [one.name for one in work.contestants] == names
 
 
+def test_only_environments_that_are_needed_are_made(monkeypatch):
+    made = lambda name, uv: f"{uv}:{name}"  # noqa: E731
+    monkeypatch.setattr(speed.speed_runs, "environment_python", made)
+    by_letter = {work.letter: work for work in WORKS}
+    imports, training = [by_letter["i"]], [by_letter["a"]]
+    assert speed.environments(imports, "uv", None, False) == {
+        "reference": "uv:reference",
+        "plain": "uv:plain",
+    }
+    assert speed.environments(training, "uv", "mine", False) == {"reference": "mine"}
+    assert speed.environments([], "uv", None, True) == {"reference": "uv:reference"}
+    assert speed.environments([], "uv", None, False) == {}
+
+
 def test_the_works_have_letters_of_their_own_and_aims_at_their_contestants():
     letters = [work.letter for work in WORKS]
     assert len(set(letters)) == len(letters)

@@ -1,6 +1,8 @@
 """How contestants are run and what is kept of them, without any that computes."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -23,8 +25,8 @@ def runs(monkeypatch):
     """Returns the calls of `run_contestant`, whose answers are numbered."""
     calls = []
 
-    def run_contestant(work, contestant, python, *options):
-        calls.append((work, contestant.name, python, options))
+    def run_contestant(work, contestant, pythons, *options):
+        calls.append((work, contestant.name, pythons, options))
         check = {"names": ["loss"]} if "--check" in options else None
         return {"secs": len(calls), "processor_secs": 2 * len(calls), "check": check}
 
@@ -33,12 +35,12 @@ def runs(monkeypatch):
 
 
 def test_contestants_alternate_and_are_checked_once(runs):
-    measured = speed_runs.measure(WORK, 2, "python2.15")
+    measured = speed_runs.measure(WORK, 2, "pythons")
     assert runs == [
-        ("predictor", OURS, "python2.15", ("--count", "50", "--check")),
-        ("one_row", REFERENCE, "python2.15", ("--count", "7", "--check")),
-        ("predictor", OURS, "python2.15", ("--count", "50")),
-        ("one_row", REFERENCE, "python2.15", ("--count", "7")),
+        ("predictor", OURS, "pythons", ("--count", "50", "--check")),
+        ("one_row", REFERENCE, "pythons", ("--count", "7", "--check")),
+        ("predictor", OURS, "pythons", ("--count", "50")),
+        ("one_row", REFERENCE, "pythons", ("--count", "7")),
     ]
     assert [(run.contestant, run.secs) for run in measured] == [
         (OURS, 1),
@@ -58,14 +60,32 @@ def test_other_work_ends_it_before_the_second_round(monkeypatch):
     with pytest.raises(
         SystemExit, match=r"\(x\) Not the same work\. rows: 0 of estimator_core, 1 of"
     ):
-        speed_runs.measure(WORK, 2, "python")
+        speed_runs.measure(WORK, 2, {})
     assert next(answers) == 2
 
 
 def test_a_contestant_that_fails_ends_it_with_its_log(capfd):
     with pytest.raises(SystemExit, match=r"exit code 2 of: .*contestant\.py no_such_work ours"):
-        speed_runs.run_contestant("no_such_work", Contestant(OURS, "ours"), "python")
+        speed_runs.run_contestant("no_such_work", Contestant(OURS, "ours"), {})
     assert "invalid choice: 'no_such_work'" in capfd.readouterr().err
+
+
+def test_each_contestant_has_the_python_of_its_environment(monkeypatch):
+    commands = []
+
+    def run(command, **options):
+        commands.append(command[0])
+        return subprocess.CompletedProcess(command, 0, stdout="log\n{}\n")
+
+    monkeypatch.setattr(speed_runs.subprocess, "run", run)
+    pythons = {"reference": "python2.15", "plain": "python_plain"}
+    for one in (
+        Contestant(OURS, "ours"),
+        Contestant(REFERENCE, "reference"),
+        Contestant(OURS, "ours", environment="plain"),
+    ):
+        assert speed_runs.run_contestant("import", one, pythons) == {}
+    assert commands == [sys.executable, "python2.15", "python_plain"]
 
 
 def test_results_are_kept_by_work(monkeypatch, tmp_path):
