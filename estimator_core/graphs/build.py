@@ -89,7 +89,6 @@ def build(
     mode: str,
     input_fn: InputFn,
     starts_from_checkpoint: bool,
-    built: BuiltInputs | None = None,
 ) -> Program:
     """Returns the program of `mode` over `input_fn`, after calling both functions of the user's.
 
@@ -100,9 +99,16 @@ def build(
         input_fn: As for `Estimator.train`.
         starts_from_checkpoint: Whether variables are restored; else they start as the warm start settings, if
             any, and their initializers say.
-        built: What `build_inputs` returned; None calls it.
     """
-    graph, inputs = built or build_inputs(model, execution, mode, input_fn)
+    built = build_inputs(model, execution, mode, input_fn)
+    return build_over(built, model, execution, mode, starts_from_checkpoint)
+
+
+def build_over(
+    built: BuiltInputs, model: Model, execution: Execution, mode: str, starts_from_checkpoint: bool
+) -> Program:
+    """Returns the program of `mode` over inputs, in their graph; see `build`."""
+    graph, inputs = built
     with new_scope(graph, execution, model.config):
         makes_many = mode == ModeKeys.TRAIN and execution.steps_per_session_run > 1
         records_nan = makes_many and not execution.stops_at_nan

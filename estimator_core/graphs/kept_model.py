@@ -21,9 +21,10 @@ from estimator_core.execution.base import Execution
 from estimator_core.execution.effects import effects_of
 from estimator_core.execution.inputs import IteratorInitializerHook
 from estimator_core.execution.single_device import SingleDevice
-from estimator_core.graphs.build import BuiltInputs, Model, build_for_features
+from estimator_core.graphs.build import BuiltInputs, Model, build_for_features, build_over
 from estimator_core.graphs.program import Program
 from estimator_core.graphs.restoring import check_checkpoint
+from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.settled import fingerprint_of
 
 _MOST_BATCHES = 4  # with more of them, a graph that has the input in it is faster
@@ -85,7 +86,6 @@ class PredictCall:
         execution: How it runs.
         built: The inputs of the call.
         checkpoint_path: The checkpoint to predict with; None when there is none.
-        build_program: Returns the program over these inputs; called at most once.
     """
 
     def __init__(
@@ -95,10 +95,8 @@ class PredictCall:
         execution: Execution,
         built: BuiltInputs,
         checkpoint_path: str | None,
-        build_program: Callable[[], Program],
     ):
         self._model, self._execution, self._built = model, execution, built
-        self._build_program = build_program
         self._checkpoint_path = checkpoint_path or ""
         self._features: Any = None
         self._calls = _Calls()
@@ -211,7 +209,9 @@ class PredictCall:
 
         It has the model there, with the weights of the kept one.
         """
-        program = self._build_program()
+        program = build_over(
+            self._built, self._model, self._execution, ModeKeys.PREDICT, starts_from_checkpoint=True
+        )
         of_kept = kept.session.graph.get_collection(tf1.GraphKeys.GLOBAL_VARIABLES)
         weights = kept.session.run({each.op.name: each for each in of_kept})
         with program.scope():

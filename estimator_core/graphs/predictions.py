@@ -13,7 +13,7 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.execution.base import Execution
 from estimator_core.execution.inputs import Inputs
-from estimator_core.graphs.build import Model, build, build_inputs
+from estimator_core.graphs.build import Model, build_inputs, build_over
 from estimator_core.graphs.kept_model import PredictCall
 from estimator_core.graphs.program import Program
 from estimator_core.graphs.restoring import RestoringSessionCreator
@@ -49,19 +49,16 @@ def batches_of_model(
         ValueError: `predict_keys` names none of the predictions.
     """
     built = build_inputs(model, execution, ModeKeys.PREDICT, input_fn)
-
-    def build_program() -> Program:
-        starts_from_checkpoint = newest() is not None
-        return build(model, execution, ModeKeys.PREDICT, input_fn, starts_from_checkpoint, built)
-
-    call = PredictCall(owner, model, execution, built, newest(), build_program)
+    call = PredictCall(owner, model, execution, built, newest())
     kept = call.find()
     if kept is not None:
         _warn_of_endless(built.inputs)
         names = list(selected_predictions(kept.predictions, predict_keys))
         yield from call.counted(call.batches(kept, names))
         return
-    yield from call.counted(batches_of_program(build_program(), predict_keys, newest))
+    starts_from_checkpoint = newest() is not None
+    program = build_over(built, model, execution, ModeKeys.PREDICT, starts_from_checkpoint)
+    yield from call.counted(batches_of_program(program, predict_keys, newest))
 
 
 def batches_of_program(

@@ -104,9 +104,7 @@ class BinaryClassHead(WeightedHead):
             compute: dict[str, Callable[[], Any]] = {
                 PredictionKeys.LOGITS: lambda: logits,
                 PredictionKeys.LOGISTIC: lambda: tf.sigmoid(logits, name="logistic"),
-                PredictionKeys.PROBABILITIES: lambda: tf.nn.softmax(
-                    two_class_logits, name="probabilities"
-                ),
+                PredictionKeys.PROBABILITIES: lambda: _probabilities(two_class_logits),
                 PredictionKeys.CLASS_IDS: lambda: class_ids,
                 PredictionKeys.CLASSES: lambda: class_names(class_ids, self._vocabulary),
                 PredictionKeys.ALL_CLASS_IDS: lambda: all_class_ids(logits, _N_CLASSES),
@@ -157,3 +155,13 @@ class BinaryClassHead(WeightedHead):
             SignatureKeys.REGRESSION: RegressionOutput(predictions[PredictionKeys.LOGISTIC]),
             SignatureKeys.PREDICT: PredictOutput(predictions),
         }
+
+
+def _probabilities(logits: tf.Tensor) -> tf.Tensor:
+    """Returns the softmax of `[batch_size, 2]`.
+
+    It is put together from small operations: with oneDNN, TensorFlow's takes 0.1 ms for however few numbers.
+    """
+    exponentials = tf.exp(logits - tf.reduce_max(logits, axis=-1, keepdims=True))
+    sums = tf.reduce_sum(exponentials, axis=-1, keepdims=True)
+    return tf.divide(exponentials, sums, name="probabilities")

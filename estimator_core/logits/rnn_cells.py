@@ -119,6 +119,10 @@ class LSTMCell(Cell):
         Args:
             inputs: float32 `[batch_size, max_length, input_size]`.
         """
+        batch_size = tf.shape(inputs)[0]
+        # Without any example, the gradient of the kernel would be what was in the memory.
+        padding = tf.cast(tf.equal(batch_size, 0), tf.int32)
+        inputs = tf.pad(inputs, [[0, padding], [0, 0], [0, 0]])
         # The operation has the candidate before the forget gate. (Of BlockLSTMV2, which has the order of
         # Keras, TensorFlow computes wrong gradients: it takes those of BlockLSTM.)
         kernel = tf.concat([self._kernel, self._recurrent_kernel], axis=0)
@@ -126,7 +130,7 @@ class LSTMCell(Cell):
         bias = tf.split(self._bias, 4)
         no_peephole = tf.zeros([self.units])
         start = tf.zeros([tf.shape(inputs)[0], self.units])
-        return tf.raw_ops.BlockLSTM(
+        outputs = tf.raw_ops.BlockLSTM(
             seq_len_max=tf.shape(inputs, out_type=tf.int64)[1],
             x=tf.transpose(inputs, [1, 0, 2]),
             cs_prev=start,
@@ -139,6 +143,7 @@ class LSTMCell(Cell):
             forget_bias=0,  # it is in the bias
             cell_clip=-1,  # none
         ).h
+        return outputs[:, :batch_size]
 
 
 class GRUCell(Cell):

@@ -113,6 +113,24 @@ def test_gru():
 
 
 @pytest.mark.parametrize("return_sequences", [True, False])
+@pytest.mark.parametrize("is_served", [True, False])
+def test_an_lstm_of_no_examples_has_gradients_of_zero(is_served, return_sequences):
+    """As when a replica gets nothing of the last batch."""
+    with tf.Graph().as_default():
+        inputs = tf1.placeholder(tf.float32, [None, None, 3])
+        mask = tf1.placeholder(tf.bool, [None, None])
+        outputs = unroll(CELLS["lstm"](3, 4), inputs, mask, return_sequences, is_served)
+        gradients = tf.gradients(outputs, tf1.trainable_variables())
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            feeds = {inputs: np.zeros([0, 5, 3]), mask: np.zeros([0, 5])}
+            for _ in range(20):  # what was in the memory may be zeros
+                found, *of_kernels = session.run([outputs, *gradients], feeds)
+                assert found.shape == ((0, 5, 4) if return_sequences else (0, 4))
+                assert [np.abs(each).max() for each in of_kernels] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("return_sequences", [True, False])
 def test_steps_that_the_mask_leaves_out_change_nothing(return_sequences):
     weights = {"kernel": [[0.5]], "recurrent_kernel": [[2.0]], "bias": [0.1]}
     first, later = math.tanh(0.5 * 1 + 0.1), math.tanh(0.5 * 4 + 0.1)
