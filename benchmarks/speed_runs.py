@@ -28,7 +28,7 @@ Pythons = Mapping[str, str]
 # What is installed in the environments that the bench makes, by name.
 PACKAGES = {
     "reference": ("tensorflow-cpu==2.15.1", "tensorflow-estimator==2.15.0"),
-    "plain": (f"tensorflow=={importlib.metadata.version('tensorflow')}",),
+    "plain": ("tensorflow",),  # the release that is installed here
 }
 
 
@@ -44,13 +44,15 @@ def environment_python(name: str, uv: str) -> str:
     """
     script = PROJECT / "scripts" / "bench_environment.sh"
     CACHE.mkdir(exist_ok=True)
-    command = [script, uv, CACHE / name, *PACKAGES[name]]
+    packages = [
+        one if "==" in one else f"{one}=={importlib.metadata.version(one)}"
+        for one in PACKAGES[name]
+    ]
+    command = [script, uv, CACHE / name, *packages]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
-        raise SystemExit(
-            f"The environment {name!r} could not be made, of: {' '.join(PACKAGES[name])}. "
-            "--reference-python names one with tf.estimator 2.15"
-        )
+        other = "; --reference-python names another one" if name == "reference" else ""
+        raise SystemExit(f"No environment of {' '.join(packages)} could be made{other}")
     return done.stdout.strip()
 
 

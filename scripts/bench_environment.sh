@@ -5,13 +5,14 @@ set -eu
 
 uv=$1 folder=$2
 shift 2
-if [ "$(cat "$folder/.complete" 2>/dev/null)" != "$*" ]; then
+made="compiled: $*"
+if [ "$(cat "$folder/.complete" 2>/dev/null)" != "$made" ]; then
   echo "bench: installing $* into $folder" >&2
   # pyenv, where there is one, hides all Pythons but that of .python-version.
   PYENV_VERSION=$(pyenv latest 3.11 2>/dev/null || true) \
     "$uv" venv --quiet --clear --python 3.11 "$folder"
   # Without this project's configuration, whose overrides would choose another TensorFlow.
   "$uv" pip install --quiet --no-config --compile-bytecode --python "$folder/bin/python" "$@"
-  echo "$*" > "$folder/.complete"
+  echo "$made" > "$folder/.complete"
 fi
 echo "$folder/bin/python"

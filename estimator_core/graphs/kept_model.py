@@ -120,12 +120,10 @@ class PredictCall:
                 return None
             self._features, _ = self._built.inputs.next_batch()
         settings = config.session_config and config.session_config.SerializeToString()
-        of_tensorflow = (tf1.control_flow_v2_enabled(), tf1.executing_eagerly_outside_functions())
-        of_process = os.getpid()  # a session does not survive a fork
         specs = _specs(self._features)
         if specs is None:
             return None
-        return (stamp, specs, settings, of_tensorflow, of_process, fingerprint)
+        return (stamp, specs, settings, *_of_process(), fingerprint)
 
     def find(self) -> KeptModel | None:
         """Returns the model if it can answer: the call before was of the same, and had few batches."""
@@ -165,7 +163,7 @@ class PredictCall:
     def batches(self, kept: KeptModel, names: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Yields predictions by name to the end of the input, batch by batch.
 
-        After 200 batches, the model is built once more, over the input itself.
+        After 200 batches, the model is built once more, over the input itself, if it would be the same.
 
         Args:
             kept: What `find` returned.
@@ -181,7 +179,7 @@ class PredictCall:
                 hook.after_create_session(session, None)
             next_batch = self._by_feeding(kept, session, names)
             for count in itertools.count():
-                if count == _BATCHES_UNTIL_BUILT:
+                if count == _BATCHES_UNTIL_BUILT and self._is_as_it_was():
                     next_batch = self._with_input(kept, session, names)
                 try:
                     values = next_batch()
@@ -191,6 +189,12 @@ class PredictCall:
         finally:
             session.close()
 
+    def _is_as_it_was(self) -> bool:
+        """Returns whether the model that would be built now is the one that is kept."""
+        *_, of_tensorflow, of_process, fingerprint = self._key
+        is_same = fingerprint_of(self._model.model_fn) == fingerprint
+        return is_same and (of_tensorflow, of_process) == _of_process()
+
     # `_do_call` is what `session.run` does: an error names the operation, and says where it was made.
 
     def _by_feeding(
@@ -199,8 +203,12 @@ class PredictCall:
         """Returns what reads a batch in the session of the input, and feeds it to the kept model."""
         read = session.make_callable(tf.nest.flatten(self._features, expand_composites=True))
         fetches = [kept.predictions[name] for name in names]
-        compute = kept.session.make_callable(fetches, kept.placeholders)
-        return lambda: kept.session._do_call(compute, *session._do_call(read))  # noqa: SLF001
+
+        def run() -> list[Any]:
+            values = session._do_call(read)  # noqa: SLF001
+            return kept.session.run(fetches, dict(zip(kept.placeholders, values, strict=True)))
+
+        return run
 
     def _with_input(
         self, kept: KeptModel, session: Any, names: Sequence[str]
@@ -221,6 +229,11 @@ class PredictCall:
             session.run(tf1.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS))
             run = session.make_callable([program.spec.predictions[name] for name in names])
         return lambda: session._do_call(run)  # noqa: SLF001
+
+
+def _of_process() -> tuple[Any, Any]:
+    """Returns how TensorFlow builds graphs now, and the process: a session does not survive a fork."""
+    return (tf1.control_flow_v2_enabled(), tf1.executing_eagerly_outside_functions()), os.getpid()
 
 
 def _stamp(checkpoint_path: str) -> Any:

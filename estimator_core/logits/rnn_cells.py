@@ -23,6 +23,10 @@ class Cell(abc.ABC):
         num_gates: How many blocks of `units` columns the kernels have.
         num_states: How many tensors `[batch_size, units]` a step hands to the next; the first is also
             the output.
+        units: Size of the output.
+        kernel: `[input_size, num_gates * units]`.
+        recurrent_kernel: `[units, num_gates * units]`.
+        bias: `[num_gates * units]`.
 
     Args:
         input_size: Size of the last dimension of the input.
@@ -36,11 +40,11 @@ class Cell(abc.ABC):
     def __init__(self, input_size: int, units: int):
         self.units = units
         columns = self.num_gates * units
-        self._kernel = _variable("kernel", [input_size, columns], tf1.initializers.glorot_uniform())
-        self._recurrent_kernel = _variable(
+        self.kernel = _variable("kernel", [input_size, columns], tf1.initializers.glorot_uniform())
+        self.recurrent_kernel = _variable(
             "recurrent_kernel", [units, columns], tf1.initializers.orthogonal()
         )
-        self._bias = self._make_bias(columns)
+        self.bias = self._make_bias(columns)
 
     def _make_bias(self, columns: int) -> tf.Tensor:
         return _variable("bias", [columns], tf1.initializers.zeros())
@@ -51,7 +55,7 @@ class Cell(abc.ABC):
         Args:
             inputs: `[..., input_size]`.
         """
-        return tf.nn.bias_add(tf.tensordot(inputs, self._kernel, axes=1), self._bias)
+        return tf.nn.bias_add(tf.tensordot(inputs, self.kernel, axes=1), self.bias)
 
     @abc.abstractmethod
     def step(self, projected: tf.Tensor, states: list[tf.Tensor]) -> list[tf.Tensor]:
@@ -71,10 +75,13 @@ class SimpleRNNCell(Cell):
 
     def step(self, projected: tf.Tensor, states: list[tf.Tensor]) -> list[tf.Tensor]:
         """Returns the new output, as a list of one; see `Cell.step`."""
-        return [tf.tanh(projected + tf.matmul(states[0], self._recurrent_kernel))]
+        return [tf.tanh(projected + tf.matmul(states[0], self.recurrent_kernel))]
 
 
 _MOST_IN_ONE_OPERATION = 24_576  # numbers in the kernels; larger matrix products are slower in it
+_MOST_INPUTS_FOR_EACH_UNIT = (
+    2  # a loop multiplies the inputs of all steps at once; it is faster for wide ones
+)
 
 
 class LSTMCell(Cell):
@@ -100,15 +107,25 @@ class LSTMCell(Cell):
     def step(self, projected: tf.Tensor, states: list[tf.Tensor]) -> list[tf.Tensor]:
         """Returns the new output and the new memory; see `Cell.step`."""
         output, memory = states
-        gates = projected + tf.matmul(output, self._recurrent_kernel)
+        gates = projected + tf.matmul(output, self.recurrent_kernel)
         write, forget, candidate, read = tf.split(gates, 4, axis=-1)
         memory = tf.sigmoid(forget) * memory + tf.sigmoid(write) * tf.tanh(candidate)
         return [tf.sigmoid(read) * tf.tanh(memory), memory]
 
+    @classmethod
+    def of(cls, kernel: tf.Tensor, recurrent_kernel: tf.Tensor, bias: tf.Tensor) -> LSTMCell:
+        """Returns a cell of these values, without variables."""
+        cell = cls.__new__(cls)
+        cell.units = recurrent_kernel.shape[0]
+        cell.kernel, cell.recurrent_kernel, cell.bias = kernel, recurrent_kernel, bias
+        return cell
+
     @property
     def is_small(self) -> bool:
-        """Whether `all_outputs` is faster than a loop over `step`."""
-        input_size = self._kernel.shape[0]
+        """Whether `all_outputs` is about as fast as a loop over `step`, or faster."""
+        input_size = self.kernel.shape[0]
+        if input_size > _MOST_INPUTS_FOR_EACH_UNIT * self.units or self.units % 2:
+            return False  # the operation warns of odd numbers at each step
         return (input_size + self.units) * 4 * self.units <= _MOST_IN_ONE_OPERATION
 
     def all_outputs(self, inputs: tf.Tensor) -> tf.Tensor:
@@ -120,30 +137,75 @@ class LSTMCell(Cell):
             inputs: float32 `[batch_size, max_length, input_size]`.
         """
         batch_size = tf.shape(inputs)[0]
-        # Without any example, the gradient of the kernel would be what was in the memory.
+        # Without any example, TensorFlow leaves the gradient of the kernel uninitialized.
         padding = tf.cast(tf.equal(batch_size, 0), tf.int32)
         inputs = tf.pad(inputs, [[0, padding], [0, 0], [0, 0]])
-        # The operation has the candidate before the forget gate. (Of BlockLSTMV2, which has the order of
-        # Keras, TensorFlow computes wrong gradients: it takes those of BlockLSTM.)
-        kernel = tf.concat([self._kernel, self._recurrent_kernel], axis=0)
-        write, forget, candidate, read = tf.split(kernel, 4, axis=1)
-        bias = tf.split(self._bias, 4)
+        kernel = tf.concat([self.kernel, self.recurrent_kernel], axis=0)
         no_peephole = tf.zeros([self.units])
         start = tf.zeros([tf.shape(inputs)[0], self.units])
-        outputs = tf.raw_ops.BlockLSTM(
-            seq_len_max=tf.shape(inputs, out_type=tf.int64)[1],
-            x=tf.transpose(inputs, [1, 0, 2]),
-            cs_prev=start,
-            h_prev=start,
-            w=tf.concat([write, candidate, forget, read], axis=1),
-            wci=no_peephole,
-            wcf=no_peephole,
-            wco=no_peephole,
-            b=tf.concat([bias[0], bias[2], bias[1], bias[3]], axis=0),
-            forget_bias=0,  # it is in the bias
-            cell_clip=-1,  # none
-        ).h
-        return outputs[:, :batch_size]
+        # (Of BlockLSTMV2, which has the order of Keras, TensorFlow computes wrong gradients.)
+        with tf1.get_default_graph().gradient_override_map({"BlockLSTM": _GRADIENT}):
+            outputs = tf.raw_ops.BlockLSTM(
+                seq_len_max=tf.shape(inputs, out_type=tf.int64)[1],
+                x=tf.transpose(inputs, [1, 0, 2]),
+                cs_prev=start,
+                h_prev=start,
+                w=_other_order(kernel),
+                wci=no_peephole,
+                wcf=no_peephole,
+                wco=no_peephole,
+                b=_other_order(self.bias),
+                forget_bias=0,  # it is in the bias
+                cell_clip=-1,  # none
+            )
+        return outputs.h[:, :batch_size]
+
+
+def _other_order(weights: tf.Tensor) -> tf.Tensor:
+    """Returns weights `[..., 4 * units]` with the second and the third block in each other's place.
+
+    BlockLSTM has the candidate before the forget gate.
+    """
+    first, second, third, fourth = tf.split(weights, 4, axis=-1)
+    return tf.concat([first, third, second, fourth], axis=-1)
+
+
+# TensorFlow has a gradient of BlockLSTM, and none of that gradient, which a penalty of gradients needs.
+_GRADIENT = "EstimatorCoreBlockLSTM"
+_SECOND_GRADIENT = "EstimatorCoreBlockLSTMGrad"
+
+
+@tf.RegisterGradient(_GRADIENT)
+def _gradient(operation: tf.Operation, *gradients: tf.Tensor) -> list[Any]:
+    """Returns the gradients of a `BlockLSTM`."""
+    names = ("seq_len_max", "x", "cs_prev", "h_prev", "w", "wci", "wcf", "wco", "b")
+    inputs = dict(zip(names, operation.inputs, strict=True))
+    outputs = dict(zip(("i", "cs", "f", "o", "ci", "co", "h"), operation.outputs, strict=True))
+    with operation.graph.gradient_override_map({"BlockLSTMGrad": _SECOND_GRADIENT}):
+        found = tf.raw_ops.BlockLSTMGrad(
+            **inputs, **outputs, cs_grad=gradients[1], h_grad=gradients[-1], use_peephole=False
+        )
+    return [None, *found]
+
+
+@tf.RegisterGradient(_SECOND_GRADIENT)
+def _gradient_of_gradient(operation: tf.Operation, *gradients: tf.Tensor) -> list[Any]:
+    """Returns the gradients of a `BlockLSTMGrad`: those of the gradients of a loop over the steps."""
+    # Copies, as the gradients of the outputs may depend on the other inputs.
+    given = [tf.identity(operation.inputs[index]) for index in (1, 4, 8, -1)]
+    x, kernel, bias, of_outputs = given
+    input_size = x.shape[-1]
+    in_order = _other_order(kernel)
+    cell = LSTMCell.of(in_order[:input_size], in_order[input_size:], _other_order(bias))
+    inputs = tf.transpose(x, [1, 0, 2])
+    everything = tf.ones(tf.shape(inputs)[:2], tf.bool)
+    outputs = unroll(cell, inputs, everything, return_sequences=True, is_served=True)
+    first = tf.gradients(tf.transpose(outputs, [1, 0, 2]), [x, kernel, bias], of_outputs)
+    of_first = [gradients[index] for index in (0, 3, 7)]
+    second = tf.gradients(first, given, of_first)
+    found: list[Any] = [None] * len(operation.inputs)
+    found[1], found[4], found[8], found[-1] = second
+    return found
 
 
 class GRUCell(Cell):
@@ -166,7 +228,7 @@ class GRUCell(Cell):
     def step(self, projected: tf.Tensor, states: list[tf.Tensor]) -> list[tf.Tensor]:
         """Returns the new output, as a list of one; see `Cell.step`."""
         output = states[0]
-        recurrent = tf.matmul(output, self._recurrent_kernel) + self._recurrent_bias
+        recurrent = tf.matmul(output, self.recurrent_kernel) + self._recurrent_bias
         update, reset, candidate = tf.split(projected, 3, axis=-1)
         recurrent_update, recurrent_reset, recurrent_candidate = tf.split(recurrent, 3, axis=-1)
         keep = tf.sigmoid(update + recurrent_update)
@@ -200,8 +262,9 @@ def unroll(
         mask: bool `[batch_size, max_length]`, False for padding.
         return_sequences: Whether to return `[batch_size, max_length, units]`, or the output of the
             last step, `[batch_size, units]`.
-        is_served: Whether the graph may be exported. Otherwise a small LSTM is one operation for all
-            steps, which is three times as fast; but neither XLA nor TensorFlow Lite knows it.
+        is_served: Whether it is the graph of PREDICT, which is exported. In other graphs, a small LSTM is
+            one operation for all steps, which takes the mask for one of `tf.sequence_mask`. For a small
+            batch, it is three times as fast; but neither XLA nor TensorFlow Lite knows it.
     """
     if isinstance(cell, LSTMCell) and cell.is_small and not is_served:
         return _last_valid(cell.all_outputs(inputs), mask, return_sequences)

@@ -134,6 +134,23 @@ def test_a_long_call_gets_a_model_with_its_input(model, built):
     assert logits(model, many) == logits(fresh(model), many) != expected
 
 
+def test_a_long_call_goes_on_with_the_columns_that_it_began_with(tmp_path, built):
+    given = [fc.numeric_column("x")]
+    model = est.DNNClassifier([3], given, config=est.RunConfig(str(tmp_path), tf_random_seed=1))
+    model.train(training, steps=2)
+    features = {"x": np.arange(250, dtype=np.float32)}
+    many = lambda: tf.data.Dataset.from_tensor_slices(features).batch(1)  # noqa: E731
+    expected = logits(model, many)
+    for _ in range(3):
+        logits(model, lambda: many().take(1))
+    generator = model.predict(many)
+    first = [next(generator)["logits"].tobytes()]
+    del built[:]
+    given[0] = fc.numeric_column("x", normalizer_fn=lambda x: 2 * x)
+    assert first + [row["logits"].tobytes() for row in generator] == expected
+    assert not built
+
+
 def test_other_features_get_another_model(model, built):
     for _ in range(3):
         logits(model, rows(1))

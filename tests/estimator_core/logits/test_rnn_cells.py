@@ -40,8 +40,7 @@ def test_simple_rnn():
     assert found[0, :, 0] == pytest.approx([first, second], rel=1e-5)
 
 
-@pytest.mark.parametrize("is_served", [True, False])
-def test_lstm(is_served):
+def test_lstm():
     """The columns are the input gate, the forget gate, the candidate, the output gate."""
     weights = {
         "kernel": [[0.1, 0.2, 0.3, 0.4]],
@@ -58,19 +57,23 @@ def test_lstm(is_served):
         memory = forget * memory + write * candidate
         output = read * math.tanh(memory)
         expected.append(output)
-    found = run("lstm", weights, **ONE_SEQUENCE, is_served=is_served)
-    assert found[0, :, 0] == pytest.approx(expected, rel=1e-5)
+    assert run("lstm", weights, **ONE_SEQUENCE)[0, :, 0] == pytest.approx(expected, rel=1e-5)
+    # Two units that take no notice of each other, by the operation for all steps.
+    two = {name: np.repeat(value, 2, axis=-1) for name, value in weights.items()}
+    two["recurrent_kernel"] = np.kron(weights["recurrent_kernel"], np.eye(2))
+    found = run("lstm", two, **ONE_SEQUENCE, units=2, is_served=False)
+    assert found[0].T.tolist() == [pytest.approx(expected, rel=1e-5)] * 2
 
 
 @pytest.mark.parametrize("return_sequences", [True, False])
 @pytest.mark.parametrize("is_served", [True, False])
 def test_gradients_of_an_lstm_are_those_of_keras(is_served, return_sequences):
     random = np.random.default_rng(1)
-    weights = [random.normal(size=size).astype(np.float32) for size in ((2, 12), (3, 12), 12)]
+    weights = [random.normal(size=size).astype(np.float32) for size in ((2, 16), (4, 16), 16)]
     inputs = random.normal(size=(4, 5, 2)).astype(np.float32)
     mask = np.arange(5) < np.array([[5], [0], [2], [1]])
 
-    layer = keras.layers.LSTM(3, return_sequences=return_sequences)
+    layer = keras.layers.LSTM(4, return_sequences=return_sequences)
     layer.build(inputs.shape)
     layer.set_weights(weights)
     given = tf.constant(inputs)
@@ -81,7 +84,7 @@ def test_gradients_of_an_lstm_are_those_of_keras(is_served, return_sequences):
 
     with tf.Graph().as_default():
         given = tf.constant(inputs)
-        cell = CELLS["lstm"](2, 3)
+        cell = CELLS["lstm"](2, 4)
         found = unroll(cell, given, tf.constant(mask), return_sequences, is_served)
         variables = tf1.trainable_variables()
         found = [found, *tf.gradients(found**2, [given, *variables])]
@@ -110,6 +113,29 @@ def test_gru():
         output = keep * output + (1 - keep) * candidate
         expected.append(output)
     assert run("gru", weights, **ONE_SEQUENCE)[0, :, 0] == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("return_sequences", [True, False])
+def test_second_gradients_of_one_operation_are_those_of_the_loop(return_sequences):
+    """As for a penalty of large gradients."""
+    random = np.random.default_rng(2)
+    with tf.Graph().as_default():
+        inputs = tf.constant(random.normal(size=(3, 4, 2)), tf.float32)
+        mask = tf.sequence_mask([4, 0, 2], 4)
+        cell = CELLS["lstm"](2, 4)
+        given = [inputs, *tf1.trainable_variables()]
+        found = []
+        for is_served in (True, False):
+            outputs = unroll(cell, inputs, mask, return_sequences, is_served)
+            gradients = tf.gradients(outputs**3, given)
+            penalty = tf.add_n([tf.reduce_sum(each**2) for each in gradients])
+            found.append(tf.gradients(penalty, given))
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            by_loop, by_one = session.run(found)
+    for loop, one in zip(by_loop, by_one, strict=True):
+        assert np.abs(loop).max() > 1e-4
+        np.testing.assert_allclose(one, loop, rtol=1e-4, atol=1e-7)
 
 
 @pytest.mark.parametrize("return_sequences", [True, False])
