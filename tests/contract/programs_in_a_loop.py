@@ -178,6 +178,14 @@ def wide_and_deep(config):
     )
 
 
+def rnn(cell_type):
+    ids = tf.feature_column.sequence_categorical_column_with_identity("ids", 3)
+    columns = [tf.feature_column.embedding_column(ids, 4)]
+    return lambda config: est.experimental.RNNClassifier(
+        columns, units=[6, 4], cell_type=cell_type, config=config
+    )
+
+
 def keras_model(config):
     import keras
 
@@ -195,6 +203,13 @@ def keras_model(config):
 
 def only_x(input_context=None):
     return forty_steps().map(lambda features, label: ({"x": features["x"]}, label))
+
+
+def sequences(input_context=None):
+    """Of three steps; -1 is padding."""
+    return forty_steps().map(
+        lambda features, label: ({"ids": tf.cast(features["x"] * 2, tf.int64) % 4 - 1}, label)
+    )
 
 
 def one_shot():
@@ -228,6 +243,8 @@ IN_A_LOOP = {
     "dnn": (dnn, forty_steps),
     "wide_and_deep": (wide_and_deep, forty_steps),
     "keras_model": (keras_model, only_x),
+    "lstm": (rnn("lstm"), sequences),
+    "gru": (rnn("gru"), sequences),
     "adam": (estimator_of(two_layers()), forty_steps),
     "decaying_momentum": (estimator_of(two_layers(decaying)), forty_steps),
     "rms_prop": (estimator_of(two_layers(lambda: tf1.train.RMSPropOptimizer(0.02))), forty_steps),
