@@ -16,6 +16,7 @@ _STYLE = (
     ".a,.w{stroke:#e5e9ec}.s0{stroke:#6cb6ff;fill:#6cb6ff}.s1{stroke:#ff9b66;fill:#ff9b66}"
     ".s2{stroke:#6fd08c;fill:#6fd08c}.s3{stroke:#d0a2ff;fill:#d0a2ff}.l{fill:none}}"
 )
+_LETTER = 8  # width of a letter, at most on average
 _DASHES = ("", "6 3", "2 3", "8 3 2 3")
 
 
@@ -32,7 +33,8 @@ def bars(title: str, values: Sequence[tuple[str, float, float, float, float | No
     """
     numbers = [number for _, *rest in values for number in rest if number is not None]
     low, high = _decades([*numbers, 1.0])
-    left, width, row = 250, 430, 26
+    left = max(250, _LETTER * max(len(name) for name, *_ in values) + 16)
+    width, row = 430, 26
     height = row * len(values)
 
     def x(value: float) -> float:
@@ -118,8 +120,9 @@ def lines(
             f'<text x="{left + width + 48}" y="{end}">{escape(name)}</text>'
         )
     parts.append(_text(left + width / 2, top + height + 40, labels[0], "middle"))
-    parts.append(_text(left - 6, top - 12, labels[1], "start"))
-    return _document(title, left + width + 240, top + height + 54, parts)
+    parts.append(_text(left - 6, top - 8, labels[1], "start"))
+    legend = 56 + _LETTER * max(len(name) for name in series)
+    return _document(title, left + width + legend, top + height + 54, parts)
 
 
 def _decades(values: Sequence[float]) -> tuple[int, int]:
@@ -154,5 +157,5 @@ def _document(title: str, width: float, height: float, parts: Sequence[str]) -> 
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
         f'width="{width:g}" height="{height:g}" role="img" aria-labelledby="t">'
         f'<title id="t">{escape(title)}</title><style>{_STYLE}</style>'
-        f'<text x="8" y="18">{escape(title)}</text>' + "".join(parts) + "</svg>\n"
+        f'<text x="8" y="15">{escape(title)}</text>' + "".join(parts) + "</svg>\n"
     )

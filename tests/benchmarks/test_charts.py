@@ -27,6 +27,16 @@ def test_bars_begin_at_1_on_a_scale_of_powers():
     assert {"Ratios", "fast & good", "10x", "0.1x", "1x"} <= set(texts(svg))
 
 
+def test_there_is_room_for_long_names():
+    name = "a name of fifty letters, as some contestants have."
+    bars = ET.fromstring(charts.bars("Ratios", [(name, 2, 1, 3, None)]))
+    (label,) = (one for one in bars.iter(f"{SVG}text") if one.text == name)
+    assert float(label.get("x")) >= 8 * 50
+    lines = ET.fromstring(charts.lines("Growth", ("x", "y"), {name: [(1, 1), (10, 10)]}))
+    (label,) = (one for one in lines.iter(f"{SVG}text") if one.text == name)
+    assert float(lines.get("width")) >= float(label.get("x")) + 8 * 50
+
+
 def points(svg):
     paths = [one.get("d") for one in ET.fromstring(svg).iter(f"{SVG}path")]
     return [re.findall(r"[\d.]+", path) for path in paths if "L" in path]
