@@ -79,9 +79,7 @@ class SimpleRNNCell(Cell):
 
 
 _MOST_IN_ONE_OPERATION = 24_576  # numbers in the kernels; larger matrix products are slower in it
-_MOST_INPUTS_FOR_EACH_UNIT = (
-    2  # a loop multiplies the inputs of all steps at once; it is faster for wide ones
-)
+_MOST_INPUTS_FOR_EACH_UNIT = 2  # a loop multiplies those of all steps at once: faster for many
 
 
 class LSTMCell(Cell):

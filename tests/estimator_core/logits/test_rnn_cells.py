@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from estimator_core.logits.rnn_cells import CELLS, unroll
+from estimator_core.logits.rnn_cells import CELLS, LSTMCell, unroll
 
 tf1 = tf.compat.v1
 
@@ -113,6 +113,23 @@ def test_gru():
         output = keep * output + (1 - keep) * candidate
         expected.append(output)
     assert run("gru", weights, **ONE_SEQUENCE)[0, :, 0] == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("input_size", "units", "is_small"),
+    [
+        (1, 2, True),
+        (64, 32, True),
+        (65, 32, False),
+        (16, 31, False),
+        (32, 64, True),
+        (33, 64, False),
+    ],
+)
+def test_which_lstm_is_small(input_size, units, is_small):
+    """96 x 256 numbers are the most; more than twice as many inputs as units, and odd units, are too much."""
+    kernels = [tf.zeros([size, 4 * units]) for size in (input_size, units)]
+    assert LSTMCell.of(*kernels, bias=tf.zeros([4 * units])).is_small is is_small
 
 
 @pytest.mark.parametrize("return_sequences", [True, False])
