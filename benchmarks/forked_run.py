@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from pipelines.run_record import RunRecords
+from pipelines.root.records import RunRecords
 from pipelines.scheduling.run_process import Launch
 
 _COMPONENTS_BEFORE_KILL = 4
@@ -107,5 +107,5 @@ def import_all() -> None:
     import pipelines.definitions.csv_to_serving
     import pipelines.report.files
     import pipelines.report.page
-    import pipelines.run
+    import pipelines.run.run
     import pipelines.runners.component_launcher  # noqa: F401

@@ -28,8 +28,8 @@ from sklearn import (
     preprocessing,
 )
 
-from components.evaluator.default_checks import DefaultChecks, run_checks
-from components.evaluator.outcomes import LabelTally, ProblemType, outcomes
+from components.evaluator.gate.default_checks import DefaultChecks, run_checks
+from components.evaluator.gate.outcomes import LabelTally, ProblemType, outcomes
 
 Array = npt.NDArray[np.float64]
 Data = tuple[Array, Array]

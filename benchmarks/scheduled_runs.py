@@ -30,10 +30,10 @@ from typing import Any
 from benchmarks.forked_run import ForkedRun, import_all
 from benchmarks.retraining_spans import rows_of_span, write_rows
 from benchmarks.tables import format_table
-from pipelines.run_record import RunRecord, RunRecords
+from pipelines.atomic_files import read_json, write_json
+from pipelines.root.records import RunRecord, RunRecords
 from pipelines.scheduling.backfill import plan_backfill
 from pipelines.scheduling.clock import Stop
-from pipelines.scheduling.files import read_json, write_json
 from pipelines.scheduling.ledger import Ledger
 from pipelines.scheduling.run_process import Launch, run_command
 from pipelines.scheduling.schedule import Schedule

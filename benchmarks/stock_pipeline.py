@@ -7,7 +7,7 @@ import argparse
 import logging
 import pathlib
 
-from components import tfx_compat
+from components.tfx import compat as tfx_compat
 
 
 def main() -> None:

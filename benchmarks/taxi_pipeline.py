@@ -131,7 +131,7 @@ def component_secs(metadata: pathlib.Path) -> dict[str, float]:
 
 def _auc(evaluation: pathlib.Path) -> float:
     """Returns the AUC over the whole data set from TFMA's result."""
-    from components import tfx_compat
+    from components.tfx import compat as tfx_compat
 
     tfx_compat.install()
     import tensorflow_model_analysis as tfma

@@ -27,14 +27,14 @@ from benchmarks.forked_run import ForkedRun, import_all
 from benchmarks.retraining_spans import Row, rows_of_span, write_rows
 from benchmarks.tables import format_table
 from components.pusher.provenance import read_provenance
-from pipelines.run_history import run_of_version
-from pipelines.run_record import RunRecords
+from pipelines.root.history import run_of_version
+from pipelines.root.records import RunRecords
+from pipelines.root.versions import serving_versions
 from pipelines.scheduling.clock import Stop
 from pipelines.scheduling.ledger import Ledger
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.scheduler import Scheduler
 from pipelines.scheduling.store import ScheduleStore
-from pipelines.serving import serving_versions
 
 FIRST_WEEK = datetime(2026, 1, 5, 3, 0, tzinfo=timezone.utc)  # a Monday
 NAME = "weekly"

@@ -4,17 +4,18 @@
 
 `CsvExampleGen`, `ExampleValidator`, `Trainer`, `Evaluator` and `Pusher` are ours; they speak TFX's
 artifacts and channels, so they mix with any stock TFX component. Names are imported at first use:
-`import components` is instant, and a Beam worker that only needs `components.tfx_compat` loads nothing
+`import components` is instant, and a Beam worker that only needs `components.tfx.compat` loads nothing
 else. Nothing here imports `tfx.v1`, which costs 8 s of cloud SDKs.
 
-Import this package before anything of TFX: it makes TFDV importable (see `components.tfx_compat`), and
-has TFX import what is asked for only (see `components.tfx_packages`).
+Import this package before anything of TFX: it makes TFDV importable (see `components.tfx.compat`), and
+has TFX import what is asked for only (see `components.tfx.packages`).
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from components import tfx_compat, tfx_packages
+from components.tfx import compat as tfx_compat
+from components.tfx import packages as tfx_packages
 
 tfx_compat.install()
 tfx_packages.install()
@@ -47,11 +48,11 @@ if TYPE_CHECKING:
     from tfx.types.channel import Channel
     from tfx.types.standard_artifacts import ExampleStatistics, Model, ModelBlessing
 
-    from components.evaluator.check import Check
     from components.evaluator.component import Evaluator
-    from components.evaluator.default_checks import DefaultChecks
-    from components.evaluator.details import load_details
-    from components.evaluator.verdict import Verdict, load_verdict
+    from components.evaluator.gate.check import Check
+    from components.evaluator.gate.default_checks import DefaultChecks
+    from components.evaluator.gate.verdict import Verdict, load_verdict
+    from components.evaluator.report_details.details import load_details
     from components.example_gen.component import CsvExampleGen
     from components.example_validator.component import ExampleValidator
     from components.example_validator.served_statistics import ServedStatisticsStrategy
@@ -111,10 +112,10 @@ _TFMA_CONFIG = "tensorflow_model_analysis.proto.config_pb2"
 
 _MODULES = {
     "Channel": "tfx.types.channel",
-    "Check": "components.evaluator.check",
+    "Check": "components.evaluator.gate.check",
     "ConnectionConfig": "ml_metadata.proto.metadata_store_pb2",
     "CsvExampleGen": "components.example_gen.component",
-    "DefaultChecks": "components.evaluator.default_checks",
+    "DefaultChecks": "components.evaluator.gate.default_checks",
     "DriftLimits": "components.example_validator.validation",
     "EvalArgs": "tfx.proto.trainer_pb2",
     "EvalConfig": _TFMA_CONFIG,
@@ -151,9 +152,9 @@ _MODULES = {
     "TrainArgs": "tfx.proto.trainer_pb2",
     "Trainer": "components.trainer.component",
     "Transform": "components.transform.component",
-    "Verdict": "components.evaluator.verdict",
-    "load_details": "components.evaluator.details",
-    "load_verdict": "components.evaluator.verdict",
+    "Verdict": "components.evaluator.gate.verdict",
+    "load_details": "components.evaluator.report_details.details",
+    "load_verdict": "components.evaluator.gate.verdict",
 }
 
 

@@ -4,7 +4,7 @@ import os
 import sys
 from typing import NoReturn
 
-from pipelines.interruption import end_at_signals
+from pipelines.terminal.signals import end_at_signals
 
 _OURS = ("pipelines", "components", "estimator_core")
 _EXIT_FAILED = 1
@@ -16,7 +16,7 @@ def main() -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     end_at_signals(has_last_line=sys.argv[1:2] == ["run"])  # before imports, which take a while
     try:
-        from pipelines.cli import app
+        from pipelines.cli.app import app
     except ModuleNotFoundError as error:
         _refuse_outside_environment(error)
     app(prog_name="python -m pipelines")

@@ -17,3 +17,11 @@ class RunFailedError(RuntimeError):
         super().__init__(message)
         self.component = component
         self.is_bad_input = is_bad_input
+
+
+_MAX_SHOWN = 60
+
+
+def shown(text: str) -> str:
+    """Returns a text, cut to a length that fits in a message."""
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}... ({len(text)} characters)"

@@ -1,37 +1,38 @@
-"""Where things are: each source file has its test file where its name says."""
+"""The tree of the tests mirrors the rooms of the source."""
 
 import pathlib
 
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[1]
-
-# Lists of names, tested through whatever uses them.
-WITHOUT_A_TEST_OF_ITS_OWN = {
-    "estimator_core/logs.py",  # the one logger
-    "estimator_core/tf1.py",  # names of TensorFlow's
-    "estimator_core/spec/keys.py",  # constants, compared with the reference by tests/oracle
-    "estimator_core/hooks/initialization.py",  # a class that other hooks are marked by
-    "pipelines/__main__.py",
-}
-
-SOURCES = [
-    path.relative_to(ROOT).as_posix()
-    for package in ("estimator_core", "components", "pipelines")
-    for path in sorted((ROOT / package).rglob("*.py"))
-    if path.name != "__init__.py"
-]
-
-
-def file_for(source):
-    folder, _, name = source.rpartition("/")
-    return ROOT / "tests" / folder / f"test_{name}"
+PACKAGES = ("estimator_core", "components", "pipelines")
+ROOMS = sorted(
+    {
+        path.parent.relative_to(ROOT).as_posix()
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+        if path.name != "__init__.py"
+    }
+)
+FOLDERS_OF_TESTS = sorted(
+    {
+        path.parent.relative_to(ROOT / "tests").as_posix()
+        for package in PACKAGES
+        for path in (ROOT / "tests" / package).rglob("test_*.py")
+    }
+)
 
 
-@pytest.mark.parametrize("source", SOURCES)
-def test_a_source_file_has_its_test_file(source):
-    assert file_for(source).exists() != (source in WITHOUT_A_TEST_OF_ITS_OWN)
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_has_tests_in_the_folder_of_its_name(room):
+    assert list((ROOT / "tests" / room).glob("test_*.py"))
 
 
-def test_the_exceptions_exist():
-    assert set(SOURCES) >= WITHOUT_A_TEST_OF_ITS_OWN
+@pytest.mark.parametrize("folder", FOLDERS_OF_TESTS)
+def test_a_folder_of_tests_is_named_after_a_room(folder):
+    assert folder in ROOMS
+
+
+def test_pipelines_has_three_files_at_its_door():
+    files = {path.name for path in (ROOT / "pipelines").glob("*.py")} - {"__init__.py"}
+    assert files == {"__main__.py", "atomic_files.py", "errors.py"}

@@ -9,10 +9,11 @@ import tensorflow_model_analysis as tfma
 from tensorflow_model_analysis.evaluators import evaluator
 from tensorflow_model_analysis.proto import config_pb2
 
-from components.evaluator import details, extraction
-from components.evaluator.extraction import Batch
-from components.evaluator.gate import Gate, write_checks
-from components.evaluator.slices import Slices
+from components.evaluator.gate.gate import Gate, write_checks
+from components.evaluator.metrics import extraction
+from components.evaluator.metrics.extraction import Batch
+from components.evaluator.metrics.slices import Slices
+from components.evaluator.report_details import details
 
 _MAX_BATCH_SIZE = 4096
 

@@ -8,7 +8,7 @@ from tfx.types.component_spec import ExecutionParameter
 from tfx.utils import json_utils
 
 from components.evaluator import executor
-from components.evaluator.default_checks import DefaultChecks
+from components.evaluator.gate.default_checks import DefaultChecks
 
 
 class EvaluatorSpec(standard_component_specs.EvaluatorSpec):

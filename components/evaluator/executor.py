@@ -23,16 +23,19 @@ from tfx.types.artifact import Artifact
 from tfx.utils import io_utils, json_utils, proto_utils
 from tfx_bsl.tfxio import tensor_adapter
 
+from components.beam.spread import Spread
 from components.errors import SettingError
-from components.evaluator import batched_evaluation, by_example, details, extraction, verdict
-from components.evaluator.default_checks import DefaultChecks
-from components.evaluator.extraction import BASELINE_OF_OTHER_TYPES
-from components.evaluator.gate import Gate, read_checks, write_checks
-from components.evaluator.importance import Importance
-from components.evaluator.slices import Slices
-from components.model_paths import eval_model_path, serving_model_path
+from components.evaluator import by_example
+from components.evaluator.gate import verdict
+from components.evaluator.gate.default_checks import DefaultChecks
+from components.evaluator.gate.gate import Gate, read_checks, write_checks
+from components.evaluator.metrics import batched_evaluation, extraction
+from components.evaluator.metrics.extraction import BASELINE_OF_OTHER_TYPES
+from components.evaluator.metrics.slices import Slices
+from components.evaluator.report_details import details
+from components.evaluator.report_details.importance import Importance
 from components.nearest import nearest_first
-from components.spread import Spread
+from components.tfx.model_paths import eval_model_path, serving_model_path
 
 _logger = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from tfx.types import artifact_utils, standard_component_specs
 from tfx.types.artifact import Artifact
 from tfx.utils import proto_utils
 
-from components import record_files
+from components.beam import record_files
 from components.example_gen.reading import find_files, num_bytes, read_examples
 from components.example_gen.row_files import WriteRows
 

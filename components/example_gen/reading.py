@@ -13,7 +13,7 @@ from tfx.dsl.io import fileio
 from tfx.utils import io_utils
 from tfx_bsl.coders import csv_decoder
 
-from components.spread import Spread
+from components.beam.spread import Spread
 
 Row = list[bytes]
 ColumnInfos = list[csv_decoder.ColumnInfo]

@@ -9,8 +9,8 @@ import apache_beam as beam
 import tensorflow as tf
 from apache_beam.transforms.window import GlobalWindows
 
-from components import record_files
-from components.packs import Pack, pack, unpack
+from components.beam import record_files
+from components.beam.packs import Pack, pack, unpack
 
 _PACK_BYTES = 16 << 20
 

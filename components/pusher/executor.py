@@ -13,9 +13,9 @@ from tfx.types import artifact_utils, standard_component_specs
 from tfx.types.artifact import Artifact
 from tfx.utils import io_utils, json_utils, proto_utils
 
-from components.model_paths import serving_model_path
 from components.pusher import versions
 from components.pusher.provenance import Provenance, read_provenance
+from components.tfx.model_paths import serving_model_path
 
 _logger = logging.getLogger(__name__)
 

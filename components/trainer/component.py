@@ -9,10 +9,10 @@ from tfx.types.channel import BaseChannel, Channel
 from tfx.types.component_spec import ExecutionParameter
 from tfx.utils import json_utils
 
-from components import user_source
 from components.trainer import executor
 from components.trainer.local_cluster import LocalCluster
 from components.trainer.user_function import TRAINER_FN_KEY
+from components.user import source as user_source
 
 
 class TrainerSpec(standard_component_specs.TrainerSpec):

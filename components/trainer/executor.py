@@ -16,7 +16,7 @@ from tfx.utils import json_utils, path_utils
 
 import estimator_core
 from components.errors import SettingError
-from components.model_paths import find_serving_model
+from components.tfx.model_paths import find_serving_model
 from components.trainer import fn_args, training, unfinished
 from components.trainer.cluster_task import ClusterTask
 from components.trainer.local_cluster import LOGS_DIR, LocalCluster, train_in_cluster

@@ -11,7 +11,7 @@ from tfx.dsl.io import fileio
 from tfx.utils import io_utils
 
 import estimator_core
-from components.model_paths import exported_model
+from components.tfx.model_paths import exported_model
 from components.trainer.fn_args import TrainerFnArgs
 
 _logger = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ from typing import Any
 
 from tfx.types import standard_component_specs
 
-from components import user_code
+from components.user import code as user_code
 
 TRAINER_FN_KEY = "trainer_fn"
 RUN_FN_KEY = standard_component_specs.RUN_FN_KEY

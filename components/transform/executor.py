@@ -12,7 +12,7 @@ from tfx.types import artifact_utils, standard_component_specs
 from tfx.types.artifact import Artifact
 from tfx_bsl.tfxio import tf_example_record
 
-from components import record_files
+from components.beam import record_files
 from components.transform.fixed_batches import fixed_batches
 from components.transform.ordered_analysis import ordered_analysis
 from components.transform.ordered_output import WriteInOrder

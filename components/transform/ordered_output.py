@@ -11,8 +11,8 @@ import pyarrow as pa
 import tensorflow as tf
 from tfx_bsl.coders import example_coder
 
-from components import record_files
-from components.packs import Pack, pack, unpack
+from components.beam import record_files
+from components.beam.packs import Pack, pack, unpack
 from components.transform.ordered_source import BATCH_KEY, file_number
 
 Part = tuple[int, bytes, Pack]

@@ -11,8 +11,8 @@ from tfx.dsl.io import fileio
 from tfx_bsl.coders import example_coder
 from tfx_bsl.tfxio import tf_example_record
 
-from components import record_files
-from components.spread import Spread
+from components.beam import record_files
+from components.beam.spread import Spread
 
 BATCH_KEY = stock._TRANSFORM_INTERNAL_FEATURE_FOR_KEY
 """Name of the column that tells the rows of one batch from those of others, in TFX's executor."""

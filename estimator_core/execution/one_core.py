@@ -13,9 +13,9 @@ from estimator_core import tf1
 from estimator_core.execution.base import Step, StepFn
 from estimator_core.execution.evaluation_metrics import with_metric_ops
 from estimator_core.execution.inputs import Inputs
-from estimator_core.execution.shard_sums import ShardSums
 from estimator_core.execution.sharded import Sharded, Sharding
-from estimator_core.execution.shards import needed_tensors
+from estimator_core.execution.shards.shard_sums import ShardSums
+from estimator_core.execution.shards.shards import needed_tensors
 from estimator_core.spec.metric_fn import MetricFn
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import InputFn

@@ -13,9 +13,9 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.cluster import CHIEF, MASTER, WORKER, Cluster
 from estimator_core.execution.base import Execution, Step, StepFn
-from estimator_core.execution.chief_model import ChiefModel, Model
+from estimator_core.execution.cluster.chief_model import ChiefModel, Model
+from estimator_core.execution.cluster.server import Task, answers, wait_for_tasks
 from estimator_core.execution.inputs import Inputs
-from estimator_core.execution.server import Task, answers, wait_for_tasks
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.logs import logger
 from estimator_core.spec.types import InputFn

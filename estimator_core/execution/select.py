@@ -8,9 +8,9 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution.base import Execution
-from estimator_core.execution.in_graph_loop import ManySteps
+from estimator_core.execution.cluster.server import start_server
+from estimator_core.execution.loops.in_graph_loop import ManySteps
 from estimator_core.execution.parameter_server import ParameterServers
-from estimator_core.execution.server import start_server
 from estimator_core.execution.sharded import Sharded
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.execution.strategy import ReplicasInSync

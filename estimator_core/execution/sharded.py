@@ -11,21 +11,25 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.execution import shard_optimizers
 from estimator_core.execution.base import GradientUpdate, LoopSize, Step, StepFn
 from estimator_core.execution.evaluation_metrics import with_evaluation_metrics
-from estimator_core.execution.in_graph_loop import ManySteps, RepeatsSteps, with_calls_in_order
 from estimator_core.execution.inputs import Inputs
-from estimator_core.execution.replica_cores import place_on_shard
-from estimator_core.execution.shard_inputs import (
+from estimator_core.execution.loops.in_graph_loop import (
+    ManySteps,
+    RepeatsSteps,
+    with_calls_in_order,
+)
+from estimator_core.execution.shards import shard_optimizers
+from estimator_core.execution.shards.replica_cores import place_on_shard
+from estimator_core.execution.shards.shard_inputs import (
     PaddedInputs,
     ShardInput,
     padded_inputs,
     shard_inputs,
     with_padding,
 )
-from estimator_core.execution.shard_sums import ShardSums
-from estimator_core.execution.shards import Shards, operation_of
+from estimator_core.execution.shards.shard_sums import ShardSums
+from estimator_core.execution.shards.shards import Shards, operation_of
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.hooks.host_call import HostCallHook
 from estimator_core.spec.estimator_spec import EstimatorSpec

@@ -9,11 +9,15 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution.base import Step, StepFn
-from estimator_core.execution.effects import effects_of
-from estimator_core.execution.evaluation_loop import RepeatedUpdate
 from estimator_core.execution.evaluation_metrics import with_evaluation_metrics
-from estimator_core.execution.in_graph_loop import ManySteps, RepeatsSteps, with_calls_in_order
 from estimator_core.execution.inputs import Inputs, inputs_from
+from estimator_core.execution.loops.effects import effects_of
+from estimator_core.execution.loops.evaluation_loop import RepeatedUpdate
+from estimator_core.execution.loops.in_graph_loop import (
+    ManySteps,
+    RepeatsSteps,
+    with_calls_in_order,
+)
 from estimator_core.execution.restored_session import restored_session
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import InputFn

@@ -11,8 +11,8 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.execution.base import GradientUpdate, Step, StepFn
 from estimator_core.execution.evaluation_metrics import with_evaluation_metrics
-from estimator_core.execution.in_graph_loop import ManySteps, RepeatsSteps
 from estimator_core.execution.inputs import Inputs, inputs_from_dataset
+from estimator_core.execution.loops.in_graph_loop import ManySteps, RepeatsSteps
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.mode_keys import ModeKeys

@@ -18,8 +18,8 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution.base import Execution
-from estimator_core.execution.effects import effects_of
 from estimator_core.execution.inputs import IteratorInitializerHook
+from estimator_core.execution.loops.effects import effects_of
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.graphs.build import BuiltInputs, Model, build_for_features, build_over
 from estimator_core.graphs.program import Program

@@ -27,7 +27,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.execution.class_patches import ClassPatches, Replacement
+from estimator_core.execution.shards.class_patches import ClassPatches, Replacement
 from estimator_core.keras_in_graph import graph_variables, keras_internals, keras_optimizers
 
 _UPDATE_PREFIXES = ("Assign", "ResourceScatter", "ResourceApply", "ResourceSparseApply")

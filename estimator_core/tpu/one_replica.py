@@ -6,7 +6,7 @@ import contextlib
 
 import tensorflow as tf
 
-from estimator_core.execution.cross_replica_sums import replaced_sums
+from estimator_core.execution.shards.cross_replica_sums import replaced_sums
 
 
 def without_cross_replica_sums(graph: tf.Graph) -> contextlib.AbstractContextManager[None]:

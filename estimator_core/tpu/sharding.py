@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Mapping
 
 from estimator_core.execution.base import LoopSize
-from estimator_core.execution.shard_inputs import ShardInput
 from estimator_core.execution.sharded import Sharding
+from estimator_core.execution.shards.shard_inputs import ShardInput
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.tpu.tpu_config import InputPipelineConfig, TPUConfig
 

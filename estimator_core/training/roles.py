@@ -21,8 +21,8 @@ from typing import Any
 
 from estimator_core.cluster import CHIEF, EVALUATOR, MASTER, PS, TASK_TYPES, WORKER
 from estimator_core.estimator import Estimator
+from estimator_core.execution.cluster.server import answers, tasks_that_train_answer
 from estimator_core.execution.select import start_task_server
-from estimator_core.execution.server import answers, tasks_that_train_answer
 from estimator_core.logs import logger
 from estimator_core.run_config import RunConfig
 from estimator_core.training.continuous_evaluation import evaluate_continuously

@@ -7,10 +7,10 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
-from components.beam_worker import write_launcher
+from components.beam.worker import write_launcher
 from pipelines.beam import options
-from pipelines.beam.config import BeamConfig, FlinkConfig
 from pipelines.beam.job_server import ANSWER_SECS, job_server
+from pipelines.config.beam import BeamConfig, FlinkConfig
 from pipelines.errors import BadInputError, RunFailedError
 
 

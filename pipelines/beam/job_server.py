@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipelines.beam.config import FlinkConfig, JobServerConfig, SparkConfig
+from pipelines.config.beam import FlinkConfig, JobServerConfig, SparkConfig
 from pipelines.errors import RunFailedError
 
 ANSWER_SECS = 10

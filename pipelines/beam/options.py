@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from pipelines.beam.config import (
+from pipelines.config.beam import (
     BeamConfig,
     DataflowConfig,
     DirectConfig,

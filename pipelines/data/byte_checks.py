@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from pipelines.data.cells import any_field_size, shown
+from pipelines.data.cells import any_field_size
 from pipelines.data.dialect import COMMAS, Dialect
-from pipelines.errors import BadInputError
+from pipelines.errors import BadInputError, shown
 
 _BLOCK_BYTES = 8 << 20
 _STRAY_RETURN = re.compile(rb"\r(?!\n)")

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.data.dialect import COMMAS, Dialect
+from pipelines.errors import shown
 
 MAX_FIELD_CHARS = 131_072
 """CsvExampleGen reads with Python's csv module, whose limit this is."""
-
-_MAX_SHOWN = 60
 
 
 @dataclass(frozen=True)
@@ -76,8 +75,3 @@ def any_field_size() -> Iterator[None]:
         yield
     finally:
         csv.field_size_limit(limit)
-
-
-def shown(text: str) -> str:
-    """Returns a text, cut to a length that fits in a message."""
-    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}... ({len(text)} characters)"

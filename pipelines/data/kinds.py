@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from pipelines.config.data import ColumnUse
 from pipelines.data import date_kinds, number_kinds, word_kinds
 from pipelines.data.column_cells import ColumnCells
 from pipelines.data.formats.date_format import TEXT_FORMATS, DateFormat, DateName
 from pipelines.data.formats.number_format import COMMA, POINT, DecimalMark, NumberFormat
 from pipelines.data.number_kinds import Moments
 from pipelines.data.profile import CsvProfile, is_missing
-from pipelines.data_config import ColumnUse
 from pipelines.errors import BadInputError
 
 KindName = Literal["number", "category", "boolean", "date", "text", "id", "constant", "empty"]

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipelines.data.byte_checks import readable
-from pipelines.data.files import NoCsvFileError, find_csv_files
-from pipelines.data.span_pattern import Place, SpanPattern, is_temporary, parse_span_pattern
-from pipelines.data.span_selection import (
+from pipelines.config.span_pattern import Place, SpanPattern, is_temporary, parse_span_pattern
+from pipelines.config.span_selection import (
     SpanKey,
     SpanSelection,
     find_holes,
     format_spans,
     parse_selection,
 )
+from pipelines.data.byte_checks import readable
+from pipelines.data.files import NoCsvFileError, find_csv_files
 from pipelines.errors import BadInputError
 
 SpanRecord = dict[str, Any]

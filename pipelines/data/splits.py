@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from pipelines.config.data import SplitConfig
 from pipelines.data.column_cells import ColumnCells
 from pipelines.data.files import NoCsvFileError, find_csv_files
 from pipelines.data.formats.arrow_reading import read_numbers, read_times
 from pipelines.data.formats.number_format import NumberFormat
 from pipelines.data.kinds import ColumnKind, date_format_of
 from pipelines.data.profile import CsvProfile
-from pipelines.data_config import SplitConfig
 from pipelines.errors import BadInputError
 
 TRAIN_SHARE = 2 / 3

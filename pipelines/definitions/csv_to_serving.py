@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import components
-from components.tfx_compat import BEAM_PLUGIN_ARG
+from components.tfx.compat import BEAM_PLUGIN_ARG
 from pipelines.data.staging import StagedData
-from pipelines.model_code import ModelCode
+from pipelines.definitions.model_code import ModelCode
 
 # Beam would otherwise download and start a runner of its own.
 IN_PROCESS_RUNNER = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"

@@ -25,7 +25,7 @@ class ComponentPlan:
       fingerprint: Of what the component depends on beyond them: data, code, libraries.
       inputs: Import path of the type of each input artifact, by key.
       outputs: The same of the output artifacts.
-      check: What is checked behind it, see `pipelines.component_checks`; None for nothing.
+      check: What is checked behind it, see `pipelines.checks.component_checks`; None for nothing.
       baselines: Folders in the root that are further inputs, by key, relative to the root.
       schema: The root's schema as text, in place of the input `schema`; None takes the input.
       push: What the step of the Pusher does beside pushing; None for any other.

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.errors import RunFailedError
-from pipelines.run_lock import RootBusyError, locked
+from pipelines.root.lock import RootBusyError, locked
 
 LOCK_WAIT_SECS = 600
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.errors import BadInputError, RunFailedError
-from pipelines.interruption import came_from_signal, ignore_signals, raise_at_signals
-from pipelines.kubeflow.dag import END, PLAN, RECORD
+from pipelines.kubeflow.compile.dag import END, PLAN, RECORD
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd, kubeflow_run_of
+from pipelines.terminal.signals import came_from_signal, ignore_signals, raise_at_signals
 
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if args.component in steps:
             steps[args.component](args)
         else:
-            from pipelines.kubeflow.kept_findings import KeptFindings
+            from pipelines.kubeflow.steps.kept_findings import KeptFindings
 
             findings = KeptFindings()
             _component(args, findings)
@@ -67,8 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _plan(args: argparse.Namespace) -> None:
-    from pipelines.kubeflow.parameters import configuration_of_run
-    from pipelines.kubeflow.plan_step import plan_on_kubeflow
+    from pipelines.kubeflow.compile.parameters import configuration_of_run
+    from pipelines.kubeflow.steps.plan_step import plan_on_kubeflow
 
     config = configuration_of_run(args.config, args.parameter)
     plans = plan_on_kubeflow(args.root, config, args.run)
@@ -77,14 +77,14 @@ def _plan(args: argparse.Namespace) -> None:
 
 
 def _record(args: argparse.Namespace) -> None:
-    from pipelines.kubeflow.record_steps import record_run
+    from pipelines.kubeflow.steps.record_steps import record_run
 
     record = record_run(args.root, args.run, dict(args.findings_of), args.outcome)
     print(json.dumps(record.summary(), allow_nan=False), file=sys.stderr)
 
 
 def _end(args: argparse.Namespace) -> None:
-    from pipelines.kubeflow.record_steps import end_run
+    from pipelines.kubeflow.steps.record_steps import end_run
 
     record = end_run(args.root, args.run)
     if record is None:
@@ -96,10 +96,11 @@ def _end(args: argparse.Namespace) -> None:
 def _component(args: argparse.Namespace, findings: Any) -> None:
     import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
     from pipelines.kubeflow.component_plan import read_component_plan
-    from pipelines.kubeflow.component_step import StepCall, run_component
-    from pipelines.kubeflow.record_steps import reopen_run
-    from pipelines.kubeflow.served_baseline import keep_statistics
-    from pipelines.kubeflow.step_code import check_code
+    from pipelines.kubeflow.steps.component_step import run_component
+    from pipelines.kubeflow.steps.record_steps import reopen_run
+    from pipelines.kubeflow.steps.served_baseline import keep_statistics
+    from pipelines.kubeflow.steps.step_call import StepCall
+    from pipelines.kubeflow.steps.step_code import check_code
 
     folder = _folder(args)
     run_id = folder.require_run_id()
@@ -122,7 +123,7 @@ def _component(args: argparse.Namespace, findings: Any) -> None:
             if findings.has_anomalies:  # `schema accept` may make them the new state
                 keep_statistics(call, run_id)
     else:
-        from pipelines.kubeflow.push_step import run_pusher
+        from pipelines.kubeflow.steps.push_step import run_pusher
 
         metadata, outcome = run_pusher(call, plan, run_id)
         _write(args.outcome_file, outcome)
@@ -145,7 +146,7 @@ def _reason(error: BaseException) -> tuple[str, bool]:
 def _is_of_check(error: BaseException) -> bool:
     if not isinstance(error, RunFailedError):
         return False
-    from pipelines.kubeflow.component_step import CheckFailedError
+    from pipelines.kubeflow.steps.component_step import CheckFailedError
 
     return isinstance(error, CheckFailedError)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pipelines.run_record import RunRecord
+from pipelines.root.records import RunRecord
 
 NOT_RECORDED = "Not recorded by the version that made this run."
 

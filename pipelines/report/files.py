@@ -10,10 +10,10 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pipelines.run_details import RunDetails
-from pipelines.run_history import read_runs
-from pipelines.run_record import RunRecord, RunRecords
-from pipelines.serving import serving_versions, withdrawn_versions
+from pipelines.root.details import RunDetails
+from pipelines.root.history import read_runs
+from pipelines.root.records import RunRecord, RunRecords
+from pipelines.root.versions import serving_versions, withdrawn_versions
 
 INDEX = "index.html"
 _HEAD_BYTES = 2_000

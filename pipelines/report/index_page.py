@@ -9,8 +9,8 @@ from pipelines.report import words
 from pipelines.report.plots import Plot
 from pipelines.report.sections.history import metric_plot, newest_metric
 from pipelines.report.templates import render
-from pipelines.run_record import RunRecord
-from pipelines.serving import serving_versions, version_state
+from pipelines.root.records import RunRecord
+from pipelines.root.versions import serving_versions, version_state
 
 
 def render_index(

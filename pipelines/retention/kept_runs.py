@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from components.pusher.provenance import Provenance, read_provenance
-from pipelines.retention.config import RetentionConfig
-from pipelines.root_schema import schema_origin
-from pipelines.run_record import UNFINISHED, RunRecord
-from pipelines.serving import serving_versions, withdrawn_versions
+from pipelines.config.retention import RetentionConfig
+from pipelines.root.records import UNFINISHED, RunRecord
+from pipelines.root.schema.root_schema import schema_origin
+from pipelines.root.versions import serving_versions, withdrawn_versions
 
 
 @dataclass(frozen=True)

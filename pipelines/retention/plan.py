@@ -7,10 +7,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from pipelines.retention.config import RetentionConfig
+from pipelines.config.retention import RetentionConfig
 from pipelines.retention.kept_runs import KeptRuns, kept_runs
-from pipelines.run_details import RunDetails
-from pipelines.run_record import RunRecord, RunRecords
+from pipelines.root.details import RunDetails
+from pipelines.root.records import RunRecord, RunRecords
 
 Kind = Literal["artifact", "execution", "data", "record", "report", "details", "log"]
 _BESIDE_RECORDS: tuple[tuple[Kind, str], ...] = (

@@ -5,15 +5,15 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from pipelines.config.metadata import MetadataConfig
+from pipelines.config.retention import RetentionConfig
 from pipelines.errors import BadInputError
-from pipelines.metadata_config import MetadataConfig
-from pipelines.metadata_place import has_store, was_moved
 from pipelines.report.files import write_index
-from pipelines.retention.config import RetentionConfig
 from pipelines.retention.plan import Removal, plan_removals
 from pipelines.retention.removal import remove
-from pipelines.run_lock import LOCAL_KUBEFLOW, check_unlocked, locked
-from pipelines.run_record import RunRecords
+from pipelines.root.lock import LOCAL_KUBEFLOW, check_unlocked, locked
+from pipelines.root.metadata.place import has_store, was_moved
+from pipelines.root.records import RunRecords
 
 _LOGGER = logging.getLogger(__name__)
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
@@ -38,7 +38,7 @@ def prune_root(
     Raises:
       OSError: Something cannot be removed.
     """
-    from pipelines.metadata_store import open_store, relocate_artifacts
+    from pipelines.root.metadata.store import open_store, relocate_artifacts
 
     now = now or datetime.now(timezone.utc)
     store = open_store(root, settings) if has_store(root) else None

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipelines.pruned_runs import PrunedRuns
 from pipelines.retention.plan import Removal
-from pipelines.run_record import RunRecords
+from pipelines.root.pruned_runs import PrunedRuns
+from pipelines.root.records import RunRecords
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import ml_metadata
 from ml_metadata.proto import metadata_store_pb2
 
-from pipelines.metadata_place import root_id
-from pipelines.metadata_store import PRUNED, run_contexts
 from pipelines.retention.kept_runs import KeptRuns
+from pipelines.root.metadata.place import root_id
+from pipelines.root.metadata.store import PRUNED, run_contexts
 
 _CHECKPOINTS = "model_run"
 _STATISTICS = "statistics"

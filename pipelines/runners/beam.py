@@ -9,7 +9,7 @@ from pipelines.errors import BadInputError
 from pipelines.runners.runner import Runner
 
 if TYPE_CHECKING:
-    from pipelines.beam.config import BeamConfig
+    from pipelines.config.beam import BeamConfig
     from pipelines.runners.component_launcher import ComponentLauncher
 
 

@@ -22,12 +22,12 @@ from tfx.proto.orchestration import executable_spec_pb2, placeholder_pb2
 from tfx.types.artifact import Artifact
 from tfx.types.channel import OutputChannel
 
+from pipelines.cache.outcome import CacheOutcome
 from pipelines.errors import RunFailedError
-from pipelines.interruption import came_from_signal
-from pipelines.metadata_store import FINGERPRINT
-from pipelines.runners.cache_outcome import CacheOutcome
+from pipelines.root.metadata.store import FINGERPRINT
 from pipelines.runners.causes import describe_cause, is_setting_error
 from pipelines.runners.run_metadata import RunMetadata
+from pipelines.terminal.signals import came_from_signal
 
 Check = Callable[[Mapping[str, list[Artifact]]], None]
 """Takes the outputs of a component by key; raises RunFailedError when the run must not go on."""

@@ -7,7 +7,7 @@ from tfx.orchestration import metadata
 from tfx.orchestration.portable.mlmd import context_lib, execution_lib
 from tfx.types.artifact import Artifact
 
-from pipelines.runners.cache_outcome import CacheOutcome, explain
+from pipelines.cache.outcome import CacheOutcome, explain
 
 _Execution = metadata_store_pb2.Execution
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from pipelines.beam.config import BeamConfig
+    from pipelines.config.beam import BeamConfig
     from pipelines.runners.component_launcher import ComponentLauncher
 
 

@@ -7,8 +7,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pipelines.data.span_pattern import parse_span_pattern
-from pipelines.data.span_selection import (
+from pipelines.atomic_files import read_json, remove, write_json
+from pipelines.config.span_pattern import parse_span_pattern
+from pipelines.config.span_selection import (
     SpanKey,
     SpanSelection,
     find_holes,
@@ -17,7 +18,6 @@ from pipelines.data.span_selection import (
 )
 from pipelines.data.spans import resolve_spans
 from pipelines.errors import BadInputError
-from pipelines.scheduling.files import read_json, remove, write_json
 from pipelines.scheduling.ledger import Ledger
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.span_arrival import check_has_windows, data_of, span_selection

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from pipelines.atomic_files import read_json, write_json
 from pipelines.errors import BadInputError
-from pipelines.scheduling.files import read_json, write_json
 
 
 class KnownSpans:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from pipelines.atomic_files import read_json, remove, write_json
 from pipelines.errors import BadInputError
-from pipelines.scheduling.files import read_json, remove, write_json
 from pipelines.scheduling.ticks import Tick
 
 KEPT = 200

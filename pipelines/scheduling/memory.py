@@ -4,8 +4,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pipelines.atomic_files import read_json, write_json
 from pipelines.errors import BadInputError
-from pipelines.scheduling.files import read_json, write_json
 
 
 @dataclass(frozen=True)

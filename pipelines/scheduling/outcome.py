@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
 
-from pipelines.anomalies import NOTE_PREFIX
-from pipelines.run_history import unfinished_run
-from pipelines.run_record import UNFINISHED, RunRecord, RunRecords
+from pipelines.artifacts.anomalies import NOTE_PREFIX
+from pipelines.root.history import unfinished_run
+from pipelines.root.records import UNFINISHED, RunRecord, RunRecords
 from pipelines.scheduling.run_process import last_line
 from pipelines.scheduling.ticks import STATUSES, Tick, TickStatus
 

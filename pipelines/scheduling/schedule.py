@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import Field, field_validator, model_validator
 
-from pipelines.data_config import Section
-from pipelines.notify_config import NotifyConfig
+from pipelines.config.data import Section
+from pipelines.config.notify import NotifyConfig
 from pipelines.scheduling.timetable import Cron, Every, Timetable
 
 Missed = Literal["latest", "skip", "catch-up"]

@@ -5,17 +5,17 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-from pipelines.config import load_config
+from pipelines.config.load import load_config
+from pipelines.config.notify import NotifyConfig
 from pipelines.errors import BadInputError
-from pipelines.notify_config import NotifyConfig
 from pipelines.scheduling.clock import Clock, Stop
-from pipelines.scheduling.delivery import Deliver, deliver
 from pipelines.scheduling.due import Due, find_due, next_time
 from pipelines.scheduling.known_spans import KnownSpans
 from pipelines.scheduling.ledger import Ledger
 from pipelines.scheduling.memory import read_memory, remember
-from pipelines.scheduling.notification import of_missed, of_outcome, of_overtaken
-from pipelines.scheduling.outbox import Outbox
+from pipelines.scheduling.notify.delivery import Deliver, deliver
+from pipelines.scheduling.notify.notification import of_missed, of_outcome, of_overtaken
+from pipelines.scheduling.notify.outbox import Outbox
 from pipelines.scheduling.run_process import Command, Launch, Process, run_command, start_process
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.span_arrival import PREFIX, FindArrivals, find_arrivals, note_old_spans

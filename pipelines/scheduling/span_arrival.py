@@ -7,13 +7,14 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.config import DataConfig, load_config
-from pipelines.data.span_pattern import Place, before_placeholder, parse_span_pattern
-from pipelines.data.span_selection import SpanKey, SpanSelection, parse_selection
+from pipelines.config.load import load_config
+from pipelines.config.pipeline_config import DataConfig
+from pipelines.config.span_pattern import Place, before_placeholder, parse_span_pattern
+from pipelines.config.span_selection import SpanKey, SpanSelection, parse_selection
 from pipelines.data.spans import resolve_spans
 from pipelines.errors import BadInputError
-from pipelines.pruned_runs import PrunedRun, PrunedRuns
-from pipelines.run_record import RunRecord, RunRecords
+from pipelines.root.pruned_runs import PrunedRun, PrunedRuns
+from pipelines.root.records import RunRecord, RunRecords
 from pipelines.scheduling.known_spans import KnownSpans
 from pipelines.scheduling.ledger import Ledger
 from pipelines.scheduling.schedule import Schedule

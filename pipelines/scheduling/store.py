@@ -7,9 +7,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from components.nearest import nearest_first
-from pipelines.config import explain
+from pipelines.atomic_files import read_json, remove, write_json
+from pipelines.config.load import explain
 from pipelines.errors import BadInputError
-from pipelines.scheduling.files import read_json, remove, write_json
 from pipelines.scheduling.ledger import Ledger
 from pipelines.scheduling.locks import is_run_going_on
 from pipelines.scheduling.schedule import Schedule

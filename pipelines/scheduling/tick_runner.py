@@ -21,7 +21,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal, Protocol
 
-from pipelines.run_lock import is_locked
+from pipelines.root.lock import is_locked
 from pipelines.scheduling.clock import Clock, Stop
 from pipelines.scheduling.ledger import Ledger
 from pipelines.scheduling.locks import take_run_lock

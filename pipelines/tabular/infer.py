@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from pipelines.config import DataConfig, PipelineConfig
+from pipelines.config.data import ColumnUse
+from pipelines.config.pipeline_config import DataConfig, PipelineConfig
 from pipelines.data.kinds import ColumnKind, recognise_columns, text_columns
 from pipelines.data.profile import MAX_DISTINCT, ColumnProfile, CsvProfile
 from pipelines.data.splits import TRAIN_SHARE
-from pipelines.data_config import ColumnUse
 from pipelines.errors import BadInputError
 from pipelines.tabular.label import check_label_column, plan_label
 from pipelines.tabular.plan import (

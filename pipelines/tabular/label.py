@@ -3,12 +3,11 @@
 import math
 
 from components.nearest import nearest_first
-from pipelines.config import DataConfig, ProblemType
-from pipelines.data.cells import shown
+from pipelines.config.pipeline_config import DataConfig, ProblemType
 from pipelines.data.faults import describe_separator
 from pipelines.data.kinds import ColumnKind
 from pipelines.data.profile import MISSING_TOKENS, ColumnProfile, CsvProfile, is_number
-from pipelines.errors import BadInputError
+from pipelines.errors import BadInputError, shown
 from pipelines.tabular.plan import LabelPlan
 
 MIN_LABELLED_ROWS = 20

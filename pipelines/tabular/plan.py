@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
-from pipelines.config import ProblemType
+from pipelines.config.pipeline_config import ProblemType
 from pipelines.data.formats.date_format import DateName
 from pipelines.data.formats.number_format import DecimalMark
 

@@ -16,8 +16,8 @@ from command_page import command_page
 from configuration_page import configuration_page
 from links import Site
 
-from pipelines.cli import app
-from pipelines.config import PipelineConfig
+from pipelines.cli.app import app
+from pipelines.config.pipeline_config import PipelineConfig
 
 
 def pages() -> dict[str, str]:

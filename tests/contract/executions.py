@@ -4,13 +4,13 @@ import contextlib
 
 import tensorflow as tf
 
-from estimator_core.execution.in_graph_loop import ManySteps
+from estimator_core.execution.loops.in_graph_loop import ManySteps
 from estimator_core.execution.parameter_server import ParameterServers
-from estimator_core.execution.shard_inputs import ShardInput
 from estimator_core.execution.sharded import Sharded, Sharding
+from estimator_core.execution.shards.shard_inputs import ShardInput
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.execution.strategy import ReplicasInSync
-from tests.estimator_core.cluster.in_process import cluster_in_this_process, device_filters
+from tests.integration.cluster.in_process import cluster_in_this_process, device_filters
 
 
 def several_steps_in_a_run(kind, steps):

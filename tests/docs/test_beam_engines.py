@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.config import load_config
+from pipelines.config.load import load_config
 from pipelines.errors import BadInputError
 from pipelines.runners import find_runner
 

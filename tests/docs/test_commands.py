@@ -8,8 +8,8 @@ import shlex
 import pytest
 import typer
 
-from pipelines.cli import app
-from pipelines.config import load_config
+from pipelines.cli.app import app
+from pipelines.config.load import load_config
 from tests.docs.markdown import NAMES, ROOT, blocks, commands, inline_code, read
 
 COMMAND_LINE = typer.main.get_command(app)

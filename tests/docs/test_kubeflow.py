@@ -12,12 +12,12 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from pipelines.cli import app
-from pipelines.config import load_config
+from pipelines.cli.app import app
+from pipelines.config.kubeflow import KubeflowConfig, TrainingJobConfig
+from pipelines.config.load import load_config
+from pipelines.definitions.evaluation import check_problem_is_known, known_problem_type
 from pipelines.errors import BadInputError
-from pipelines.evaluation import check_problem_is_known, known_problem_type
-from pipelines.kubeflow.admission import check_config
-from pipelines.kubeflow_config import KubeflowConfig, TrainingJobConfig
+from pipelines.kubeflow.compile.admission import check_config
 from tests.pipelines.kubeflow.kfp_server import KfpServer
 
 ROOT = pathlib.Path(__file__).parents[2]

@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from pipelines.config import load_config
+from pipelines.config.load import load_config
 from pipelines.examples.taxi.generate import write_csv
 from tests.docs.markdown import blocks, commands, read
 
@@ -76,7 +76,7 @@ def test_the_configuration_is_valid(tmp_path):
 
 
 def test_the_exit_codes_are_those_of_the_command_line():
-    from pipelines import cli
+    from pipelines.cli.app import app as cli
 
     rows = re.findall(r"^\| (\d+) \| (.*?) \|", section("Schedule the runs"), re.MULTILINE)
     assert {int(code) for code, _ in rows} == {

@@ -6,9 +6,10 @@ import re
 import pytest
 import tomllib
 
-from pipelines.config import PipelineConfig, load_config
-from pipelines.metadata_config import PASSWORD_VARIABLE, MetadataConfig
-from pipelines.retention.config import RetentionConfig
+from pipelines.config.load import load_config
+from pipelines.config.metadata import PASSWORD_VARIABLE, MetadataConfig
+from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.config.retention import RetentionConfig
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 

@@ -12,10 +12,10 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 from typer.testing import CliRunner
 
-from pipelines.cli import app
-from pipelines.config import load_config
-from pipelines.notify_config import Event
-from pipelines.scheduling.notification import Notification
+from pipelines.cli.app import app
+from pipelines.config.load import load_config
+from pipelines.config.notify import Event
+from pipelines.scheduling.notify.notification import Notification
 
 TEXT = (Path(__file__).parents[2] / "docs" / "schedules.md").read_text()
 COMMANDS = [

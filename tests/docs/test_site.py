@@ -11,8 +11,8 @@ import typer
 
 import components
 import estimator_core
-from pipelines.cli import app
-from pipelines.config import PipelineConfig
+from pipelines.cli.app import app
+from pipelines.config.pipeline_config import PipelineConfig
 from tests.docs.markdown import ROOT, read
 
 FOLDER = ROOT / "scripts" / "docs"

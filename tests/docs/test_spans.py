@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.config import load_config
+from pipelines.config.load import load_config
 from pipelines.data.spans import describe_spans
 
 PROJECT = Path(__file__).parents[2]

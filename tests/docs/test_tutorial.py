@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pipelines.config import load_config
+from pipelines.config.load import load_config
 
 TUTORIAL = (Path(__file__).parents[2] / "docs" / "tutorial.md").read_text()
 

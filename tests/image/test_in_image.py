@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from pipelines.container_engine import Mount, find_engine
+from pipelines.kubeflow.local_execution.container_engine import Mount, find_engine
 
 IMAGE = os.environ.get("IMAGE")
 

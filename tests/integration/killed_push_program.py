@@ -27,20 +27,23 @@ from tfx.orchestration.portable import launcher
 from tfx.types.standard_artifacts import Model, ModelBlessing, ModelEvaluation, Schema
 from tfx.utils import io_utils
 
-import pipelines.leftovers
-from components.evaluator.verdict import Verdict
+import pipelines.root.metadata.leftovers
+from components.evaluator.gate.verdict import Verdict
 from components.pusher import executor, versions
-from pipelines import run, run_execution, run_plan, run_recorder
+from pipelines.run.run import run
+from pipelines.run.run import execution as run_execution
+from pipelines.plan import run_plan
+from pipelines.run.run import recorder as run_recorder
 from pipelines.definitions.csv_to_serving import CsvToServing
-from pipelines.progress import PlainDisplay, Progress
-from pipelines.metadata_store import open_store
-from pipelines.root_schema import read_root_schema
-from pipelines.run_history import newest_version_ever, read_runs, unsettled_pushes
-from pipelines.run_plan import RunPlan, RunRequest
+from pipelines.terminal.progress import PlainDisplay, Progress
+from pipelines.root.metadata.store import open_store
+from pipelines.root.schema.root_schema import read_root_schema
+from pipelines.root.history import newest_version_ever, read_runs, unsettled_pushes
+from pipelines.plan.run_plan import RunPlan, RunRequest
 from pipelines.runners import component_launcher
 
 assert components
-assert pipelines.leftovers
+assert pipelines.root.metadata.leftovers
 
 NEW, RUNNING, COMPLETE, CACHED = (
     getattr(metadata_store_pb2.Execution, name) for name in ("NEW", "RUNNING", "COMPLETE", "CACHED")

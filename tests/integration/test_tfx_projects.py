@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 import tensorflow_transform as tft
 
-from components import user_code
+from components.user import code as user_code
 
 PROJECTS = Path(__file__).with_name("tfx_projects")
 IMPORTS = {

@@ -12,8 +12,8 @@ import sys
 import pytest
 from kfp import components, local
 
-from pipelines.container_engine import Mount, find_engine
-from pipelines.run_record import RunRecords
+from pipelines.kubeflow.local_execution.container_engine import Mount, find_engine
+from pipelines.root.records import RunRecords
 from tests.kubeflow.launcher import Launcher, launching
 from tests.kubeflow.object_store import SERVER, object_store
 

@@ -5,9 +5,9 @@ import subprocess
 
 import pytest
 
-from pipelines.kubeflow.indexed_jobs import IndexedJobs
-from pipelines.kubeflow.training_job import job_name, training_job
-from pipelines.kubeflow_config import KubeflowConfig
+from pipelines.config.kubeflow import KubeflowConfig
+from pipelines.kubeflow.training.indexed_jobs import IndexedJobs
+from pipelines.kubeflow.training.training_job import job_name, training_job
 from tests.kubeflow.object_store import SERVER
 
 SUBMIT = SERVER.with_name("submit")

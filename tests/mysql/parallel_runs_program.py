@@ -14,9 +14,9 @@ from pathlib import Path
 
 import components
 import pipelines.__main__
-import pipelines.cli
+import pipelines.cli.app
 import pipelines.definitions.csv_to_serving
-import pipelines.run
+import pipelines.run.run
 import pipelines.runners.component_launcher
 
 assert components

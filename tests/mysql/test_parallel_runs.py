@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from pipelines.metadata_place import root_id
-from pipelines.metadata_store import open_store, run_contexts
-from pipelines.run_record import RunRecords
+from pipelines.root.metadata.place import root_id
+from pipelines.root.metadata.store import open_store, run_contexts
+from pipelines.root.records import RunRecords
 
 pytestmark = pytest.mark.mysql
 

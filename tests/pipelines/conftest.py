@@ -2,10 +2,10 @@ import io
 
 import pytest
 
-from pipelines.config import load_config
+from pipelines.config.load import load_config
 from pipelines.data.profile import profile_csv
-from pipelines.progress import PlainDisplay
-from pipelines.run_record import RunRecord, RunRecords
+from pipelines.root.records import RunRecord, RunRecords
+from pipelines.terminal.progress import PlainDisplay
 
 
 @pytest.fixture

@@ -69,6 +69,6 @@ def test_outside_of_the_environment_it_says_how_to_get_in():
 
 
 def test_a_module_of_ours_that_is_missing_is_a_fault():
-    ran = run_without("pipelines.schedule_options")
+    ran = run_without("pipelines.cli.options")
     assert "Traceback" in ran.stderr
     assert "make setup" not in ran.stderr

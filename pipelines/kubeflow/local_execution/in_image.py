@@ -9,8 +9,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipelines.container_engine import Container as ImageContainer
-from pipelines.container_engine import Mount, find_engine
+from pipelines.kubeflow.local_execution.container_engine import Container as ImageContainer
+from pipelines.kubeflow.local_execution.container_engine import Mount, find_engine
 from pipelines.kubeflow.local_execution.containers import Container, Engine, Process
 
 _FOR_EVERYONE = 0o777, 0o666

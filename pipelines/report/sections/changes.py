@@ -4,7 +4,7 @@ from typing import Any
 
 from pipelines.report import words
 from pipelines.report.context import Context
-from pipelines.run_comparison import Difference, compare_runs, shown_pair
+from pipelines.root.comparison import Difference, compare_runs, shown_pair
 
 MAX_OPEN = 12
 """Rows of a part that are shown at once."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from pipelines.report import words
 from pipelines.report.context import Context
-from pipelines.run_record import ComponentRecord
+from pipelines.root.records import ComponentRecord
 
 _BOX_WIDTH, _BOX_HEIGHT, _GAP_X, _GAP_Y, _EDGE = 122, 46, 27, 18, 4
 _MARKS = {"finished": "✓", "cached": "=", "failed": "✗", "": "·"}

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pipelines.anomalies import NOTE_PREFIX
+from pipelines.artifacts.anomalies import NOTE_PREFIX
 from pipelines.report import words
 from pipelines.report.context import Context
 

@@ -7,8 +7,8 @@ from pipelines.data.spans import describe_spans
 from pipelines.report import words
 from pipelines.report.context import Context
 from pipelines.report.plots import Plot, Series, lines
-from pipelines.run_record import RunRecord
-from pipelines.serving import version_state
+from pipelines.root.records import RunRecord
+from pipelines.root.versions import version_state
 
 _MAX_PUSHES = 25
 

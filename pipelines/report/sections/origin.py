@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 from pipelines.data.spans import describe_spans
-from pipelines.lineage import describe_lineage, versions_of_spans
 from pipelines.report import words
 from pipelines.report.context import NOT_RECORDED, Context
+from pipelines.root.lineage import describe_lineage, versions_of_spans
 
 _MAX_FILES = 200
 _MAX_SPANS = 50

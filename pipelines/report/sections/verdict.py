@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from pipelines.checks import against_text, interval_text
 from pipelines.data.spans import name_spans
 from pipelines.report import words
 from pipelines.report.context import Context
-from pipelines.run_record import RunRecord
-from pipelines.serving import version_state
+from pipelines.root.check_records import against_text, interval_text
+from pipelines.root.records import RunRecord
+from pipelines.root.versions import version_state
 
 _MAX_CARDS = 4
 

@@ -14,8 +14,8 @@ from tfx.utils import json_utils, proto_utils
 
 import estimator_core as estimator
 from components.evaluator import executor
-from components.evaluator.default_checks import DefaultChecks
-from components.evaluator.verdict import Verdict, load_verdict
+from components.evaluator.gate.default_checks import DefaultChecks
+from components.evaluator.gate.verdict import Verdict, load_verdict
 
 tf1 = tf.compat.v1
 

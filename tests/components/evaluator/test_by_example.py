@@ -2,8 +2,8 @@ import numpy as np
 import tensorflow_model_analysis as tfma
 
 from components.evaluator.by_example import to_batch
-from components.evaluator.default_checks import DefaultChecks
-from components.evaluator.gate import Gate
+from components.evaluator.gate.default_checks import DefaultChecks
+from components.evaluator.gate.gate import Gate
 
 
 def extracts(label, prediction, weight=1.0):

@@ -16,7 +16,7 @@ from tfx.types.artifact import Artifact
 from tfx.utils import io_utils
 
 from components.errors import SettingError
-from components.evaluator import batched_evaluation
+from components.evaluator.metrics import batched_evaluation
 
 Make = Callable[..., Any]
 

@@ -8,7 +8,7 @@ import apache_beam as beam
 import pytest
 from apache_beam.testing.util import assert_that, equal_to
 
-from components import record_files
+from components.beam import record_files
 from components.example_gen import row_files
 
 assert components

@@ -12,7 +12,7 @@ from tfx.types.artifact import Artifact
 from tfx.utils import io_utils
 
 from components.errors import SettingError
-from components.model_paths import serving_model_path
+from components.tfx.model_paths import serving_model_path
 from components.trainer import local_cluster, task_logs
 from components.trainer.local_cluster import LocalCluster
 

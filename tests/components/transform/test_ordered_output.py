@@ -9,7 +9,7 @@ import tensorflow as tf
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 
-from components import record_files
+from components.beam import record_files
 from components.transform import ordered_output, ordered_source
 
 assert components

@@ -9,7 +9,7 @@ from apache_beam.testing.util import assert_that, equal_to
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 
-from components import record_files
+from components.beam import record_files
 from components.transform import ordered_source
 
 assert components

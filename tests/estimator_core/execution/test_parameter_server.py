@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core.experimental.loopback_ports import free_ports
-from tests.estimator_core.cluster.in_process import cluster_in_this_process, tf_config_of
+from tests.integration.cluster.in_process import cluster_in_this_process, tf_config_of
 
 tf1 = tf.compat.v1
 

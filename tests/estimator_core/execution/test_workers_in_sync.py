@@ -1,4 +1,4 @@
-"""What can be known of it in one process; tests/estimator_core/cluster trains with it in several."""
+"""What can be known of it in one process; tests/integration/cluster trains with it in several."""
 
 import json
 
@@ -7,9 +7,9 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core.execution.collectives import Peers
+from estimator_core.execution.cluster.collectives import Peers
+from estimator_core.execution.cluster.server import Task
 from estimator_core.execution.select import select_execution
-from estimator_core.execution.server import Task
 from estimator_core.execution.workers_in_sync import SessionInStep, WorkersInSync
 
 tf1 = tf.compat.v1

@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from estimator_core.experimental import LocalClusterError, launch_local_cluster
-from tests.estimator_core.cluster import programs
-from tests.estimator_core.cluster.programs import files, wait_until
+from tests.integration.cluster import programs
+from tests.integration.cluster.programs import files, wait_until
 
 
 def is_running(pid):
@@ -53,7 +53,7 @@ SCRIPT = """
 import functools, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 from estimator_core.experimental import launch_local_cluster
-from tests.estimator_core.cluster import programs
+from tests.integration.cluster import programs
 
 if __name__ == "__main__":
     job = functools.partial(programs.wait_for_long, sys.argv[1])

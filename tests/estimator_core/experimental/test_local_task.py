@@ -11,7 +11,7 @@ from multiprocessing.connection import wait
 import pytest
 
 from estimator_core.experimental.local_task import LocalTask
-from tests.estimator_core.cluster import programs
+from tests.integration.cluster import programs
 
 TF_CONFIG = json.dumps({"task": {"type": "evaluator", "index": 0}})
 
@@ -79,7 +79,7 @@ def test_a_script_that_starts_a_cluster_when_it_is_imported_is_told(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "from estimator_core.experimental import launch_local_cluster\n"
-        "from tests.estimator_core.cluster import programs\n"
+        "from tests.integration.cluster import programs\n"
         "launch_local_cluster(programs.die)\n"
     )
     environment = {**os.environ, "PYTHONPATH": os.getcwd()}

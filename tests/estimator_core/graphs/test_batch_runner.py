@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core.execution.in_graph_loop import ManySteps
+from estimator_core.execution.loops.in_graph_loop import ManySteps
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.graphs.batch_runner import BatchRunner
 

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core.execution.base import LoopSize, Step
-from estimator_core.execution.in_graph_loop import RepeatedStep
+from estimator_core.execution.loops.in_graph_loop import RepeatedStep
 from estimator_core.graphs.loop_runner import LoopRunner
 from estimator_core.hooks.host_call import HostCallHook
 

@@ -2,8 +2,8 @@ import numpy as np
 import tensorflow as tf
 
 from estimator_core.execution.current import building
-from estimator_core.execution.shard_inputs import ShardInput
 from estimator_core.execution.sharded import Sharded, Sharding
+from estimator_core.execution.shards.shard_inputs import ShardInput
 from estimator_core.keras_in_graph import eager_tracing
 
 tf1 = tf.compat.v1

@@ -5,7 +5,7 @@ import pytest
 import estimator_core as est
 from estimator_core import tpu
 from estimator_core.execution.base import LoopSize
-from estimator_core.execution.shard_inputs import ShardInput
+from estimator_core.execution.shards.shard_inputs import ShardInput
 from estimator_core.tpu.sharding import ShardedModes, loop_size
 from tests.estimator_core.shard_programs import input_fn, predict_input_fn
 

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from pipelines.beam.config import BeamConfig, FlinkConfig
 from pipelines.beam.engine import checked_flink, running_engine
+from pipelines.config.beam import BeamConfig, FlinkConfig
 from pipelines.errors import BadInputError, RunFailedError
 
 OVERVIEW = {"taskmanagers": 2, "slots-total": 4, "flink-version": "1.19.3"}

@@ -6,8 +6,8 @@ import time
 import pytest
 
 from pipelines.beam import job_server as module
-from pipelines.beam.config import FlinkConfig, SparkConfig
 from pipelines.beam.job_server import job_server
+from pipelines.config.beam import FlinkConfig, SparkConfig
 from pipelines.errors import RunFailedError
 
 # Stands for Java: listens at the port that --job-port names, and says its arguments.

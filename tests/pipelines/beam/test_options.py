@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 from apache_beam.options import pipeline_options
 
-from pipelines.beam import config, options
+from pipelines.beam import options
+from pipelines.config.pipeline_config import beam as config
 
 LAUNCHER = Path("/root/beam/worker.sh")
 

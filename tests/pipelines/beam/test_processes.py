@@ -3,8 +3,8 @@ import os
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from pipelines.beam.config import DirectConfig
 from pipelines.beam.options import direct_options
+from pipelines.config.beam import DirectConfig
 
 MODULE = "VALUE = 40\n"
 

@@ -2,7 +2,8 @@ import csv
 
 import pytest
 
-from pipelines.data.cells import Cell, find_cell, shown
+from pipelines.data.cells import Cell, find_cell
+from pipelines.errors import shown
 
 
 def test_a_cell_is_found_by_file_and_line(tmp_path):

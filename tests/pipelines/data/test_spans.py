@@ -1,6 +1,6 @@
 import pytest
 
-from pipelines.data.span_selection import parse_selection
+from pipelines.config.span_selection import parse_selection
 from pipelines.data.spans import describe_spans, name_spans, resolve_spans
 from pipelines.errors import BadInputError
 

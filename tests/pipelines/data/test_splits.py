@@ -1,11 +1,11 @@
 import pyarrow
 import pytest
 
+from pipelines.config.data import SplitConfig
 from pipelines.data.files import NoCsvFileError
 from pipelines.data.kinds import recognise_columns
 from pipelines.data.profile import profile_csv
 from pipelines.data.splits import ROW_BY_ROW, find_split_files, plan_splits
-from pipelines.data_config import SplitConfig
 from pipelines.errors import BadInputError
 
 

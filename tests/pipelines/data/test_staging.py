@@ -1,9 +1,9 @@
+from pipelines.config.data import SplitConfig
 from pipelines.data.dialect import Dialect
 from pipelines.data.kinds import recognise_columns
 from pipelines.data.profile import profile_csv
 from pipelines.data.splits import Splits, plan_splits
 from pipelines.data.staging import stage
-from pipelines.data_config import SplitConfig
 
 
 def test_good_files_are_read_where_they_are(tmp_path):

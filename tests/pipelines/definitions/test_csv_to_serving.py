@@ -11,8 +11,8 @@ from tfx.dsl.components.common.resolver import RESOLVER_CONFIG
 from tfx.utils.dependency_utils import make_beam_dependency_flags
 
 from pipelines.data.staging import StagedData
-from pipelines.progress import PlainDisplay
-from pipelines.run_plan import RunRequest, plan_run
+from pipelines.terminal.progress import PlainDisplay
+from pipelines.plan.run_plan import RunRequest, plan_run
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_the_settings_reach_the_components(define, tmp_path):
     }
     args = pipeline.pipeline.beam_pipeline_args
     assert "--experiments=one" in args
-    assert args[-1] == "--beam_plugins=components.tfx_compat"
+    assert args[-1] == "--beam_plugins=components.tfx.compat"
     assert make_beam_dependency_flags(args) == args  # TFX packs nothing
 
 

@@ -5,11 +5,11 @@ from random import Random
 
 import pytest
 
-from pipelines.config import PipelineConfig
-from pipelines.kubeflow.local_run import run_locally
-from pipelines.kubeflow.training_job import VARIABLE
-from pipelines.progress import PlainDisplay, Progress
-from pipelines.run_plan import RunRequest
+from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.kubeflow.local_execution.local_run import run_locally
+from pipelines.kubeflow.training.training_job import VARIABLE
+from pipelines.plan.run_plan import RunRequest
+from pipelines.terminal.progress import PlainDisplay, Progress
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # kfp warns of its own versions

@@ -3,7 +3,6 @@ import threading
 
 import pytest
 
-from pipelines.kubeflow.indexed_jobs import cluster_of
 from pipelines.kubeflow.indexed_task import (
     CLUSTER_VARIABLE,
     DONE_FILE,
@@ -11,6 +10,7 @@ from pipelines.kubeflow.indexed_task import (
     run_task,
     tf_config_of,
 )
+from pipelines.kubeflow.training.indexed_jobs import cluster_of
 
 CLUSTER = cluster_of("t", workers=2, ps=2)
 

@@ -3,11 +3,12 @@ import json
 import pytest
 
 from pipelines.errors import BadInputError, RunFailedError
-from pipelines.interruption import RunInterruptedError
-from pipelines.kubeflow import plan_step, record_steps, step
+from pipelines.kubeflow import step
 from pipelines.kubeflow.component_plan import ComponentPlan, write_component_plan
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd
-from pipelines.run_record import RunRecords
+from pipelines.kubeflow.steps import plan_step, record_steps
+from pipelines.root.records import RunRecords
+from pipelines.terminal.signals import RunInterruptedError
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 
 from pipelines.report.context import Context
-from pipelines.run_record import ComponentRecord, RunRecord
+from pipelines.root.records import ComponentRecord, RunRecord
 
 HOSTILE = "<script>alert('x')</script>&\""
 RTL = "القاهرة"

@@ -5,8 +5,8 @@ import threading
 import pytest
 
 from pipelines.report.files import INDEX, index_file, report_file, write_index, write_pages
-from pipelines.run_details import RunDetails
-from pipelines.run_record import RunRecords
+from pipelines.root.details import RunDetails
+from pipelines.root.records import RunRecords
 
 from .conftest import DETAILS, FORMER, RECORD  # noqa: TID252
 from .html_checks import dead_links  # noqa: TID252

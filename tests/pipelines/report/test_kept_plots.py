@@ -6,8 +6,8 @@ import pytest
 from pipelines.report import kept_plots, plots
 from pipelines.report.files import report_file
 from pipelines.report.kept_plots import KeptPlots
-from pipelines.run_details import RunDetails
-from pipelines.run_record import RunRecords
+from pipelines.root.details import RunDetails
+from pipelines.root.records import RunRecords
 
 from .conftest import DETAILS, FORMER, RECORD  # noqa: TID252
 
@@ -75,7 +75,7 @@ def test_a_report_that_is_made_again_needs_no_matplotlib(tmp_path):
     (tmp_path / "serving" / str(RECORD.version)).mkdir(parents=True)  # such as by a rollback
     script = f"""
 import sys
-from pipelines.cli import app
+from pipelines.cli.app import app
 app(["report", "--root", {str(tmp_path)!r}], standalone_mode=False)
 print([name for name in ("matplotlib", "tensorflow") if name in sys.modules])
 """

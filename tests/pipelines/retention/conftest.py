@@ -4,13 +4,13 @@ from datetime import datetime, timedelta, timezone
 import pytest
 from ml_metadata.proto import metadata_store_pb2
 
-from pipelines.config import load_config
-from pipelines.metadata_place import sqlite_file
-from pipelines.metadata_store import open_store
+from pipelines.config.load import load_config
+from pipelines.config.retention import RetentionConfig
 from pipelines.retention import prune
-from pipelines.retention.config import RetentionConfig
-from pipelines.run_details import RunDetails
-from pipelines.run_record import RunRecord, RunRecords
+from pipelines.root.details import RunDetails
+from pipelines.root.metadata.place import sqlite_file
+from pipelines.root.metadata.store import open_store
+from pipelines.root.records import RunRecord, RunRecords
 
 NOW = datetime(2026, 7, 1, tzinfo=timezone.utc)
 OUTPUTS = {

@@ -1,4 +1,4 @@
-from pipelines.run_details import RunDetails
+from pipelines.root.details import RunDetails
 
 
 def test_artifacts_beyond_the_newest_go_and_records_stay(root):

@@ -1,12 +1,12 @@
 import pytest
 
+from pipelines.config.retention import RetentionConfig
 from pipelines.errors import BadInputError
-from pipelines.pruned_runs import PrunedRuns
 from pipelines.report.files import index_file
 from pipelines.retention import prune
-from pipelines.retention.config import RetentionConfig
-from pipelines.run_history import read_runs
-from pipelines.run_lock import LOCAL_KUBEFLOW, locked
+from pipelines.root.history import read_runs
+from pipelines.root.lock import LOCAL_KUBEFLOW, locked
+from pipelines.root.pruned_runs import PrunedRuns
 
 
 def test_the_rules_are_those_of_the_newest_run_and_options_go_before_them(root):

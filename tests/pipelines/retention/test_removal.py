@@ -2,11 +2,11 @@ import os
 import shutil
 import signal
 
+from pipelines.config.retention import RetentionConfig
 from pipelines.retention import prune
-from pipelines.retention.config import RetentionConfig
 from pipelines.retention.plan import plan_removals
 from pipelines.retention.removal import remove
-from pipelines.run_record import RunRecords
+from pipelines.root.records import RunRecords
 
 
 def state_of(root):

@@ -14,7 +14,7 @@ from tfx.types.component_spec import ChannelParameter, ComponentSpec
 from tfx.types.standard_artifacts import Examples
 
 from components.errors import SettingError
-from pipelines.interruption import RunInterruptedError
+from pipelines.terminal.signals import RunInterruptedError
 from pipelines.runners.component_launcher import ComponentLauncher
 
 assert components

@@ -1,6 +1,6 @@
 import pytest
 
-from pipelines.beam.config import BeamConfig
+from pipelines.config.beam import BeamConfig
 from pipelines.errors import BadInputError
 from pipelines.runners.beam import BeamRunner
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import RunFailedError
-from pipelines.interruption import RunInterruptedError
+from pipelines.terminal.signals import RunInterruptedError
 
 
 def test_components_come_in_topological_order_and_leave_their_outputs(launch, calls):

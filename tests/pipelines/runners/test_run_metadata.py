@@ -1,7 +1,7 @@
 import pytest
 
-from pipelines.interruption import RunInterruptedError
 from pipelines.runners.run_metadata import RunMetadata
+from pipelines.terminal.signals import RunInterruptedError
 
 
 def read(pipeline, component):

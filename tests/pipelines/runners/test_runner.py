@@ -3,8 +3,8 @@
 import pytest
 
 from pipelines.errors import RunFailedError
-from pipelines.interruption import RunInterruptedError
 from pipelines.runners import RUNNERS
+from pipelines.terminal.signals import RunInterruptedError
 
 pytestmark = pytest.mark.parametrize("runner", RUNNERS.values(), ids=RUNNERS)
 

@@ -3,7 +3,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from pipelines.run_record import RunRecord, RunRecords
+from pipelines.root.records import RunRecord, RunRecords
 from pipelines.scheduling.clock import Stop
 from pipelines.scheduling.ledger import Ledger
 from pipelines.scheduling.schedule import Schedule

@@ -14,8 +14,10 @@ import time
 from datetime import datetime, timezone
 from pathlib import Path
 
-from pipelines.scheduling import files, ledger, memory, outbox, run_process, scheduler, store
+from pipelines import atomic_files as files
+from pipelines.scheduling import ledger, memory, run_process, scheduler, store
 from pipelines.scheduling.clock import Stop
+from pipelines.scheduling.notify import outbox
 from tests.pipelines.scheduling.conftest import FakeClock
 
 NOW = datetime(2026, 1, 31, 10, 2, 10, tzinfo=timezone.utc)

@@ -12,9 +12,9 @@ import sys
 import time
 from pathlib import Path
 
-from pipelines.run_history import mark_killed, unfinished_run
-from pipelines.run_lock import locked
-from pipelines.run_record import RunRecord, RunRecords, new_run_id, utc_now
+from pipelines.root.history import mark_killed, unfinished_run
+from pipelines.root.lock import locked
+from pipelines.root.records import RunRecord, RunRecords, new_run_id, utc_now
 
 
 def wait_if(where, root):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.run_record import RunRecords
+from pipelines.root.records import RunRecords
 from pipelines.scheduling.ledger import Ledger
 from pipelines.scheduling.store import ScheduleStore
 

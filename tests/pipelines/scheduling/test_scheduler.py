@@ -4,10 +4,10 @@ import shutil
 
 import pytest
 
-from pipelines.notify_config import NotifyConfig
-from pipelines.scheduling.delivery import DeliveryError
+from pipelines.config.notify import NotifyConfig
 from pipelines.scheduling.ledger import Ledger
 from pipelines.scheduling.locks import take_run_lock
+from pipelines.scheduling.notify.delivery import DeliveryError
 from pipelines.scheduling.scheduler import Scheduler
 from pipelines.scheduling.span_arrival import find_arrivals, span_tick
 from pipelines.scheduling.store import ScheduleStore

@@ -5,10 +5,10 @@ from datetime import datetime, timezone
 
 import pytest
 
-from pipelines.config import load_config
+from pipelines.config.load import load_config
 from pipelines.errors import BadInputError
-from pipelines.pruned_runs import PrunedRuns
-from pipelines.run_record import RunRecords
+from pipelines.root.pruned_runs import PrunedRuns
+from pipelines.root.records import RunRecords
 from pipelines.scheduling.known_spans import KnownSpans
 from pipelines.scheduling.span_arrival import (
     check_has_windows,

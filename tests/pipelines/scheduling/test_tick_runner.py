@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from pipelines.run_lock import locked
+from pipelines.root.lock import locked
 from pipelines.scheduling.locks import take_run_lock
 from pipelines.scheduling.tick_runner import MAX_STARTS_LEFT, StoppedError, TickRunner
 from pipelines.scheduling.ticks import time_tick

@@ -1,4 +1,4 @@
-from pipelines.config import load_config
+from pipelines.config.load import load_config
 from pipelines.data.profile import profile_csv
 from pipelines.tabular.column_table import list_columns, table_lines
 from pipelines.tabular.infer import infer_kinds, infer_plan

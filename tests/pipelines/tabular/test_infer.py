@@ -1,6 +1,6 @@
 import pytest
 
-from pipelines.config import load_config
+from pipelines.config.load import load_config
 from pipelines.data.dialect import Dialect
 from pipelines.data.profile import profile_csv
 from pipelines.errors import BadInputError

@@ -1,6 +1,6 @@
 import pytest
 
-from pipelines.config import load_config
+from pipelines.config.load import load_config
 from pipelines.data.profile import profile_csv
 from pipelines.errors import BadInputError
 from pipelines.tabular.infer import infer_kinds

@@ -1,0 +1,1 @@
+"""Beam: workers, record files, and elements of a size that pays."""

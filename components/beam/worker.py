@@ -1,0 +1,211 @@
+"""A Beam worker for runners in other processes: a program that follows Beam's container contract.
+
+Flink and Spark start it themselves (`environment = "process"`), or ask a pool of it to (`"external"`):
+
+    python -m components.beam.worker --pool 50000
+
+Beam's Python package has a worker, and leaves out the program that asks the runner for the options it
+needs; that one comes in Beam's container images alone. Here it is: what TFDV needs is imported
+before any of the pipeline's code (`components.tfx.compat`), and logs go to the runner.
+
+Source: Beam's SDK container contract, `beam_provision_api.proto`: the arguments, and the variables that
+`apache_beam.runners.worker.sdk_worker_main` reads.
+"""
+
+import argparse
+import concurrent.futures
+import contextlib
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from google.protobuf import json_format, text_format
+
+PROVISION_TIMEOUT_SECS = 60
+"""How long the runner is waited for."""
+
+STOP_SECS = 10
+"""How long a worker may take to end before it is killed."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs a worker, or with `--pool PORT` a server that starts one for each request."""
+    parser = argparse.ArgumentParser(prog="python -m components.beam.worker", description=__doc__)
+    parser.add_argument("--pool", type=int, metavar="PORT", help="start workers when asked to")
+    parser.add_argument("--id", help="of the worker; runners give this and what follows")
+    parser.add_argument("--provision_endpoint", metavar="HOST:PORT")
+    for name in ("control_endpoint", "logging_endpoint", "artifact_endpoint"):
+        parser.add_argument(f"--{name}", metavar="HOST:PORT")
+    given = parser.parse_args(arguments)
+    if given.pool is not None:
+        _serve_pool(given.pool)
+    elif given.id is None or given.provision_endpoint is None:
+        parser.error("give --pool PORT, or --id and --provision_endpoint, as a runner does")
+    else:
+        os.environ.update(worker_variables(given.id, given.provision_endpoint))
+        from apache_beam.runners.worker import sdk_worker_main
+
+        sdk_worker_main.main(sys.argv)
+
+
+def worker_variables(worker_id: str, provision_endpoint: str) -> dict[str, str]:
+    """Returns what Beam's worker reads from its environment, as the runner says it.
+
+    Args:
+      worker_id: Of the worker.
+      provision_endpoint: `host:port` of the runner's provision service.
+
+    Raises:
+      grpc.RpcError: The runner does not answer.
+    """
+    import grpc
+    from apache_beam.portability.api import (
+        beam_provision_api_pb2,
+        beam_provision_api_pb2_grpc,
+    )
+    from apache_beam.runners.worker.worker_id_interceptor import WorkerIdInterceptor
+
+    with grpc.insecure_channel(provision_endpoint) as channel:
+        named = grpc.intercept_channel(channel, WorkerIdInterceptor(worker_id))
+        info = (
+            beam_provision_api_pb2_grpc.ProvisionServiceStub(named)
+            .GetProvisionInfo(
+                beam_provision_api_pb2.GetProvisionInfoRequest(),
+                timeout=PROVISION_TIMEOUT_SECS,
+                wait_for_ready=True,
+            )
+            .info
+        )
+    variables = {
+        "WORKER_ID": worker_id,
+        "PIPELINE_OPTIONS": json_format.MessageToJson(info.pipeline_options),
+        "RUNNER_CAPABILITIES": " ".join(info.runner_capabilities),
+        "CONTROL_API_SERVICE_DESCRIPTOR": text_format.MessageToString(info.control_endpoint),
+        "LOGGING_API_SERVICE_DESCRIPTOR": text_format.MessageToString(info.logging_endpoint),
+    }
+    if info.HasField("status_endpoint"):
+        variables["STATUS_API_SERVICE_DESCRIPTOR"] = text_format.MessageToString(
+            info.status_endpoint
+        )
+    return variables
+
+
+def write_launcher(file: Path) -> None:
+    """Writes a shell script that starts a worker in this process's environment.
+
+    A runner is given the one word of a command, and starts it wherever its task managers are.
+
+    Args:
+      file: The script; its folder exists.
+    """
+    inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    folders = dict.fromkeys([str(Path(__file__).parents[2]), os.getcwd(), *filter(None, inherited)])
+    path, python = shlex.quote(os.pathsep.join(folders)), shlex.quote(sys.executable)
+    file.write_text(f'#!/bin/sh\nPYTHONPATH={path} exec {python} -m components.beam.worker "$@"\n')
+    file.chmod(0o755)
+
+
+class WorkerPool:
+    """Starts worker processes when a runner asks for them, over gRPC.
+
+    Task managers number their workers by themselves: two that share a pool both have a worker `1-1`. So a
+    worker is stopped by its id only as long as no other one has it; a worker whose runner has gone ends by
+    itself in any case.
+
+    Args:
+      launcher: The program that starts a worker.
+
+    Source: `apache_beam.runners.worker.worker_pool_main`, which forgets the first of two workers with one
+    id, and stops the other one when it is told to stop the first.
+    """
+
+    def __init__(self, launcher: Path):
+        self._launcher = launcher
+        self._workers: list[tuple[str, subprocess.Popen]] = []
+        self._lock = threading.Lock()
+
+    def StartWorker(self, request: Any, context: Any) -> Any:  # noqa: N802 - the service's name
+        """Starts a worker."""
+        from apache_beam.portability.api import beam_fn_api_pb2
+
+        command = [
+            str(self._launcher),
+            f"--id={request.worker_id}",
+            f"--provision_endpoint={request.provision_endpoint.url}",
+        ]
+        with self._lock:
+            self._workers = [one for one in self._workers if one[1].poll() is None]
+            self._workers.append((request.worker_id, subprocess.Popen(command)))
+        return beam_fn_api_pb2.StartWorkerResponse()
+
+    def StopWorker(self, request: Any, context: Any) -> Any:  # noqa: N802 - the service's name
+        """Stops a worker, if it is clear which one is meant."""
+        from apache_beam.portability.api import beam_fn_api_pb2
+
+        with self._lock:
+            running = [one for name, one in self._workers if name == request.worker_id]
+            running = [one for one in running if one.poll() is None]
+            if len(running) == 1:
+                running[0].terminate()
+        return beam_fn_api_pb2.StopWorkerResponse()
+
+    def stop(self) -> None:
+        """Stops all workers."""
+        with self._lock:
+            for _, worker in self._workers:
+                worker.terminate()
+            for _, worker in self._workers:
+                try:
+                    worker.wait(timeout=STOP_SECS)
+                except subprocess.TimeoutExpired:
+                    worker.kill()
+                    worker.wait()
+
+
+@contextlib.contextmanager
+def worker_pool(port: int) -> Iterator[int]:
+    """Serves a pool of workers within the context; yields its port.
+
+    Args:
+      port: To listen at; 0 takes a free one.
+
+    Raises:
+      RuntimeError: Something else listens there.
+    """
+    import grpc
+    from apache_beam.portability.api import beam_fn_api_pb2_grpc
+
+    with tempfile.TemporaryDirectory(prefix="beam-worker-") as folder:
+        launcher = Path(folder) / "worker.sh"
+        write_launcher(launcher)
+        pool = WorkerPool(launcher)
+        server = grpc.server(
+            concurrent.futures.ThreadPoolExecutor(), options=[("grpc.so_reuseport", 0)]
+        )
+        beam_fn_api_pb2_grpc.add_BeamFnExternalWorkerPoolServicer_to_server(pool, server)
+        port = server.add_insecure_port(f"[::]:{port}")
+        server.start()
+        try:
+            yield port
+        finally:
+            server.stop(None).wait()
+            pool.stop()
+
+
+def _serve_pool(port: int) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: sys.exit(0))
+    with worker_pool(port) as bound:
+        print(f"workers are started at port {bound}; Ctrl-C ends it", file=sys.stderr, flush=True)
+        signal.pause()
+
+
+if __name__ == "__main__":
+    main()

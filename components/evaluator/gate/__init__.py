@@ -1,0 +1,1 @@
+"""The gate: intervals, default checks, and the verdict on a model."""

@@ -1,0 +1,328 @@
+"""The default checks: is a model better than the trivial one, and no worse than the baseline?
+
+The trivial model answers with the prior, the majority class or the mean of the labels. Both questions
+are asked of a metric and of the loss, and answered by the confidence interval of the difference on
+the same examples.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from components.evaluator.gate import intervals
+from components.evaluator.gate.check import Check, describe, number
+from components.evaluator.gate.intervals import Difference
+from components.evaluator.gate.metric_intervals import metric_intervals
+from components.evaluator.gate.outcomes import (
+    LabelTally,
+    Outcomes,
+    ProblemType,
+    Values,
+    losses,
+    trivial_answers,
+)
+
+METRICS: dict[ProblemType, tuple[str, str]] = {
+    "binary": ("auc", "binary_crossentropy"),
+    "multi-class": ("sparse_categorical_accuracy", "sparse_categorical_crossentropy"),
+    "regression": ("root_mean_squared_error", "mean_squared_error"),
+}
+"""The metric and the loss of each problem type, by TFMA's and Keras' names."""
+
+Intervals = Mapping[str, tuple[float | None, float | None]]
+
+_ACCURACY = "sparse_categorical_accuracy"
+_HIGHER_IS_BETTER = ("auc", _ACCURACY)
+_PROBLEM_TYPES = (None, *METRICS)
+
+
+@dataclass(frozen=True)
+class DefaultChecks:
+    """Settings of the default checks.
+
+    Attributes:
+        problem_type: `binary`, `multi-class` or `regression`; None takes it from the predictions of
+            a canned head.
+        fallback: The problem type where neither tells it; None makes no check then.
+        confidence: Of the two-sided intervals, above 0.5 and below 1.
+        tolerance: Share of what the baseline is better than the trivial model by, that a candidate
+            may be worse than the baseline, beyond the interval. Two trainings on the same data
+            differ by chance, which the interval does not cover: without a tolerance half of all
+            honest models would be refused when there are very many examples.
+        baseline_then: What the baseline reached when it was pushed: metric, its value and that of
+            the trivial model. Then it must have kept a share of its skill on the new examples:
+            damaged labels make both models look bad alike. None does not ask.
+        min_skill_kept: That share. The skill is the share of the way from the trivial model to a
+            perfect one.
+    """
+
+    problem_type: ProblemType | None = None
+    fallback: ProblemType | None = None
+    confidence: float = 0.95
+    tolerance: float = 0.05
+    baseline_then: tuple[str, float, float] | None = None
+    min_skill_kept: float = 0.7
+
+    def __post_init__(self) -> None:
+        for name in ("problem_type", "fallback"):
+            if getattr(self, name) not in _PROBLEM_TYPES:
+                raise ValueError(
+                    f"{name} must be one of {', '.join(METRICS)}, or None. "
+                    f"Received: {name}={getattr(self, name)!r}"
+                )
+        if not 0.5 < self.confidence < 1:
+            raise ValueError(
+                "confidence must be above 0.5 and below 1, such as 0.95. "
+                f"Received: confidence={self.confidence!r}"
+            )
+        for name in ("tolerance", "min_skill_kept"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(
+                    f"{name} must be at least 0 and below 1. Received: {name}={getattr(self, name)!r}"
+                )
+
+    def to_json(self) -> str:
+        """Returns the settings as JSON."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str | None) -> "DefaultChecks | None":
+        """Returns the settings; None if there are none."""
+        fields = json.loads(text or "null")
+        if not fields:
+            return None
+        then = fields.pop("baseline_then", None)
+        return cls(**fields, baseline_then=tuple(then) if then else None)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What the default checks have found.
+
+    Attributes:
+        checks: In the order in which they are shown.
+        not_checked: Which checks were not made, and why; one sentence each.
+        failures: Why a model must not be pushed though a check could not be made.
+        intervals: Confidence intervals of the candidate's own metric and loss, by name; None where
+            there is no end.
+        baseline_intervals: Those of the baseline.
+    """
+
+    checks: tuple[Check, ...] = ()
+    not_checked: tuple[str, ...] = ()
+    failures: tuple[str, ...] = ()
+    intervals: Intervals = field(default_factory=dict)
+    baseline_intervals: Intervals = field(default_factory=dict)
+
+
+def run_checks(
+    given: Outcomes,
+    candidate: str,
+    baseline: str | None,
+    tally: LabelTally,
+    settings: DefaultChecks,
+) -> Checked:
+    """Returns the outcome of the default checks.
+
+    Args:
+        given: The examples, with the answers of the models.
+        candidate: Name of the model.
+        baseline: Name of the baseline; None if there is none.
+        tally: Of the labels that the trivial model knows; one without weight takes those of `given`.
+        settings: How to check.
+    """
+    if not len(given.weights):
+        return Checked(not_checked=("the default checks: there are no examples",))
+    if candidate in given.unusable or given.problem_type is None:
+        reason = given.unusable.get(candidate, "its problem type is not known")
+        return Checked(
+            not_checked=(f"the model against the trivial one and the baseline: {reason}",)
+        )
+    if not tally.weight > 0:
+        tally = LabelTally.of(given.labels, given.weights, given.problem_type)
+    metrics = METRICS[given.problem_type]
+    maker = _Maker(given, metrics, candidate, trivial_answers(tally, given), settings)
+    checks = list(maker.against_trivial())
+    failures: tuple[str, ...] = ()
+    if baseline is not None and baseline in given.unusable:
+        failures = (
+            f"the model cannot be compared with the one that is served, which makes other "
+            f"predictions: of that one, {given.unusable[baseline]}. Serve another kind of model "
+            "from another root.",
+        )
+    elif baseline is not None:
+        checks += maker.against_baseline(baseline)
+        checks += maker.against_itself(baseline)
+    own = maker.intervals(given.answers[candidate])
+    other: Intervals = {}
+    if baseline is not None and baseline in given.answers:
+        other = maker.intervals(given.answers[baseline])
+    return Checked(tuple(checks), (), failures, own, other)
+
+
+class _Maker:
+    """Makes the checks of one candidate."""
+
+    def __init__(
+        self,
+        given: Outcomes,
+        metrics: tuple[str, ...],
+        candidate: str,
+        trivial: Values,
+        settings: DefaultChecks,
+    ) -> None:
+        self._given = given
+        self._metrics = metrics
+        self._candidate = given.answers[candidate]
+        self._trivial = trivial
+        self._settings = settings
+
+    def intervals(self, answers: Values) -> dict[str, tuple[float | None, float | None]]:
+        """Returns the intervals of a model's own metric and loss."""
+        return metric_intervals(self._given, answers, self._settings.confidence)
+
+    def against_trivial(self) -> Iterator[Check]:
+        for metric in self._metrics:
+            reference = self._value(metric, self._trivial)
+            yield self._check(metric, "trivial", reference, reference, self._trivial)
+
+    def against_baseline(self, name: str) -> Iterator[Check]:
+        answers = self._given.answers[name]
+        for metric in self._metrics:
+            reference = self._value(metric, answers)
+            sign = _sign(metric)
+            gain = sign * (reference - self._value(metric, self._trivial))
+            allowed = self._settings.tolerance * gain if gain > 0 else 0.0
+            yield self._check(metric, "baseline", reference, reference - sign * allowed, answers)
+
+    def against_itself(self, name: str) -> Iterator[Check]:
+        """Yields whether the baseline has kept its skill; nothing if it is not known or had none."""
+        metric, settings = self._metrics[0], self._settings
+        if settings.baseline_then is None or settings.baseline_then[0] != metric:
+            return
+        _, then, trivial_then = settings.baseline_then
+        asked = settings.min_skill_kept * _skill(metric, then, trivial_then)
+        answers = self._given.answers[name]
+        now, trivial = self._value(metric, answers), self._value(metric, self._trivial)
+        if not (asked > 0 and math.isfinite(now)):
+            return
+        low, high = self.intervals(answers)[metric]
+        bound = trivial + asked * (_perfect(metric) - trivial)
+        best = high if metric in _HIGHER_IS_BETTER else low
+        passed = best is None or _sign(metric) * (best - bound) >= 0
+        kept = "has kept enough of" if passed else "has lost too much of"
+        message = (
+            f"the model that serves {kept} its {metric}: {then:.5g} when it was pushed, {now:.5g} on "
+            f"these data ({100 * settings.confidence:g} % interval {number(low)} to {number(high)}; "
+            f"the bound is {bound:.5g}; {len(self._given.labels)} examples)"
+        )
+        if not passed:
+            message += (
+                ". The labels may be damaged; if the world has changed, evaluator.min_skill_kept = 0 "
+                "lets a new model pass"
+            )
+        yield Check(
+            metric,
+            "baseline when pushed",
+            now,
+            then,
+            _finite(bound),
+            _sign(metric) > 0,
+            None,
+            low,
+            high,
+            settings.confidence,
+            len(self._given.labels),
+            passed,
+            message,
+        )
+
+    def _check(
+        self,
+        metric: str,
+        against: Literal["trivial", "baseline"],
+        reference: float,
+        bound: float,
+        answers: Values,
+    ) -> Check:
+        value, sign = self._value(metric, self._candidate), _sign(metric)
+        difference = self._difference(metric, answers, is_trivial=against == "trivial")
+        worst, best = sorted((sign * difference.low, sign * difference.high))
+        if not math.isfinite(value):
+            passed = False
+        elif against == "trivial":
+            # Where one class has nearly all examples, the most probable one is it, however good a
+            # model is: then the loss tells.
+            passed = worst > 0 or (metric == _ACCURACY and best >= 0)
+        else:  # whatever has no number is worse than what has one
+            passed = not math.isfinite(reference) or best >= sign * (bound - reference)
+        check = Check(
+            metric,
+            against,
+            _finite(value),
+            _finite(reference),
+            _finite(bound),
+            sign > 0,
+            _finite(difference.value),
+            _finite(difference.low),
+            _finite(difference.high),
+            self._settings.confidence,
+            len(self._given.labels),
+            passed,
+            "",
+        )
+        return Check(**{**vars(check), "message": describe(check, self._fewest())})
+
+    def _fewest(self) -> int:
+        """Returns the number of examples that limits the precision."""
+        if self._given.problem_type != "binary":
+            return len(self._given.labels)
+        positive = int((self._given.labels > 0.5).sum())
+        return min(positive, len(self._given.labels) - positive)
+
+    def _value(self, metric: str, answers: Values) -> float:
+        weights = self._given.weights
+        if metric == "auc":
+            return intervals.auc(self._given.labels, answers[:, 0], weights)
+        if metric == _ACCURACY:
+            return float(np.average(answers[:, 1], weights=weights))
+        loss = float(np.average(losses(self._given, answers), weights=weights))
+        return math.sqrt(loss) if metric == "root_mean_squared_error" else loss
+
+    def _difference(self, metric: str, answers: Values, is_trivial: bool) -> Difference:
+        given, mine, confidence = self._given, self._candidate, self._settings.confidence
+        if metric == "auc":
+            other = None if is_trivial else answers[:, 0]
+            return intervals.auc_difference(
+                given.labels, mine[:, 0], other, given.weights, confidence
+            )
+        if metric == _ACCURACY:
+            return intervals.rate_difference(mine[:, 1], answers[:, 1], given.weights, confidence)
+        between = (
+            intervals.root_mean_difference
+            if metric == "root_mean_squared_error"
+            else intervals.mean_difference
+        )
+        return between(losses(given, mine), losses(given, answers), given.weights, confidence)
+
+
+def _perfect(metric: str) -> float:
+    return 1.0 if metric in _HIGHER_IS_BETTER else 0.0
+
+
+def _skill(metric: str, value: float, trivial: float) -> float:
+    """Returns the share of the way from the trivial model's value to a perfect one."""
+    way = _perfect(metric) - trivial
+    return (value - trivial) / way if way else 0.0
+
+
+def _sign(metric: str) -> int:
+    return 1 if metric in _HIGHER_IS_BETTER else -1
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

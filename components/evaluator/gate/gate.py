@@ -1,0 +1,141 @@
+"""The default checks as a part of the Evaluator's Beam pipeline; they end in a file of their own."""
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+from tfx.dsl.io import fileio
+from tfx.utils import io_utils
+
+from components.evaluator.gate.check import checks_from
+from components.evaluator.gate.default_checks import (
+    Checked,
+    DefaultChecks,
+    run_checks,
+)
+from components.evaluator.gate.outcomes import (
+    LabelTally,
+    Outcomes,
+    ProblemType,
+    Values,
+    concatenate,
+    outcomes,
+    problem_type_of,
+)
+from components.evaluator.metrics.extraction import Batch
+
+_FILE = "default_checks.json"
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What the default checks need to know.
+
+    Attributes:
+        settings: How to check.
+        candidate: Name of the model in a `Batch`.
+        baseline: Name of the baseline; None if there is none.
+        example_weight: The feature that weighs examples; empty if none does.
+    """
+
+    settings: DefaultChecks
+    candidate: str
+    baseline: str | None = None
+    example_weight: str = ""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the models in a `Batch`, the candidate first."""
+        return (self.candidate, *(() if self.baseline is None else (self.baseline,)))
+
+    def judge(self, batch: Batch) -> Outcomes:
+        """Returns what the models answered."""
+        return self._outcomes(batch, self.models)
+
+    def judge_candidate(self, batch: Batch) -> Outcomes:
+        """Returns what the candidate answered."""
+        return self._outcomes(batch, (self.candidate,))
+
+    def weights(self, batch: Batch) -> Values:
+        """Returns the weights of the examples, 1 where none are named: `[batch_size]`."""
+        if self.example_weight:
+            return batch.example_weights(self.example_weight)
+        return np.ones(len(batch.labels))
+
+    def tally(self, batch: Batch) -> LabelTally:
+        """Returns how the labels are distributed."""
+        return LabelTally.of(batch.labels, self.weights(batch), self.problem_type(batch))
+
+    def problem_type(self, batch: Batch) -> ProblemType | None:
+        """Returns the problem type of a batch; None if it is not known."""
+        return self.problem_type_of(batch.prediction)
+
+    def problem_type_of(self, prediction: str) -> ProblemType | None:
+        """Returns the problem type of a prediction, such as `logistic`; None if it is not known."""
+        settings = self.settings
+        return settings.problem_type or problem_type_of(prediction) or settings.fallback
+
+    def _outcomes(self, batch: Batch, names: tuple[str, ...]) -> Outcomes:
+        weights = self.weights(batch) if self.example_weight else None
+        predictions = {name: batch.predictions[name] for name in names}
+        return outcomes(batch.labels, predictions, weights, self.problem_type(batch))
+
+
+def write_checks(
+    batches: beam.PCollection,
+    training_labels: beam.PCollection | None,
+    gate: Gate,
+    evaluation_uri: str,
+) -> None:
+    """Adds the default checks to a pipeline.
+
+    The few numbers of each example (`Outcomes`) come together in one place, 8 bytes each.
+
+    Args:
+        batches: `Batch`es of the examples to evaluate on.
+        training_labels: `Batch`es of the examples that were trained on, whose predictions are not
+            looked at; None lets the trivial model know the labels of `batches` instead.
+        gate: What to check.
+        evaluation_uri: Where the outcome is written; `read_checks` reads it.
+    """
+    judged = batches | "Judge" >> beam.Map(gate.judge) | beam.CombineGlobally(concatenate)
+    tally: Any = LabelTally()
+    if training_labels is not None:
+        tally = beam.pvalue.AsSingleton(
+            training_labels
+            | "TallyLabels" >> beam.Map(gate.tally)
+            | "AddTallies" >> beam.CombineGlobally(_sum)
+        )
+    _ = judged | "Check" >> beam.Map(_write, tally, gate, evaluation_uri)
+
+
+def read_checks(evaluation_uri: str) -> Checked:
+    """Returns what `write_checks` has written; nothing if it was not asked for."""
+    path = os.path.join(evaluation_uri, _FILE)
+    if not fileio.exists(path):
+        return Checked()
+    fields = json.loads(io_utils.read_string_file(path))
+    return Checked(
+        checks_from(fields["checks"]),
+        tuple(fields["not_checked"]),
+        tuple(fields["failures"]),
+        *(
+            {name: (low, high) for name, (low, high) in fields[key].items()}
+            for key in ("intervals", "baseline_intervals")
+        ),
+    )
+
+
+def _write(given: Outcomes, tally: LabelTally, gate: Gate, evaluation_uri: str) -> None:
+    checked = run_checks(given, gate.candidate, gate.baseline, tally, gate.settings)
+    io_utils.write_string_file(
+        os.path.join(evaluation_uri, _FILE), json.dumps(asdict(checked), allow_nan=False) + "\n"
+    )
+
+
+def _sum(tallies: Iterable[LabelTally]) -> LabelTally:
+    return sum(tallies, LabelTally())

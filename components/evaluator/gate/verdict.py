@@ -1,0 +1,235 @@
+"""The verdict on a model: blessed or not, its metrics, and in words what failed."""
+
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import tensorflow_model_analysis as tfma
+from tensorflow_model_analysis.proto import (
+    config_pb2,
+    metrics_for_slice_pb2,
+    validation_result_pb2,
+)
+from tensorflow_model_analysis.slicer import slicer_lib
+from tfx.dsl.io import fileio
+from tfx.utils import io_utils
+
+from components.evaluator.gate.check import Check, checks_from
+from components.evaluator.gate.default_checks import Checked, Intervals
+
+VERDICT_FILE = "verdict.json"
+OVERALL = "Overall"
+NOTHING_CHECKED = Checked()
+
+Metrics = dict[str, float | None]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What an Evaluator found.
+
+    Attributes:
+        blessed: Whether the model passed.
+        metrics: Metrics over all examples, by name; None where a metric is not a number.
+        failures: Why the model is not blessed, one sentence for each failed threshold or check.
+        baseline_metrics: Those of the baseline model; empty without one.
+        slices: Metrics of each slice, by its name, such as `trip_start_hour:12`.
+        checks: The default checks that were made, those that passed too.
+        not_checked: Which of the default checks were not made, and why.
+        intervals: Confidence intervals of the metrics of the default checks; None where there is no
+            end.
+        baseline_intervals: Those of the baseline's metrics.
+    """
+
+    blessed: bool
+    metrics: Metrics
+    failures: list[str]
+    baseline_metrics: Metrics = field(default_factory=dict)
+    slices: dict[str, Metrics] = field(default_factory=dict)
+    checks: tuple[Check, ...] = ()
+    not_checked: tuple[str, ...] = ()
+    intervals: Intervals = field(default_factory=dict)
+    baseline_intervals: Intervals = field(default_factory=dict)
+
+    def write(self, evaluation_uri: str) -> None:
+        """Writes `verdict.json` into a ModelEvaluation artifact."""
+        io_utils.write_string_file(
+            os.path.join(evaluation_uri, VERDICT_FILE),
+            json.dumps(asdict(self), indent=2, allow_nan=False) + "\n",
+        )
+
+
+def load_verdict(evaluation_uri: str) -> Verdict:
+    """Returns the verdict that is in a ModelEvaluation artifact.
+
+    Raises:
+        FileNotFoundError: There is none: the artifact is not of our Evaluator.
+    """
+    path = os.path.join(evaluation_uri, VERDICT_FILE)
+    if not fileio.exists(path):
+        raise FileNotFoundError(f"No verdict in {evaluation_uri}: {path} is missing.")
+    fields = json.loads(io_utils.read_string_file(path))
+    fields["checks"] = checks_from(fields.get("checks", ()))
+    fields["not_checked"] = tuple(fields.get("not_checked", ()))
+    for key in ("intervals", "baseline_intervals"):
+        found = fields.get(key, {}).items()
+        fields[key] = {name: (low, high) for name, (low, high) in found}
+    return Verdict(**fields)
+
+
+def make_verdict(
+    evaluation_uri: str,
+    eval_config: config_pb2.EvalConfig,
+    *,
+    has_baseline: bool,
+    checked: Checked = NOTHING_CHECKED,
+) -> Verdict:
+    """Returns the verdict on what TFMA wrote, and on the default checks.
+
+    Args:
+        evaluation_uri: TFMA's output directory.
+        eval_config: The user's configuration: with change thresholds also when there is no
+            baseline, so that a first model is not mistaken for one without thresholds.
+        has_baseline: Whether a baseline was evaluated too.
+        checked: What the default checks have found.
+    """
+    candidate = _load_metrics(evaluation_uri, tfma.CANDIDATE_KEY if has_baseline else None)
+    baseline = _load_metrics(evaluation_uri, tfma.BASELINE_KEY) if has_baseline else {}
+    failures = list(_failures(evaluation_uri, eval_config, candidate, baseline, checked))
+    return Verdict(
+        blessed=not failures,
+        metrics=candidate.get(OVERALL, {}),
+        failures=failures,
+        baseline_metrics=baseline.get(OVERALL, {}),
+        slices={name: metrics for name, metrics in candidate.items() if name != OVERALL},
+        checks=checked.checks,
+        not_checked=checked.not_checked,
+        intervals=checked.intervals,
+        baseline_intervals=checked.baseline_intervals,
+    )
+
+
+def _load_metrics(evaluation_uri: str, model_name: str | None) -> dict[str, Metrics]:
+    """Returns metrics by slice and name."""
+    result = tfma.load_eval_result(evaluation_uri, model_name=model_name)
+    return {
+        slicer_lib.stringify_slice_key(slice_key): dict(sorted(_flatten(by_output)))
+        for slice_key, by_output in sorted(result.slicing_metrics, key=lambda item: str(item[0]))
+        if not slicer_lib.is_cross_slice_key(slice_key)
+    }
+
+
+def _flatten(by_output: Mapping[str, Any] | None) -> Iterator[tuple[str, float | None]]:
+    for output, by_sub_key in (by_output or {}).items():
+        for sub_key, metrics in by_sub_key.items():
+            for name, value in metrics.items():
+                if "doubleValue" in value:
+                    number = float(value["doubleValue"])
+                    yield (
+                        _metric_name(name, output, sub_key),
+                        number if math.isfinite(number) else None,
+                    )
+
+
+def _metric_name(name: str, output: str, sub_key: str) -> str:
+    return "".join([f"{output}/" if output else "", name, f"@{sub_key}" if sub_key else ""])
+
+
+def _failures(
+    evaluation_uri: str,
+    eval_config: config_pb2.EvalConfig,
+    candidate: Mapping[str, Metrics],
+    baseline: Mapping[str, Metrics],
+    checked: Checked,
+) -> Iterator[str]:
+    if OVERALL not in candidate and not candidate:
+        yield "There were no examples to evaluate the model on."
+        return
+    yield from (check.message for check in checked.checks if not check.passed)
+    yield from checked.failures
+    if not _has_thresholds(eval_config):
+        if not checked.checks:
+            why = "".join(f" Not checked: {reason}" for reason in checked.not_checked)
+            yield f"No threshold is configured, so nothing says that the model is good enough.{why}"
+        return
+    result = tfma.load_validation_result(evaluation_uri)
+    for validation in result.metric_validations_per_slice:
+        slice_name = _slice_name(validation)
+        for failure in validation.failures:
+            yield _sentence(failure, slice_name, candidate, baseline)
+    for missing in (*result.missing_slices, *result.missing_cross_slices):
+        yield f"No example falls into a slice that has a threshold: {_one_line(missing)}."
+
+
+def _has_thresholds(eval_config: config_pb2.EvalConfig) -> bool:
+    for spec in eval_config.metrics_specs:
+        if spec.thresholds or spec.per_slice_thresholds or spec.cross_slice_thresholds:
+            return True
+        for metric in spec.metrics:
+            if (
+                metric.threshold.ByteSize()
+                or metric.per_slice_thresholds
+                or metric.cross_slice_thresholds
+            ):
+                return True
+    return False
+
+
+def _slice_name(validation: validation_result_pb2.MetricsValidationForSlice) -> str:
+    if validation.HasField("cross_slice_key"):
+        baseline, comparison = slicer_lib.deserialize_cross_slice_key(validation.cross_slice_key)
+        return (
+            f"{slicer_lib.stringify_slice_key(baseline)} against "
+            f"{slicer_lib.stringify_slice_key(comparison)}"
+        )
+    return slicer_lib.stringify_slice_key(slicer_lib.deserialize_slice_key(validation.slice_key))
+
+
+def _sentence(
+    failure: validation_result_pb2.ValidationFailure,
+    slice_name: str,
+    candidate: Mapping[str, Metrics],
+    baseline: Mapping[str, Metrics],
+) -> str:
+    key: metrics_for_slice_pb2.MetricKey = failure.metric_key
+    sub_key = str(tfma.metrics.SubKey.from_proto(key.sub_key)) if key.HasField("sub_key") else ""
+    name = _metric_name(key.name, key.output_name, sub_key)
+    where = f"(slice: {slice_name})"
+    if not failure.HasField("metric_value"):
+        return f"{name} has a threshold but was not computed {where}"
+    if failure.message:
+        return f"{name} cannot be held against its threshold {where}: {_one_line(failure.message)}"
+    value = failure.metric_value.double_value.value
+    if math.isnan(value):
+        return (
+            f"{name} has a threshold but no value: the examples do not have what it needs {where}"
+        )
+    threshold = failure.metric_threshold
+    if threshold.HasField("value_threshold"):
+        bounds = threshold.value_threshold
+        if bounds.HasField("lower_bound") and not value >= bounds.lower_bound.value:
+            return (
+                f"{name} {value:.6g} is below the lower bound {bounds.lower_bound.value:g} {where}"
+            )
+        return f"{name} {value:.6g} is above the upper bound {bounds.upper_bound.value:g} {where}"
+    change = threshold.change_threshold
+    least = "at most" if change.direction == config_pb2.LOWER_IS_BETTER else "at least"
+    allowed = [f"{change.absolute.value:+g}"] if change.HasField("absolute") else []
+    if change.HasField("relative"):
+        allowed.append(f"{change.relative.value:+.3%} of the baseline's")
+    values = ""
+    if name in candidate.get(slice_name, {}) and name in baseline.get(slice_name, {}):
+        mine, other = candidate[slice_name][name], baseline[slice_name][name]
+        if mine is not None and other is not None:
+            values = f" from the baseline's {other:.6g} to {mine:.6g}"
+    return (
+        f"{name} changed by {value:+.6g}{values}, where {least} {' and '.join(allowed)} is asked "
+        f"for {where}"
+    )
+
+
+def _one_line(text: object) -> str:
+    return " ".join(str(text).split())

@@ -1,0 +1,275 @@
+"""Evaluates batches slice by slice, and puts out what TFMA's writers take.
+
+Stands for TFMA's MetricsPlotsAndValidationsEvaluator where every metric can be computed on arrays
+(`batched_metrics`): the same slices, derived metrics, differences to the baseline and validation.
+"""
+
+import itertools
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import tensorflow_model_analysis as tfma
+from tensorflow_model_analysis.evaluators import metrics_validator
+from tensorflow_model_analysis.metrics import (
+    binary_confusion_matrices,
+    metric_specs,
+    metric_types,
+)
+from tensorflow_model_analysis.proto import config_pb2
+
+from components.evaluator.metrics.batched_metrics import MetricsDict, Rows, Sums, all_sums
+from components.evaluator.metrics.extraction import Batch
+from components.evaluator.metrics.slices import SliceKey, Slices
+
+_POSITIVE, _NEGATIVE = "positive", "negative"
+_CLASSES_OF_METRICS = {
+    "AUC": ("auc", (_POSITIVE, _NEGATIVE)),
+    "AUCPrecisionRecall": ("auc_precision_recall", (_POSITIVE,)),
+    "Recall": ("recall", (_POSITIVE,)),
+}
+"""By class: the default name, and the classes without which there is no value."""
+
+
+@dataclass(frozen=True)
+class Computations:
+    """The computations of a configuration, in TFMA's order, each once.
+
+    Attributes:
+        sums: What is summed over examples.
+        derived: What follows from the sums.
+        has_plots: Whether a plot is among the results.
+    """
+
+    sums: list[Sums]
+    derived: list[metric_types.DerivedMetricComputation]
+    has_plots: bool
+
+    @classmethod
+    def from_config(cls, eval_config: config_pb2.EvalConfig) -> "Computations | None":
+        """Returns the computations, None if TFMA must do some of them example by example."""
+        if not _is_covered(eval_config):
+            return None
+        computations = list(
+            dict.fromkeys(
+                metric_specs.to_computations(
+                    list(eval_config.metrics_specs), eval_config=eval_config
+                )
+            )
+        )
+        summed = [c for c in computations if isinstance(c, metric_types.MetricComputation)]
+        derived = [c for c in computations if type(c) is metric_types.DerivedMetricComputation]
+        sums = all_sums(summed)
+        if sums is None or len(summed) + len(derived) < len(computations):
+            return None
+        keys = itertools.chain.from_iterable(c.keys for c in computations)
+        has_plots = any(
+            isinstance(key, metric_types.PlotKey) and not _is_private(key) for key in keys
+        )
+        return cls(sums, derived, has_plots)
+
+
+class SliceBatch(beam.DoFn):
+    """Turns a `Batch` into the rows of each slice.
+
+    Args:
+        eval_config: Names the slices.
+        example_weight: The feature that weighs examples; empty if none does.
+    """
+
+    def __init__(self, eval_config: config_pb2.EvalConfig, example_weight: str) -> None:
+        super().__init__()
+        self._slices = Slices(eval_config)
+        self._example_weight = example_weight
+
+    def process(self, batch: Batch) -> Iterator[tuple[SliceKey, Rows]]:
+        """Yields (slice key, rows) for each slice in the batch."""
+        weights = None
+        if self._example_weight:
+            weights = batch.example_weights(self._example_weight)
+        for slice_key, index in self._slices.of(batch):
+            yield (
+                slice_key,
+                Rows(
+                    labels=batch.labels[index],
+                    predictions={name: p[index] for name, p in batch.predictions.items()},
+                    weights=None if weights is None else weights[index],
+                ),
+            )
+
+
+class CombineRows(beam.CombineFn):
+    """Sums over the rows of a slice; puts out TFMA's metrics that derive from nothing."""
+
+    def __init__(self, eval_config: config_pb2.EvalConfig) -> None:
+        self._eval_config = eval_config
+        self._sums: list[Sums] | None = None
+
+    def __reduce__(self) -> Any:
+        return CombineRows, (self._eval_config,)  # Keras metrics are made where they are used.
+
+    @property
+    def _all(self) -> list[Sums]:
+        if self._sums is None:
+            computations = Computations.from_config(self._eval_config)
+            if computations is None:
+                raise ValueError("These metrics cannot be computed on arrays.")
+            self._sums = computations.sums
+        return self._sums
+
+    def create_accumulator(self) -> list[Any]:
+        """Returns sums over nothing: an empty list."""
+        return []
+
+    def add_input(self, accumulator: list[Any], rows: Rows) -> list[Any]:
+        """Adds rows."""
+        return self.merge_accumulators([accumulator, [s.add(rows) for s in self._all]])
+
+    def merge_accumulators(self, accumulators: Any) -> list[Any]:
+        """Merges sums."""
+        merged: list[Any] = []
+        for accumulator in accumulators:
+            if merged and accumulator:
+                merged = [
+                    s.merge(one, other)
+                    for s, one, other in zip(self._all, merged, accumulator, strict=True)
+                ]
+            else:
+                merged = merged or list(accumulator)
+        return merged
+
+    def extract_output(self, accumulator: list[Any]) -> MetricsDict:
+        """Returns the metrics."""
+        result: MetricsDict = {}
+        for sums, values in zip(self._all, accumulator, strict=True):
+            result.update(sums.output(values))
+        return result
+
+
+class Derive(beam.DoFn):
+    """Completes the metrics of a slice: derived ones, and differences to the baseline."""
+
+    def __init__(self, eval_config: config_pb2.EvalConfig) -> None:
+        super().__init__()
+        self._eval_config = eval_config
+        self._needs_classes = _needs_classes(eval_config)
+        self._derived: Sequence[metric_types.DerivedMetricComputation] = ()
+
+    def setup(self) -> None:
+        """Makes the computations, which cannot be pickled."""
+        computations = Computations.from_config(self._eval_config)
+        self._derived = computations.derived if computations else ()
+
+    def process(
+        self, sliced: tuple[SliceKey, MetricsDict]
+    ) -> Iterator[tuple[SliceKey, MetricsDict]]:
+        """Yields the slice key with all public metrics."""
+        slice_key, metrics = sliced
+        metrics = dict(metrics)
+        for computation in self._derived:
+            metrics.update(computation.result(metrics))
+        metrics.update(self._undefined(metrics))
+        metrics = {key: value for key, value in metrics.items() if not _is_private(key)}
+        metrics.update(self._differences(metrics))
+        yield slice_key, metrics
+
+    def _undefined(self, metrics: MetricsDict) -> MetricsDict:
+        """Returns NaN for the metrics that need classes which the slice does not have; TFMA says 0."""
+        classes = {
+            key.model_name: {
+                _POSITIVE: matrices.tp[0] + matrices.fn[0] > 0,
+                _NEGATIVE: matrices.tn[0] + matrices.fp[0] > 0,
+            }
+            for key, matrices in metrics.items()
+            if isinstance(matrices, binary_confusion_matrices.Matrices)
+        }
+        return {
+            key: math.nan
+            for key in metrics
+            if isinstance(key, metric_types.MetricKey)
+            and key.name in self._needs_classes
+            and key.model_name in classes
+            and not all(classes[key.model_name][kind] for kind in self._needs_classes[key.name])
+        }
+
+    def _differences(self, metrics: MetricsDict) -> MetricsDict:
+        names = [spec.name for spec in self._eval_config.model_specs if spec.is_baseline]
+        if not names:
+            return {}
+        return {
+            key.make_diff_key(): value - metrics[baseline_key]
+            for key, value in metrics.items()
+            if not isinstance(key, metric_types.PlotKey)
+            and key.model_name != names[0]
+            and (baseline_key := key.make_baseline_key(names[0])) in metrics
+            and isinstance(value, int | float | np.number | np.ndarray)
+        }
+
+
+def evaluate(
+    batches: beam.PCollection, eval_config: config_pb2.EvalConfig, example_weight: str
+) -> dict[str, beam.PCollection]:
+    """Returns TFMA's evaluation of `Batch`es: metrics, plots and validations.
+
+    Args:
+        batches: `Batch`es.
+        eval_config: The configuration, with defaults; `Computations.from_config` takes it.
+        example_weight: The feature that weighs examples; empty if none does.
+    """
+    computations = Computations.from_config(eval_config)
+    if computations is None:
+        raise ValueError(f"These metrics cannot be computed on arrays: {eval_config}")
+    results = (
+        batches
+        | "Slice" >> beam.ParDo(SliceBatch(eval_config, example_weight))
+        | "Combine" >> beam.CombinePerKey(CombineRows(eval_config))
+        | "Derive" >> beam.ParDo(Derive(eval_config))
+    )
+    metrics = results | "Metrics" >> beam.Map(_only, plots=False)
+    evaluation = {
+        tfma.METRICS_KEY: metrics,
+        tfma.VALIDATIONS_KEY: metrics
+        | "Validate" >> beam.Map(metrics_validator.validate_metrics, eval_config),
+    }
+    if computations.has_plots:
+        evaluation[tfma.PLOTS_KEY] = results | "Plots" >> beam.Map(_only, plots=True)
+    return evaluation
+
+
+def _only(sliced: tuple[SliceKey, MetricsDict], plots: bool) -> tuple[SliceKey, MetricsDict]:
+    slice_key, metrics = sliced
+    return slice_key, {
+        key: value
+        for key, value in metrics.items()
+        if isinstance(key, metric_types.PlotKey) == plots
+    }
+
+
+def _needs_classes(eval_config: config_pb2.EvalConfig) -> dict[str, tuple[str, ...]]:
+    """Returns what classes the metrics need that have no value without them, by their names."""
+    needs = {}
+    for spec in eval_config.metrics_specs:
+        for metric in spec.metrics:
+            if metric.class_name in _CLASSES_OF_METRICS:
+                default, classes = _CLASSES_OF_METRICS[metric.class_name]
+                needs[json.loads(metric.config or "{}").get("name", default)] = classes
+    return needs
+
+
+def _is_private(key: metric_types.MetricKey) -> bool:
+    return key.name.startswith("_") and not key.name.startswith("__")
+
+
+def _is_covered(eval_config: config_pb2.EvalConfig) -> bool:
+    options = eval_config.options
+    return not (
+        eval_config.cross_slicing_specs
+        or any(spec.query_key for spec in eval_config.metrics_specs)
+        or any(spec.slice_keys_sql for spec in eval_config.slicing_specs)
+        or options.compute_confidence_intervals.value
+        or options.min_slice_size.value > 1
+    )

@@ -1,0 +1,310 @@
+"""Reads examples in large batches and turns them into what TFMA's metrics take.
+
+TFMA's own extractors hand every example through a chain of Beam stages. Here one stage reads a
+file, runs the evaluation models on thousands of examples at a time, and emits per example only what
+metrics and slices need.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+import tensorflow_model_analysis as tfma
+from apache_beam.utils import shared
+from tensorflow_metadata.proto.v0 import schema_pb2
+from tensorflow_model_analysis.proto import config_pb2
+from tfx_bsl.coders import example_coder
+
+from components.evaluator.metrics.eval_model import EvalModel
+from components.nearest import nearest_first
+
+BATCH_SIZE = 8192
+
+
+@dataclass(frozen=True)
+class ModelToEvaluate:
+    """An evaluation model and how to read it.
+
+    Attributes:
+        name: Its name in the EvalConfig; empty when there is only one model.
+        path: Directory of the evaluation SavedModel.
+        prediction_key: See `EvalModel`.
+        label_key: See `EvalModel`.
+    """
+
+    name: str
+    path: str
+    prediction_key: str = ""
+    label_key: str = ""
+
+
+@dataclass(frozen=True)
+class RawFeatures:
+    """The raw features that slices and metrics look at.
+
+    Attributes:
+        names: The features.
+        example_weight: The one that weighs examples; empty if none does.
+        serialized_schema: Schema of `names`; None infers types from the data.
+    """
+
+    names: tuple[str, ...] = ()
+    example_weight: str = ""
+    serialized_schema: bytes | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_config(
+        cls, eval_config: config_pb2.EvalConfig, schema: schema_pb2.Schema | None
+    ) -> "RawFeatures":
+        """Returns the features that a configuration names.
+
+        Args:
+            eval_config: The configuration.
+            schema: Schema of the raw examples, if there is one.
+
+        Raises:
+            ValueError: The schema has no such feature.
+        """
+        names = set()
+        slicing_specs = list(eval_config.slicing_specs)
+        for cross in eval_config.cross_slicing_specs:
+            slicing_specs += [cross.baseline_spec, *cross.slicing_specs]
+        for slicing_spec in slicing_specs:
+            names.update(slicing_spec.feature_keys)
+            names.update(slicing_spec.feature_values)
+        names.update(spec.query_key for spec in eval_config.metrics_specs if spec.query_key)
+        weight = eval_config.model_specs[0].example_weight_key if eval_config.model_specs else ""
+        if weight:
+            names.add(weight)
+        if schema is None:
+            return cls(tuple(sorted(names)), weight)
+        features = {feature.name: feature for feature in schema.feature}
+        for name in sorted(names - set(features)):
+            raise ValueError(
+                f"The evaluation slices or weighs by {name!r}, which is no raw feature. "
+                f"The raw features are: {', '.join(nearest_first(name, features))}"
+            )
+        projected = schema_pb2.Schema(feature=[features[name] for name in sorted(names)])
+        return cls(tuple(sorted(names)), weight, projected.SerializeToString())
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A batch of evaluated examples.
+
+    Attributes:
+        labels: `[batch_size, ...]`, those of the first model.
+        predictions: By model name, `[batch_size, ...]`.
+        features: By feature, a list of each example's values; None where it has none.
+        prediction: Name of the first model's prediction, such as `logistic`; empty if not known.
+        classes: Names of the first model's classes in their order; empty if it does not say them.
+    """
+
+    labels: npt.NDArray[Any]
+    predictions: Mapping[str, npt.NDArray[Any]]
+    features: Mapping[str, Sequence[Sequence[Any] | None]]
+    prediction: str = ""
+    classes: tuple[str, ...] = ()
+
+    def example_weights(self, name: str) -> npt.NDArray[np.float64]:
+        """Returns the feature `name` as weights: `[batch_size]`.
+
+        Raises:
+            ValueError: An example does not have exactly one value of it.
+        """
+        for values in self.features.get(name, [None]):
+            if values is None or len(values) != 1:
+                raise ValueError(
+                    f"Each example needs one value of {name!r}, which weighs it. Received: {values}"
+                )
+        return np.array([values[0] for values in self.features[name] if values], np.float64)
+
+
+BASELINE_OF_OTHER_TYPES = "[the baseline takes columns of other types] "
+"""How an error begins if a column is of another type than when the baseline was trained."""
+
+_OTHER_TYPES = "Data types don't match"
+
+
+class ReadAndEvaluate(beam.DoFn):
+    """Turns the path of a TFRecord file of tf.Examples into `Batch`es.
+
+    Args:
+        models: The models to evaluate; the first one gives the labels, and the order of the classes.
+        raw_features: The raw features to decode.
+        batch_size: Examples to a batch.
+        labels_only: Whether the batches have no predictions.
+        models_of: Who has the same one takes the same models in a process, which are loaded once.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[ModelToEvaluate],
+        raw_features: RawFeatures,
+        batch_size: int = BATCH_SIZE,
+        labels_only: bool = False,
+        models_of: "shared.Shared | None" = None,
+    ) -> None:
+        super().__init__()
+        self._labels_only = labels_only
+        self._models = tuple(models)
+        self._raw_features = raw_features
+        self._batch_size = batch_size
+        self._shared = models_of or shared.Shared()
+        self._loaded: dict[str, EvalModel] = {}
+        self._decoder: Any = None
+
+    def setup(self) -> None:
+        """Loads the models, once for all threads of a process."""
+        self._loaded = load_models(self._shared, self._models)
+        if self._raw_features.names:
+            self._decoder = example_coder.ExamplesToRecordBatchDecoder(
+                self._raw_features.serialized_schema
+            )
+
+    def process(self, path: str) -> Iterator[Batch]:
+        """Yields the batches of a file.
+
+        Raises:
+            RuntimeError: The model cannot be applied to the examples; names the file.
+        """
+        dataset = tf.data.TFRecordDataset(
+            path, compression_type="GZIP" if path.endswith(".gz") else ""
+        ).batch(self._batch_size)
+        for serialized in dataset.as_numpy_iterator():
+            yield self._evaluate(serialized, path)
+
+    def _evaluate(self, serialized: npt.NDArray[Any], path: str) -> Batch:
+        first, *others = self._loaded.items()
+        predictions: dict[str, npt.NDArray[Any]] = {}
+        name, model = first
+        try:
+            if self._labels_only:
+                labels = model.labels(serialized)
+            else:
+                evaluated = model(serialized)
+                labels, predictions[name] = evaluated.labels, evaluated.predictions
+                for name, other in others:
+                    predictions[name] = in_order_of(
+                        other.predictions(serialized),
+                        other.classes(serialized),
+                        model.classes(serialized),
+                    )
+        except tf.errors.InvalidArgumentError as error:
+            # Beam raises an error of its own with the text of this one: it says which model it was.
+            is_of_other_types = name != first[0] and _OTHER_TYPES in error.message
+            raise RuntimeError(
+                f"{BASELINE_OF_OTHER_TYPES if is_of_other_types else ''}"
+                f"The evaluation model {self._models} cannot take the examples of {path}: "
+                f"{error.message}"
+            ) from error
+        classes = model.classes(serialized)
+        return Batch(
+            labels,
+            predictions,
+            self._decode(serialized),
+            model.prediction,
+            () if classes is None else tuple(map(_text, classes)),
+        )
+
+    def _decode(self, serialized: npt.NDArray[Any]) -> dict[str, list[list[Any] | None]]:
+        if self._decoder is None:
+            return {}
+        record_batch = self._decoder.DecodeBatch(serialized.tolist())
+        return {
+            name: record_batch.column(index).to_pylist()
+            for name in self._raw_features.names
+            if (index := record_batch.schema.get_field_index(name)) >= 0
+        }
+
+
+def in_order_of(
+    predictions: npt.NDArray[Any],
+    classes: npt.NDArray[Any] | None,
+    wanted: npt.NDArray[Any] | None,
+) -> npt.NDArray[Any]:
+    """Returns the probabilities of a model in the order of the classes of another one.
+
+    Class ids say nothing by themselves: a model that was trained when there were fewer classes has
+    other ones. A class that it does not know has the probability 0.
+
+    Args:
+        predictions: `[n]` or `[n, number of classes]`.
+        classes: Their names; None if the model does not say them.
+        wanted: The names in the order that is asked for; None leaves the predictions as they are.
+    """
+    if classes is None or wanted is None or np.array_equal(classes, wanted):
+        return predictions
+    if predictions.ndim == 1 and len(classes) == 2:  # the probability of the second class
+        predictions = np.stack([1 - predictions, predictions], axis=1)
+    if predictions.ndim != 2 or predictions.shape[1] != len(classes):
+        return predictions  # of something else than classes
+    columns = {name: column for column, name in enumerate(classes)}
+    blank = np.zeros(len(predictions), predictions.dtype)
+    ordered = [predictions[:, columns[name]] if name in columns else blank for name in wanted]
+    return ordered[1] if len(wanted) == 2 else np.stack(ordered, axis=1)
+
+
+class _Models(dict[str, EvalModel]):
+    """Models by name. A class of its own, as `Shared` needs one that takes weak references."""
+
+    def __init__(self, models: Sequence[ModelToEvaluate]) -> None:
+        super().__init__({m.name: EvalModel(m.path, m.prediction_key, m.label_key) for m in models})
+
+
+def load_models(
+    models_of: shared.Shared, models: Sequence[ModelToEvaluate]
+) -> dict[str, EvalModel]:
+    """Returns the models by their names, loaded once for all threads of a process.
+
+    Args:
+        models_of: Keeps them.
+        models: The same ones in each call with it.
+    """
+    loaded: dict[str, EvalModel] = models_of.acquire(lambda: _Models(models))
+    return loaded
+
+
+def to_extracts(batch: Batch, example_weight: str = "") -> Iterator[dict[str, Any]]:
+    """Yields TFMA's extracts for each example of a batch.
+
+    Args:
+        batch: The batch.
+        example_weight: The feature that weighs examples; empty if none does.
+    """
+    single = len(batch.predictions) == 1
+    rows = {name: _rows(values) for name, values in batch.predictions.items()}
+    labels = _rows(batch.labels)
+    weights = batch.example_weights(example_weight) if example_weight else None
+    for i, label in enumerate(labels):
+        features = {
+            name: np.asarray(column[i])
+            for name, column in batch.features.items()
+            if column[i] is not None
+        }
+        extracts = {
+            tfma.INPUT_KEY: b"",  # Only its size is looked at.
+            tfma.FEATURES_KEY: features,
+            tfma.LABELS_KEY: label,
+            tfma.PREDICTIONS_KEY: (
+                next(iter(rows.values()))[i]
+                if single
+                else {name: values[i] for name, values in rows.items()}
+            ),
+        }
+        if weights is not None:
+            extracts[tfma.EXAMPLE_WEIGHTS_KEY] = weights[i : i + 1]
+        yield extracts
+
+
+def _text(name: Any) -> str:
+    return name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
+
+
+def _rows(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Returns `[batch_size]` as `[batch_size, 1]`, so that each row is an array."""
+    return values[:, np.newaxis] if values.ndim == 1 else values

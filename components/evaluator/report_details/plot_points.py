@@ -1,0 +1,183 @@
+"""From sums over examples to the points of plots: ROC, precision and recall, calibration, confusion."""
+
+from typing import Any
+
+import numpy as np
+
+from components.evaluator.gate.intervals import wilson_interval
+from components.evaluator.report_details.prediction_sums import (
+    NUM_BINS,
+    NUM_CONFIDENCE_BINS,
+    PredictionSums,
+    Values,
+)
+
+CONFIDENCE = 0.95
+"""Of the intervals of a calibration."""
+
+MAX_POINTS = 100
+"""Points of a curve."""
+
+MAX_CLASSES = 30
+"""Classes of a confusion matrix; those with the fewest examples are one together."""
+
+_CALIBRATION_BINS = 10
+_HISTOGRAM_BINS = 20
+_RESIDUAL_BINS = 21
+_MAX_SHOWN = 400
+_THRESHOLD = 0.5
+
+
+def plot_points(sums: PredictionSums, classes: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Returns what the plots of a model show, as JSON has it; empty where nothing was counted.
+
+    Args:
+        sums: Over the examples.
+        classes: Names of the classes; empty names them by their ids.
+    """
+    if sums.by_class is not None:
+        return _binary(sums.by_class)
+    if sums.confidence is not None:
+        return _multi_class(sums, classes)
+    if sums.sample is not None:
+        return _regression(sums.sample)
+    return {}
+
+
+def _binary(by_class: Values) -> dict[str, Any]:
+    negative, positive = by_class
+    # From the highest probability down: what is taken for 1 if the threshold lies at a bin's lower end.
+    true = np.concatenate([[0.0], np.cumsum(positive[::-1])])
+    false = np.concatenate([[0.0], np.cumsum(negative[::-1])])
+    thresholds = 1 - np.arange(NUM_BINS + 1) / NUM_BINS
+    found: dict[str, Any] = {
+        "calibration": _calibration(negative, positive),
+        "histogram": [
+            part.reshape(_HISTOGRAM_BINS, -1).sum(axis=1).tolist() for part in (negative, positive)
+        ],
+    }
+    if true[-1] > 0 and false[-1] > 0:
+        recall, fall_out = true / true[-1], false / false[-1]
+        kept = _corners(fall_out, recall)
+        found["roc"] = _rows(fall_out[kept], recall[kept], thresholds[kept])
+        some = true + false > 0
+        precision = true[some] / (true + false)[some]
+        kept = _corners(recall[some], precision)
+        found["precision_recall"] = _rows(
+            recall[some][kept], precision[kept], thresholds[some][kept]
+        )
+    # Above the threshold is 1, as Keras has it; the bin that begins with it counts as above.
+    cut = int(_THRESHOLD * NUM_BINS)
+    found["confusion"] = {
+        "threshold": _THRESHOLD,
+        "true_positives": float(positive[cut:].sum()),
+        "false_positives": float(negative[cut:].sum()),
+        "false_negatives": float(positive[:cut].sum()),
+        "true_negatives": float(negative[:cut].sum()),
+    }
+    return found
+
+
+def _calibration(negative: Values, positive: Values) -> list[dict[str, float]]:
+    """Returns, for tenths of the examples by their probability, what was predicted and what happened."""
+    total = negative + positive
+    weight = float(total.sum())
+    if not weight > 0:
+        return []
+    middles = (np.arange(NUM_BINS) + 0.5) / NUM_BINS
+    share_below = np.cumsum(total) / weight
+    tenth = np.minimum(((share_below - total / weight / 2) * _CALIBRATION_BINS).astype(int), 9)
+    rows = []
+    for number in range(_CALIBRATION_BINS):
+        inside = (tenth == number) & (total > 0)
+        size = float(total[inside].sum())
+        if size > 0:
+            happened = float(positive[inside].sum())
+            low, high = wilson_interval(happened, size, CONFIDENCE)
+            rows.append(
+                {
+                    "predicted": float(middles[inside] @ total[inside]) / size,
+                    "happened": happened / size,
+                    "low": low,
+                    "high": high,
+                    "weight": size,
+                }
+            )
+    return rows
+
+
+def _multi_class(sums: PredictionSums, classes: tuple[str, ...]) -> dict[str, Any]:
+    weights: dict[int, float] = {}
+    for (label, answer), weight in sums.confusion.items():
+        weights[label] = weights.get(label, 0.0) + weight
+        weights.setdefault(answer, 0.0)
+    frequent = sorted(weights, key=lambda ident: (-weights[ident], ident))[:MAX_CLASSES]
+    order = sorted(frequent)
+    place = {ident: number for number, ident in enumerate(order)}
+    has_others = len(weights) > len(order)
+    size = len(order) + has_others
+    table = np.zeros((size, size))
+    for (label, answer), weight in sums.confusion.items():
+        table[place.get(label, size - 1), place.get(answer, size - 1)] += weight
+    names = [classes[ident] if ident < len(classes) else str(ident) for ident in order]
+    confidence = sums.confidence if sums.confidence is not None else np.zeros((3, 0))
+    calibration = []
+    for predicted, right, weight in confidence.T:
+        if weight > 0:
+            low, high = wilson_interval(right, weight, CONFIDENCE)
+            calibration.append(
+                {
+                    "predicted": float(predicted / weight),
+                    "happened": float(right / weight),
+                    "low": low,
+                    "high": high,
+                    "weight": float(weight),
+                }
+            )
+    return {
+        "confusion": {
+            "classes": [*names, f"{len(weights) - len(order)} other classes"][:size],
+            "table": table.tolist(),
+            "has_others": has_others,
+        },
+        "calibration": calibration,
+        "confidence_bins": NUM_CONFIDENCE_BINS,
+    }
+
+
+def _regression(sample: Values) -> dict[str, Any]:
+    labels, answers = sample[:, 0], sample[:, 1]
+    residuals = answers - labels
+    reach = float(np.quantile(np.abs(residuals), 0.995)) or 1.0
+    counts, edges = np.histogram(
+        np.clip(residuals, -reach, reach), bins=_RESIDUAL_BINS, range=(-reach, reach)
+    )
+    quantiles = (0.05, 0.25, 0.5, 0.75, 0.95)
+    return {
+        "sample_size": len(sample),
+        "pairs": _rows(labels[:_MAX_SHOWN], answers[:_MAX_SHOWN]),
+        "residuals": {"counts": counts.tolist(), "edges": edges.tolist()},
+        "residual_quantiles": {
+            f"{100 * level:g} %": float(value)
+            for level, value in zip(quantiles, np.quantile(residuals, quantiles), strict=True)
+        },
+    }
+
+
+def _corners(horizontal: Values, vertical: Values) -> Any:
+    """Returns the indices of the points to draw: where the curve turns, then evenly along its way."""
+    first, last = 0, len(horizontal) - 1
+    moved: Any = np.flatnonzero((np.diff(horizontal) != 0) | (np.diff(vertical) != 0)) + 1
+    kept = np.unique(np.concatenate([[first], moved - 1, moved, [last]]))
+    if len(kept) <= MAX_POINTS:
+        return kept
+    way = np.cumsum(
+        np.abs(np.diff(horizontal[kept], prepend=horizontal[kept[0]]))
+        + np.abs(np.diff(vertical[kept], prepend=vertical[kept[0]]))
+    )
+    wanted = np.linspace(0, way[-1], MAX_POINTS)
+    return np.unique(np.concatenate([[first], kept[np.searchsorted(way, wanted)], [last]]))
+
+
+def _rows(*columns: Values) -> list[list[float]]:
+    return [[float(f"{value:.6g}") for value in row] for row in zip(*columns, strict=True)]

@@ -1,0 +1,1 @@
+"""TFX: what of it needs mending, its paths, and faster imports."""

@@ -1,0 +1,1 @@
+"""The user's code: loading it, and its fingerprint."""

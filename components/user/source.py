@@ -1,0 +1,150 @@
+"""The source of the user's code: what it consists of, and what a function of it can reach."""
+
+import ast
+import hashlib
+import importlib.util
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from components.user.code import make_importable
+
+MODULE_LEVEL = "(module level)"
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A function or a class of the user's, or what a file does outside of them.
+
+    Attributes:
+        digest: Hash of its syntax: comments and line breaks do not count.
+        names: The names that it uses.
+    """
+
+    digest: str
+    names: frozenset[str]
+
+
+def read_definitions(
+    *, import_path: str | None = None, module_file: str | None = None
+) -> dict[str, Definition]:
+    """Returns the definitions in all Python files next to a module, such as `taxi.py:trainer_fn`.
+
+    What stands outside of functions and classes is one definition, `taxi.py:(module level)`. Empty
+    when the source cannot be found here (then the code runs elsewhere).
+
+    Args:
+        import_path: Dotted path of a function.
+        module_file: Path of a Python file.
+    """
+    source = _source_file(import_path, module_file)
+    if source is None:
+        return {}
+    definitions: dict[str, Definition] = {}
+    for path in sorted(source.parent.glob("*.py")):
+        if path.is_file():  # editors leave links that lead nowhere
+            definitions |= _definitions_of(path)
+    return definitions
+
+
+def fingerprint(*, import_path: str | None = None, module_file: str | None = None) -> str:
+    """Returns a hash of the user's code: of all Python files next to the module that is named.
+
+    As an execution property it makes a changed module a changed execution, so that the result of
+    the old code is not taken from the cache. Empty when the source cannot be found here.
+
+    Args:
+        import_path: Dotted path of a function.
+        module_file: Path of a Python file.
+    """
+    definitions = read_definitions(import_path=import_path, module_file=module_file)
+    if not definitions:
+        return ""
+    digest = hashlib.sha256()
+    for name, definition in sorted(definitions.items()):
+        digest.update(f"{name}\0{definition.digest}\0".encode())
+    return digest.hexdigest()
+
+
+def reached(definitions: Mapping[str, Definition], functions: Iterable[str]) -> set[str]:
+    """Returns the definitions that functions may use, directly or through further ones.
+
+    By their names: a definition counts as used wherever its name stands, be it a variable, an
+    attribute of something else, or a string. What happens as a module is imported counts as used.
+
+    Args:
+        definitions: Of `read_definitions`.
+        functions: Import paths, such as `my_project.taxi.trainer_fn`.
+    """
+    waiting = [key for key in definitions if key == f"__init__.py:{MODULE_LEVEL}"]
+    for path in functions:
+        module, _, name = path.rpartition(".")
+        waiting.append(f"{module.rpartition('.')[2]}.py:{MODULE_LEVEL}")
+        waiting += [key for key in definitions if key.partition(":")[2] == name]
+    found: set[str] = set()
+    while waiting:
+        key = waiting.pop()
+        if key in found or key not in definitions:
+            continue
+        found.add(key)
+        file = key.partition(":")[0]
+        waiting.append(f"{file}:{MODULE_LEVEL}")
+        for other in definitions:
+            other_file, _, name = other.partition(":")
+            used = Path(other_file).stem if name == MODULE_LEVEL else name
+            if used in definitions[key].names:
+                waiting.append(other)
+    return found
+
+
+def _source_file(import_path: str | None, module_file: str | None) -> Path | None:
+    source = Path(module_file).expanduser() if module_file else None
+    if import_path:
+        make_importable(os.getcwd())
+        try:
+            spec = importlib.util.find_spec(import_path.rpartition(".")[0])
+        except (ImportError, ValueError):
+            spec = None
+        source = Path(spec.origin) if spec and spec.origin else None
+    return source if source is not None and source.is_file() else None
+
+
+def _definitions_of(path: Path) -> dict[str, Definition]:
+    content = path.read_bytes()
+    try:
+        return _parts_of(path.name, ast.parse(content))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # or too deep to be looked into
+        digest = hashlib.sha256(content).hexdigest()
+        return {f"{path.name}:{MODULE_LEVEL}": Definition(digest, frozenset())}
+
+
+def _parts_of(file: str, module: ast.Module) -> dict[str, Definition]:
+    parts: dict[str, list[ast.stmt]] = {MODULE_LEVEL: []}
+    for statement in module.body:
+        # A decorator may do anything with what it decorates as the module is imported.
+        is_named = isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        is_named = is_named and not getattr(statement, "decorator_list", ())
+        name = getattr(statement, "name", "") if is_named else MODULE_LEVEL
+        parts.setdefault(name, []).append(statement)
+    return {
+        f"{file}:{name}": Definition(
+            hashlib.sha256("\n".join(map(ast.dump, statements)).encode()).hexdigest(),
+            frozenset(found for statement in statements for found in _names(statement)),
+        )
+        for name, statements in parts.items()
+    }
+
+
+def _names(statement: ast.stmt) -> Iterable[str]:
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from node.value.split(".")
+        elif isinstance(node, ast.alias):
+            yield from node.name.split(".")
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from node.module.split(".")

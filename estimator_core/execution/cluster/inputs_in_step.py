@@ -1,0 +1,124 @@
+"""The input of a worker that trains in step with others: it ends where the first of them ends."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.execution.cluster.collectives import INPUTS, Peers, Watch
+from estimator_core.execution.inputs import Inputs, IteratorInitializerHook, features_and_labels
+from estimator_core.logs import logger
+
+_HAS_BATCHES, _INPUT_ENDED, _STOPS = range(3)
+
+
+class InputsInStep(Inputs):
+    """An iterator in the graph of each task, which gives a step's batches to all tasks or to none.
+
+    Before each step the tasks tell each other whether they take part in it. When one does not, the step
+    ends in all of them with an OutOfRangeError that says why.
+
+    Args:
+        dataset: The input of this task.
+        mode: One of `ModeKeys`.
+        peers: The tasks.
+        watch: Looks after the session of the training.
+    """
+
+    def __init__(self, dataset: tf.data.Dataset, mode: str, peers: Peers, watch: Watch):
+        features_and_labels(dataset.element_spec, mode)
+        iterator = tf1.data.make_initializable_iterator(dataset)
+        self._iterator = iterator
+        self._peers = peers
+        self._states: list[int] = []  # of all tasks, once one does not take part in a step
+        self.train_op: Any = None
+        self.batches: list[tf.Operation] = []  # that give them
+        with tf1.device(peers.device):
+            self._stops = tf1.placeholder_with_default(False, [])
+        hooks = [IteratorInitializerHook(iterator), _EndTogether(self, watch)]
+        super().__init__(iterator.get_next, mode, hooks)
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether it is an input that has ended, of whichever task."""
+        return _INPUT_ENDED in self._states
+
+    def next_batches(self, count: int) -> list[tuple[Any, Any]]:
+        """Returns `count` batches, in order, for a step that all tasks take part in."""
+        with tf1.device(self._peers.device):
+            elements: list[Any] = []
+            has_batch: list[Any] = []
+            for _ in range(count):
+                with tf.control_dependencies(has_batch):
+                    elements.append(tf.data.experimental.get_next_as_optional(self._iterator))
+                has_batch.append(elements[-1].has_value())
+            ended = tf.where(tf.reduce_all(has_batch), _HAS_BATCHES, _INPUT_ENDED)
+            own = tf.where(self._stops, _STOPS, ended)
+            states = self._peers.concat(own[tf.newaxis], INPUTS)
+            all_take_part = tf.numpy_function(self._check, [states], tf.int32)
+            with tf.control_dependencies([all_take_part]):
+                values = [element.get_value() for element in elements]
+        self.batches = [tensor.op for tensor in tf.nest.flatten(values, expand_composites=True)]
+        return [features_and_labels(value, self._mode) for value in values]
+
+    def _check(self, states: Any) -> Any:
+        """Ends the step, by what becomes an OutOfRangeError, unless all tasks take part in it."""
+        if states.any():
+            self._states = states.tolist()
+            raise StopIteration(self._why())
+        return states
+
+    def _why(self) -> str:
+        ended, stopping = (
+            [
+                str(task)
+                for task, state in zip(self._peers.tasks, self._states, strict=True)
+                if state == kind
+            ]
+            for kind in (_INPUT_ENDED, _STOPS)
+        )
+        reasons = [f"the input of {', '.join(ended)} has ended"] if ended else []
+        if stopping:
+            reasons.append(f"{', '.join(stopping)} stopped")
+        return f"Training ends in all tasks: {', and '.join(reasons)}."
+
+    # For the hook
+
+    def begin(self) -> None:
+        """Notes that a session begins."""
+        self._states = []
+
+    def end(self, session: Any) -> None:
+        """Tells the other tasks that this one takes no further step, unless one of them said so before."""
+        if not self._states:
+            with contextlib.suppress(tf.errors.OutOfRangeError):
+                session.run(self.train_op, {self._stops: True})
+        if set(self._states) != {_STOPS}:
+            logger.info(self._why())
+
+
+class _EndTogether(tf1.train.SessionRunHook):
+    """Ends the training of all tasks together, and has its session watched over.
+
+    Args:
+        inputs: Those of this task.
+        watch: Closes the session when another task is gone.
+    """
+
+    def __init__(self, inputs: InputsInStep, watch: Watch):
+        self._inputs = inputs
+        self._watch = watch
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Has the session watched over from now on."""
+        del coord
+        self._inputs.begin()
+        self._watch.session = session
+
+    def end(self, session: Any) -> None:
+        """Ends it; no step comes after this, but the chief still saves a checkpoint."""
+        self._inputs.end(session)
+        self._watch.session = None

@@ -1,0 +1,329 @@
+"""Many training steps in one call of a loop that XLA has compiled, over batches that were read before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.execution.loops.jit_messages import NOT_COMPILED, cant_be_compiled
+from estimator_core.execution.loops.kept_batches import KeptBatches
+from estimator_core.execution.loops.step_graph import NEXT_BATCH, StepGraph
+from estimator_core.execution.loops.step_parts import BEFORE, COMPILED_PART, StepParts
+from estimator_core.logs import logger
+
+_MOST_BATCHES = 50
+_MOST_BYTES = 64 << 20
+_MOST_OTHER_SHAPES = 10
+
+
+class CompiledSteps:
+    """Makes training steps by a loop that is one computation of XLA.
+
+    A session call reads batches, and what comes before the compiled part is computed for each. It keeps the
+    results. Then the loop makes a step with each of them. A batch of another shape than the first is
+    trained on by the operations of the graph, and what is read before an error or the end of the input is
+    trained on before it is raised: no batch is lost.
+
+    Args:
+        step_graph: The operations of the step, of the default graph.
+        train_op: The step.
+        loss: Its loss.
+
+    Attributes:
+        parts: Which operations are compiled.
+        last_loss: That of the last step of `run`; None when it made none.
+    """
+
+    def __init__(self, step_graph: StepGraph, train_op: tf.Operation, loss: tf.Tensor):
+        self._step_graph = step_graph
+        self._train_op, self._loss = train_op, loss
+        self.parts = StepParts(step_graph, (train_op, loss))
+        self._inside = self._names_inside()
+        self._inputs = self._taken_by(self._inside)
+        self._handles = [
+            tensor
+            for tensor in self._all_taken_by(self._inside).values()
+            if tensor.dtype == tf.resource
+        ]
+        self._others = 0
+        self.last_loss: Any = None
+
+    def why_not(self) -> str | None:
+        """Returns why the steps can't be made by a loop of XLA; None when they can."""
+        for each in self.parts.order:
+            if each.name in self.parts.fixed:
+                continue
+            name = f"{each.name!r} ({each.type})"
+            if each in (self._train_op, self._loss.op) and each.name not in self._inside:
+                return f"{self._first_outside()} is not for XLA"
+            part = self.parts.part_of[each.name]
+            if part not in (BEFORE, COMPILED_PART):
+                return f"{self._first_outside()} is not for XLA, and is needed within a step"
+            uses_variable = any(tensor.op.type == "VarHandleOp" for tensor in each.inputs)
+            if part == BEFORE and uses_variable:
+                return f"{self._first_outside()} is not for XLA, and needs a variable"
+            if part == BEFORE and each.type in ("Print", "PrintV2", "Timestamp"):
+                return f"{name} would not come at its step"
+        if sum(each.type in NEXT_BATCH for each in self.parts.order) != 1:
+            return "a step does not read one iterator"
+        if self._loss.shape.rank != 0:
+            return f"the loss is no scalar: {self._loss.shape}"
+        if not self._handles or not self._inputs:
+            return "the compiled part would have no variables, or no input"
+        return None
+
+    @property
+    def operations(self) -> list[tf.Operation]:
+        """Those of the step that are compiled."""
+        return [each for each in self.parts.compiled if each.name not in self.parts.fixed]
+
+    def add_to_graph(self) -> None:
+        """Adds the loop to the default graph."""
+        self._kept = KeptBatches(self._inputs)
+        function = self._loop_function()
+        stacks = self._kept.stacks()
+        self._made, self._last_loss, _ = function(self._kept.count(), *stacks)
+        part = self._part_function()
+        with tf.control_dependencies(None):
+            self._other_loss = part(*self._kept.other())
+        self._read = self._kept.read_loop(self._copy_before)
+        unknown = [
+            tensor
+            for each in self.parts.order
+            for tensor in each.outputs
+            if each.type in NEXT_BATCH and tensor.shape.rank and tensor.shape[0] is None
+        ]
+        sizes = [tf.shape(each)[0] for each in unknown]
+        self._sizes = tf.stack(sizes) if sizes else tf.zeros([0], tf.int32)
+
+    def first_step(self, session: Any, *, chooses: bool) -> tuple[bool, Any]:
+        """Makes a step by the operations of the graph, and compiles the loop for batches of the same size.
+
+        Args:
+            session: The `tf.compat.v1.Session`.
+            chooses: Whether what can't be compiled is run as it is; the log says so.
+
+        Returns:
+            Whether the loop is compiled, and the loss of the step.
+
+        Raises:
+            ValueError: It can't be compiled, and has to be.
+        """
+        _, loss, sizes = session.run([self._train_op, self._loss, self._sizes])
+        try:
+            self._compile(session, sorted({int(size) for size in sizes}))
+        except (tf.errors.OpError, ValueError) as error:
+            if not chooses:
+                raise cant_be_compiled(str(error)) from error
+            logger.info(NOT_COMPILED, error)
+            return False, loss
+        return True, loss
+
+    def run(self, session: Any, steps: int) -> tuple[int, Any]:
+        """Makes steps; returns how many, which is less after a NaN loss, and the last loss.
+
+        Raises:
+            tf.errors.OpError: An operation failed, or the input has ended. What was read before was trained
+                on; `last_loss` has the loss of that.
+        """
+        self.last_loss = None
+        made = 0
+        while made < steps:
+            wanted = min(self._most, steps - made)
+            try:
+                is_other = session.run(self._read, {self._kept.wanted: wanted, **self._feeds})
+            except tf.errors.OpError:
+                made += self._train_on_kept(session)
+                if is_nan(self.last_loss):
+                    break
+                raise
+            found = self._train_on_kept(session)
+            made += found
+            if is_nan(self.last_loss):
+                break
+            if is_other:
+                self.last_loss = session.run(self._other_loss)
+                made += 1
+                self._count_other()
+                if is_nan(self.last_loss):
+                    break
+        return made, self.last_loss
+
+    @property
+    def is_of_use(self) -> bool:
+        """Whether most batches have the shape that the loop is compiled for."""
+        return self._others <= _MOST_OTHER_SHAPES
+
+    def _count_other(self) -> None:
+        self._others += 1
+        if not self.is_of_use:
+            logger.info(
+                "XLA does not compile training steps from here on, as %s batches had other shapes than the "
+                "first.",
+                self._others,
+            )
+
+    def _train_on_kept(self, session: Any) -> int:
+        made, loss = session.run([self._made, self._last_loss])
+        if made:
+            self.last_loss = loss
+        return int(made)
+
+    def _compile(self, session: Any, batch_sizes: Sequence[int]) -> None:
+        if len(batch_sizes) > 1:
+            raise ValueError(f"the sizes of a batch differ: {batch_sizes}")
+        found = self.parts.shapes_with(batch_sizes[0] if batch_sizes else 1)
+        shapes = [found.get(each.name, each.shape) for each in self._inputs]
+        if not all(shape.is_fully_defined() for shape in shapes):
+            raise ValueError(f"shapes do not follow from the size of a batch: {shapes}")
+        both = zip(self._inputs, shapes, strict=True)
+        batch_bytes = sum(each.dtype.size * shape.num_elements() for each, shape in both)
+        self._most = max(1, min(_MOST_BATCHES, _MOST_BYTES // max(1, batch_bytes)))
+        self._feeds = self._kept.start(
+            session, [[self._most, *shape.as_list()] for shape in shapes]
+        )
+        session.run(self._read, {self._kept.wanted: 0, **self._feeds})
+        self._train_on_kept(session)  # none are kept: it is compiled, and makes no step
+        logger.info(
+            "XLA has compiled %s of %s operations of a training step%s.",
+            len(self.operations),
+            len(self.parts.order) - len(self.parts.fixed),
+            f", for batches of {batch_sizes[0]}; others are not compiled" if batch_sizes else "",
+        )
+
+    def _copy_before(self) -> list[tf.Tensor]:
+        """Returns what the compiled part takes of the next batch, computed in the default graph."""
+        graph = tf1.get_default_graph()
+        names = {each.name for each in self.parts.order if self.parts.part_of[each.name] == BEFORE}
+        taken = {name: graph.capture(tensor) for name, tensor in self._all_taken_by(names).items()}
+        elements = [each.name for each in self._inputs]
+        checks = [
+            each.name
+            for each in self.parts.order
+            if each.name in names and each.op_def is not None and each.op_def.is_stateful
+        ]
+        copies = tf.graph_util.import_graph_def(
+            self._step_graph.graph_def_of(names),
+            taken,
+            return_elements=[*elements, *checks],
+            name="before",
+        )
+        with tf.control_dependencies(copies[len(elements) :]):
+            return [tf.identity(each) for each in copies[: len(elements)]]
+
+    def _names_inside(self) -> set[str]:
+        """Returns what the compiled part runs: its operations, and the fixed ones that they need."""
+        inside = {each.name for each in self.parts.compiled}
+        pending = [tensor.op for each in self.parts.compiled for tensor in each.inputs]
+        while pending:
+            operation = pending.pop()
+            if operation.name in self.parts.fixed and operation.name not in inside:
+                inside.add(operation.name)
+                pending += [tensor.op for tensor in operation.inputs]
+        return inside
+
+    def _all_taken_by(self, names: set[str]) -> dict[str, tf.Tensor]:
+        return {
+            tensor.name: tensor
+            for each in self.parts.order
+            for tensor in each.inputs
+            if each.name in names and tensor.op.name not in names
+        }
+
+    def _taken_by(self, names: set[str]) -> list[tf.Tensor]:
+        taken = self._all_taken_by(names).values()
+        return [tensor for tensor in taken if tensor.dtype != tf.resource]
+
+    def _first_outside(self) -> str:
+        found = [f"{each.name!r} ({each.type})" for each in self.parts.not_for_xla]
+        return found[0] if found else "the step"
+
+    def _one_step(self, graph_def: Any, values: Sequence[tf.Tensor]) -> tf.Tensor:
+        """Returns the loss of a step with these inputs, whose updates are done when it is there."""
+        graph = tf1.get_default_graph()
+        taken = {handle.name: graph.capture(handle) for handle in self._handles}
+        taken |= {each.name: value for each, value in zip(self._inputs, values, strict=True)}
+        step, loss = tf.graph_util.import_graph_def(
+            graph_def,
+            taken,
+            return_elements=[self._train_op.name, self._loss.name],
+            name="compiled",
+        )
+        with tf.control_dependencies([step]):
+            return tf.identity(loss)
+
+    def _part_graph_def(self) -> Any:
+        operations = [each for each in self.parts.order if each.name in self._inside]
+        graph_def = self._step_graph.graph_def_of({each.name for each in operations})
+        return _in_order_of(graph_def, operations)
+
+    def _part_function(self) -> Any:
+        """Returns the compiled part as a function that is not compiled, of what it takes."""
+        graph_def = self._part_graph_def()
+
+        def part(*values: tf.Tensor) -> tf.Tensor:
+            return self._one_step(graph_def, values)
+
+        return tf.function(part, autograph=False)
+
+    def _loop_function(self) -> Any:
+        """Returns the compiled loop, a function of the number of batches and of each input of all."""
+        graph_def = _without_texts(self._part_graph_def())
+
+        def loop(count: tf.Tensor, *stacks: tf.Tensor) -> Any:
+            def go_on(done: Any, loss: Any, has_nan: Any) -> Any:
+                del loss
+                return (done < count) & ~has_nan
+
+            def one_step(done: Any, loss: Any, has_nan: Any) -> Any:
+                del loss, has_nan
+                values = [stack[done] for stack in stacks]
+                for value, original in zip(values, self._inputs, strict=True):
+                    value.set_shape(original.shape)
+                found = self._one_step(graph_def, values)
+                with tf.control_dependencies([found]):
+                    found.set_shape([])
+                    return done + 1, found, any_nan(found)
+
+            start = [tf.constant(0), tf.zeros([], self._loss.dtype), tf.constant(False)]
+            return tf.while_loop(go_on, one_step, start)
+
+        return tf.function(loop, autograph=False, jit_compile=True)
+
+
+def is_nan(loss: Any) -> bool:
+    """Returns whether a loss that was fetched is NaN; None is not."""
+    return loss is not None and bool(np.isnan(loss).any())
+
+
+def any_nan(loss: tf.Tensor) -> tf.Tensor:
+    """Returns the scalar whether a loss of the graph has a NaN; an integer is never NaN."""
+    return tf.reduce_any(tf.math.is_nan(loss)) if loss.dtype.is_floating else tf.constant(False)
+
+
+def _in_order_of(graph_def: Any, operations: Sequence[tf.Operation]) -> Any:
+    """Returns the `GraphDef` with its nodes in the order of the operations, that of their effects."""
+    position: Mapping[str, int] = {each.name: index for index, each in enumerate(operations)}
+    ordered = tf1.GraphDef()
+    ordered.versions.CopyFrom(graph_def.versions)
+    ordered.library.CopyFrom(graph_def.library)
+    ordered.node.extend(sorted(graph_def.node, key=lambda node: position[node.name]))
+    return ordered
+
+
+def _without_texts(graph_def: Any) -> Any:
+    """Returns the `GraphDef` without its texts, and without the checks of shapes that have them."""
+    changed = tf1.GraphDef()
+    changed.versions.CopyFrom(graph_def.versions)
+    changed.library.CopyFrom(graph_def.library)
+    for each in graph_def.node:
+        if each.op == "Assert":
+            waits = [name for name in each.input if name[0] == "^"]
+            changed.node.add(name=each.name, op="NoOp", input=waits)
+        elif each.op != "Const" or each.attr["dtype"].type != tf.string.as_datatype_enum:
+            changed.node.add().CopyFrom(each)
+    return changed

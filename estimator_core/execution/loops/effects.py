@@ -1,0 +1,54 @@
+"""Which of the operations behind some outputs do anything but compute them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core.execution.loops.step_graph import is_of_tensorflow_1
+
+# They have a state, or stand for one, and only read it.
+_READS = (
+    "HashTableV2",
+    "IteratorV2",
+    "LookupTableFindV2",
+    "LookupTableSizeV2",
+    "MutableHashTableV2",
+    "ReadVariableOp",
+    "ResourceGather",
+    "ResourceGatherNd",
+    "VarHandleOp",
+    "VarIsInitializedOp",
+    "VariableShape",
+)
+
+
+def effects_of(outputs: Sequence[Any]) -> list[Any]:
+    """Returns the operations that have all effects of computing the outputs, such as updates of variables.
+
+    What is computed of these effects is left out: for a metric, its value after each batch.
+
+    Args:
+        outputs: Tensors and operations of one graph.
+
+    Returns:
+        The outputs themselves when a variable or a loop of TensorFlow 1 is among what they take.
+    """
+    found: set[tf.Operation] = set()
+    effects = []
+    pending = [getattr(output, "op", output) for output in outputs]
+    while pending:
+        operation = pending.pop()
+        if operation in found:
+            continue
+        found.add(operation)
+        if is_of_tensorflow_1(operation):
+            return list(outputs)
+        is_plain = operation.op_def is not None and not operation.op_def.is_stateful
+        if not is_plain and operation.type not in _READS:
+            effects.append(operation)
+        pending += [tensor.op for tensor in operation.inputs]
+        pending += operation.control_inputs
+    return effects

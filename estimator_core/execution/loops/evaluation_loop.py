@@ -1,0 +1,153 @@
+"""Many evaluated batches in one session call, by a loop in the graph over a copy of the metrics' updates."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.execution.loops.in_graph_loop import loop_over, outside_of_steps, runnable
+from estimator_core.execution.loops.loop_threads import LoopThreads
+from estimator_core.execution.loops.step_graph import StepGraph
+
+_ONE_BY_ONE = "Batches are evaluated one by one, as %s."
+
+
+class RepeatedUpdate:
+    """Adds batches to the metrics one after the other, without hooks.
+
+    A loop in the graph does so, once it is added: its body is a copy of the operations of an update, which
+    uses the variables, iterators and tables of the graph. Where a copy might compute something else, the
+    operations of the graph are run themselves, again and again. The results are the same.
+
+    Args:
+        update_op: Adds a batch to all metrics.
+
+    Attributes:
+        batches_made: How many batches the last call has added, which may have ended with an error.
+    """
+
+    def __init__(self, update_op: tf.Operation):
+        self._update_op = update_op
+        self._loop: _Loop | None = None
+        self._is_prepared = False
+        self._session: Any = None
+        self._call: Any = None
+        self.batches_made = 0
+
+    def add_loop(self) -> None:
+        """Adds the loop to the graph, which is the default one, if a copy of the update does the same.
+
+        It does so once, however often the graph is evaluated. There may be a session, in which the next call
+        runs the loop.
+        """
+        if self._is_prepared:
+            return
+        self._is_prepared = True
+        self._session = None
+        graph = self._update_op.graph
+        is_final = graph.finalized
+        if is_final:
+            graph._unsafe_unfinalize()  # noqa: SLF001  # as a `MonitoredSession` does in the end
+        self._loop = loop_over(
+            [self._update_op],
+            lambda step_graph: _Loop(step_graph, self._update_op),
+            _ONE_BY_ONE,
+        )
+        if is_final:
+            graph.finalize()
+
+    def __call__(self, session: Any, batches: int) -> None:
+        """Adds batches to the metrics.
+
+        Args:
+            session: The `tf.compat.v1.Session`.
+            batches: How many.
+
+        Raises:
+            tf.errors.OutOfRangeError: The input has ended. The batches before it are added.
+        """
+        self.batches_made = 0
+        if session is not self._session:
+            self._session = session
+            self._loop = runnable(self._loop, session, _ONE_BY_ONE)
+            if self._loop is None:
+                self._call = session.make_callable(self._update_op)
+        if self._loop is None:
+            for _ in range(batches):
+                # As `session.run` does: an error names the operation, and says where it was made.
+                session._do_call(self._call)  # noqa: SLF001
+                self.batches_made += 1
+            return
+        try:
+            self.batches_made = self._loop.run(session, batches)
+        except tf.errors.OpError:
+            with contextlib.suppress(tf.errors.OpError):  # the session may be lost
+                self.batches_made = self._loop.made(session)
+            raise
+
+
+class _Loop:
+    """A loop over a copy of an update.
+
+    Each iteration begins when the one before is done with all that it runs: its counter waits for the
+    update, and only one iteration runs at a time.
+
+    Args:
+        step_graph: What an update runs.
+        update_op: The update.
+    """
+
+    def __init__(self, step_graph: StepGraph, update_op: tf.Operation):
+        graph = update_op.graph
+        self._threads = LoopThreads(chooses=False)
+        self._has_one_iterator = step_graph.has_one_iterator
+        with outside_of_steps(graph, "batches_without_hooks"):
+            self._batches = tf1.placeholder(tf.int32, [], "batches")
+            count = tf.raw_ops.VarHandleOp(
+                dtype=tf.int32, shape=[], shared_name=graph.unique_name("batches_made")
+            )
+            self._before = tf1.placeholder(tf.int32, [], "batches_before")
+            start = tf.raw_ops.AssignVariableOp(resource=count, value=self._before)
+
+            def go_on(made: Any, batches: Any) -> Any:
+                return made < batches
+
+            def one_batch(made: Any, batches: Any) -> Any:
+                if step_graph.has_one_iterator:
+                    (update,), _ = step_graph.timed_copy([update_op])
+                else:
+                    (update,) = step_graph.copy([update_op])
+                with tf.control_dependencies([update]):
+                    made += 1
+                    total = self._before + made
+                    keep = tf.raw_ops.AssignVariableOp(resource=count, value=total)
+                with tf.control_dependencies([keep]):
+                    return tf.identity(made), tf.identity(batches)
+
+            with tf.control_dependencies([start]):
+                first = tf.constant(0)
+            self._last, _ = tf.while_loop(
+                go_on, one_batch, [first, self._batches], parallel_iterations=1
+            )
+            self._made = tf.raw_ops.ReadVariableOp(resource=count, dtype=tf.int32)
+
+    def compile(self, session: Any) -> None:
+        """Adds no batch; then the threads are chosen anew."""
+        self._threads = LoopThreads(chooses=self._has_one_iterator)
+        session.run(self._last, {self._batches: 0, self._before: 0})
+
+    def run(self, session: Any, times: int) -> int:
+        """Adds batches to the metrics; returns how many."""
+
+        def add(batches: int, options: Any) -> tuple[int, bool]:
+            feeds = {self._batches: batches, self._before: self._threads.done}
+            return int(session.run(self._last, feeds, options=options)), True
+
+        return self._threads(add, times)
+
+    def made(self, session: Any) -> int:
+        """Returns how many batches the last run has added, which may have ended with an error."""
+        return int(session.run(self._made))

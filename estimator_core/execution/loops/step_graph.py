@@ -1,0 +1,345 @@
+"""The operations of a training step, of which a loop in the graph can have a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.execution.loops.small_adam_updates import divides_too_much, small_adam_update
+
+_PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
+_CONTROL_FLOW = (
+    "Enter",
+    "Exit",
+    "LoopCond",
+    "Merge",
+    "NextIteration",
+    "RefEnter",
+    "RefExit",
+    "RefMerge",
+    "RefNextIteration",
+    "RefSwitch",
+    "Switch",
+)
+# What raises an error at the end of the input.
+NEXT_BATCH = ("IteratorGetNext", "IteratorGetNextSync")
+# What reads a resource and changes nothing.
+_READS = (
+    "LookupTableExportV2",
+    "LookupTableFindV2",
+    "LookupTableSizeV2",
+    "ReadVariableOp",
+    "ResourceGather",
+    "ResourceGatherNd",
+    "VarIsInitializedOp",
+    "VariableShape",
+)
+# What keeps its state in a resource that the graph has once, and that all copies use.
+_ON_RESOURCES = (
+    "AssignAddVariableOp",
+    "AssignSubVariableOp",
+    "AssignVariableOp",
+    "AssignVariableXlaConcatND",
+    "DisableCopyOnRead",
+    "IteratorGetNext",
+    "IteratorGetNextAsOptional",
+    "IteratorGetNextSync",
+    "LookupTableExportV2",
+    "LookupTableFindV2",
+    "LookupTableInsertV2",
+    "LookupTableRemoveV2",
+    "LookupTableSizeV2",
+    "ReadVariableOp",
+    "RngReadAndSkip",
+    "RngSkip",
+    "StatefulRandomBinomial",
+    "StatefulStandardNormalV2",
+    "StatefulTruncatedNormal",
+    "StatefulUniform",
+    "StatefulUniformFullInt",
+    "StatefulUniformInt",
+    "VarIsInitializedOp",
+    "VariableShape",
+)
+_ON_RESOURCES_PREFIXES = (
+    "ResourceApply",
+    "ResourceCountUpTo",
+    "ResourceGather",
+    "ResourceScatter",
+    "ResourceSparseApply",
+    "ResourceStridedSliceAssign",
+)
+# What has an effect, but keeps nothing for the next time.
+_WITHOUT_STATE = (
+    "Assert",
+    "Case",
+    "If",
+    "PartitionedCall",
+    "PrintV2",
+    "StatefulPartitionedCall",
+    "Timestamp",
+    "While",
+)
+_HANDLES = (
+    "AnonymousHashTable",
+    "HashTableV2",
+    "IteratorV2",
+    "MutableDenseHashTableV2",
+    "MutableHashTableOfTensorsV2",
+    "MutableHashTableV2",
+    "OneShotIterator",
+    "VarHandleOp",
+)
+_MOST_OPERATIONS = 5000  # a step of so many takes long enough for a call of its own
+_MOST_BYTES = 100 << 20
+_FIRST_REF = 100  # the types of TensorFlow's enumeration that stand for references
+
+
+class StepGraph:
+    """The operations that a training step runs.
+
+    Args:
+        targets: What a step is run for, all of one graph.
+
+    Attributes:
+        operations: Those to copy, in the order in which they were made.
+        outside: Those that stay the only ones: handles of variables, iterators and tables, and
+            placeholders.
+    """
+
+    def __init__(self, targets: Sequence[tf.Operation]):
+        self._graph = targets[0].graph
+        needed = _needed_for(targets)
+        in_order = [operation for operation in self._graph.get_operations() if operation in needed]
+        self.operations = [each for each in in_order if not _stays_outside(each)]
+        self.outside = [each for each in in_order if _stays_outside(each)]
+        self._graph_def = self._graph.as_graph_def()
+
+    def why_not_copied(self) -> str | None:
+        """Returns why a copy would not do what the operations do, or would not pay; None when it does."""
+        if len(self.operations) > _MOST_OPERATIONS or self._graph_def.ByteSize() > _MOST_BYTES:
+            return (
+                f"a copy of {len(self.operations)} operations, of a graph of "
+                f"{self._graph_def.ByteSize() >> 20} MiB, would cost more than it saves"
+            )
+        for operation in self.operations:
+            if is_of_tensorflow_1(operation):
+                kind = "is a variable of TensorFlow 1 (use_resource=False)"
+                if operation.type in _CONTROL_FLOW:
+                    kind = "belongs to a loop or condition of TensorFlow 1"
+                return f"{operation.name!r} {kind}"
+            has_state = operation.op_def is not None and operation.op_def.is_stateful
+            reason = _why_not(operation.name, operation.node_def, has_state)
+            if reason:
+                return reason
+        return self._why_not_functions()
+
+    @property
+    def functions(self) -> dict[str, Any]:
+        """Name to `FunctionDef` of each function of the graph."""
+        return {each.signature.name: each for each in self._graph_def.library.function}
+
+    def graph_def_of(self, names: set[str], *, with_outside: bool = False) -> Any:
+        """Returns a `GraphDef` of some of the operations, with all functions.
+
+        Control inputs that are not among them are left out.
+
+        Args:
+            names: Those of the operations.
+            with_outside: Whether the operations that are not copied are there, too.
+        """
+        within = names | {each.name for each in self.outside} if with_outside else names
+        graph_def = tf1.GraphDef()
+        graph_def.versions.CopyFrom(self._graph_def.versions)
+        graph_def.library.CopyFrom(self._graph_def.library)
+        for each in self._graph_def.node:
+            if each.name in within:
+                node = graph_def.node.add()
+                node.CopyFrom(each)
+                node.attr.pop("_class", None)  # what it names may not be copied
+                inputs = [name for name in node.input if name[0] != "^" or name[1:] in within]
+                del node.input[:]
+                node.input.extend(inputs)
+        return graph_def
+
+    def operation(self, name: str) -> tf.Operation:
+        """Returns the operation of a name."""
+        return self._graph.get_operation_by_name(name)
+
+    def _why_not_functions(self) -> str | None:
+        functions = self.functions
+        pending = [
+            name for operation in self.operations for name in _called(operation.node_def, functions)
+        ]
+        found = set(pending)
+        while pending:
+            name = pending.pop()
+            for node in functions[name].node_def:
+                has_state = (
+                    node.op not in functions and self._graph.op_def_for_type(node.op).is_stateful
+                )
+                reason = _why_not(f"{name}/{node.name}", node, has_state)
+                if reason:
+                    return reason
+                new = set(_called(node, functions)) - found
+                found |= new
+                pending += new
+        return None
+
+    def copy(self, wanted: Sequence[Any]) -> list[Any]:
+        """Returns the copies of operations and tensors, made in the default graph.
+
+        It is the graph of the step, or that of the body of a loop in it. In the copy, whatever changes
+        something waits for the next batch: a step that finds the end of the input changes nothing.
+
+        Args:
+            wanted: Some of the operations, and of their outputs.
+        """
+        return self._copied(self._nodes(), [each.name for each in wanted])
+
+    @property
+    def has_one_iterator(self) -> bool:
+        """Whether a step takes its batch from one iterator, so that there can be a `timed_copy`."""
+        return sum(each.type in NEXT_BATCH for each in self.operations) == 1
+
+    def timed_copy(self, wanted: Sequence[Any]) -> tuple[list[Any], tf.Tensor]:
+        """Returns the copies, and for how many seconds they wait for the next batch, as a float64 scalar.
+
+        All operations but those that give the batch wait until it is there. So none of their time is counted,
+        and the thread that asks for the batch runs none of them.
+
+        Args:
+            wanted: As for `copy`.
+
+        Raises:
+            ValueError: The step has no iterator, or several.
+        """
+        nodes = self._nodes()
+        (batch,) = (node for node in nodes if node.op in NEXT_BATCH)
+        names = [self._graph.unique_name(f"batch_{when}", False) for when in ("wanted", "there")]
+        begin, end = (tf1.NodeDef(name=name, op="Timestamp", device=batch.device) for name in names)
+        end.input.append(f"^{batch.name}")
+        made = {node.name for node in nodes}
+        before = {each.name for each in _needed_for([self.operation(batch.name)])}
+        for node in nodes:
+            sources = {name.split(":")[0] for name in node.input if name[0] != "^"}
+            if node.name not in before and (batch.name in sources or not sources & made):
+                node.input.append(f"^{end.name}")
+        batch.input.append(f"^{begin.name}")
+        fetches = [each.name for each in wanted]
+        fetches += [f"{begin.name}:0", f"{end.name}:0"]
+        *copies, start, stop = self._copied([*nodes, begin, end], fetches)
+        return copies, stop - start
+
+    def _nodes(self) -> list[Any]:
+        """Returns the `NodeDef`s of the copy."""
+        within = {operation.name for operation in self.operations}
+        waiting = self.waiting()
+        batches = [f"^{each.name}" for each in self.operations if each.type in NEXT_BATCH]
+        replaced = {each.name for each in self.operations if divides_too_much(each)}
+        nodes = []
+        for each in self._graph_def.node:
+            if each.name not in within:
+                continue
+            node = tf1.NodeDef()
+            node.CopyFrom(each)
+            node.attr.pop("_class", None)  # what it names may not be copied
+            inputs = [name for name in node.input if name[0] != "^" or name[1:] in within]
+            del node.input[:]
+            if each.name in waiting:
+                inputs += [batch for batch in batches if batch not in inputs]
+            node.input.extend(inputs)
+            nodes += small_adam_update(node) if each.name in replaced else [node]
+        return nodes
+
+    def _copied(self, nodes: Sequence[Any], fetches: Sequence[str]) -> list[Any]:
+        """Returns operations and tensors of nodes, put into the default graph."""
+        body = tf1.get_default_graph()
+        capture = getattr(body, "capture", None)
+        graph_def = tf1.GraphDef(node=nodes)
+        graph_def.versions.CopyFrom(self._graph_def.versions)
+        if capture:
+            graph_def.library.CopyFrom(self._graph_def.library)
+        within = {operation.name for operation in self.operations}
+        # What a step waits for outside of it is there before the loop begins.
+        taken = {
+            tensor.name: capture(tensor) if capture else tensor
+            for operation in self.outside
+            for tensor in operation.outputs
+            if any(consumer.name in within for consumer in tensor.consumers())
+        }
+        return tf.graph_util.import_graph_def(
+            graph_def, taken, return_elements=list(fetches), name="step"
+        )
+
+    def waiting(self) -> set[str]:
+        """Returns the names of what changes something, and is not needed for the batches themselves."""
+        before = _needed_for(each for each in self.operations if each.type in NEXT_BATCH)
+        return {each.name for each in self.operations if each not in before and _changes(each)}
+
+
+def _needed_for(targets: Iterable[tf.Operation]) -> set[tf.Operation]:
+    """Returns operations and all that they need, but nothing behind those that stay outside."""
+    found: set[tf.Operation] = set()
+    pending = list(targets)
+    while pending:
+        operation = pending.pop()
+        if operation not in found:
+            found.add(operation)
+            if not _stays_outside(operation):
+                pending += [tensor.op for tensor in operation.inputs]
+                pending += operation.control_inputs
+    return found
+
+
+def _changes(operation: tf.Operation) -> bool:
+    """Returns whether an operation may change a variable or anything else; one without inputs can't."""
+    definition = operation.op_def
+    is_stateful = definition is not None and definition.is_stateful
+    return is_stateful and operation.type not in _READS and bool(operation.inputs)
+
+
+def is_of_tensorflow_1(operation: tf.Operation) -> bool:
+    """Returns whether it is part of a loop or condition of TensorFlow 1, or an old variable, no resource."""
+    return operation.type in _CONTROL_FLOW or any(map(_is_reference, operation.outputs))
+
+
+def _stays_outside(operation: tf.Operation) -> bool:
+    is_handle = operation.type in _HANDLES and not operation.inputs
+    return is_handle or operation.type in _PLACEHOLDERS
+
+
+def _is_reference(tensor: tf.Tensor) -> bool:
+    return tensor.dtype.as_datatype_enum > _FIRST_REF
+
+
+def _why_not(name: str, node: Any, has_state: bool) -> str | None:
+    """Returns why a copy of a node would not do what the node does; None when it does."""
+    if not has_state or node.op in _WITHOUT_STATE or node.op in _ON_RESOURCES:
+        return None
+    if node.op.startswith(_ON_RESOURCES_PREFIXES):
+        return None
+    if node.op == "Print" and node.attr["first_n"].i < 0:
+        return None
+    if "seed" in node.attr and "seed2" in node.attr:
+        if not (node.attr["seed"].i or node.attr["seed2"].i):
+            return None  # it draws other numbers each time anyway
+        return f"{name!r} ({node.op}) draws random numbers in the order of its seed"
+    return f"{name!r} ({node.op}) may keep a state of its own"
+
+
+def _called(node: Any, functions: Mapping[str, Any]) -> Iterator[str]:
+    """Yields the names of the functions that a node calls."""
+    if node.op in functions:
+        yield node.op
+    for value in node.attr.values():
+        yield from _named([value.func] if value.HasField("func") else value.list.func, functions)
+
+
+def _named(values: Iterable[Any], functions: Mapping[str, Any]) -> Iterator[str]:
+    for value in values:
+        if value.name in functions:
+            yield value.name

@@ -1,0 +1,211 @@
+"""A training step in three parts: what comes before a compiled part, that part, and what comes after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.execution.loops.step_graph import NEXT_BATCH, StepGraph
+from estimator_core.execution.loops.xla_operations import (
+    COMPILED,
+    SHAPES,
+    can_be_compiled,
+    fixed_inputs,
+)
+
+BEFORE, COMPILED_PART, AFTER = 0, 1, 2
+_ANY_BATCH_SIZE = 113  # unlike the sizes of layers, and no product of small numbers
+
+
+class StepParts:
+    """Divides the operations of a step.
+
+    No operation of a part needs one of a later part. The compiled part has operations that XLA compiles
+    once: their shapes follow from the batch size, and no value of the batch decides what is compiled.
+    What checks something, reads the input, looks up rows, or has strings is before or after it.
+
+    Args:
+        step_graph: The operations of the step.
+        wanted: Operations and tensors of it that are asked for.
+
+    Attributes:
+        order: All operations, each after those that it needs; of a variable that is both read and written in
+            no order, the read comes first.
+        part_of: Name of an operation to its part.
+        fixed: Names of operations whose values follow from the shapes; any part may have a copy of them.
+    """
+
+    def __init__(self, step_graph: StepGraph, wanted: Sequence[tf.Operation | tf.Tensor]):
+        self._step_graph = step_graph
+        self._wanted = [each if isinstance(each, tf.Operation) else each.op for each in wanted]
+        self.order = _in_order(step_graph.operations)
+        self._names = {operation.name for operation in self.order}
+        self._shapes = self.shapes_with(_ANY_BATCH_SIZE)
+        self.fixed = self._find_fixed()
+        self._compilable = self.fixed | {
+            each.name for each in self.order if self._is_compilable(each)
+        }
+        self.part_of = self._divide()
+
+    @property
+    def not_for_xla(self) -> list[tf.Operation]:
+        """The operations that XLA can't compile, but that which reads the input, as they were made."""
+        return [
+            each
+            for each in self._step_graph.operations
+            if each.name not in self._compilable and each.type not in NEXT_BATCH
+        ]
+
+    @property
+    def compiled(self) -> list[tf.Operation]:
+        """The operations of the compiled part, each after those that it needs."""
+        return [each for each in self.order if self.part_of[each.name] == COMPILED_PART]
+
+    def shape(self, tensor: tf.Tensor) -> tf.TensorShape:
+        """Returns the shape of a tensor of the step for some batch size."""
+        return self._shapes.get(tensor.name, tensor.shape)
+
+    def shapes_with(self, batch_size: int) -> dict[str, tf.TensorShape]:
+        """Returns the name of each tensor to its shape, as far as it follows from a batch size."""
+        graph_def = self._step_graph.graph_def_of(self._names, with_outside=True)
+        known = self._batch_shapes(batch_size)
+        while True:
+            with tf.Graph().as_default() as graph:
+                instead = {
+                    name: tf1.placeholder(dtype, shape) for name, (dtype, shape) in known.items()
+                }
+                tf.graph_util.import_graph_def(graph_def, instead, name="")
+            found = {
+                tensor.name: tensor.shape
+                for each in graph.get_operations()
+                for tensor in each.outputs
+            }
+            found.update({name: shape for name, (_, shape) in known.items()})
+            # A shape that was set by hand is not inferred.
+            more = {
+                tensor.name: (tensor.dtype, found[tensor.name].merge_with(tensor.shape))
+                for each in self.order
+                for tensor in each.outputs
+                if _says_more(tensor.shape, found[tensor.name])
+            }
+            if not more:
+                return found
+            known |= more
+
+    def _batch_shapes(self, batch_size: int) -> dict[str, tuple[tf.DType, tf.TensorShape]]:
+        shapes = {}
+        for operation in self.order:
+            for tensor in operation.outputs if operation.type in NEXT_BATCH else ():
+                shape = tensor.shape
+                if shape.rank and shape[0] is None:
+                    shape = tf.TensorShape([batch_size]).concatenate(shape[1:])
+                if tensor.dtype not in (tf.variant, tf.resource):
+                    shapes[tensor.name] = (tensor.dtype, shape)
+        return shapes
+
+    def _needed(self, operation: tf.Operation) -> Iterable[tf.Operation]:
+        for each in operation.control_inputs:
+            if each.name in self._names and not self.checks_shapes(each):
+                yield each
+        for tensor in operation.inputs:
+            if tensor.op.name in self._names:
+                yield tensor.op
+
+    def checks_shapes(self, operation: tf.Operation) -> bool:
+        """Returns whether it is an `Assert` that batches of one shape all pass, or none of them.
+
+        Only the compiled part has it, for batches of another shape: nothing waits for it.
+        """
+        return operation.type == "Assert" and operation.inputs[0].op.name in self.fixed
+
+    def _has_shape(self, tensors: Iterable[tf.Tensor]) -> bool:
+        return all(self.shape(each).is_fully_defined() for each in tensors)
+
+    def _find_fixed(self) -> set[str]:
+        fixed: set[str] = set()
+        for each in self.order:
+            if each.type == "Const":
+                is_fixed = True
+            elif each.type in SHAPES:
+                is_fixed = self._has_shape(each.inputs)
+            else:
+                is_pure = each.op_def is not None and not each.op_def.is_stateful
+                is_fixed = is_pure and each.type in COMPILED and bool(each.inputs)
+                is_fixed = is_fixed and all(tensor.op.name in fixed for tensor in each.inputs)
+            if is_fixed:
+                fixed.add(each.name)
+        return fixed
+
+    def _is_compilable(self, operation: tf.Operation) -> bool:
+        if operation.type == "Assert":
+            return self.checks_shapes(operation)
+        values = [
+            each
+            for each in operation.inputs
+            if each.dtype != tf.resource and each.op.name not in self.fixed
+        ]
+        return (
+            can_be_compiled(operation, self._step_graph.functions)
+            and self._has_shape([*values, *operation.outputs])
+            and all(each.op.name in self.fixed for each in fixed_inputs(operation))
+        )
+
+    def _divide(self) -> dict[str, int]:
+        position = {each.name: index for index, each in enumerate(self.order)}
+        behind: dict[str, int] = {}  # a bit for each operation that one needs
+        for each in self.order:
+            bits = 1 << position[each.name]
+            for needed in self._needed(each):
+                bits |= behind[needed.name]
+            behind[each.name] = bits
+        compilable = self._compilable
+        for_loss = behind[self._wanted[-1].name]
+        before = 0
+        for each in self.order:
+            if each.name not in compilable and for_loss >> position[each.name] & 1:
+                before |= behind[each.name]
+        part_of: dict[str, int] = {}
+        for each in self.order:
+            part = max((part_of[needed.name] for needed in self._needed(each)), default=BEFORE)
+            if each.name in compilable:
+                is_before = before >> position[each.name] & 1 or each.name in self.fixed
+                part = max(part, BEFORE if is_before else COMPILED_PART)
+            elif part == COMPILED_PART:
+                part = AFTER
+            part_of[each.name] = part
+        return part_of
+
+
+def _says_more(shape: tf.TensorShape, inferred: tf.TensorShape) -> bool:
+    if not inferred.is_compatible_with(shape):
+        return False
+    if shape.rank is None or inferred.rank is None:
+        return shape.rank is not None
+    both = zip(shape.as_list(), inferred.as_list(), strict=True)
+    return any(size is not None and known is None for size, known in both)
+
+
+def _needed_by(operation: tf.Operation) -> list[tf.Operation]:
+    """Returns the operations that one takes inputs of, or waits for."""
+    return [*(tensor.op for tensor in operation.inputs), *operation.control_inputs]
+
+
+def _in_order(operations: Sequence[tf.Operation]) -> list[tf.Operation]:
+    """Returns the operations, each after what it needs, and reads as early as they can be."""
+    names = {each.name for each in operations}
+    found: set[str] = set()
+    order: list[tf.Operation] = []
+    reads_first = sorted(operations, key=lambda each: each.type != "ReadVariableOp")
+    for root in reads_first:
+        pending = [(root, False)]
+        while pending:
+            operation, is_done = pending.pop()
+            if is_done:
+                order.append(operation)
+            elif operation.name not in found:
+                found.add(operation.name)
+                pending.append((operation, True))
+                pending += [(each, False) for each in _needed_by(operation) if each.name in names]
+    return order

@@ -1,0 +1,190 @@
+"""What shards add up: a place in the graph of one shard that gets the sum of all."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.execution.shards.cross_replica_sums import replaced_sums
+
+_ADVICE = "take the sums outside of them"
+_GRADIENT = "EstimatorCoreShardSum"
+
+
+@tf.RegisterGradient(_GRADIENT)
+def _gradient_of_sum(operation: tf.Operation, gradient: tf.Tensor) -> tf.Tensor:
+    """Returns the gradient of a sum over shards: the sum of all shards' gradients, as on a TPU."""
+    return _sums_of[operation].add(gradient)
+
+
+_sums_of: dict[tf.Operation, Any] = {}  # while gradients can still be taken
+
+
+@dataclasses.dataclass(frozen=True)
+class Sum:
+    """A value that shards add up.
+
+    Attributes:
+        operation: Identity of the first shard's value. In the end its input is the sum.
+        value: The first shard's value.
+        groups: The shards that add up, in lists; None is all of them.
+        is_concatenated: Whether values are put one after the other on axis 0, in place of added.
+    """
+
+    operation: tf.Operation
+    value: tf.Tensor
+    groups: tuple[tuple[int, ...], ...] | None = None
+    is_concatenated: bool = False
+
+
+class ShardSums:
+    """The sums over shards that the model of one shard asks for.
+
+    The model of the first shard is built before there are others, so each sum is an identity at first.
+
+    Args:
+        num_shards: Shards of the model.
+    """
+
+    def __init__(self, num_shards: int):
+        self._num_shards = num_shards
+        self.sums: list[Sum] = []
+        self._reduced: set[tf.Operation] = set()
+
+    @contextlib.contextmanager
+    def taken_from(self, graph: tf.Graph) -> Any:
+        """Has the `tf.compat.v1.tpu.cross_replica_sum`s of a model be sums over shards.
+
+        Args:
+            graph: The default graph.
+        """
+
+        def replace(value: tf.Tensor, groups: tf.Tensor, name: str) -> tf.Operation:
+            # As `replaced_sums` has it for the functions of TensorFlow 2.
+            if graph._get_control_flow_context() is not None:  # noqa: SLF001
+                raise ValueError(
+                    "Sums over shards can't be made within tf.cond or tf.while_loop: "
+                    f"{_ADVICE}. Received: {value}"
+                )
+            if self.are_reduced([value])[0]:
+                return tf.identity(value, name=name).op
+            return self.add(value, self._checked_groups(groups), name).op
+
+        try:
+            with replaced_sums(graph, replace, _ADVICE):
+                yield
+        finally:
+            for each in self.sums:
+                _sums_of.pop(each.operation, None)
+
+    def add(
+        self,
+        value: tf.Tensor,
+        groups: tuple[tuple[int, ...], ...] | None = None,
+        name: str | None = None,
+    ) -> tf.Tensor:
+        """Returns the sum of a value over the shards."""
+        with value.graph.gradient_override_map({"Identity": _GRADIENT}):
+            total = tf.identity(value, name=name or "shard_sum")
+        adder = _WithGroups(self, groups)
+        _sums_of[total.op] = adder
+        self.sums.append(Sum(total.op, value, groups))
+        return total
+
+    def reduce_gradient(self, gradient: Any, average: bool) -> Any:
+        """Returns the sum, or the mean, of a gradient of all shards.
+
+        Args:
+            gradient: `Tensor`, or `IndexedSlices`, whose slices are put one after the other.
+            average: Whether it is the mean.
+
+        Raises:
+            ValueError: It is taken within `tf.cond`, a loop or a function.
+        """
+        graph = tf1.get_default_graph()
+        in_context = graph._get_control_flow_context() is not None  # noqa: SLF001
+        if in_context or isinstance(graph, tf.__internal__.FuncGraph):
+            raise ValueError(
+                "Gradients of shards can't be summed up within tf.cond, tf.while_loop or tf.function: call "
+                "apply_gradients or minimize outside of them; a condition can choose a learning rate of 0. "
+                f"Received: {gradient}"
+            )
+        if isinstance(gradient, tf.IndexedSlices):
+            values, indices = self._together(gradient.values), self._together(gradient.indices)
+            values = values / self._num_shards if average else values
+            return tf.IndexedSlices(values, indices, gradient.dense_shape)
+        total = self.add(gradient)
+        self._reduced.add(total.op)
+        return total / self._num_shards if average else total
+
+    def _together(self, value: tf.Tensor) -> tf.Tensor:
+        together = tf.identity(_of_any_length(value))
+        self._reduced.add(together.op)
+        self.sums.append(Sum(together.op, value, is_concatenated=True))
+        return together
+
+    def are_reduced(self, values: Sequence[Any]) -> list[bool]:
+        """Returns which values are calculated from gradients that are summed up already."""
+        reached = set(self._reduced)
+        pending = list(self._reduced)
+        while pending:
+            for output in pending.pop().outputs:
+                new = [user for user in output.consumers() if user not in reached]
+                reached.update(new)
+                pending += new
+        tensors = [v.values if isinstance(v, tf.IndexedSlices) else v for v in values]
+        return [tensor is not None and tensor.op in reached for tensor in tensors]
+
+    def _checked_groups(self, tensor: tf.Tensor) -> tuple[tuple[int, ...], ...] | None:
+        """Returns a group assignment; None when all shards are in one group, or none is given."""
+        value = tf.get_static_value(tensor)
+        groups = None if value is None else tuple(tuple(int(i) for i in row) for row in value)
+        everyone = tuple(range(self._num_shards))
+        if groups in (((0,),), (everyone,)):  # the first is what TensorFlow gives outside of a TPU
+            return None
+        if groups is None or sorted(shard for group in groups for shard in group) != list(everyone):
+            raise ValueError(
+                f"group_assignment must have each of the shards 0 to {self._num_shards - 1} in one "
+                f"group. Received: group_assignment={groups}"
+            )
+        return groups
+
+    def connect(self, of_shard: Callable[[tf.Tensor, int], tf.Tensor]) -> None:
+        """Gives each sum its value.
+
+        Args:
+            of_shard: Returns what a shard, by number, has for a tensor of the first shard's model.
+        """
+        with tf.control_dependencies(None), tf.name_scope("shard_sums"):
+            for each in self.sums:
+                everyone = (tuple(range(self._num_shards)),)
+                for group in each.groups or everyone:
+                    values = [of_shard(each.value, shard) for shard in group]
+                    if each.is_concatenated:
+                        total = _of_any_length(tf.concat(values, axis=0))
+                    else:
+                        total = tf.add_n(values)
+                    owners = group if each.groups else (0,)
+                    for shard in owners:
+                        operation = of_shard(each.operation.outputs[0], shard).op
+                        # TensorFlow has no public way to change an input of an operation.
+                        operation._update_input(0, total)  # noqa: SLF001
+
+
+def _of_any_length(value: tf.Tensor) -> tf.Tensor:
+    """Returns the value, with a shape that does not say whether it is of one shard or of all."""
+    return tf1.placeholder_with_default(value, [None, *value.shape.as_list()[1:]])
+
+
+@dataclasses.dataclass(frozen=True)
+class _WithGroups:
+    sums: ShardSums
+    groups: tuple[tuple[int, ...], ...] | None
+
+    def add(self, value: tf.Tensor) -> tf.Tensor:
+        return self.sums.add(value, self.groups)

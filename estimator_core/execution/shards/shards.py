@@ -1,0 +1,125 @@
+"""The shards of a model in the graph: what each has for what the model of the first one computes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.execution.shards import shard_copies
+from estimator_core.execution.shards.shard_sums import ShardSums
+from estimator_core.hooks.host_call import HostCallHook
+from estimator_core.spec.estimator_spec import EstimatorSpec
+from estimator_core.spec.metric_fn import MetricFn
+from estimator_core.spec.mode_keys import ModeKeys
+
+
+class Shards:
+    """What each shard has for a tensor of the first shard's model.
+
+    Args:
+        sums: What they add up.
+        operations: Those that made the model of the first shard.
+        entries: For each shard, the tensors of its batch.
+        spec: The step of the first shard.
+        num_shards: How many there are.
+
+    Raises:
+        ValueError: Training updates a weight by what one shard has calculated.
+    """
+
+    def __init__(
+        self,
+        sums: ShardSums,
+        operations: Sequence[tf.Operation],
+        entries: Sequence[Sequence[tf.Tensor]],
+        spec: EstimatorSpec,
+        num_shards: int,
+    ):
+        self._num_shards = num_shards
+        pairs = spec.eval_metric_ops if isinstance(spec.eval_metric_ops, dict) else {}
+        metric_updates = [operation_of(update) for _, update in pairs.values()]
+        needed = [*needed_tensors(spec), *metric_updates, *(each.value for each in sums.sums)]
+        common = [each.operation for each in sums.sums if each.groups is None]
+        model = shard_copies.ModelGraph(operations, entries[0], common, not metric_updates)
+        copied = model.to_copy({operation_of(value) for value in needed})
+        if spec.mode == ModeKeys.TRAIN and num_shards > 1:
+            weights = tf1.trainable_variables()
+            _check_weights(model.updates_by_one_shard(weights, copied))
+            _check_kept(model.read_again(tf1.global_variables(), weights, copied))
+        self._copies: list[Any] = [{operation: operation for operation in copied}]
+        self._entries = entries
+        self._index = {tensor.ref(): index for index, tensor in enumerate(entries[0])}
+        for shard in range(1, num_shards):
+            replaced = {
+                tensor.ref(): entries[shard][index] for index, tensor in enumerate(entries[0])
+            }
+            device = f"/device:CPU:{shard}"
+            self._copies.append(shard_copies.copy(copied, replaced, shard, device))
+        sums.connect(self.of)
+        if metric_updates:
+            self._update_in_order(copied, metric_updates)
+        elif spec.mode == ModeKeys.TRAIN and num_shards > 1:
+            model.read_before_update(operation_of(spec.train_op), copied, self._copies)
+
+    def _update_in_order(self, copied: Sequence[Any], updates: Sequence[Any]) -> None:
+        """Has the shards update metrics one after the other: not every update is a sum."""
+        users = shard_copies.users_of_updated(copied)
+        shard_copies.one_after_the_other(
+            lambda shard: [self._copies[shard][operation] for operation in users],
+            lambda shard: [self.of(update, shard) for update in updates],
+            self._num_shards,
+        )
+
+    def of(self, value: Any, shard: int) -> Any:
+        """Returns what the shard has for a tensor, or an operation, of the first shard's model."""
+        if isinstance(value, tf.Operation):
+            return self._copies[shard].get(value, value)
+        if not tf.is_tensor(value):
+            return value
+        if value.ref() in self._index:
+            return self._entries[shard][self._index[value.ref()]]
+        its_copy = self._copies[shard].get(value.op)
+        return value if its_copy is None else its_copy.outputs[value.value_index]
+
+    def all_of(self, value: Any) -> list[Any]:
+        """Returns what all shards have."""
+        return [self.of(value, shard) for shard in range(self._num_shards)]
+
+
+def needed_tensors(spec: EstimatorSpec) -> list[Any]:
+    """Returns the tensors that every shard computes."""
+    hooks = (*spec.training_hooks, *spec.evaluation_hooks, *spec.prediction_hooks)
+    structures = [hook.tensors for hook in hooks if isinstance(hook, HostCallHook)]
+    structures.append(spec.loss)
+    if isinstance(spec.eval_metric_ops, MetricFn):
+        structures.append(spec.eval_metric_ops.tensors)
+    if spec.mode == ModeKeys.PREDICT:
+        structures.append(spec.predictions)
+    flat = tf.nest.flatten(structures, expand_composites=True)
+    return [value for value in flat if tf.is_tensor(value)]
+
+
+def operation_of(value: Any) -> tf.Operation:
+    """Returns the operation of a tensor, or of what assigning to a variable returns."""
+    return value if isinstance(value, tf.Operation) else value.op
+
+
+def _check_kept(names: Sequence[str]) -> None:
+    if names:
+        raise ValueError(
+            "Shards have one set of variables, and can't each keep what it has calculated for a later step, "
+            "such as accumulated gradients: sum it up before (tf.compat.v1.tpu.cross_replica_sum). "
+            f"Received: variables {names}"
+        )
+
+
+def _check_weights(names: Sequence[str]) -> None:
+    if names:
+        raise ValueError(
+            "The shards would train different weights: what updates them is no sum over all shards. Let a "
+            "tf.compat.v1.tpu.CrossShardOptimizer, without group_assignment, update every trainable "
+            f"variable. Received: variables {names}"
+        )

@@ -1,0 +1,1 @@
+"""TFX's artifacts as plain values."""

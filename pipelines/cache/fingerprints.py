@@ -1,0 +1,211 @@
+"""Hashes of what a component depends on beyond its inputs, so that the cache sees it change."""
+
+import functools
+import hashlib
+import importlib.util
+import json
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from components.user import source as user_source
+from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.definitions.model_code import ModelCode
+from pipelines.root.schema.curated import CuratedSchema
+
+if TYPE_CHECKING:
+    from tfx.dsl.components.base.base_node import BaseNode
+
+    from pipelines.definitions.csv_to_serving import CsvToServing
+
+Fingerprints = dict["BaseNode", str]
+"""By component."""
+
+_NOT_OF_THE_MODEL = (
+    "name",
+    "evaluator",
+    "example_validator",
+    "pusher",
+    "retention",
+    "metadata",
+    "beam",
+    "kubeflow",
+)
+
+_LIBRARIES = (
+    "apache-beam",
+    "tensorflow",
+    "tensorflow-model-analysis",
+    "tensorflow-transform",
+    "tfx",
+)
+
+
+def component_fingerprints(
+    pipeline: "CsvToServing",
+    run_id: str,
+    data_fingerprint: str,
+    code: ModelCode,
+    schema: str = "",
+    mixes_code: bool = False,
+    root_schema: str = "",
+) -> Fingerprints:
+    """Returns the fingerprint of every component.
+
+    Args:
+      pipeline: The components.
+      run_id: A Pusher is never taken from the cache: every blessed run is a version of its own.
+      data_fingerprint: Of the CSV files. TFX looks at their size and time only.
+      code: What Transform and Trainer call.
+      schema: Fingerprint of the curated schema; empty without one. TFX looks at its path only.
+      mixes_code: Whether the training began with other code: no later run takes it from the cache.
+      root_schema: Fingerprint of the root's schema; empty where it is not used.
+    """
+    users_code = code_fingerprint(code)[:16]
+    components_code = package_fingerprint("components")
+    core_code = package_fingerprint("estimator_core")
+    own: dict[BaseNode, dict[str, str]] = {
+        pipeline.example_gen: {"components": components_code, "data": data_fingerprint[:16]},
+        pipeline.schema_gen: {"schema": schema[:16]},
+        pipeline.example_validator: {"components": components_code},
+        pipeline.transform: {"code": users_code},
+        pipeline.trainer: {
+            "code": users_code,
+            "components": components_code,
+            "core": core_code,
+            "run": run_id if mixes_code else "",
+        },
+        pipeline.evaluator: {"components": components_code},
+        pipeline.pusher: {"run": run_id},
+    }
+    if pipeline.root_schema is not None:
+        own[pipeline.root_schema] = {"root schema": root_schema[:16]}
+    libraries = {"libraries": library_versions()}
+    return {
+        component: join_parts({**libraries, **own.get(component, {})})
+        for component in pipeline.pipeline.components
+    }
+
+
+def join_parts(parts: Mapping[str, str]) -> str:
+    """Returns a fingerprint whose parts can be told apart; parts without a value are left out."""
+    return "|".join(f"{name}={value}" for name, value in parts.items() if value)
+
+
+def changed_parts(before: str, now: str) -> tuple[str, ...]:
+    """Returns the names of the parts in which two fingerprints differ; `format` if one has no parts."""
+    if before != now and any("=" not in text for text in (before, now)):
+        return ("format",)
+    first, second = (
+        dict(part.rpartition("=")[::2] for part in text.split("|") if part)
+        for text in (before, now)
+    )
+    return tuple(
+        name for name in dict.fromkeys((*first, *second)) if first.get(name) != second.get(name)
+    )
+
+
+def model_fingerprint(
+    config: PipelineConfig,
+    code: ModelCode,
+    files: Sequence[Path],
+    schema: CuratedSchema | None,
+    kept_types: Sequence[Sequence[str]] = (),
+) -> str:
+    """Returns a hash of all that a model is made of; empty when the source of its code is not here.
+
+    The names of data files and of spans are no part of it, nor is how the model is judged and pushed.
+
+    Args:
+      config: Of the run.
+      code: What Transform and Trainer call.
+      files: The data.
+      schema: The curated one; None infers it.
+      kept_types: Columns that are read as text, and as float32, though they look otherwise.
+    """
+    users_code = code_fingerprint(code)
+    if not users_code:
+        return ""
+    settings = config.model_dump(mode="json", exclude=set(_NOT_OF_THE_MODEL))
+    del settings["data"]["path"], settings["data"]["spans"], settings["schema"]["path"]
+    settings["functions"] = [
+        code.preprocessing_fn,
+        code.trainer,
+        code.trainer_path,
+        code.transform_config,
+        code.custom_config,
+        code.train_steps,
+        code.eval_steps,
+        code.required_label,
+    ]
+    if any(kept_types):
+        settings["kept_types"] = list(map(list, kept_types))
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
+    for part in (users_code, schema.fingerprint if schema else "", library_versions()):
+        digest.update(part.encode() + b"\0")
+    for package in ("components", "estimator_core", "pipelines.data"):
+        digest.update(package_fingerprint(package).encode())
+    for file in files:
+        digest.update(bytes.fromhex(_file_digest(file)))
+    return digest.hexdigest()
+
+
+def file_hashes(files: Sequence[Path]) -> tuple[dict[str, Any], ...]:
+    """Returns the path, size and SHA-256 of each file: `path`, `bytes`, `sha256`.
+
+    Args:
+      files: The user's data.
+    """
+    return tuple(
+        {"path": str(file), "bytes": file.stat().st_size, "sha256": _file_digest(file)}
+        for file in files
+    )
+
+
+def _file_digest(file: Path) -> str:
+    """Returns the SHA-256 of a file, which is read once as long as its size and time stay."""
+    state = file.stat()
+    return _digest_of_state(file, state.st_size, state.st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=4096)
+def _digest_of_state(file: Path, size: int, mtime_ns: int) -> str:
+    del size, mtime_ns  # part of the key
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def code_fingerprint(code: ModelCode) -> str:
+    """Returns a hash of what Transform and Trainer call; empty when its source is not here."""
+    return user_source.fingerprint(**source_of(code))
+
+
+def code_definitions(code: ModelCode) -> dict[str, user_source.Definition]:
+    """Returns the parts of what Transform and Trainer call; empty when its source is not here."""
+    return user_source.read_definitions(**source_of(code))
+
+
+def source_of(code: ModelCode) -> dict[str, str | None]:
+    """Returns where the code is that Transform and Trainer call: the arguments of `user_source`."""
+    if code.module_file:
+        return {"module_file": code.module_file}
+    return {"import_path": code.trainer_path or code.preprocessing_fn}
+
+
+def library_versions() -> str:
+    """Returns a hash of the versions of the libraries that components depend on."""
+    versions = [f"{library}=={metadata.version(library)}" for library in _LIBRARIES]
+    return hashlib.sha256(" ".join(versions).encode()).hexdigest()[:16]
+
+
+def package_fingerprint(package: str) -> str:
+    """Returns a hash of the source files of a package."""
+    spec = importlib.util.find_spec(package)  # which does not import the package
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"The package {package} is not installed.", name=package)
+    folder = Path(spec.origin).parent
+    digest = hashlib.sha256()
+    for file in sorted(folder.rglob("*.py")):
+        digest.update(str(file.relative_to(folder)).encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()[:16]

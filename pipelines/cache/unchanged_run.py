@@ -1,0 +1,163 @@
+"""A run for which nothing has changed: data, code, settings, libraries, and what serves.
+
+All of its components would be taken from the cache, and the model that serves is what it comes to. That is
+known before TensorFlow and TFX are imported, which take longer than looking.
+"""
+
+import hashlib
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from components.user import source as user_source
+from pipelines.cache.fingerprints import library_versions, package_fingerprint
+from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.root.history import unsettled_pushes
+from pipelines.root.records import RunRecord, RunRecords, utc_now
+from pipelines.root.schema.root_schema import RootSchema, schema_origin
+from pipelines.root.versions import serving_versions
+
+_NO_PART = {"beam", "kubeflow", "retention", "metadata"}
+"""Of the configuration: they make no other result."""
+
+_GENERIC_CODE = "pipelines.tabular.preprocessing.preprocessing_fn"
+_AGAINST_BASELINE = ("baseline", "baseline when pushed")
+
+
+def run_identity(
+    config: PipelineConfig,
+    data_fingerprint: str,
+    spans: Sequence[dict[str, Any]],
+    root_schema: str,
+    accepted_run: str,
+) -> str:
+    """Returns a hash of all that the result of a run depends on; empty when the user's code is not here.
+
+    What serves is no part of it: `find_unchanged` compares that.
+
+    Args:
+      config: Of the run.
+      data_fingerprint: Of the CSV files.
+      spans: That are read.
+      root_schema: Fingerprint of the root's schema; empty without one.
+      accepted_run: Run whose data are compared with; empty for those of what serves.
+    """
+    code = user_source.fingerprint(**_source_of(config))
+    if not code:
+        return ""
+    parts = [
+        config.model_dump(mode="json", exclude=_NO_PART),
+        data_fingerprint,
+        list(spans),
+        code,
+        _digest_of_file(config.schema_.path),
+        root_schema,
+        accepted_run,
+        library_versions(),
+        list(sys.version_info[:2]),
+        [package_fingerprint(package) for package in ("components", "estimator_core", "pipelines")],
+    ]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def find_unchanged(
+    root: Path,
+    config: PipelineConfig,
+    data_fingerprint: str,
+    spans: Sequence[dict[str, Any]],
+    schema: RootSchema | None,
+) -> tuple[RunRecord, str] | None:
+    """Returns the newest run whose result another run would come to, and the identity of that one.
+
+    None if there is none, or if something has to run to know.
+
+    Args:
+      root: Of the pipeline.
+      config: Of the run that is asked for.
+      data_fingerprint: Of its data.
+      spans: That it reads.
+      schema: Of the root; None without one, or with the user's own.
+    """
+    if unsettled_pushes(root):
+        return None
+    served = _served(root)
+    fingerprint = schema.fingerprint if schema else ""
+    accepted = schema.run_to_compare_with(root) if schema else ""
+    given = (config, data_fingerprint, spans)
+    identity = run_identity(*given, fingerprint, accepted)
+    origin = schema_origin(root)
+    keeps_own = schema and not schema.is_edited and not accepted
+    before_first_push = run_identity(*given, "", "") if keeps_own else ""
+    for record in reversed(RunRecords(root).read_all()):
+        if not record.identity or record.kubeflow_run:
+            continue
+        served_then = record.version if record.status == "pushed" else record.serving_version
+        if served_then != served:
+            continue
+        made_the_schema = origin is not None and origin.run_id == record.run_id
+        same = record.identity == identity or (
+            made_the_schema and record.identity == before_first_push
+        )
+        if same and record.status in ("pushed", "unchanged", "not_blessed"):
+            return record, identity
+    return None
+
+
+def unchanged_record(root: Path, run_id: str, former: RunRecord, identity: str) -> RunRecord:
+    """Returns the record of a run that comes to what a former one has come to.
+
+    Args:
+      root: Of the pipeline.
+      run_id: Of the run.
+      former: Of `find_unchanged`.
+      identity: As well.
+    """
+    source = former.same_as or former.run_id
+    why = f"same data, code and settings as run {source}"
+    now = utc_now()
+    record = former.changed(
+        run_id=run_id,
+        started=now,
+        finished=now,
+        log=str(root / "logs" / f"{run_id}.log"),
+        report=None,
+        version=None,
+        mended=None,
+        identity=identity,
+        same_as=source,
+        components=tuple(
+            replace(component, status="cached", elapsed_secs=0.0, reason=why)
+            for component in former.components
+        ),
+        serving_version=_served(root),
+    )
+    if former.status != "pushed":
+        return record
+    # The model is compared with itself now: a former baseline says nothing any more.
+    return record.changed(
+        status="unchanged",
+        reason=f"the model and the data are those of version {former.version}, which serves already",
+        baseline_version=former.version,
+        baseline_metrics=former.metrics,
+        checks=tuple(check for check in former.checks if check["against"] not in _AGAINST_BASELINE),
+    )
+
+
+def _served(root: Path) -> str | None:
+    versions = serving_versions(root)
+    return str(versions[-1]) if versions else None
+
+
+def _source_of(config: PipelineConfig) -> dict[str, str | None]:
+    if config.module is None:
+        return {"import_path": _GENERIC_CODE}
+    if config.module.file is not None:
+        return {"module_file": str(Path(config.module.file).resolve())}
+    return {"import_path": f"{config.module.path}.preprocessing_fn"}
+
+
+def _digest_of_file(path: str | None) -> str:
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest() if path else ""

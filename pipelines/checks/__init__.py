@@ -1,0 +1,1 @@
+"""Checks of a component's outputs before the next component begins."""

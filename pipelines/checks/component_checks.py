@@ -1,0 +1,341 @@
+"""The checks behind components: what they find is reported, and they end a run that must not go on.
+
+A check is a dataclass of plain values. So it can be written to a file, and made again in another
+process: on Kubeflow each step runs its own check.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pipelines.artifacts.anomalies import NOTE_PREFIX, read_anomalies, read_drift
+from pipelines.artifacts.curves import read_curves
+from pipelines.artifacts.signatures import describe_model
+from pipelines.artifacts.split_sizes import count_examples
+from pipelines.artifacts.statistics import describe_statistics
+from pipelines.checks.label_comparison import compare_labels, read_labels
+from pipelines.config.evaluator import ThresholdConfig
+from pipelines.definitions.evaluation import merge_thresholds
+from pipelines.errors import RunFailedError
+from pipelines.root.changed_data import Interval, changed_data_note
+from pipelines.root.check_records import CheckRecord, check_records
+from pipelines.root.details import Details
+from pipelines.root.history import run_of_version
+from pipelines.root.records import Metrics
+
+if TYPE_CHECKING:
+    from tfx.dsl.components.base.base_node import BaseNode
+
+    from pipelines.definitions.csv_to_serving import CsvToServing
+    from pipelines.plan.run_plan import RunPlan
+
+_LOGGER = logging.getLogger(__name__)
+
+Outputs = Mapping[str, list[Any]]
+"""Output artifacts of a component, by key."""
+
+
+class Findings(Protocol):
+    """Takes what the checks find. A run's `RunRecorder` is one."""
+
+    def note(self, text: str) -> None:
+        """Takes what there is to say."""
+
+    def add_label_comparison(self, comparison: dict[str, Any]) -> None:
+        """Takes how the label is distributed in the splits."""
+
+    def add_models(self, models: tuple[dict[str, Any], ...]) -> None:
+        """Takes which models were trained, and which of them is the best."""
+
+    def add_details(self, section: str, values: Details) -> None:
+        """Takes what the report shows of a component."""
+
+    def add_verdict(
+        self,
+        metrics: Metrics,
+        baseline_metrics: Metrics,
+        slices: dict[str, Metrics],
+        checks: tuple[CheckRecord, ...] = (),
+        not_checked: tuple[str, ...] = (),
+        intervals: dict[str, Interval] | None = None,
+    ) -> None:
+        """Takes what the evaluation has found."""
+
+
+class ComponentCheck(Protocol):
+    """Checks the outputs of one component."""
+
+    def __call__(self, outputs: Outputs, findings: Findings, root: Path) -> None:
+        """Reports what it finds.
+
+        Args:
+          outputs: Of the component.
+          findings: Takes it.
+          root: Of the pipeline.
+
+        Raises:
+          RunFailedError: The run must not go on.
+        """
+
+
+@dataclass(frozen=True)
+class LabelCheck:
+    """Compares the label in the splits.
+
+    Attributes:
+      component: Id of the component that made them.
+      label: Its column.
+      decimal: The decimal mark of its numbers; None reads them as Python does.
+      split_by: `split.by`.
+      stops: Whether a difference ends the run.
+    """
+
+    component: str
+    label: str
+    decimal: Any
+    split_by: str
+    stops: bool
+
+    def __call__(self, outputs: Outputs, findings: Findings, root: Path) -> None:
+        """Reports the comparison."""
+        found = compare_labels(read_labels(outputs["examples"][0], self.label, self.decimal))
+        if found is None:
+            return
+        findings.add_label_comparison(found.as_record(self.label))
+        if not found.is_significant:
+            return
+        difference = f"the splits differ in the label: {found.describe(self.label)}"
+        if not self.stops:
+            findings.note(difference)
+            return
+        raise RunFailedError(
+            self.component,
+            f"{difference}. A model would be judged on other data than it is made for. Mend the "
+            f'split (split.by = "{self.split_by}"), or go on with split.on_label_difference = "warn"',
+            is_bad_input=True,
+        )
+
+
+@dataclass(frozen=True)
+class SplitCheck:
+    """Checks that there are rows to train and to evaluate on.
+
+    Attributes:
+      component: Id of the component that divides the rows.
+    """
+
+    component: str
+
+    def __call__(self, outputs: Outputs, findings: Findings, root: Path) -> None:
+        """Reports the statistics; an empty split ends the run."""
+        _add_details(findings, "statistics", lambda: describe_statistics(outputs["statistics"][0]))
+        for split, num_examples in count_examples(outputs["statistics"][0]).items():
+            if not num_examples:
+                raise RunFailedError(
+                    self.component,
+                    f"no row fell into the split {split!r}: the data have too few. More rows are "
+                    "needed to train and to evaluate",
+                    is_bad_input=True,
+                )
+
+
+@dataclass(frozen=True)
+class AnomalyCheck:
+    """Notes what the ExampleValidator found; ends the run if the configuration says so.
+
+    Attributes:
+      component: Id of the ExampleValidator.
+      on_anomalies: `example_validator.on_anomalies`.
+      has_own_schema: Whether the schema is the user's.
+    """
+
+    component: str
+    on_anomalies: str
+    has_own_schema: bool
+
+    def __call__(self, outputs: Outputs, findings: Findings, root: Path) -> None:
+        """Reports each anomaly."""
+        found = read_anomalies(outputs["anomalies"][0])
+        _add_details(
+            findings,
+            "anomalies",
+            lambda: {
+                "found": [asdict(anomaly) for anomaly in found],
+                "drift": read_drift(outputs["anomalies"][0]),
+            },
+        )
+        for anomaly in found:
+            findings.note(f"{NOTE_PREFIX}{anomaly.text}")
+        breaking = [anomaly for anomaly in found if anomaly.is_breaking]
+        failing = {"warn": [], "fail": found, "fail_if_broken": breaking}[self.on_anomalies]
+        if failing:
+            accepting = (
+                "go on with --set example_validator.on_anomalies=warn"
+                if self.has_own_schema
+                else "take them as the new state with `python -m pipelines schema accept`"
+            )
+            if any(anomaly.is_drift for anomaly in failing):
+                accepting += (
+                    ", or name a column that is meant to change in example_validator.moving"
+                )
+            raise RunFailedError(
+                self.component,
+                f"the data are not what the model needs ({len(failing)} anomalies; the first: "
+                f"{failing[0].text}) and example_validator.on_anomalies = {self.on_anomalies!r}. Mend "
+                f"the data; if they are right, {accepting}",
+                is_bad_input=True,
+            )
+
+
+@dataclass(frozen=True)
+class ModelCheck:
+    """Reports how the model was trained, and what it takes.
+
+    Attributes:
+      compares_models: Whether it is the best of several.
+    """
+
+    compares_models: bool = True
+
+    def __call__(self, outputs: Outputs, findings: Findings, root: Path) -> None:
+        """Reports the curves and the signatures; of several models, which one was taken."""
+        _add_details(findings, "training", lambda: read_curves(outputs["model_run"][0].uri))
+        _add_details(findings, "signatures", lambda: describe_model(outputs["model"][0]))
+        if not self.compares_models:
+            return
+        from pipelines.tabular.model_selection import read_candidates
+
+        found = read_candidates(outputs["model_run"][0].uri)
+        findings.add_models(tuple(candidate.as_record() for candidate in found))
+        (chosen,) = (candidate for candidate in found if candidate.is_chosen)
+        others = "; ".join(one.describe() for one in found if one is not chosen)
+        findings.note(f"model: {chosen.describe()} is better than {others}")
+
+
+@dataclass(frozen=True)
+class VerdictCheck:
+    """Reports the metrics as soon as they are known: a run that is killed later has them, too.
+
+    Attributes:
+      metrics: Their names, in the order of the configuration.
+      thresholds: The fields of `ThresholdConfig`.
+      baseline_version: The version that serves; None without one.
+    """
+
+    metrics: tuple[str, ...]
+    thresholds: tuple[dict[str, Any], ...]
+    baseline_version: str | None
+
+    def __call__(self, outputs: Outputs, findings: Findings, root: Path) -> None:
+        """Reports the verdict, and whether the baseline does as it did when it was pushed."""
+        import components
+
+        verdict = components.load_verdict(outputs["evaluation"][0].uri)
+        metrics = _in_order(verdict.metrics, self.metrics)
+        baseline = _in_order(verdict.baseline_metrics, self.metrics)
+        thresholds = merge_thresholds(tuple(ThresholdConfig(**one) for one in self.thresholds))
+        findings.add_verdict(
+            metrics,
+            baseline,
+            {name: _in_order(values, self.metrics) for name, values in verdict.slices.items()},
+            check_records(verdict.checks, thresholds, metrics, baseline, verdict.intervals),
+            verdict.not_checked,
+            dict(verdict.intervals),
+        )
+        uri = outputs["evaluation"][0].uri
+        _add_details(findings, "evaluation", lambda: components.load_details(uri))
+        former = run_of_version(root, self.baseline_version)
+        if former is not None and baseline:
+            note = changed_data_note(
+                former.version,
+                former.metrics,
+                former.intervals,
+                baseline,
+                verdict.baseline_intervals,
+            )
+            if note:
+                findings.note(note)
+
+
+_KINDS: dict[str, Any] = {
+    kind.__name__: kind for kind in (LabelCheck, SplitCheck, AnomalyCheck, ModelCheck, VerdictCheck)
+}
+
+
+def component_checks(
+    plan: "RunPlan", pipeline: "CsvToServing", baseline_version: str | None
+) -> dict["BaseNode", ComponentCheck]:
+    """Returns the checks of a run, by component.
+
+    Args:
+      plan: What the run does.
+      pipeline: Its components.
+      baseline_version: The version that serves; None without one.
+    """
+    code, split = plan.code, plan.config.split
+    checks: dict[BaseNode, ComponentCheck] = {
+        pipeline.example_gen: LabelCheck(
+            pipeline.example_gen.id,
+            plan.config.data.label,
+            code.plan.label.decimal if code.plan else None,
+            split.by,
+            split.stops_at_label_difference,
+        ),
+        pipeline.statistics_gen: SplitCheck(pipeline.example_gen.id),
+        pipeline.example_validator: AnomalyCheck(
+            pipeline.example_validator.id,
+            plan.config.example_validator.on_anomalies,
+            has_own_schema=plan.schema is not None,
+        ),
+        pipeline.trainer: ModelCheck(
+            code.plan is not None and code.plan.training.model == "auto",
+        ),
+        pipeline.evaluator: VerdictCheck(
+            code.metrics,
+            tuple(bound.model_dump() for bound in code.thresholds),
+            baseline_version,
+        ),
+    }
+    return checks
+
+
+def check_as_json(check: ComponentCheck) -> dict[str, Any]:
+    """Returns a check as plain values."""
+    settings: Any = check
+    return {"kind": type(check).__name__, **asdict(settings)}
+
+
+def check_from_json(fields: Mapping[str, Any]) -> ComponentCheck:
+    """Returns the check that `check_as_json` has described."""
+    settings = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()
+    }
+    kind = _KINDS[str(settings.pop("kind"))]
+    check: ComponentCheck = kind(**settings)
+    return check
+
+
+def _add_details(findings: Findings, section: str, describe: Callable[[], Details]) -> None:
+    """Reports the details of a component; that they cannot be read is a note, and ends no run."""
+    try:
+        findings.add_details(section, describe())
+    except Exception as error:  # whatever a library says of a file that is for the report alone
+        _LOGGER.exception("no details of %s", section)
+        reason = f"{type(error).__name__}: {error}"
+        findings.note(
+            f"the report goes without details of {section}, which cannot be read: {reason}"
+        )
+
+
+def _in_order(metrics: Metrics, names: tuple[str, ...]) -> Metrics:
+    """Returns the metrics in the order of their configuration, further ones behind.
+
+    TFMA adds a `<metric>_diff` to the baseline's; who has both values needs no third.
+    """
+    return {
+        name: metrics[name]
+        for name in dict.fromkeys((*names, *metrics))
+        if name in metrics and name.removesuffix("_diff") not in metrics.keys() - {name}
+    }

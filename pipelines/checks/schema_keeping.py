@@ -1,0 +1,70 @@
+"""Prepares the schema that becomes the root's with the push of a run, if the root has none yet."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipelines.root.schema.inference import schema_to_keep
+from pipelines.root.schema.root_schema import prepare_root_schema, schema_file
+from pipelines.root.schema.text import parse_schema, read_bytes
+
+if TYPE_CHECKING:
+    from pipelines.plan.run_plan import RunPlan
+
+
+@dataclass(frozen=True)
+class SchemaKeeping:
+    """What is needed to keep the schema of a run. Plain values: another process can do it.
+
+    Attributes:
+      columns: What each column is taken for: the fields of `ColumnRow`.
+      label: Name of the label's column.
+      classes: Of a classification with the generic model.
+      moving: Columns that are meant to be others each time.
+    """
+
+    columns: tuple[dict[str, Any], ...]
+    label: str
+    classes: tuple[str, ...]
+    moving: tuple[str, ...]
+
+    @classmethod
+    def of_plan(cls, plan: "RunPlan") -> "SchemaKeeping | None":
+        """Returns how the schema of a run is kept; None where the user has a schema of his own."""
+        if plan.schema is not None:
+            return None
+        label = plan.code.plan.label if plan.code.plan else None
+        return cls(
+            tuple(vars(column) for column in plan.columns),
+            plan.config.data.label,
+            tuple(label.classes) if label else (),
+            plan.moving_columns,
+        )
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> "SchemaKeeping":
+        """Returns what `dataclasses.asdict` and JSON have made of one."""
+        lists = {key: tuple(fields[key]) for key in ("columns", "classes", "moving")}
+        return cls(label=fields["label"], **lists)
+
+    def prepare(self, schema_uri: str, root: Path, run_id: str) -> None:
+        """Puts the schema beside the root's, unless the root has one.
+
+        Args:
+          schema_uri: Of the `Schema` artifact that was inferred.
+          root: Of the pipeline.
+          run_id: The run.
+        """
+        if schema_file(root).exists():
+            return
+        (file,) = Path(schema_uri).glob("*.pbtxt")
+        kinds = {column["name"]: column["kind"] for column in self.columns}
+        schema = schema_to_keep(
+            parse_schema(read_bytes(file), str(file), ""),
+            kinds,
+            self.label,
+            self.classes,
+            self.moving,
+        )
+        prepare_root_schema(root, run_id, schema, self.columns)

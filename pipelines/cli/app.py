@@ -1,0 +1,31 @@
+"""The command line. Heavy imports happen inside the commands: `--help` answers at once."""
+
+import typer
+
+from pipelines.cli.kubeflow import compile_command, submit_command
+from pipelines.cli.lineage import lineage_command
+from pipelines.cli.plan import plan_command
+from pipelines.cli.prune import prune_command
+from pipelines.cli.run import RunCommand, run_command
+from pipelines.cli.runs import report_command, rollback_command, runs_command
+from pipelines.cli.schedule import app as schedule_app
+from pipelines.cli.schema import app as schema_app
+
+app = typer.Typer(
+    help="From a CSV to a gated, versioned, served model.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+app.command("run", cls=RunCommand)(run_command)
+app.command("plan")(plan_command)
+app.command("runs")(runs_command)
+app.command("report")(report_command)
+app.command("rollback")(rollback_command)
+app.command("compile")(compile_command)
+app.command("submit")(submit_command)
+app.command("lineage")(lineage_command)
+app.command("prune")(prune_command)
+app.add_typer(schema_app, name="schema")
+app.add_typer(schedule_app, name="schedule")

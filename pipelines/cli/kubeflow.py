@@ -1,0 +1,160 @@
+"""`compile` and `submit`: the pipeline on Kubeflow Pipelines, or on Vertex."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from pipelines.cli.options import EXIT_BAD_INPUT, EXIT_FAILED, Config, Settings
+
+_VERTEX = """\
+kubeflow.backend = "vertex": submit speaks to the open-source Kubeflow Pipelines alone. Compile the
+pipeline, and start it with Google's own client: `python -m pipelines compile ... -o pipeline.yaml`,
+then in Python
+  from google.cloud import aiplatform
+  aiplatform.init(project="PROJECT", location="REGION")
+  aiplatform.PipelineJob(display_name="NAME", template_path="pipeline.yaml").submit()"""
+
+_FurtherKeys = Annotated[
+    list[str] | None,
+    typer.Option("--param", metavar="section.key", help="A further key that a run can be given."),
+]
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--param", metavar="name=value", help="Of a run on Kubeflow, such as train_steps=500."
+    ),
+]
+
+
+def compile_command(
+    output: Annotated[
+        Path, typer.Option("-o", metavar="FILE.yaml", help="Where the compiled pipeline goes.")
+    ],
+    config: Config = None,
+    settings: Settings = None,
+    parameters: _FurtherKeys = None,
+) -> None:
+    """Write the pipeline for Kubeflow Pipelines. The data are not read."""
+    from pipelines.errors import BadInputError
+
+    try:
+        if not output.parent.is_dir():
+            raise BadInputError(
+                f"-o: the folder {output.parent} does not exist. Create it, or give another file."
+            )
+        if output.is_dir():
+            raise BadInputError(f"-o: {output} is a folder. Give a file in it.")
+        output.write_text(_compiled(config, settings, parameters)[1], encoding="utf-8")
+    except (BadInputError, OSError) as error:
+        _end(str(error), EXIT_BAD_INPUT)
+    print(f"written: {output}", file=sys.stderr)
+
+
+def submit_command(
+    host: Annotated[
+        str, typer.Option("--host", metavar="URL", help="Address of Kubeflow Pipelines.")
+    ],
+    config: Config = None,
+    settings: Settings = None,
+    parameters: Parameters = None,
+    experiment: Annotated[
+        str | None, typer.Option("--experiment", help="Default: the name of the pipeline.")
+    ] = None,
+    namespace: Annotated[
+        str | None, typer.Option("--namespace", help="Of the user, where there are several.")
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option("--token-file", metavar="FILE", help="Holds a token for the server."),
+    ] = None,
+    cron: Annotated[
+        str | None,
+        typer.Option(
+            "--cron",
+            metavar='"M H D M W"',
+            help="Start a run whenever this comes about, in place of the pipeline's former schedule: five "
+            "or six fields; seconds may come first.",
+        ),
+    ] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for the run to end.")] = False,
+    wait_secs: Annotated[
+        float, typer.Option("--wait-secs", help="How long to wait for it.")
+    ] = 86_400,
+) -> None:
+    """Compile the pipeline, upload it, and start a run, or a recurring one with --cron.
+
+    The last line on stdout is one JSON object. Exit codes: 0, 2 bad input, 1 any other failure; with
+    --wait that of a run that did not succeed is 1.
+    """
+    from dataclasses import asdict, replace
+
+    from pipelines.errors import BadInputError
+    from pipelines.kubeflow.compile.admission import pipeline_name
+    from pipelines.kubeflow.compile.given_parameters import parse_parameters
+    from pipelines.kubeflow.compile.parameters import check_given
+    from pipelines.kubeflow.server.cron_fields import six_fields
+    from pipelines.kubeflow.server.recurring import Recurrence, dropped_warning
+    from pipelines.kubeflow.server.submission import Server, ServerError, check_host, read_token
+
+    try:
+        check_host(host)
+        if cron is not None and wait:
+            raise BadInputError("--wait waits for one run; leave it out with --cron.")
+        recurrence = None if cron is None else Recurrence(cron=six_fields(cron))
+        of_run = parse_parameters(parameters or ())
+        check_given(
+            _loaded(config, settings), of_run
+        )  # before kfp is imported, which takes a while
+        given, text = _compiled(config, settings, None)
+        if given.kubeflow.backend == "vertex":
+            raise BadInputError(_VERTEX)
+        server = Server(host, namespace, read_token(token_file) if token_file else None)
+        made = server.submit(
+            text,
+            experiment or pipeline_name(given),
+            of_run,
+            recurrence,
+            given.kubeflow.service_account,
+        )
+        for former in made.replaced:
+            print(f"deleted: the former schedule of the pipeline, {former}", file=sys.stderr)
+        if made.dropped_parameters:
+            print(f"! {dropped_warning(made.dropped_parameters)}", file=sys.stderr)
+        if wait and made.run_id is not None:
+            print(f"run {made.run_id} on {host} ...", file=sys.stderr)
+            made = replace(made, status=server.wait(made.run_id, wait_secs))
+    except BadInputError as error:
+        _end(str(error), EXIT_BAD_INPUT)
+    except ServerError as error:
+        _end(str(error), EXIT_FAILED)
+    print(json.dumps({"host": host, **asdict(made)}))
+    if wait and made.status != "SUCCEEDED":
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _compiled(
+    config: Path | None, settings: list[str] | None, keys: list[str] | None
+) -> tuple[Any, str]:
+    from pipelines.kubeflow.compile.local_settings import without_effect
+    from pipelines.kubeflow.compile.pipeline_file import compile_pipeline
+    from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
+
+    given = _loaded(config, settings)
+    for warning in without_effect(given):
+        print(f"! {warning}", file=sys.stderr)
+    with quiet_tensorflow():
+        return given, compile_pipeline(given, keys or ())
+
+
+def _loaded(config: Path | None, settings: list[str] | None) -> Any:
+    from pipelines.config.load import load_config
+
+    return load_config(config, settings=tuple(settings or ()))
+
+
+def _end(message: str, code: int) -> NoReturn:
+    print(message, file=sys.stderr)
+    raise typer.Exit(code)

@@ -1,0 +1,36 @@
+"""`lineage`: from a version to its run, data, code and parameters; from a span to the versions."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from pipelines.cli.options import DEFAULT_ROOT, Root, errors_as_exit_codes
+
+
+def lineage_command(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[VERSION|RUN_ID]", help="Default: the version that serves.", show_default=False
+        ),
+    ] = None,
+    span: Annotated[
+        str | None,
+        typer.Option("--span", metavar="N|DATE", help="Every run that has read this span."),
+    ] = None,
+    root: Root = DEFAULT_ROOT,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
+) -> None:
+    """Say where a version is from: run, data, code and parameters; or what a span went into."""
+    from pipelines.errors import BadInputError
+    from pipelines.root.lineage import lineage_lines, lineage_of
+
+    with errors_as_exit_codes():
+        if name is not None and span is not None:
+            raise BadInputError(f"Give a version, a run, or --span. Received: {name} --span {span}")
+        found = lineage_of(root.resolve(), name, span)
+    if as_json:
+        print(json.dumps(found, indent=1, allow_nan=False))
+        return
+    print("\n\n".join("\n".join(lineage_lines(one)) for one in found))

@@ -1,0 +1,41 @@
+"""`plan`: what a run would make of the data, without running."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipelines.cli.options import (
+    Config,
+    Data,
+    Label,
+    Settings,
+    refuse,
+)
+
+
+def plan_command(
+    config: Config = None,
+    data: Data = None,
+    label: Label = None,
+    settings: Settings = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", metavar="FILE.toml", help="Write a configuration file to start from."),
+    ] = None,
+) -> None:
+    """Say what each column is taken for and how it is used, without running."""
+    from pipelines.config.load import load_config
+    from pipelines.errors import BadInputError
+    from pipelines.plan.description import describe_plan, write_plan_file
+
+    try:
+        given = load_config(config, data, label, tuple(settings or ()))
+        made, lines = describe_plan(given)
+        print("\n".join(lines))
+        if output is not None:
+            write_plan_file(given, made, output)
+            print(f"written: {output}", file=sys.stderr)
+    except BadInputError as error:
+        refuse(str(error))

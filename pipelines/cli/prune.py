@@ -1,0 +1,51 @@
+"""`prune`. Heavy imports happen inside the command."""
+
+import json
+import sys
+from typing import Annotated
+
+import typer
+
+from pipelines.cli.options import DEFAULT_ROOT, EXIT_BAD_INPUT, EXIT_FAILED, Root
+
+_Number = typer.Option(metavar="N", min=1, help="Goes before the configuration of the newest run.")
+
+
+def prune_command(
+    root: Root = DEFAULT_ROOT,
+    runs: Annotated[int | None, _Number] = None,
+    days: Annotated[int | None, _Number] = None,
+    artifacts: Annotated[int | None, _Number] = None,
+    checkpoints: Annotated[int | None, _Number] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would go, and remove nothing.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
+) -> None:
+    """Remove what the rules of retention do not keep and nothing needs any more, and say what and why.
+
+    The rules are those of the newest run's configuration; the options go before them.
+    """
+    from pipelines.errors import BadInputError
+    from pipelines.retention import prune
+
+    given = {"runs": runs, "days": days, "artifacts": artifacts, "checkpoints": checkpoints}
+    place = root.resolve()
+    try:
+        removals = prune.prune_command(place, given, dry_run)
+    except BadInputError as error:
+        print(error, file=sys.stderr)
+        raise typer.Exit(EXIT_BAD_INPUT) from error
+    except OSError as error:
+        print(f"{error}; what was not removed stays, run prune again", file=sys.stderr)
+        raise typer.Exit(EXIT_FAILED) from error
+    if as_json:
+        fields = {
+            "root": str(place),
+            "dry_run": dry_run,
+            "bytes": sum(removal.size_bytes for removal in removals),
+            "removed": [removal.as_json() for removal in removals],
+        }
+        print(json.dumps(fields, indent=1))
+        return
+    print("\n".join([*prune.lines(place, removals), prune.summary(removals, dry_run)]))

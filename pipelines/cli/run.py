@@ -1,0 +1,245 @@
+"""`run`: from a CSV to a pushed model, or to the reason why there is none."""
+
+import json
+import os
+import sys
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+from typer.core import TyperCommand
+
+from pipelines.cli.kubeflow import Parameters
+from pipelines.cli.options import (
+    DEFAULT_ROOT,
+    EXIT_BAD_INPUT,
+    EXIT_FAILED,
+    EXIT_NOT_BLESSED,
+    EXIT_PUSHED,
+    EXIT_UNCHANGED,
+    Config,
+    Data,
+    Label,
+    Root,
+    Settings,
+)
+from pipelines.runners import KUBEFLOW, RUNNER_NAMES
+from pipelines.terminal.signals import (
+    EXIT_INTERRUPTED,
+    came_from_signal,
+    ignore_signals,
+    line_without_run,
+    raise_at_signals,
+)
+
+if TYPE_CHECKING:
+    from pipelines.plan.inputs import RunRequest
+    from pipelines.root.records import RunRecord
+
+
+_EXIT_CODES = {
+    "pushed": EXIT_PUSHED,
+    "unchanged": EXIT_UNCHANGED,
+    "not_blessed": EXIT_NOT_BLESSED,
+    "failed": EXIT_FAILED,
+    "interrupted": EXIT_INTERRUPTED,
+}
+
+
+class _Resume(str, Enum):
+    SAME = "same"
+    FORCE = "force"
+
+
+class RunCommand(TyperCommand):
+    """Takes `--resume` and `--resume=force`; an option of Typer's has a value always or never."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Gives `--resume` its value."""
+        return super().parse_args(
+            ctx, [f"--resume={_Resume.SAME.value}" if arg == "--resume" else arg for arg in args]
+        )
+
+
+def run_command(
+    config: Config = None,
+    data: Data = None,
+    label: Label = None,
+    root: Root = DEFAULT_ROOT,
+    runner: Annotated[
+        str,
+        typer.Option(
+            "--runner",
+            metavar="NAME",
+            help=f"Where the components run: {', '.join(RUNNER_NAMES)}.",
+        ),
+    ] = "local",
+    settings: Settings = None,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Run components whose inputs have not changed, too.")
+    ] = False,
+    resume: Annotated[
+        _Resume | None,
+        typer.Option(
+            "--resume",
+            metavar="[=force]",
+            help="Go on with the newest run if it did not end; with =force though the code of the "
+            "model has changed.",
+        ),
+    ] = None,
+    local: Annotated[
+        bool,
+        typer.Option("--local", help="With --runner kubeflow: execute the compiled YAML here."),
+    ] = False,
+    image: Annotated[
+        str | None,
+        typer.Option(
+            "--image",
+            metavar="NAME",
+            help="With --local: run each step in this image, by docker, podman or buildah.",
+        ),
+    ] = None,
+    parameters: Parameters = None,
+    scheduled_by: Annotated[
+        str | None,
+        typer.Option("--scheduled-by", hidden=True, help="The tick of a schedule; of `schedule`."),
+    ] = None,
+) -> None:
+    """Run a pipeline: check, train, evaluate, and push the model if it is good enough.
+
+    The last line on stdout is one JSON object; everything else goes to stderr. Exit codes: 0
+    pushed or unchanged, 3 not blessed, 2 bad input or configuration, 1 any other failure, 130 interrupted.
+    """
+    from pipelines.plan.inputs import RunRequest
+
+    request = RunRequest(
+        root=root,
+        config_file=config,
+        data=data,
+        label=label,
+        settings=tuple(settings or ()),
+        runner=runner,
+        enable_cache=not no_cache,
+        resume=resume is not None,
+        force=resume is _Resume.FORCE,
+        scheduled_by=scheduled_by,
+    )
+    _run(request, KubeflowOptions(local, image, tuple(parameters or ())))
+
+
+@dataclass(frozen=True)
+class KubeflowOptions:
+    """The options of `run` that have a meaning with `--runner kubeflow` only."""
+
+    local: bool
+    image: str | None
+    parameters: tuple[str, ...]
+
+    def given(self) -> str | None:
+        """Returns the first option that was given; None if there is none."""
+        options = {"--local": self.local, "--image": self.image, "--param": self.parameters}
+        return next((option for option, value in options.items() if value), None)
+
+
+def _run(request: "RunRequest", kubeflow: KubeflowOptions) -> NoReturn:
+    from pipelines.errors import BadInputError
+    from pipelines.root.lock import RootBusyError
+    from pipelines.terminal.output_capture import captured_output
+    from pipelines.terminal.progress import Progress, display_for, terminal_stream
+
+    display = display_for(terminal_stream())
+    line = line_without_run("failed")
+    try:
+        with captured_output() as capture, Progress(display) as progress:
+            try:
+                raise_at_signals()
+                if request.runner == KUBEFLOW:
+                    record = _run_compiled(request, progress, kubeflow)
+                else:
+                    record = _run_components(request, progress, capture, kubeflow)
+            finally:
+                ignore_signals()  # what is left is to say how it ended
+        line, code = record.summary(), _exit_code(record)
+        _say_outcome(display.line, record)
+    except BadInputError as error:
+        code, line["reason"] = EXIT_BAD_INPUT, str(error)
+        line["error"] = "root_busy" if isinstance(error, RootBusyError) else "bad_input"
+        display.line(f"✗ {error}")
+    except BaseException as error:  # SystemExit, too: this process has a line to print
+        if came_from_signal(error):
+            code, line["status"] = EXIT_INTERRUPTED, "interrupted"
+            display.line("✗ interrupted")
+        else:
+            code, line["reason"] = EXIT_FAILED, f"{type(error).__name__}: {error}"
+            display.line(f"✗ {line['reason']}")
+    display.close()
+    print(json.dumps(line, allow_nan=False), flush=True)
+    # Threads of Beam and gRPC must not keep a run alive that is over, nor its exit code from it.
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _run_components(
+    request: "RunRequest", progress: Any, capture: Any, kubeflow: KubeflowOptions
+) -> "RunRecord":
+    from pipelines.errors import BadInputError
+    from pipelines.run.run import run as run_pipeline
+
+    if option := kubeflow.given():
+        raise BadInputError(
+            f"{option} has a meaning with --runner kubeflow only. Received: --runner {request.runner}"
+        )
+    return run_pipeline(request, progress, capture)
+
+
+def _run_compiled(request: "RunRequest", progress: Any, kubeflow: KubeflowOptions) -> "RunRecord":
+    from pipelines.errors import BadInputError
+
+    if not kubeflow.local:
+        raise BadInputError(
+            "--runner kubeflow runs the compiled pipeline here with --local. On a cluster, "
+            "`python -m pipelines submit --config FILE.toml --host URL` runs it."
+        )
+    from pipelines.kubeflow.compile.given_parameters import parse_parameters
+    from pipelines.kubeflow.local_execution.local_run import run_locally
+
+    given = parse_parameters(kubeflow.parameters)
+    if kubeflow.image is None:
+        return run_locally(request, progress, given)
+    from pipelines.kubeflow.local_execution.in_image import in_image
+
+    with in_image(kubeflow.image) as engine:
+        return run_locally(request, progress, given, engine=engine)
+
+
+def _exit_code(record: "RunRecord") -> int:
+    return EXIT_BAD_INPUT if record.is_bad_input else _EXIT_CODES[record.status]
+
+
+def _say_outcome(say: Any, record: "RunRecord") -> None:
+    from pipelines.cli.runs_table import evaluation_lines
+
+    # A run of Kubeflow has its cache.
+    advice = "another run" if record.kubeflow_run else "`run --resume`"
+    if record.status == "pushed":
+        say(f"✓ pushed version {record.version}")
+        if record.reason:
+            say(f"! {record.reason}")
+    elif record.status == "unchanged":
+        say(
+            f"= unchanged, nothing is pushed: {record.reason}; version {record.serving_version} serves"
+        )
+    elif record.status == "not_blessed":
+        say(f"✗ not blessed, nothing is pushed: {record.reason}")
+    elif record.status == "interrupted":
+        say(f"✗ {record.reason}; {advice} goes on from here")
+    else:
+        say(f"✗ {record.reason}")
+        if not record.is_bad_input:  # other data or settings make another run
+            say(f"  once that is mended, {advice} goes on from here")
+        say(f"  log: {record.log}")
+    for line in evaluation_lines(record):
+        say(line)
+    if record.report:
+        say(f"  report: {record.report}")

@@ -1,0 +1,131 @@
+"""`runs`, `report` and `rollback`: past runs, their pages, and which version serves."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pipelines.cli.options import (
+    DEFAULT_ROOT,
+    Root,
+    refuse,
+)
+
+if TYPE_CHECKING:
+    from pipelines.root.records import RunRecord
+
+
+def runs_command(
+    root: Root = DEFAULT_ROOT,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--compare", metavar="A B", help="Say what differs between two runs, or two versions."
+        ),
+    ] = None,
+) -> None:
+    """List past runs, their verdicts, the versions they pushed, and which one serves."""
+    from pipelines.cli.runs_table import reason_lines, runs_json, runs_table
+    from pipelines.root.history import read_runs
+
+    records = read_runs(root.resolve())
+    if compare is not None:
+        _compare(records, compare, root, as_json)
+        return
+    if as_json:
+        print(json.dumps(runs_json(root.resolve(), records), indent=1, allow_nan=False))
+        return
+    from rich.console import Console
+
+    if not records:
+        print(f"There are no runs in {root}.", file=sys.stderr)
+        return
+    table = runs_table(root.resolve(), records)
+    Console(width=None if sys.stdout.isatty() else 140).print(table)
+    for line in reason_lines(records):
+        print(f"! {line}")
+
+
+def _compare(records: "list[RunRecord]", names: tuple[str, str], root: Path, as_json: bool) -> None:
+    from pipelines.errors import BadInputError
+    from pipelines.root.comparison import comparison_json, comparison_table
+    from pipelines.root.lineage import find_run
+
+    try:
+        first, second = (find_run(records, name, root) for name in names)
+    except BadInputError as error:
+        refuse(str(error))
+    if as_json:
+        print(json.dumps(comparison_json(first, second), indent=1, allow_nan=False))
+        return
+    from rich.console import Console
+
+    table = comparison_table(first, second)
+    if not table.row_count:
+        print(f"Nothing differs between {first.run_id} and {second.run_id}.")
+        return
+    Console(width=None if sys.stdout.isatty() else 140).print(table)
+
+
+def report_command(
+    run_id: Annotated[str | None, typer.Argument(help="Default: the newest run.")] = None,
+    root: Root = DEFAULT_ROOT,
+    output: Annotated[
+        Path | None, typer.Option("-o", metavar="FILE.html", help="Where the report goes.")
+    ] = None,
+    index: Annotated[
+        bool, typer.Option("--index", help="The page over all runs of the root instead.")
+    ] = False,
+) -> None:
+    """Print the path of the HTML report of a run, which is made anew if it is not up to date."""
+    from pipelines.errors import BadInputError
+    from pipelines.report.files import index_file, report_file
+    from pipelines.root.history import read_runs
+
+    place = root.resolve()
+    records = read_runs(place)
+    try:
+        if not records:
+            raise BadInputError(f"There are no runs in {root}.")
+        if index and run_id is not None:
+            raise BadInputError(f"--index is over all runs. Received: {run_id} --index")
+        if index:
+            target = index_file(place, records, output)
+        else:
+            ids = [record.run_id for record in records]
+            if run_id is not None and run_id not in ids:
+                raise BadInputError(
+                    f"There is no run {run_id!r} in {root}. Runs: {', '.join(reversed(ids))}."
+                )
+            target = report_file(place, records, run_id or ids[-1], output)
+    except (BadInputError, OSError) as error:
+        refuse(str(error))
+    print(target)
+
+
+def rollback_command(
+    root: Root = DEFAULT_ROOT,
+    to: Annotated[
+        int | None,
+        typer.Option(
+            "--to", metavar="VERSION", help="Default: the version before the present one."
+        ),
+    ] = None,
+) -> None:
+    """Serve an earlier version again and print it."""
+    from pipelines.errors import BadInputError
+    from pipelines.report.files import write_index
+    from pipelines.root.versions import rollback as roll_back
+
+    try:
+        version = roll_back(root.resolve(), to)
+    except (BadInputError, OSError) as error:
+        refuse(str(error))
+    print(version, flush=True)
+    try:
+        write_index(root.resolve())  # which says what serves
+    except OSError as error:
+        print(f"{error}; `report --index` makes the index again", file=sys.stderr)

@@ -1,0 +1,96 @@
+"""How runs are shown: one of them when it ends, all of them by `runs`."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pipelines.data.spans import describe_spans
+from pipelines.root.check_records import check_line, shown
+from pipelines.root.records import RunRecord
+from pipelines.root.versions import version_state
+
+_MAX_REASONS, _MAX_LENGTH = 5, 100
+
+
+def evaluation_lines(record: RunRecord) -> Iterator[str]:
+    """Yields metrics, beside those of the baseline, and the checks, for a terminal."""
+    if record.metrics:
+        width = max(map(len, record.metrics))
+        header = f"    {'':{width}}  {'new model':>12}"
+        if record.baseline_metrics:
+            header += f"  {'baseline':>12}  (version {record.baseline_version}, the same examples)"
+        yield header
+        for name, value in record.metrics.items():
+            line = f"    {name:{width}}  {shown(value):>12}"
+            if name in record.baseline_metrics:
+                line += f"  {shown(record.baseline_metrics[name]):>12}"
+            yield line
+    for check in record.checks:
+        yield f"  {check_line(check)}"
+    for reason in record.not_checked:
+        yield f"! not checked: {reason}"
+
+
+def runs_json(root: Path, records: Sequence[RunRecord]) -> list[dict[str, Any]]:
+    """Returns the runs as `runs --json` prints them.
+
+    The status of a run whose version was withdrawn is `withdrawn`.
+    """
+    return [
+        {
+            **record.summary(),
+            "status": _status(record, state),
+            "name": record.name,
+            "started": record.started,
+            "finished": record.finished,
+            "served": state == "serving",
+            "version_state": state,
+        }
+        for record in records
+        for state in [version_state(root, record.version)]
+    ]
+
+
+def runs_table(root: Path, records: Sequence[RunRecord]) -> Any:
+    """Returns the runs as a `rich.table.Table`."""
+    from rich.table import Table
+
+    has_spans = any(record.spans for record in records)
+    names = ("run", "started", "status", "version", "metric", "model", "baseline")
+    table = Table(*names, *(("spans",) if has_spans else ()), box=None)
+    for record in records:
+        state = version_state(root, record.version)
+        name, value = next(iter(record.metrics.items()), ("", None))
+        baseline = record.baseline_metrics.get(name)
+        of_baseline = "" if baseline is None else f"{baseline:.4f} ({record.baseline_version})"
+        version = record.version or ""
+        if state in ("serving", "withdrawn", "removed"):
+            version += " (serves)" if state == "serving" else f" ({state})"
+        table.add_row(
+            record.run_id,
+            record.started,
+            _status(record, state),
+            version,
+            name,
+            "" if value is None else f"{value:.4f}",
+            of_baseline,
+            *((describe_spans(record.spans),) if has_spans else ()),
+        )
+    return table
+
+
+def reason_lines(records: Sequence[RunRecord]) -> Iterator[str]:
+    """Yields why the newest runs pushed nothing, or did not end well; the reports have all of it.
+
+    Args:
+      records: All runs, oldest first.
+    """
+    for record in [one for one in records if one.reason][-_MAX_REASONS:]:
+        text = " ".join((record.reason or "").split())
+        if len(text) > _MAX_LENGTH:
+            text = f"{text[: _MAX_LENGTH - 1]}…"
+        yield f"{record.run_id} {record.status}: {text}"
+
+
+def _status(record: RunRecord, state: str | None) -> str:
+    return "withdrawn" if record.status == "pushed" and state == "withdrawn" else record.status

@@ -1,0 +1,286 @@
+"""`schedule`: runs that nobody starts by hand. Heavy imports happen inside the commands."""
+
+import json
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipelines.cli.kubeflow import Parameters
+from pipelines.cli.options import (
+    DEFAULT_ROOT,
+    Host,
+    HostOptions,
+    Namespace,
+    Root,
+    TokenFile,
+    errors_as_exit_codes,
+)
+from pipelines.cli.schedule_run import (
+    backfill_command,
+    check_command,
+    manifest_command,
+    metrics_command,
+    run_command,
+)
+
+app = typer.Typer(
+    help="Runs at set times or when data arrive, here or on Kubeflow.", no_args_is_help=True
+)
+app.command("run")(run_command)
+app.command("backfill")(backfill_command)
+app.command("check")(check_command)
+app.command("metrics")(metrics_command)
+app.command("manifest")(manifest_command)
+
+
+class MissedChoice(str, Enum):
+    """`--missed`."""
+
+    LATEST = "latest"
+    SKIP = "skip"
+    CATCH_UP = "catch-up"
+
+
+@app.command()
+def create(
+    config: Annotated[
+        Path, typer.Option("--config", metavar="FILE.toml", help="Configuration file of the runs.")
+    ],
+    root: Root = DEFAULT_ROOT,
+    cron: Annotated[
+        str | None,
+        typer.Option(
+            "--cron",
+            metavar='"M H D M W"',
+            help="Five fields: minute hour day month weekday. With --host, seconds may come first.",
+        ),
+    ] = None,
+    every: Annotated[
+        str | None, typer.Option("--every", metavar="6h", help="s, m, h, d or w; counted from now.")
+    ] = None,
+    on_new_span: Annotated[
+        bool, typer.Option("--on-new-span", help="When a span arrives that no run has read.")
+    ] = False,
+    name: Annotated[
+        str | None, typer.Option("--name", help="Default: the name of the pipeline.")
+    ] = None,
+    missed: Annotated[
+        MissedChoice,
+        typer.Option(
+            "--missed", help="Of the times that were missed, run the latest, none, or each."
+        ),
+    ] = MissedChoice.LATEST,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="section.key=value", help="Goes before the configuration file."
+        ),
+    ] = None,
+    timezone: Annotated[
+        str, typer.Option("--timezone", metavar="ZONE", help="Of --cron, such as Europe/Berlin.")
+    ] = "UTC",
+    grace: Annotated[
+        str | None,
+        typer.Option(
+            "--grace",
+            metavar="10m",
+            help="How late a run may start and be in time. Default: half the time to the next, at most 15m.",
+        ),
+    ] = None,
+    timeout: Annotated[
+        str | None,
+        typer.Option("--timeout", metavar="2h", help="Time limit of a run. Default: none."),
+    ] = None,
+    retries: Annotated[
+        int,
+        typer.Option("--retries", min=0, max=100, help="How often a run that failed is resumed."),
+    ] = 1,
+    poll: Annotated[
+        str, typer.Option("--poll", metavar="1m", help="How often --on-new-span looks.")
+    ] = "1m",
+    runner: Annotated[
+        str, typer.Option("--runner", metavar="NAME", help="Of the runs: local or beam.")
+    ] = "local",
+    replace: Annotated[
+        bool,
+        typer.Option(
+            "--replace", help="Change the schedule of this name; what it has done is kept."
+        ),
+    ] = False,
+    host: Host = None,
+    namespace: Namespace = None,
+    token_file: TokenFile = None,
+    experiment: Annotated[
+        str | None,
+        typer.Option("--experiment", help="On Kubeflow. Default: the name of the pipeline."),
+    ] = None,
+    max_concurrency: Annotated[
+        int | None,
+        typer.Option(
+            "--max-concurrency", min=1, max=10, help="On Kubeflow, runs at a time. Default: 1."
+        ),
+    ] = None,
+    parameters: Parameters = None,
+) -> None:
+    """Make a schedule. Exactly one of --cron, --every and --on-new-span is given.
+
+    `schedule run` starts the runs. With --host, Kubeflow does: the schedule is a recurring run there.
+    """
+    from pipelines.cli.schedule_creation import CreateRequest, create_local, create_on_kubeflow
+
+    request = CreateRequest(
+        config=config,
+        root=root,
+        cron=cron,
+        every=every,
+        on_new_span=on_new_span,
+        name=name,
+        missed=missed.value,
+        settings=tuple(settings or ()),
+        timezone=timezone,
+        grace=grace,
+        timeout=timeout,
+        retries=retries,
+        poll=poll,
+        runner=runner,
+        replace=replace,
+        experiment=experiment,
+        max_concurrency=max_concurrency,
+        param=tuple(parameters) if parameters else None,
+    )
+    with errors_as_exit_codes():
+        if host is None:
+            print(json.dumps(create_local(request)))
+        else:
+            server = HostOptions(host, namespace, token_file).server()
+            made = create_on_kubeflow(
+                request, server, lambda text: print(f"! {text}", file=sys.stderr)
+            )
+            print(json.dumps({"host": host, **made}))
+
+
+@app.command("list")
+def list_command(
+    root: Root = DEFAULT_ROOT,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
+    host: Host = None,
+    namespace: Namespace = None,
+    token_file: TokenFile = None,
+) -> None:
+    """List schedules: when they run next, what the last run came to, what is late."""
+    with errors_as_exit_codes():
+        if host is not None:
+            _list_on_kubeflow(HostOptions(host, namespace, token_file), as_json)
+            return
+        from pipelines.cli.schedule_run import found_in
+
+        place = root.resolve()
+        found, now = found_in(place)
+    if as_json:
+        print(json.dumps([one.as_json(now) for one in found], indent=1, allow_nan=False))
+        return
+    if not found:
+        print(f"There are no schedules in {place}.", file=sys.stderr)
+        return
+    from rich.console import Console
+
+    from pipelines.scheduling.locks import is_scheduled
+    from pipelines.scheduling.monitoring.overview import problems, table
+
+    Console(width=None if sys.stdout.isatty() else 140).print(table(found, now))
+    for line in problems(found, now):
+        print(f"! {line}")
+    if not is_scheduled(place / "schedules"):
+        print(
+            f"No scheduler works in {place}: `schedule run --root {root}` is one.", file=sys.stderr
+        )
+
+
+@app.command()
+def enable(
+    name: Annotated[str, typer.Argument(help="Of the schedule.")],
+    root: Root = DEFAULT_ROOT,
+    host: Host = None,
+    namespace: Namespace = None,
+    token_file: TokenFile = None,
+) -> None:
+    """Let a schedule start runs again. Times that passed while it was disabled are not made up for."""
+    _switch(name, root, HostOptions(host, namespace, token_file), on=True)
+
+
+@app.command()
+def disable(
+    name: Annotated[str, typer.Argument(help="Of the schedule.")],
+    root: Root = DEFAULT_ROOT,
+    host: Host = None,
+    namespace: Namespace = None,
+    token_file: TokenFile = None,
+) -> None:
+    """Stop a schedule from starting runs. A run that is in progress continues."""
+    _switch(name, root, HostOptions(host, namespace, token_file), on=False)
+
+
+@app.command()
+def delete(
+    name: Annotated[str, typer.Argument(help="Of the schedule.")],
+    root: Root = DEFAULT_ROOT,
+    host: Host = None,
+    namespace: Namespace = None,
+    token_file: TokenFile = None,
+) -> None:
+    """Remove a schedule, and what is known of its times. Its runs, reports and versions stay."""
+    with errors_as_exit_codes():
+        if host is not None:
+            server = HostOptions(host, namespace, token_file).server()
+            for recurring in server.recurring_runs(name):
+                server.delete_recurring_run(recurring.id)
+        else:
+            from pipelines.scheduling.store import ScheduleStore
+
+            ScheduleStore(root.resolve()).delete(name)
+    print(f"deleted: {name}", file=sys.stderr)
+
+
+def _switch(name: str, root: Path, options: HostOptions, on: bool) -> None:
+    with errors_as_exit_codes():
+        if options.host is not None:
+            server = options.server()
+            for recurring in server.recurring_runs(name):
+                if on:
+                    server.enable_recurring_run(recurring.id)
+                else:
+                    server.disable_recurring_run(recurring.id)
+        else:
+            from pipelines.cli.schedule_creation import switch_local
+
+            switch_local(name, root.resolve(), on)
+    print(f"{'enabled' if on else 'disabled'}: {name}", file=sys.stderr)
+
+
+def _list_on_kubeflow(options: HostOptions, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from pipelines.kubeflow.server.recurring import written
+
+    found = options.server().list_recurring_runs()
+    if as_json:
+        print(json.dumps([asdict(one) for one in found], indent=1))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("schedule", "when", "status", "missed", "at a time", "parameters", "id", box=None)
+    for one in found:
+        table.add_row(
+            one.name,
+            one.when,
+            one.status,
+            one.missed,
+            str(one.max_concurrency),
+            written(one.parameters),
+            one.id,
+        )
+    Console(width=None if sys.stdout.isatty() else 140).print(table)

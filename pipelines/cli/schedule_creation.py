@@ -1,0 +1,214 @@
+"""What `schedule create`, `enable` and `disable` do."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from pipelines.config.load import explain, load_config
+from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.errors import BadInputError
+from pipelines.plan.inputs import check_root
+from pipelines.runners import KUBEFLOW, RUNNER_NAMES
+from pipelines.scheduling.durations import parse_duration
+from pipelines.scheduling.schedule import Schedule
+from pipelines.scheduling.span_arrival import check_has_windows, find_arrivals, note_old_spans
+from pipelines.scheduling.store import ScheduleStore
+from pipelines.scheduling.ticks import iso
+
+if TYPE_CHECKING:
+    from pipelines.kubeflow.server.submission import Server
+
+
+@dataclass(frozen=True)
+class CreateRequest:
+    """What `schedule create` asks for: its options, as they are written."""
+
+    config: Path
+    root: Path
+    cron: str | None
+    every: str | None
+    on_new_span: bool
+    name: str | None
+    missed: str
+    settings: tuple[str, ...]
+    timezone: str
+    grace: str | None
+    timeout: str | None
+    retries: int
+    poll: str
+    runner: str
+    replace: bool
+    experiment: str | None = None
+    max_concurrency: int | None = None
+    param: tuple[str, ...] | None = None
+
+
+def create_local(request: CreateRequest) -> dict[str, Any]:
+    """Makes a schedule in a root, and returns what the command prints.
+
+    Raises:
+      BadInputError: The configuration or an option cannot be used, or there is one of this name.
+    """
+    if [request.cron is not None, request.every is not None, request.on_new_span].count(True) != 1:
+        raise BadInputError("Give exactly one of --cron, --every and --on-new-span.")
+    _refuse_others(request, ("experiment", "max_concurrency", "param"), "--host")
+    if request.runner not in RUNNER_NAMES or request.runner == KUBEFLOW:
+        names = ", ".join(name for name in RUNNER_NAMES if name != KUBEFLOW)
+        raise BadInputError(
+            f"--runner takes one of {names} here; on Kubeflow, --host makes a recurring run. Received: "
+            f"{request.runner!r}"
+        )
+    config = load_config(request.config, settings=request.settings)
+    if request.on_new_span:
+        check_has_windows(config.data, "--on-new-span")
+    root = request.root.resolve()
+    check_root(root)
+    store = ScheduleStore(root)
+    name = request.name or config.name
+    former = store.read(name) if name in store.names() else None
+    if former is not None and not request.replace:
+        raise BadInputError(
+            f"There is a schedule {name!r} in {root}: {former.when()}. Give another --name, or --replace to "
+            "change it."
+        )
+    schedule = _schedule(request, config, name, former)
+    if former is not None and former.on_new_span != schedule.on_new_span:
+        raise BadInputError(
+            f"The schedule {name!r} is {former.when()}. What it has done cannot be counted on the other way: "
+            "give another --name, or delete it first."
+        )
+    made: dict[str, Any] = {"name": name, "when": schedule.when(), "next": None}
+    if schedule.on_new_span:  # before the schedule is there: a scheduler may be at work
+        made["old_spans"] = note_old_spans(schedule, store.ledger(name), root, find_arrivals)
+    store.write(schedule)
+    timetable = schedule.timetable()
+    if following := timetable.after(schedule.since) if timetable else None:
+        made["next"] = iso(following)
+    return {**made, "missed": schedule.missed, "file": str(store.file(name))}
+
+
+def switch_local(name: str, root: Path, on: bool) -> None:
+    """Enables or disables a schedule.
+
+    Raises:
+      BadInputError: There is none of this name.
+    """
+    store = ScheduleStore(root)
+    schedule = store.read(name)
+    if schedule.enabled != on:
+        since = _now() if on else schedule.since
+        store.write(schedule.model_copy(update={"enabled": on, "since": since}))
+
+
+def create_on_kubeflow(
+    request: CreateRequest, server: "Server", warn: Callable[[str], None]
+) -> dict[str, Any]:
+    """Makes a recurring run on Kubeflow, and returns what the command prints.
+
+    Args:
+      request: What is asked for.
+      server: Of Kubeflow.
+      warn: Is told of settings that have no effect there, and of parameters that a schedule has lost.
+
+    Raises:
+      BadInputError: The configuration or an option cannot be used, or there is one of this name.
+      ServerError: The server cannot be reached, or has refused something.
+    """
+    from dataclasses import asdict
+
+    from pipelines.kubeflow.compile.given_parameters import parse_parameters
+    from pipelines.kubeflow.compile.local_settings import without_effect
+    from pipelines.kubeflow.compile.parameters import check_given
+    from pipelines.kubeflow.compile.pipeline_file import compile_pipeline
+    from pipelines.kubeflow.server.cron_fields import six_fields
+    from pipelines.kubeflow.server.recurring import Recurrence, dropped_warning
+    from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
+
+    if request.on_new_span:
+        raise BadInputError(
+            "--on-new-span is watched by `schedule run`; Kubeflow has --cron and --every."
+        )
+    if (request.cron is None) == (request.every is None):
+        raise BadInputError("Give exactly one of --cron and --every.")
+    _refuse_others(request, ("grace", "timeout"), "a schedule of this machine")
+    if request.timezone != "UTC":
+        raise BadInputError(
+            "--timezone: Kubeflow's server has one zone for all schedules, UTC if it was not set. Write "
+            "--cron in that."
+        )
+    if request.missed == "skip":
+        raise BadInputError(
+            '--missed skip: Kubeflow knows "latest" (the last of those that were missed) and "catch-up".'
+        )
+    config = load_config(request.config, settings=request.settings)
+    recurrence = Recurrence(
+        cron=None if request.cron is None else six_fields(request.cron),
+        interval_secs=None if request.every is None else parse_duration(request.every, "--every"),
+        catches_up=request.missed == "catch-up",
+        max_concurrency=request.max_concurrency or 1,
+    )
+    parameters = parse_parameters(request.param or ())
+    check_given(config, parameters)
+    for warning in without_effect(config):
+        warn(warning)
+    with quiet_tensorflow():
+        text = compile_pipeline(config, ())
+    made = server.schedule(
+        text,
+        recurrence,
+        request.name,
+        request.experiment,
+        config.kubeflow.service_account,
+        replace=request.replace,
+        parameters=parameters,
+    )
+    if made.dropped_parameters:
+        warn(dropped_warning(made.dropped_parameters))
+    return asdict(made)
+
+
+def _schedule(
+    request: CreateRequest, config: PipelineConfig, name: str, former: Schedule | None
+) -> Schedule:
+    now = _now()
+    fields = {
+        "name": name,
+        "config": str(request.config.resolve()),
+        "settings": request.settings,
+        "working_dir": str(Path.cwd()),
+        "runner": request.runner,
+        "cron": request.cron,
+        "every_secs": None if request.every is None else parse_duration(request.every, "--every"),
+        "on_new_span": request.on_new_span,
+        "poll_secs": parse_duration(request.poll, "--poll"),
+        "timezone": request.timezone,
+        "missed": request.missed,
+        "grace_secs": None if request.grace is None else parse_duration(request.grace, "--grace"),
+        "timeout_secs": None
+        if request.timeout is None
+        else parse_duration(request.timeout, "--timeout"),
+        "retries": request.retries,
+        "since": now,
+        "created": now,
+        "enabled": former is None or former.enabled,
+        "notify": config.notify,
+    }
+    try:
+        return Schedule.model_validate(fields)
+    except ValidationError as error:
+        raise BadInputError(explain(error, None).removeprefix(": ")) from error
+
+
+def _refuse_others(request: CreateRequest, names: tuple[str, ...], belongs_to: str) -> None:
+    for name in names:
+        if getattr(request, name) is not None:
+            option = "--" + name.replace("_", "-")
+            raise BadInputError(f"{option} is for {belongs_to}. Leave it out.")
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc).replace(microsecond=0)

@@ -1,0 +1,286 @@
+"""`schedule run`, `backfill`, `check`, `metrics` and `manifest`. Heavy imports happen inside the commands."""
+
+import contextlib
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from datetime import datetime
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pipelines.cli.options import (
+    DEFAULT_ROOT,
+    EXIT_FAILED,
+    Root,
+    ScheduleName,
+    errors_as_exit_codes,
+    existing,
+)
+
+if TYPE_CHECKING:
+    from pipelines.scheduling.clock import Clock, Stop
+    from pipelines.scheduling.monitoring.metrics import PipelineCollector
+    from pipelines.scheduling.monitoring.overview import Standing
+
+_LOGGER = logging.getLogger(__name__)
+
+MetricsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--metrics-file",
+        metavar="FILE.prom",
+        help="Keep metrics there, for node_exporter's textfile collector.",
+    ),
+]
+
+
+class ManifestKind(str, Enum):
+    """`--kind`."""
+
+    SYSTEMD = "systemd"
+    KUBERNETES = "kubernetes"
+
+
+def run_command(
+    root: Root = DEFAULT_ROOT,
+    once: Annotated[
+        bool,
+        typer.Option("--once", help="Run what is due now, and end: for cron, timers and CronJobs."),
+    ] = False,
+    metrics_file: MetricsFile = None,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(
+            "--metrics-port", min=0, max=65_535, help="Answer Prometheus there; 0: any port."
+        ),
+    ] = None,
+    metrics_address: Annotated[
+        str, typer.Option("--metrics-address", help="That the port is opened at.")
+    ] = "127.0.0.1",
+) -> None:
+    """Run what is due of all schedules of a root, one after another, until SIGTERM or Ctrl-C.
+
+    These stop the run that goes on; the next `schedule run` resumes it. Exit codes: 0; with --once 1 if a run
+    has failed; 2 if another scheduler works in the root.
+    """
+    from pipelines.scheduling.clock import Stop, SystemClock
+    from pipelines.scheduling.locks import scheduler_lock
+    from pipelines.scheduling.monitoring.metrics import PipelineCollector, write_metrics
+    from pipelines.scheduling.scheduler import Scheduler
+
+    place = existing(root)
+    stop = Stop()
+    clock = SystemClock(stop)
+    with (
+        errors_as_exit_codes(),
+        scheduler_lock(place / "schedules", "schedule run"),
+        _signals_to(stop),
+        _log_to_stderr(),
+    ):
+
+        def write() -> None:
+            if metrics_file is not None:
+                try:
+                    write_metrics(collector, metrics_file)
+                except OSError as error:  # no reason for the runs to stop
+                    _LOGGER.error("--metrics-file %s: %s", metrics_file, error)
+
+        scheduler = Scheduler(place, clock, stop, on_change=write)
+        collector = PipelineCollector(place, clock, scheduler.outbox)
+        with _metrics_at(collector, metrics_address, metrics_port):
+            write()
+            if once:
+                done = scheduler.run_due()
+            else:
+                _LOGGER.info("%d schedules in %s", len(scheduler.store.names()), place)
+                scheduler.run()
+    if once and any(tick.status == "failed" for tick in done):
+        raise typer.Exit(EXIT_FAILED)
+
+
+def backfill_command(
+    first: Annotated[str, typer.Option("--from", metavar="SPAN", help="A number, or a date.")],
+    last: Annotated[str, typer.Option("--to", metavar="SPAN", help="Included.")],
+    root: Root = DEFAULT_ROOT,
+    name: ScheduleName = None,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="Go on with the next span when a run has failed.")
+    ] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Run all of them, also those that were run before.")
+    ] = False,
+) -> None:
+    """Run a schedule's pipeline over past spans, in their order; the same command goes on after a stop.
+
+    Each run is gated as ever. The last line on stdout is one JSON object.
+    """
+    from pipelines.scheduling.backfill import plan_backfill
+    from pipelines.scheduling.clock import Stop, SystemClock
+    from pipelines.scheduling.locks import scheduler_lock
+    from pipelines.scheduling.scheduler import Scheduler
+    from pipelines.scheduling.tick_runner import StoppedError, TickRunner
+
+    place = root.resolve()
+    stop = Stop()
+    clock = SystemClock(stop)
+    with errors_as_exit_codes():
+        scheduler = Scheduler(place, clock, stop)
+        schedule = scheduler.store.chosen(name)
+        folder = scheduler.store.folder / schedule.name
+        # Beside `schedule run`: its runs and these take turns, each by the lock of the run.
+        with (
+            scheduler_lock(folder / "backfills", "schedule backfill"),
+            _signals_to(stop),
+            _log_to_stderr(),
+        ):
+            backfill = plan_backfill(schedule, folder, first, last, clock.now(), again)
+            runner = TickRunner(place, clock, stop, scheduler)
+            with contextlib.suppress(StoppedError):
+                for tick in backfill.run(runner, keep_going):
+                    said_of = f": {tick.reason}" if tick.reason else ""
+                    print(f"span {tick.spans}: {tick.status}{said_of}", file=sys.stderr)
+            scheduler.send()  # `schedule run`, which would do so, may not be there
+            summary = backfill.summary()
+    print(json.dumps({"name": schedule.name, **summary}))
+    if stop.requested:
+        raise typer.Exit(128 + signal.SIGINT)
+    if summary["left"] or summary["failed"]:
+        raise typer.Exit(EXIT_FAILED)
+
+
+def check_command(root: Root = DEFAULT_ROOT) -> None:
+    """Exit with 1 if a schedule is late or was stopped, or it cannot be seen what is due; for monitoring."""
+    from pipelines.scheduling.monitoring.overview import problems
+
+    with errors_as_exit_codes():
+        found, now = found_in(existing(root))
+    lines = problems(found, now)
+    if lines:
+        print("\n".join(lines))
+        raise typer.Exit(EXIT_FAILED)
+    print(f"{len(found)} schedules, none late")
+
+
+def metrics_command(
+    root: Root = DEFAULT_ROOT,
+    metrics_file: MetricsFile = None,
+) -> None:
+    """Print the metrics of a root in Prometheus' text format, or write them to a file."""
+    from prometheus_client import generate_latest
+
+    from pipelines.scheduling.clock import Stop, SystemClock
+    from pipelines.scheduling.monitoring.metrics import PipelineCollector, registry, write_metrics
+    from pipelines.scheduling.scheduler import Scheduler
+
+    place = existing(root)
+    clock = SystemClock(Stop())
+    with errors_as_exit_codes():
+        collector = PipelineCollector(place, clock, Scheduler(place, clock, Stop()).outbox)
+        if metrics_file is None:
+            print(generate_latest(registry(collector)).decode(), end="")
+        else:
+            write_metrics(collector, metrics_file)
+
+
+def manifest_command(
+    kind: Annotated[ManifestKind, typer.Option("--kind", help="What keeps the scheduler alive.")],
+    root: Root = DEFAULT_ROOT,
+    image: Annotated[
+        str | None, typer.Option("--image", help="Of the CronJob. Default: kubeflow.image.")
+    ] = None,
+    cron: Annotated[
+        str | None,
+        typer.Option(
+            "--cron",
+            metavar='"M H D M W"',
+            help="When the CronJob looks what is due. Default: every 5 minutes, or more often if the "
+            "grace of a schedule is short.",
+        ),
+    ] = None,
+    metrics_port: Annotated[
+        int | None, typer.Option("--metrics-port", min=1, max=65_535, help="Of the service.")
+    ] = None,
+) -> None:
+    """Print a systemd service that runs the schedules of a root, or a Kubernetes CronJob."""
+    from pipelines.config.load import load_config
+    from pipelines.scheduling.clock import Stop, SystemClock
+    from pipelines.scheduling.monitoring.manifests import cron_job, systemd_unit
+    from pipelines.scheduling.monitoring.wake_up import wake_up_cron
+    from pipelines.scheduling.store import ScheduleStore
+
+    place = root.resolve()
+    with errors_as_exit_codes():
+        schedules = ScheduleStore(place).read_all()
+        if kind is ManifestKind.SYSTEMD:
+            options = () if metrics_port is None else ("--metrics-port", str(metrics_port))
+            path = os.environ.get("PYTHONPATH")
+            variables = {"PYTHONPATH": path} if path else {}
+            print(systemd_unit(place, Path.cwd(), schedules, options, variables), end="")
+            return
+        cron = wake_up_cron(schedules, cron, SystemClock(Stop()).now())
+        one = ScheduleStore(place).chosen(None) if not schedules else schedules[0]
+        config = load_config(Path(one.config), settings=one.settings)
+        print(cron_job(schedules, config.kubeflow, str(place), image, cron), end="")
+
+
+def found_in(root: Path) -> "tuple[list[Standing], datetime]":
+    """Returns how the schedules of a root stand, and the time of that."""
+    from pipelines.scheduling.clock import Stop, SystemClock
+    from pipelines.scheduling.monitoring.overview import standings
+    from pipelines.scheduling.scheduler import Scheduler
+
+    clock: Clock = SystemClock(Stop())
+    now = clock.now()
+    return standings(root, now, Scheduler(root, clock, Stop()).outbox.pending()), now
+
+
+@contextlib.contextmanager
+def _signals_to(stop: "Stop") -> Iterator[None]:
+    """Has SIGINT and SIGTERM ask a scheduler to stop."""
+    former = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in former:
+        signal.signal(number, stop.request)
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _metrics_at(collector: "PipelineCollector", address: str, port: int | None) -> Iterator[None]:
+    from pipelines.scheduling.monitoring.metrics import serve_metrics
+
+    if port is None:
+        yield
+        return
+    found, end = serve_metrics(collector, address, port)
+    print(f"metrics: http://{address}:{found}/metrics", file=sys.stderr, flush=True)
+    try:
+        yield
+    finally:
+        end()
+
+
+@contextlib.contextmanager
+def _log_to_stderr() -> Iterator[None]:
+    """Has what is logged meanwhile shown on stderr, with the time, and nowhere else."""
+    handler: Any = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    logger = logging.getLogger("pipelines")
+    former = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(former[0])
+        logger.propagate = former[1]

@@ -1,0 +1,105 @@
+"""`schema show` and `schema accept`. Heavy imports happen inside the commands."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pipelines.cli.options import DEFAULT_ROOT, Root, refuse
+
+if TYPE_CHECKING:
+    from pipelines.root.schema.root_schema import RootSchema
+
+app = typer.Typer(
+    help="The root's schema: what new data are validated against.", no_args_is_help=True
+)
+
+
+@app.command()
+def show(
+    root: Root = DEFAULT_ROOT,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
+) -> None:
+    """Print the root's schema: its columns, where it is from, whether it was edited."""
+    from pipelines.errors import BadInputError
+    from pipelines.root.schema.root_schema import read_root_schema, schema_file
+    from pipelines.root.schema.table import schema_columns, schema_json, schema_lines
+
+    try:
+        place = root.resolve()
+        found = read_root_schema(place)
+        if found is None:
+            raise BadInputError(
+                f"There is no schema in {place}: the first run that is pushed writes {schema_file(place)}."
+            )
+    except (BadInputError, OSError) as error:
+        refuse(str(error))
+    columns = schema_columns(found.schema)
+    facts = _facts(place, found)
+    if as_json:
+        print(json.dumps({**facts, "columns": schema_json(columns)}, indent=1))
+        return
+    print("\n".join([*_fact_lines(facts), "", *schema_lines(columns)]))
+
+
+@app.command()
+def accept(
+    run_id: Annotated[
+        str | None,
+        typer.Argument(metavar="[RUN]", help="Default: the newest run whose data were validated."),
+    ] = None,
+    root: Root = DEFAULT_ROOT,
+) -> None:
+    """Take the schema and the statistics of a run as the state that new data are held against.
+
+    Prints what changes by that. It is for data that a run has stopped at or warned of, and that are right.
+    """
+    from pipelines.errors import BadInputError
+    from pipelines.root.schema.acceptance import accept_schema
+
+    try:
+        accepted = accept_schema(root.resolve(), run_id)
+    except (BadInputError, OSError) as error:
+        refuse(str(error))
+    print("\n".join([f"accepted: run {accepted.run_id}", *accepted.lines]))
+
+
+def _facts(root: Path, found: "RootSchema") -> dict[str, Any]:
+    from pipelines.config.pipeline_config import PipelineConfig
+    from pipelines.root.records import RunRecords
+    from pipelines.root.schema.root_schema import schema_file, serving_version
+
+    origin = found.origin
+    newest = RunRecords(root).read_all()[-1:]
+    own = PipelineConfig.model_validate(newest[0].config).schema_.path if newest else None
+    return {
+        "file": str(schema_file(root)),
+        "run_id": origin.run_id if origin else None,
+        "written": origin.written if origin else None,
+        "accepted": bool(origin and origin.accepted_for is not None),
+        "edited": found.is_edited,
+        "compared_with_run": found.run_to_compare_with(root) or None,
+        "serving_version": serving_version(root) or None,
+        "path_of_newest_run": own,
+    }
+
+
+def _fact_lines(facts: dict[str, Any]) -> list[str]:
+    how = "accepted" if facts["accepted"] else "kept from its push"
+    origin = f"run {facts['run_id']}, {how} on {facts['written']}"
+    if facts["run_id"] is None:
+        origin = "not known"
+    compared = f"run {facts['compared_with_run']}" if facts["compared_with_run"] else "no run"
+    if not facts["compared_with_run"] and facts["serving_version"]:
+        compared = f"version {facts['serving_version']}, which serves"
+    lines = [
+        f"schema         {facts['file']}",
+        f"from           {origin}{'; edited since' if facts['edited'] else ''}",
+        f"compared with  the data of {compared}",
+    ]
+    if facts["path_of_newest_run"]:
+        lines.append(
+            f"! not used by the newest run: its schema.path = {facts['path_of_newest_run']!r} goes before"
+        )
+    return lines

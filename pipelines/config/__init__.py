@@ -1,0 +1,1 @@
+"""The configuration: one file for each section, and the grammar of spans."""

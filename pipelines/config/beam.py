@@ -1,0 +1,272 @@
+"""`[beam]`: where `--runner beam` does Beam's work, and what each engine needs."""
+
+import re
+from typing import Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from pipelines.config.data import Section
+
+EngineName = Literal["direct", "flink", "spark", "dataflow"]
+
+_ADDRESS = re.compile(r"^[A-Za-z0-9_.-]+:[0-9]{1,5}$|^\[[0-9A-Fa-f:]+\]:[0-9]{1,5}$")
+_GS = re.compile(r"^gs://[a-z0-9][a-z0-9_.-]+(/.*)?$")
+
+
+def is_address(text: str) -> bool:
+    """Returns whether a text is `host:port`."""
+    return _ADDRESS.match(text) is not None and 0 < int(text.rpartition(":")[2]) < 65536
+
+
+class DirectConfig(Section):
+    """`[beam.direct]`: Beam's own runner on this machine.
+
+    Attributes:
+      workers: Processes that share the work. 1 is what `--runner local` does.
+    """
+
+    workers: int = Field(default=1, ge=1)
+
+
+class WorkerConfig(Section):
+    """Where the Python code of a pipeline runs: beside the engine, which is a Java program.
+
+    Attributes:
+      environment: `process`: the engine starts a worker on each of its machines. `external`: it asks a
+        pool of workers, `python -m components.beam.worker --pool PORT`, that runs beside it. `docker`: it
+        starts a container. `loopback`: threads of the run itself, with an engine on the same machine.
+      worker_command: With `process`: the program, as the engine's machines find it. Default: one that
+        the run writes into its root, which starts this Python.
+      worker_pool: With `external`: `host:port` of the pool, as the engine's machines see it.
+      worker_image: With `docker`: the image.
+      workers: Worker processes to one of the engine's (`sdk_worker_parallelism`). Default: 1.
+    """
+
+    environment: Literal["process", "external", "docker", "loopback"] = "process"
+    worker_command: str | None = None
+    worker_pool: str | None = None
+    worker_image: str | None = None
+    workers: int = Field(default=1, ge=1)
+
+    @field_validator("worker_pool")
+    @classmethod
+    def _is_address(cls, address: str | None) -> str | None:
+        return _checked_address(address)
+
+    @model_validator(mode="after")
+    def _fits_environment(self) -> "WorkerConfig":
+        keys = {"process": "worker_command", "external": "worker_pool", "docker": "worker_image"}
+        for environment, key in keys.items():
+            if environment != self.environment and getattr(self, key) is not None:
+                raise ValueError(
+                    f'{key} = {getattr(self, key)!r} is for environment = "{environment}"; '
+                    f'received environment = "{self.environment}". Change one of the two'
+                )
+        if self.environment == "external" and self.worker_pool is None:
+            raise ValueError(
+                'environment = "external" needs worker_pool = "host:port", where the engine\'s machines '
+                "find the pool that `python -m components.beam.worker --pool PORT` starts"
+            )
+        if self.environment == "docker" and self.worker_image is None:
+            raise ValueError(
+                'environment = "docker" needs worker_image = "NAME", an image with this program in it'
+            )
+        return self
+
+
+class JobServerConfig(WorkerConfig):
+    """What Flink and Spark have in common: Beam's job server hands them the work.
+
+    Attributes:
+      job_server: `host:port` of a job server that runs; or its jar (a file, or an https address), and then
+        each run starts it. Default: the jar that Beam has published for its version; Beam downloads it.
+      staging: Folder in which a job server that the run starts puts files for the workers, which must see
+        it. Default: below the root.
+    """
+
+    job_server: str | None = None
+    staging: str | None = None
+
+    @property
+    def starts_job_server(self) -> bool:
+        """Whether a run starts it, as none runs."""
+        return self.job_server is None or not is_address(self.job_server)
+
+    @model_validator(mode="after")
+    def _is_jar_or_address(self) -> "JobServerConfig":
+        given = self.job_server
+        if given is not None and not is_address(given) and not given.endswith(".jar"):
+            raise ValueError(
+                f'job_server = {given!r} is neither an address such as "localhost:8099" nor a jar, '
+                "whose name ends in .jar"
+            )
+        if self.staging is not None and not self.starts_job_server:
+            raise ValueError(
+                f"staging = {self.staging!r} is for a job server that the run starts, and job_server = "
+                f"{given!r} runs already: give it --artifacts-dir. Remove one of the two"
+            )
+        return self
+
+
+class FlinkConfig(JobServerConfig):
+    """`[beam.flink]`: a Flink cluster.
+
+    Attributes:
+      master: `host:port` of the JobManager's REST interface.
+      version: Of Flink, such as `1.19`: the job server's jar is for one. Default: what the cluster says.
+      parallelism: Tasks at a time of each step. Default: the cluster's `parallelism.default`.
+    """
+
+    master: str | None = None
+    version: str | None = Field(default=None, pattern=r"^[0-9]+\.[0-9]+$")
+    parallelism: int | None = Field(default=None, ge=1)
+
+    @field_validator("master")
+    @classmethod
+    def _is_rest_address(cls, address: str | None) -> str | None:
+        return _checked_address(address)
+
+    @model_validator(mode="after")
+    def _version_is_used(self) -> "FlinkConfig":
+        if self.version is not None and self.job_server is not None:
+            raise ValueError(
+                f"version = {self.version!r} chooses the job server's jar, and job_server = "
+                f"{self.job_server!r} is given. Remove one of the two"
+            )
+        return self
+
+
+class SparkConfig(JobServerConfig):
+    """`[beam.spark]`: a Spark 3 cluster.
+
+    Attributes:
+      master: Such as `spark://host:7077`, or `local[4]` for threads of the job server.
+    """
+
+    master: str | None = None
+
+    @field_validator("master")
+    @classmethod
+    def _is_master(cls, master: str | None) -> str | None:
+        if master is not None and not re.match(
+            r"^(spark://[^/]+:[0-9]+|local(\[([0-9]+|\*)\])?|yarn)$", master
+        ):
+            raise ValueError('write "spark://host:port", "local[4]" or "yarn"')
+        return master
+
+
+class DataflowConfig(Section):
+    """`[beam.dataflow]`: Google Cloud Dataflow.
+
+    Attributes:
+      project: Google Cloud project.
+      region: Such as `europe-west1`.
+      temp_location: `gs://` folder for temporary files.
+      staging_location: `gs://` folder for what is staged. Default: below `temp_location`.
+      service_account: E-mail address of the account that the workers run as. Default: the project's.
+      worker_image: Container image of the workers, with this program in it.
+      machine_type: Of the workers, such as `n2-standard-4`. Default: Dataflow's choice.
+      num_workers: To begin with. Default: Dataflow's choice.
+      max_num_workers: At most. Default: Dataflow's choice.
+      disk_size_gb: Of each worker, in GB. Default: Dataflow's choice.
+      subnetwork: In which the workers run. Default: the project's.
+      public_ips: Whether workers have public addresses.
+    """
+
+    project: str | None = Field(default=None, pattern=r"^[a-z][a-z0-9.:-]+$")
+    region: str | None = Field(default=None, pattern=r"^[a-z]+-[a-z]+[0-9]+$")
+    temp_location: str | None = None
+    staging_location: str | None = None
+    service_account: str | None = Field(default=None, pattern=r"^[^@\s]+@[^@\s]+$")
+    worker_image: str | None = None
+    machine_type: str | None = None
+    num_workers: int | None = Field(default=None, ge=1)
+    max_num_workers: int | None = Field(default=None, ge=1)
+    disk_size_gb: int | None = Field(default=None, ge=10)
+    subnetwork: str | None = None
+    public_ips: bool = True
+
+    @field_validator("temp_location", "staging_location")
+    @classmethod
+    def _is_bucket(cls, location: str | None) -> str | None:
+        if location is not None and not _GS.match(location):
+            raise ValueError('Dataflow keeps files in buckets: write "gs://BUCKET/FOLDER"')
+        return location
+
+    @model_validator(mode="after")
+    def _numbers_fit(self) -> "DataflowConfig":
+        least, most = self.num_workers, self.max_num_workers
+        if least is not None and most is not None and least > most:
+            raise ValueError(f"num_workers = {least} is above max_num_workers = {most}")
+        return self
+
+
+_NEEDED = {
+    "flink": {
+        "master": '"host:port" of the JobManager\'s REST interface, such as "localhost:8081"'
+    },
+    "spark": {"master": '"spark://host:port", or "local[4]"'},
+    "dataflow": {
+        "project": "the Google Cloud project",
+        "region": 'such as "europe-west1"',
+        "temp_location": '"gs://BUCKET/FOLDER"',
+        "worker_image": "a container image with this program in it",
+    },
+}
+
+
+class BeamConfig(Section):
+    """`[beam]`: Apache Beam.
+
+    Attributes:
+      runner: The engine of `--runner beam`; `--runner local` has Beam work in its own process.
+      args: Pipeline options of Beam; they go before what follows from the rest.
+      direct: Several processes on this machine.
+      flink: The Flink cluster.
+      spark: The Spark cluster.
+      dataflow: The Google Cloud project.
+    """
+
+    runner: EngineName = "direct"
+    args: tuple[str, ...] = ()
+    direct: DirectConfig = DirectConfig()
+    flink: FlinkConfig = FlinkConfig()
+    spark: SparkConfig = SparkConfig()
+    dataflow: DataflowConfig = DataflowConfig()
+
+    @property
+    def has_engine(self) -> bool:
+        """Whether it asks for more than this process."""
+        return self.runner != "direct" or self.direct.workers > 1
+
+    @field_validator("args")
+    @classmethod
+    def _are_options(cls, args: tuple[str, ...]) -> tuple[str, ...]:
+        for arg in args:
+            if not arg.startswith("--"):
+                raise ValueError(f"{arg!r} is no Beam option: write --name=value")
+        given = {arg.partition("=")[0]: arg.partition("=")[2] for arg in args}
+        workers = given.get("--direct_num_workers", "1")
+        if workers != "1" and "--direct_running_mode" not in given:
+            raise ValueError(
+                f"--direct_num_workers={workers} alone makes no processes: Beam's threads take turns. Write "
+                f"[beam.direct] workers = {workers if workers.isdigit() else 2} and run with --runner beam"
+            )
+        return args
+
+    @model_validator(mode="after")
+    def _has_what_it_needs(self) -> "BeamConfig":
+        section = getattr(self, self.runner)
+        for key, what in _NEEDED.get(self.runner, {}).items():
+            if getattr(section, key) is None:
+                raise ValueError(
+                    f'runner = "{self.runner}" needs {self.runner}.{key}: set beam.{self.runner}.{key} to '
+                    f"{what}"
+                )
+        return self
+
+
+def _checked_address(address: str | None) -> str | None:
+    if address is not None and not is_address(address):
+        raise ValueError('write "host:port", without http://')
+    return address

@@ -1,0 +1,143 @@
+"""`[data]`, `[columns]` and `[split]` of a configuration: what is learned from."""
+
+import codecs
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator, model_validator
+
+from pipelines.config.span_pattern import parse_span_pattern
+from pipelines.config.span_selection import NEWEST, SpanSelection, parse_selection
+
+ProblemType = Literal["binary", "multi-class", "regression"]
+
+ColumnUse = Literal["number", "category", "date", "text", "id", "ignore"]
+"""A value of `[columns]`."""
+
+
+class Section(BaseModel):
+    """A table of the configuration."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, serialize_by_alias=True)
+
+
+class DataConfig(Section):
+    """`[data]`: where the examples are and what their columns mean.
+
+    Attributes:
+      path: A CSV, a folder of CSVs, or a pattern. With `{SPAN}` or a date, and `{VERSION}`: spans.
+      label: The raw column to predict. With a `[module]`: the column from which it computes its label.
+      spans: Which spans of the path: `newest`, `last 5`, a single one, or a range. Default: `newest`.
+      problem_type: `binary`, `multi-class` or `regression`. Default: inferred from the label.
+      exclude: Columns that the model does not use; the same as `"ignore"` in `[columns]`.
+      numeric: Columns to treat as numbers and nothing else, whatever the inference says.
+      categorical: Columns to treat as categories, whatever the inference says.
+      delimiter: The character between the fields of a row. Default: detected.
+      quote: The character around a field that contains a delimiter. Default: detected.
+      encoding: Encoding of the files, by its name in Python. Default: detected.
+      decimal: The decimal mark of numbers. Default: detected, column by column.
+      dates: What comes first in a date such as 03/04/2014. Default: detected, column by column.
+    """
+
+    path: str
+    label: str
+    spans: str = str(NEWEST)
+    problem_type: ProblemType | None = None
+    exclude: tuple[str, ...] = ()
+    numeric: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    delimiter: str | None = None
+    quote: Literal['"', "'"] | None = None
+    encoding: str | None = None
+    decimal: Literal[".", ","] | None = None
+    dates: Literal["day-first", "month-first"] | None = None
+
+    @field_validator("path")
+    @classmethod
+    def _is_a_pattern(cls, path: str) -> str:
+        parse_span_pattern(path)
+        return path
+
+    @field_validator("spans", mode="before")
+    @classmethod
+    def _is_a_selection(cls, spans: Any, info: ValidationInfo) -> str:
+        selection = parse_selection(spans)
+        path = info.data.get("path")
+        if path is None:  # it is wrong, too, and that is said
+            return str(selection)
+        pattern = parse_span_pattern(path)
+        if pattern is None and selection != NEWEST:
+            raise ValueError(
+                "data.path has no {SPAN}, nor {YYYY}, {MM} and {DD}: put it where the name of the span "
+                "stands, as in data/span-{SPAN}/"
+            )
+        if pattern is not None and selection.is_by_date not in (None, pattern.is_by_date):
+            kind = "dates: write 2026-01-31" if pattern.is_by_date else "numbers: write 7, or 3..7"
+            raise ValueError(f"the spans of data.path are {kind}")
+        return str(selection)
+
+    @property
+    def selection(self) -> SpanSelection:
+        """What `spans` asks for."""
+        return parse_selection(self.spans)
+
+    @field_validator("delimiter")
+    @classmethod
+    def _is_one_character(cls, delimiter: str | None) -> str | None:
+        if delimiter is not None and (
+            len(delimiter) != 1 or not delimiter.isascii() or delimiter in "\"'\r\n\0"
+        ):
+            raise ValueError(
+                'a delimiter is one character, and no quote or line break: ",", ";", "\\t" or "|"'
+            )
+        return delimiter
+
+    @field_validator("encoding")
+    @classmethod
+    def _is_known(cls, encoding: str | None) -> str | None:
+        try:
+            return None if encoding is None else codecs.lookup(encoding).name
+        except LookupError as error:
+            raise ValueError(
+                'Python knows no such encoding; usual ones are "utf-8", "cp1252" and "utf-16"'
+            ) from error
+
+
+class SplitConfig(Section):
+    """`[split]`: which rows train and which evaluate.
+
+    Attributes:
+      by: `row` draws a third of the rows for evaluation, by a hash of the row and the number of its
+        copy. `column` draws a third of the values of a column, with all their rows. `time` takes the
+        newest third by a column. `files` takes files as they are.
+      column: With `column` and `time`: the name of the column.
+      train: With `files`: a file, or a pattern of files, in the folder `data.path`, for training.
+      eval: The same for evaluation.
+      on_label_difference: What a run does if the distribution of the label differs between the splits by
+        more than chance explains: `stop` or `warn`. Default: `stop`; with `column` and `time` `warn`,
+        because groups and times may really differ.
+    """
+
+    by: Literal["row", "column", "time", "files"] = "row"
+    column: str | None = None
+    train: str | None = None
+    eval: str | None = None
+    on_label_difference: Literal["stop", "warn"] | None = None
+
+    @model_validator(mode="after")
+    def _has_what_it_needs(self) -> "SplitConfig":
+        needed = {"column": ("column",), "time": ("column",), "files": ("train", "eval")}
+        for key in ("column", "train", "eval"):
+            wanted = key in needed.get(self.by, ())
+            if wanted and not getattr(self, key):
+                raise ValueError(f'by = "{self.by}" needs {key} = "..."')
+            if not wanted and getattr(self, key) is not None:
+                raise ValueError(
+                    f'{key} has no meaning with by = "{self.by}"; remove one of the two'
+                )
+        return self
+
+    @property
+    def stops_at_label_difference(self) -> bool:
+        """Whether a run ends when the label is distributed otherwise in one split."""
+        given = self.on_label_difference
+        return given == "stop" or (given is None and self.by in ("row", "files"))

@@ -1,0 +1,89 @@
+"""`[evaluator]` and `[example_validator]`."""
+
+from typing import Literal
+
+from pydantic import (
+    Field,
+    model_validator,
+)
+
+from pipelines.config.data import Section
+
+
+class ThresholdConfig(Section):
+    """`[[evaluator.thresholds]]`: what a model has to reach to be blessed.
+
+    Several entries may name one metric; then all their bounds hold.
+
+    Attributes:
+      metric: Name of a metric, such as `auc` or `root_mean_squared_error`.
+      lower: Smallest value that is blessed.
+      upper: Largest value that is blessed.
+      max_regression: How much worse than the model in production the new one may be, in units of
+        the metric. Default: the two are not compared by this threshold.
+    """
+
+    metric: str
+    lower: float | None = Field(default=None, allow_inf_nan=False)
+    upper: float | None = Field(default=None, allow_inf_nan=False)
+    max_regression: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _some_bound(self) -> "ThresholdConfig":
+        if self.lower is None and self.upper is None and self.max_regression is None:
+            raise ValueError("give at least one of lower, upper and max_regression")
+        if self.lower is not None and self.upper is not None and self.lower > self.upper:
+            raise ValueError(f"lower = {self.lower} is above upper = {self.upper}")
+        return self
+
+
+class EvaluatorConfig(Section):
+    """`[evaluator]`: metrics, slices and thresholds.
+
+    Attributes:
+      label: The transformed label, if `preprocessing_fn` computes it. Default: found automatically.
+      metrics: Names of metrics. Default: chosen for the kind of problem.
+      slices: Lists of columns; `[]` is the whole data set. Default: columns with few values.
+      thresholds: Bounds in addition to the default checks. Default: none.
+      default_checks: Whether the model must be better than the trivial one, and not worse than the
+        one in production, in its metric and its loss.
+      confidence: Confidence level of the intervals of the default checks.
+      tolerance: How much worse than the model in production a new one may be, in addition to the
+        interval; a share of the advantage of the former over the trivial model.
+      min_skill_kept: Share of its skill that the model in production must have kept since it was
+        pushed. If it has lost more, the labels may be damaged, and nothing is pushed. The skill is
+        the share of the way from the trivial model to a perfect one, in the metric. 0 turns the
+        check off.
+    """
+
+    label: str | None = None
+    metrics: tuple[str, ...] | None = None
+    slices: tuple[tuple[str, ...], ...] | None = None
+    thresholds: tuple[ThresholdConfig, ...] | None = None
+    default_checks: bool = True
+    confidence: float = Field(default=0.95, gt=0.5, lt=1)
+    tolerance: float = Field(default=0.05, ge=0, lt=1)
+    min_skill_kept: float = Field(default=0.7, ge=0, lt=1)
+
+
+class ExampleValidatorConfig(Section):
+    """`[example_validator]`: what happens when the data do not fit the schema, or have drifted.
+
+    They are compared with the data of the model that serves, column by column.
+
+    Attributes:
+      on_anomalies: `warn` shows anomalies and continues, `fail` stops the run. Default: the run stops only
+        at anomalies that make training meaningless, such as a column that is missing, empty or in
+        another unit.
+      l_infinity: Limit for text and missing values: the largest difference of a share.
+      jensen_shannon: Limit for numbers: the Jensen-Shannon divergence of the distributions, in bits.
+      breaking: Limit for both of them, beyond which training is meaningless.
+      moving: Columns that always change, such as times and counters. Columns that are recognized as
+        dates or ids need not be listed.
+    """
+
+    on_anomalies: Literal["warn", "fail", "fail_if_broken"] = "fail_if_broken"
+    l_infinity: float = Field(default=0.1, ge=0, le=1)
+    jensen_shannon: float = Field(default=0.02, ge=0, le=1)
+    breaking: float = Field(default=0.3, ge=0, le=1)
+    moving: tuple[str, ...] = ()

@@ -1,0 +1,292 @@
+"""`[kubeflow]` of the configuration: where and how the steps of a compiled pipeline run."""
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from pipelines.config.data import Section
+
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_SUBDOMAIN = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*")
+_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_KFP = "KFP_"
+_PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+_IMAGE = re.compile(
+    r"(?:[A-Za-z0-9](?:[-A-Za-z0-9.]*[A-Za-z0-9])?(?::[0-9]+)?/)?"  # host
+    rf"{_PART}(?:/{_PART})*"
+    r"(?::[A-Za-z0-9_][-A-Za-z0-9._]{0,127})?(?:@sha256:[0-9a-f]{64})?"
+)
+"""Source: the grammar of references that registries and Kubernetes read (distribution/reference)."""
+_CPU = re.compile(r"[0-9]+(\.[0-9]+)?|[0-9]+m")
+_MEMORY = re.compile(r"[0-9]+(E|Ei|P|Pi|T|Ti|G|Gi|M|Mi|K|Ki)?")
+_QUALIFIED = re.compile(r"([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+
+
+def _object_name(name: str) -> str:
+    if len(name) > 253 or not _SUBDOMAIN.fullmatch(name):
+        raise ValueError(
+            "Kubernetes takes names of lower-case letters, digits, '-' and '.' only (RFC 1123), at most "
+            "253 characters"
+        )
+    return name
+
+
+def _image(name: str) -> str:
+    if not _IMAGE.fullmatch(name):
+        raise ValueError(
+            'give the name of an image, such as "registry.example.com/pipelines:1.0" or one with '
+            '"@sha256:..."; only its host and its tag may have upper-case letters'
+        )
+    return name
+
+
+def _env_name(name: str) -> str:
+    if not _ENV_NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is no name of an environment variable: letters, digits and '_'")
+    if name.startswith(_KFP):
+        raise ValueError(f"{name!r}: Kubeflow sets the variables {_KFP}... itself; rename it")
+    return name
+
+
+def _mount_path(path: str) -> str:
+    if "://" in path:
+        raise ValueError(
+            'give a folder, such as "/mnt/pipelines/NAME": this can\'t be in an object store, since steps '
+            "lock files in it and rename folders, which a bucket has no means for. Put it on a volume; "
+            "artifacts go to the bucket that kubeflow.pipeline_root names"
+        )
+    if not path.startswith("/") or path == "/" or ":" in path or ".." in path.split("/"):
+        raise ValueError(
+            "give an absolute path in the container other than '/', without ':' or '..'"
+        )
+    return path
+
+
+def _cpu(text: str) -> str:
+    if not _CPU.fullmatch(text):
+        raise ValueError('give cores such as "2", "0.5" or "500m"')
+    return text
+
+
+def _memory(text: str) -> str:
+    if not _MEMORY.fullmatch(text):
+        raise ValueError('give bytes with a unit of Kubernetes, such as "8Gi" or "500M"')
+    return text
+
+
+def _label_key(key: str) -> str:
+    if not _QUALIFIED.fullmatch(key):
+        raise ValueError(
+            f"{key!r} is no label of Kubernetes, such as "
+            '"kubernetes.io/arch" or "cloud.google.com/gke-accelerator"'
+        )
+    return key
+
+
+def _label_value(value: str) -> str:
+    if not _LABEL_VALUE.fullmatch(value):
+        raise ValueError(f"{value!r} is no value of a label of Kubernetes")
+    return value
+
+
+_ObjectName = Annotated[str, AfterValidator(_object_name)]
+_EnvName = Annotated[str, AfterValidator(_env_name)]
+_ImageName = Annotated[str, AfterValidator(_image)]
+_MountPath = Annotated[str, AfterValidator(_mount_path)]
+_Cpu = Annotated[str, AfterValidator(_cpu)]
+_Memory = Annotated[str, AfterValidator(_memory)]
+_NodeLabels = dict[
+    Annotated[str, AfterValidator(_label_key)], Annotated[str, AfterValidator(_label_value)]
+]
+
+
+class VolumeConfig(Section):
+    """`[[kubeflow.volumes]]`: a PersistentVolumeClaim that every step mounts.
+
+    Attributes:
+      claim: Name of the claim. Several pods must be able to mount it (ReadWriteMany), unless all run on
+        one node.
+      path: Where the containers mount it.
+      sub_path: Folder of the volume that is mounted. Default: all of it.
+    """
+
+    claim: _ObjectName
+    path: _MountPath
+    sub_path: str = ""
+
+
+class SecretConfig(Section):
+    """`[[kubeflow.secrets]]`: a Secret, as environment variables or as files.
+
+    Attributes:
+      name: Name of the Secret.
+      env: The environment variable that each of its keys becomes.
+      path: Folder in which each of its keys becomes a file.
+    """
+
+    name: _ObjectName
+    env: dict[str, _EnvName] = Field(default_factory=dict)
+    path: _MountPath | None = None
+
+    @model_validator(mode="after")
+    def _is_used(self) -> "SecretConfig":
+        if not self.env and self.path is None:
+            raise ValueError('give env = {key = "VARIABLE"}, or path = "/folder", or both')
+        return self
+
+
+class TolerationConfig(Section):
+    """`[[kubeflow.tolerations]]`: a taint of nodes that steps may run on all the same.
+
+    Attributes:
+      key: Key of the taint. Default: any.
+      operator: `Equal` compares the value, `Exists` does not.
+      value: Value of the taint.
+      effect: Effect of the taint. Default: any.
+      seconds: How long it is tolerated, with `NoExecute`. Default: for ever.
+    """
+
+    key: Annotated[str, AfterValidator(_label_key)] | None = None
+    operator: Literal["Equal", "Exists"] = "Equal"
+    value: str | None = None
+    effect: Literal["NoExecute", "NoSchedule", "PreferNoSchedule"] | None = None
+    seconds: int | None = Field(default=None, ge=0)
+
+    @model_validator(mode="after")
+    def _fits_operator(self) -> "TolerationConfig":
+        if self.operator == "Exists" and self.value is not None:
+            raise ValueError('operator = "Exists" compares no value; leave the value out')
+        if self.operator == "Equal" and self.key is None:
+            raise ValueError('operator = "Equal" needs a key; or set operator = "Exists"')
+        return self
+
+
+class StepConfig(Section):
+    """`[kubeflow.components.NAME]`: what the step of one component is given.
+
+    Attributes:
+      cpu: Cores, as limit and as request.
+      memory: Memory, as limit and as request.
+      accelerators: Number of accelerators.
+      accelerator: Kind of accelerator: the name of the resource in Kubernetes, such as `nvidia.com/gpu` or
+        `google.com/tpu`; on Vertex the type, such as `NVIDIA_TESLA_T4`.
+      node_selector: Labels of the nodes that it may run on, in addition to those of `[kubeflow]`.
+      retries: How often it is tried again. Default: that of `[kubeflow]`.
+      cache: Whether it is skipped when nothing has changed. Default: that of `[kubeflow]`.
+      timeout: Seconds after which it is stopped.
+      env: Environment variables, in addition to those of `[kubeflow]`.
+    """
+
+    cpu: _Cpu | None = None
+    memory: _Memory | None = None
+    accelerators: int | None = Field(default=None, ge=1)
+    accelerator: str | None = Field(default=None, min_length=1)
+    node_selector: _NodeLabels = Field(default_factory=dict)
+    retries: int | None = Field(default=None, ge=0)
+    cache: bool | None = None
+    timeout: int | None = Field(default=None, ge=1)
+    env: dict[_EnvName, str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _has_both(self) -> "StepConfig":
+        if (self.accelerators is None) != (self.accelerator is None):
+            raise ValueError(
+                'give both accelerators = 1 and accelerator = "nvidia.com/gpu", or neither'
+            )
+        return self
+
+
+class TrainingJobConfig(Section):
+    """`[kubeflow.training_job]`: the cluster of `[trainer] workers` as a job, a pod for each task.
+
+    The chief, the workers and the parameter servers are those of `[trainer]`.
+
+    Attributes:
+      kind: `tfjob` needs the training operator; `job` is an indexed Job of Kubernetes itself, 1.28 or
+        newer; `auto` is a TFJob where Kubernetes serves them, else a Job.
+      namespace: Namespace of the job. Default: that of the Trainer's pod. Another namespace must have the
+        claims, the secrets and the service account, too, and the job is not deleted with the pod.
+      cpu: Cores of each task.
+      memory: Memory of each task.
+      accelerators: How many accelerators the chief and the workers have; in a `job` the
+        parameter servers have them, too.
+      accelerator: The name of their resource in Kubernetes, such as `nvidia.com/gpu`.
+      deadline_secs: Seconds after which the job is ended.
+      keep_secs: How long a finished job is kept, in seconds, so that you can look at it.
+      restarts: How often tasks that were killed are started again.
+      service_account: Of the tasks' pods. Default: that of the namespace.
+      api_server: Address of Kubernetes. Default: the cluster that the Trainer runs in.
+      poll_secs: Seconds between two looks at the job.
+    """
+
+    kind: Literal["tfjob", "job", "auto"] = "tfjob"
+    namespace: _ObjectName | None = None
+    cpu: _Cpu | None = None
+    memory: _Memory | None = None
+    accelerators: int | None = Field(default=None, ge=1)
+    accelerator: str | None = Field(default=None, min_length=1)
+    deadline_secs: int = Field(default=86_400, ge=1)
+    keep_secs: int = Field(default=86_400, ge=0)
+    restarts: int = Field(default=3, ge=0)
+    service_account: _ObjectName | None = None
+    api_server: str | None = None
+    poll_secs: float = Field(default=10, gt=0)
+
+    @model_validator(mode="after")
+    def _has_both(self) -> "TrainingJobConfig":
+        if (self.accelerators is None) != (self.accelerator is None):
+            raise ValueError(
+                'give both accelerators = 1 and accelerator = "nvidia.com/gpu", or neither'
+            )
+        return self
+
+
+class KubeflowConfig(Section):
+    """`[kubeflow]`: the compiled pipeline.
+
+    Attributes:
+      backend: `kubeflow`, the open-source Kubeflow Pipelines, or `vertex`.
+      name: Name of the pipeline on Kubeflow. Default: the name in the configuration.
+      image: Image in which every step runs; this package must be installed in it.
+      pipeline_root: Where Kubeflow keeps the artifacts: `minio://`, `s3://` or `gs://`.
+      root: Folder that every step sees, for what outlives a run: the versions that are served, the
+        records of runs, the schema. On a volume; on Vertex below `/gcs/`.
+      volumes: PersistentVolumeClaims that every step mounts.
+      env: Environment variables of every step.
+      secrets: Secrets that every step sees.
+      node_selector: Labels of the nodes that steps may run on.
+      tolerations: Taints that steps tolerate.
+      service_account: Service account of the runs that `submit` starts. Default: the server's.
+      retries: How often a step that fails is tried again.
+      cache: Whether steps are skipped when nothing that they depend on has changed.
+      parameters: Further keys of the configuration that can be set for each run, such as
+        `trainer.learning_rate`, in addition to `data.path`, `trainer.train_steps` and `trainer.eval_steps`.
+      training_job: Where the cluster of `[trainer] workers` runs. Default: in the Trainer's pod.
+      components: Settings of single steps, by component; `Plan`, `Record` and `End` are steps, too.
+    """
+
+    backend: Literal["kubeflow", "vertex"] = "kubeflow"
+    name: str | None = None
+    image: _ImageName | None = None
+    pipeline_root: str | None = None
+    root: _MountPath | None = None
+    volumes: tuple[VolumeConfig, ...] = ()
+    env: dict[_EnvName, str] = Field(default_factory=dict)
+    secrets: tuple[SecretConfig, ...] = ()
+    node_selector: _NodeLabels = Field(default_factory=dict)
+    tolerations: tuple[TolerationConfig, ...] = ()
+    service_account: _ObjectName | None = None
+    retries: int = Field(default=0, ge=0)
+    cache: bool = True
+    parameters: tuple[str, ...] = ()
+    training_job: TrainingJobConfig | None = None
+    components: dict[str, StepConfig] = Field(default_factory=dict)
+
+    def without_env(self) -> "KubeflowConfig":
+        """Returns it without environment variables, whose values are for the containers alone."""
+        components = {
+            name: step.model_copy(update={"env": {}}) for name, step in self.components.items()
+        }
+        return self.model_copy(update={"env": {}, "components": components})

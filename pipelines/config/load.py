@@ -1,0 +1,132 @@
+"""Reads a configuration: TOML file < --data/--label < --set, validated once."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import (
+    BaseModel,
+    ValidationError,
+)
+
+from components.nearest import nearest_first
+from pipelines.config.pipeline_config import PipelineConfig, _default_name
+from pipelines.config.toml import read_toml, toml_value
+from pipelines.errors import BadInputError, shown
+
+
+def load_config(
+    config_file: Path | None = None,
+    data: str | None = None,
+    label: str | None = None,
+    settings: Sequence[str] = (),
+) -> PipelineConfig:
+    """Returns the validated configuration.
+
+    Relative `data.path`, `module.file` and `schema.path` of a configuration file are relative to that file;
+    those of the command line to the working directory.
+
+    Args:
+      config_file: TOML file, or None.
+      data: `--data`, goes before the file's `data.path`.
+      label: `--label`, goes before the file's `data.label`.
+      settings: `section.key=value` each, goes before everything else. Values are TOML; what
+        is no TOML is taken as a string.
+
+    Raises:
+      BadInputError: What is wrong, the value received, and how to mend it.
+    """
+    tree: dict[str, Any] = {}
+    if config_file is not None:
+        tree = read_toml(config_file)
+        _anchor_paths(tree, config_file.parent)
+    if data is not None:
+        _assign(tree, ["data", "path"], data, f"--data {data}")
+    if label is not None:
+        _assign(tree, ["data", "label"], label, f"--label {label}")
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals or not all(key.split(".")):
+            raise BadInputError(f"--set takes section.key=value, received {setting!r}.")
+        _assign(tree, key.split("."), toml_value(value, key), f"--set {setting}")
+    for key in ("path", "label"):
+        section = tree.get("data", {})
+        if isinstance(section, dict) and key not in section:
+            option = "--data CSV_OR_DIR" if key == "path" else "--label COLUMN"
+            raise BadInputError(
+                f"data.{key} is missing: give {option} or a --config file that sets it."
+            )
+    if not tree.get("name") and isinstance(tree["data"], dict):
+        tree["name"] = _default_name(str(tree["data"].get("path", "")))
+    try:
+        return PipelineConfig.model_validate(tree)
+    except ValidationError as error:
+        raise BadInputError(explain(error, config_file)) from error
+
+
+def _anchor_paths(tree: dict[str, Any], folder: Path) -> None:
+    for section, key in (("data", "path"), ("module", "file"), ("schema", "path")):
+        values = tree.get(section)
+        if isinstance(values, dict) and isinstance(values.get(key), str):
+            values[key] = str(folder / values[key])
+
+
+def _assign(tree: dict[str, Any], keys: list[str], value: Any, origin: str) -> None:
+    for depth, key in enumerate(keys[:-1]):
+        tree = tree.setdefault(key, {})
+        if not isinstance(tree, dict):
+            raise BadInputError(f"{origin}: {'.'.join(keys[: depth + 1])} is not a section.")
+    tree[keys[-1]] = value
+
+
+def explain(error: ValidationError, config_file: Path | None) -> str:
+    """Returns what is wrong with a configuration, and how to mend it."""
+    lines = []
+    for problem in error.errors():
+        location = [str(part) for part in problem["loc"]]
+        key = ".".join(location)
+        if problem["type"] == "extra_forbidden":
+            nearest = nearest_first(location[-1], _valid_keys(problem["loc"][:-1]))
+            lines.append(
+                f"{key} = {shown(_text(problem['input']))}: there is no such key. "
+                f"Did you mean {nearest[0]}? Valid here: {', '.join(nearest)}."
+            )
+        elif problem["type"] == "missing":
+            lines.append(f"{key} is missing.")
+        else:
+            reason = problem["msg"].removeprefix("Value error, ")
+            value = f" = {shown(_text(problem['input']))}" if location else ""
+            lines.append(f"{key}{value}: {reason[:1].lower() + reason[1:]}.")
+    source = f"{config_file}: " if config_file else ""
+    return "\n".join(source + line for line in lines)
+
+
+def _text(value: Any) -> str:
+    """Returns how a value is written, as far as that can be."""
+    try:
+        return repr(value)
+    except (RecursionError, ValueError):  # nested too deeply, or an integer of too many digits
+        return f"({type(value).__name__})"
+
+
+def _valid_keys(location: tuple[Any, ...]) -> list[str]:
+    model: Any = PipelineConfig
+    for part in location:
+        if isinstance(part, int):
+            continue
+        fields = {field.alias or name: field for name, field in model.model_fields.items()}
+        if part not in fields:  # a name that the user gives, such as that of a component
+            continue
+        annotation = fields[part].annotation
+        candidates = [annotation, *_arguments(annotation)]
+        model = next(
+            kind for kind in candidates if isinstance(kind, type) and issubclass(kind, BaseModel)
+        )
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _arguments(annotation: Any) -> list[Any]:
+    found: list[Any] = []
+    for argument in getattr(annotation, "__args__", ()):
+        found += [argument, *_arguments(argument)]
+    return found

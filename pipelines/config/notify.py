@@ -1,0 +1,54 @@
+"""`[notify]` of the configuration: who is told of what scheduled runs come to."""
+
+import shlex
+from typing import Literal
+from urllib.parse import urlsplit
+
+from pydantic import Field, field_validator
+
+from pipelines.config.data import Section
+
+Event = Literal["pushed", "unchanged", "not_blessed", "failed", "drifted", "missed"]
+
+
+class NotifyConfig(Section):
+    """`[notify]`.
+
+    It is in no record and no compiled pipeline: an address may be a secret.
+
+    Attributes:
+      command: A program and its arguments, run without a shell; it gets the JSON on its standard input.
+      webhook: An http or https address that the JSON is POSTed to.
+      webhook_env: Name of the environment variable of the scheduler that holds that address, in place of
+        `webhook`.
+      on: What is told: `failed`, `not_blessed`, `drifted` (a column's values have changed, or the data do
+        not fit the schema), `missed` (a run that did not start when it should have), `pushed`, `unchanged`.
+      timeout_secs: Of one attempt.
+    """
+
+    command: str | None = None
+    webhook: str | None = None
+    webhook_env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    on: tuple[Event, ...] = ("failed", "not_blessed", "drifted", "missed")
+    timeout_secs: float = Field(default=10, gt=0, le=600, allow_inf_nan=False)
+
+    @property
+    def tells(self) -> bool:
+        """Whether anybody is told."""
+        return bool(self.command or self.webhook or self.webhook_env)
+
+    @field_validator("command")
+    @classmethod
+    def _is_a_command(cls, command: str | None) -> str | None:
+        if command is not None and not shlex.split(command):
+            raise ValueError('name a program, such as command = "/usr/local/bin/tell-me"')
+        return command
+
+    @field_validator("webhook")
+    @classmethod
+    def _is_an_address(cls, webhook: str | None) -> str | None:
+        if webhook is not None:
+            parts = urlsplit(webhook)
+            if parts.scheme not in ("http", "https") or not parts.hostname:
+                raise ValueError('give an address such as webhook = "https://example.com/hook"')
+        return webhook

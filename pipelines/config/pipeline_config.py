@@ -1,0 +1,126 @@
+"""The configuration of a pipeline: TOML file < --data/--label < --set, validated once."""
+
+import os
+from pathlib import Path
+
+from pydantic import (
+    Field,
+    model_validator,
+)
+
+from pipelines.config.beam import BeamConfig
+from pipelines.config.data import ColumnUse, DataConfig, ProblemType, Section, SplitConfig
+from pipelines.config.evaluator import EvaluatorConfig, ExampleValidatorConfig
+from pipelines.config.kubeflow import KubeflowConfig
+from pipelines.config.load import load_config
+from pipelines.config.metadata import MetadataConfig
+from pipelines.config.notify import NotifyConfig
+from pipelines.config.retention import RetentionConfig
+from pipelines.config.span_pattern import before_placeholder
+from pipelines.config.trainer import TrainerConfig
+
+__all__ = ["DataConfig", "PipelineConfig", "ProblemType", "load_config"]
+
+
+class SchemaConfig(Section):
+    """`[schema]`: the types and shapes of the columns.
+
+    Attributes:
+      path: A curated schema: a `Schema` proto as text (`schema.pbtxt`), as SchemaGen writes it.
+        Default: inferred from the data.
+      infer_feature_shape: Whether a column that has a value in every row gets a fixed shape. Then
+        `preprocessing_fn` gets it as a dense tensor, and a request to the served model must
+        contain it. Default: no; every column is sparse.
+    """
+
+    path: str | None = None
+    infer_feature_shape: bool = False
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "SchemaConfig":
+        if self.path is not None and self.infer_feature_shape:
+            raise ValueError(
+                "infer_feature_shape = true has no meaning with a path, whose schema gives the "
+                "shapes; remove one of the two"
+            )
+        return self
+
+
+class ModuleConfig(Section):
+    """`[module]`: the user's code, TFX's classic contract. Exactly one of the two is given.
+
+    Attributes:
+      path: Import path of a module with `preprocessing_fn` and `trainer_fn` or `run_fn`.
+      file: The same as a Python file; modules next to it can be imported by it.
+    """
+
+    path: str | None = None
+    file: str | None = None
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> "ModuleConfig":
+        if (self.path is None) == (self.file is None):
+            raise ValueError(
+                'give exactly one of path = "my_project.module" and file = "module.py"'
+            )
+        return self
+
+
+class PusherConfig(Section):
+    """`[pusher]`: what is kept of the served models.
+
+    Attributes:
+      keep: Number of newest versions to keep. None keeps all.
+    """
+
+    keep: int | None = Field(default=None, ge=1)
+
+
+class PipelineConfig(Section):
+    """The configuration of a whole pipeline.
+
+    Attributes:
+      name: Name of the pipeline. Default: the name of the data file or folder.
+      columns: The kind of each column, by its name. Default: inferred.
+      notify: Who is told of scheduled runs; it is in no record, as an address may be a secret.
+    """
+
+    name: str = Field(default="", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
+    data: DataConfig
+    columns: dict[str, ColumnUse] = Field(default_factory=dict)
+    split: SplitConfig = SplitConfig()
+    schema_: SchemaConfig = Field(default=SchemaConfig(), alias="schema")  # pydantic has a `schema`
+    module: ModuleConfig | None = None
+    trainer: TrainerConfig = TrainerConfig()
+    evaluator: EvaluatorConfig = EvaluatorConfig()
+    example_validator: ExampleValidatorConfig = ExampleValidatorConfig()
+    pusher: PusherConfig = PusherConfig()
+    retention: RetentionConfig = RetentionConfig()
+    metadata: MetadataConfig = MetadataConfig()
+    beam: BeamConfig = BeamConfig()
+    kubeflow: KubeflowConfig = KubeflowConfig()
+    notify: NotifyConfig = Field(default=NotifyConfig(), exclude=True)
+
+    @model_validator(mode="after")
+    def _starts_from_a_model_that_fits(self) -> "PipelineConfig":
+        if self.trainer.warm_start and self.module is None:
+            raise ValueError(
+                "trainer.warm_start = true needs a [module]: the generic models learn vocabularies and "
+                "scales from the data of each run, which the weights of another run don't fit; leave it "
+                "out, or name a module that passes fn_args.base_model to its Estimator as warm_start_from"
+            )
+        return self
+
+    @property
+    def has_default_name(self) -> bool:
+        """Whether the name is the one that the data give it."""
+        return self.name == _default_name(self.data.path)
+
+
+def _default_name(path: str) -> str:
+    start = before_placeholder(path).split("*")[0].replace("\0", "") or "."
+    stem = Path(os.path.realpath(start)).stem  # unlike Path.resolve, takes links that form a loop
+    name = "".join(
+        char if char.isascii() and (char.isalnum() or char in "_.-") else "-" for char in stem
+    )
+    return name.strip("-_.") or "pipeline"

@@ -1,0 +1,277 @@
+"""Paths in which `{SPAN}` or a date, and `{VERSION}`, stand for what the data are called."""
+
+import datetime
+import fnmatch
+import glob
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipelines.config.span_selection import SpanKey
+from pipelines.errors import BadInputError
+
+_DIGITS = {"YYYY": 4, "MM": 2, "DD": 2}
+_NAMES = ("SPAN", "VERSION", *_DIGITS)
+_PLACEHOLDER = re.compile(r"\{([A-Za-z]+)(?::([^{}]*))?\}")
+_OPENED = re.compile(rf"\{{({'|'.join(_NAMES)})(?![A-Za-z])")
+_TOKEN = re.compile(r"(\{(?:SPAN|VERSION|YYYY|MM|DD)(?::[^{}]*)?\}|\*+|\?|\[!?\]?[^\]]*\])")
+_WILDCARDS = ("*", "?", "[")
+_TEMPORARY_ENDINGS = (
+    ".tmp", ".temp", ".part", ".partial", ".filepart", ".crdownload", ".incomplete", ".inprogress",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Place:
+    """A file or folder whose name has the placeholders filled in.
+
+    Attributes:
+      span: What it belongs to.
+      version: Of the span; None if the pattern has no `{VERSION}`.
+      path: Up to the last placeholder.
+      name: What stands for the span, as it is written: `03` and `3` are the same span.
+      version_name: The same for the version; empty without one.
+      is_complete: False for a folder in which nothing has a name that the rest of the pattern asks for.
+    """
+
+    span: SpanKey
+    version: int | None
+    path: Path
+    name: str
+    version_name: str = ""
+    is_complete: bool = True
+
+
+@dataclass(frozen=True)
+class SpanPattern:
+    """A path with placeholders.
+
+    Attributes:
+      path: As it is given.
+      is_by_date: Whether dates name the spans.
+      has_version: Whether there is a `{VERSION}`.
+    """
+
+    path: str
+    is_by_date: bool
+    has_version: bool
+
+    def places(self) -> list[Place]:
+        """Returns what is there, in the order of the names; also what is temporary or empty.
+
+        Raises:
+          BadInputError: A name has the form of a date and is none.
+        """
+        return list(_walk(self._head[0], self._head[1], {}, self))
+
+    def files_path(self, place: Place) -> str:
+        """Returns the path of the files of a place: the rest of the pattern, behind the place."""
+        tail = self._tail
+        folder = str(place.path)
+        if any(glob.has_magic(part) for part in tail):
+            folder = glob.escape(folder)
+        return os.path.join(folder, *tail)
+
+    def key_of(self, values: Mapping[str, str], path: Path) -> SpanKey:
+        """Returns the span that the values of the placeholders name."""
+        if not self.is_by_date:
+            return int(values["SPAN"])
+        try:
+            return datetime.date(*(int(values[name]) for name in _DIGITS))
+        except ValueError as error:
+            text = "-".join(values[name] for name in _DIGITS)
+            raise BadInputError(
+                f"{path}: {text} is no date ({error}). data.path = {self.path!r} takes it for one: "
+                "rename it, or move it elsewhere."
+            ) from error
+
+    def is_named_by(self, values: Mapping[str, str]) -> bool:
+        """Returns whether the values are enough to name a span."""
+        return set(_DIGITS if self.is_by_date else ("SPAN",)) <= set(values)
+
+    @property
+    def _parts(self) -> tuple[str, ...]:
+        return Path(self.path).parts
+
+    @property
+    def _last(self) -> int:
+        """Index of the last part with a placeholder."""
+        return max(index for index, part in enumerate(self._parts) if has_placeholder(part))
+
+    @property
+    def _head(self) -> tuple[Path, tuple[str, ...]]:
+        parts = self._parts[: self._last + 1]
+        return (Path(parts[0]), parts[1:]) if Path(self.path).is_absolute() else (Path(), parts)
+
+    @property
+    def _tail(self) -> tuple[str, ...]:
+        return self._parts[self._last + 1 :]
+
+
+def has_placeholder(text: str) -> bool:
+    """Returns whether a placeholder stands in a path, or part of it."""
+    return any(match[1] in _NAMES for match in _PLACEHOLDER.finditer(text))
+
+
+def before_placeholder(path: str) -> str:
+    """Returns the part of a path before its first placeholder; all of it without one."""
+    starts = (match.start() for match in _PLACEHOLDER.finditer(path) if match[1] in _NAMES)
+    return path[: next(starts, len(path))]
+
+
+def parse_span_pattern(path: str) -> SpanPattern | None:
+    """Returns the pattern that a path is; None if it has no placeholder.
+
+    `{SPAN}` and `{VERSION}` stand for numbers, `{SPAN:4}` for one of four digits; `{YYYY}`, `{MM}` and
+    `{DD}` for a date. One may stand in several places, which then say the same. `*`, `?` and `[...]` are
+    those of a glob pattern.
+
+    Source: the patterns of TFX's ExampleGen. There a placeholder stands in one place only, and a name
+    in place of `{SPAN}` that is no number is an error; here it is no span.
+
+    Raises:
+      ValueError: The placeholders do not go together; says how to write them.
+    """
+    widths: dict[str, str | None] = {}
+    for match in _PLACEHOLDER.finditer(path):
+        name, width = match[1], match[2]
+        if name.upper() not in _NAMES:
+            continue
+        if name not in _NAMES:
+            raise ValueError(f"{match[0]} is no placeholder: write {{{name.upper()}}}")
+        if width is not None and (name in _DIGITS or not re.fullmatch("[0-9]{1,2}", width)):
+            raise ValueError(
+                f"{match[0]}: "
+                + (
+                    f"{{{name}}} has {_DIGITS[name]} digits, and no other width"
+                    if name in _DIGITS
+                    else f"a width is a number of digits, as in {{{name}:4}}"
+                )
+            )
+        if width is not None and not int(width):
+            raise ValueError(f"{match[0]}: a width is at least 1")
+        if widths.setdefault(name, width) != width:
+            raise ValueError(f"{{{name}}} stands in it with two widths")
+    if opened := _OPENED.search(_PLACEHOLDER.sub("", path)):
+        raise ValueError(f"{opened[0]} is not closed: write {{{opened[1]}}}")
+    if not widths:
+        return None
+    dates = [name for name in _DIGITS if name in widths]
+    if "SPAN" in widths and dates:
+        raise ValueError(
+            f"{{SPAN}} and {{{dates[0]}}} both name the span; keep {{SPAN}}, or the date"
+        )
+    if dates and len(dates) < len(_DIGITS):
+        missing = next(name for name in _DIGITS if name not in widths)
+        raise ValueError(
+            f"a date needs {{YYYY}}, {{MM}} and {{DD}}; there is no {{{missing}}}. To read a month of days "
+            'set data.spans, such as "2026-01-01..2026-01-31"'
+        )
+    if "VERSION" in widths and "SPAN" not in widths and not dates:
+        raise ValueError("{VERSION} is that of a span: add {SPAN}, or {YYYY}, {MM} and {DD}")
+    if re.search(r"\{(SPAN|VERSION)\}\{(SPAN|VERSION)[:}]", path):
+        raise ValueError(
+            "two numbers follow each other; put something between them, or give the first a width, "
+            "as in {SPAN:4}"
+        )
+    return SpanPattern(path, bool(dates), "VERSION" in widths)
+
+
+def is_temporary(name: str) -> bool:
+    """Returns whether a file or folder of this name is one that is being written, by custom."""
+    lower = name.lower()
+    return (
+        lower.endswith(_TEMPORARY_ENDINGS)
+        or lower == "_temporary"
+        or (lower.startswith(".") and ".csv" in lower and not lower.endswith(".crc"))
+    )
+
+
+def _walk(
+    folder: Path, parts: tuple[str, ...], values: dict[str, str], pattern: SpanPattern
+) -> Iterator[Place]:
+    """Yields the places below a folder whose parts of the path are these."""
+    if not parts:
+        yield _place(folder, values, pattern)
+        return
+    part, rest = parts[0], parts[1:]
+    num_found = 0
+    for name, found in _matches(folder, part, values):
+        for place in _walk(folder / name, rest, {**values, **found}, pattern):
+            num_found += 1
+            yield place
+    if not num_found and pattern.is_named_by(values) and folder.is_dir():
+        yield _place(folder, values, pattern, is_complete=False)
+
+
+def _place(
+    path: Path, values: dict[str, str], pattern: SpanPattern, is_complete: bool = True
+) -> Place:
+    version = values.get("VERSION", "")
+    name = "-".join(values[key] for key in (_DIGITS if pattern.is_by_date else ("SPAN",)))
+    return Place(
+        pattern.key_of(values, path),
+        int(version) if version else None,
+        path,
+        name,
+        version,
+        is_complete,
+    )
+
+
+def _matches(
+    folder: Path, part: str, values: Mapping[str, str]
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yields the names in a folder that a part of the path means, and the values that they give."""
+    if not has_placeholder(part) and (folder / part).exists():
+        yield part, {}
+        return
+    if not folder.is_dir():
+        return
+    expression = re.compile(_expression(part, values), re.DOTALL)
+    for name in sorted(os.listdir(folder)):
+        if name.startswith(".") and not part.startswith("."):
+            continue
+        match = expression.fullmatch(name)
+        if match is not None:
+            yield name, match.groupdict()
+
+
+def _expression(part: str, values: Mapping[str, str]) -> str:
+    """Returns a part of a pattern as a regular expression.
+
+    Args:
+      part: A name with placeholders.
+      values: What placeholders of the parts before stand for.
+    """
+    tokens = [token for token in _TOKEN.split(part) if token]
+    expression = ""
+    known = set(values)
+    for index, token in enumerate(tokens):
+        placeholder = _PLACEHOLDER.fullmatch(token)
+        name = placeholder[1] if placeholder else ""
+        if name in values:
+            expression += re.escape(values[name])
+        elif name in known:
+            expression += f"(?P={name})"
+        elif placeholder and name in _NAMES:
+            known.add(name)
+            digits = _DIGITS.get(name) or int(placeholder[2] or 0)
+            group = f"(?P<{name}>[0-9]{{{digits}}})" if digits else f"(?P<{name}>[0-9]{{1,18}})"
+            # A wildcard next to a number of any length must not take digits of it.
+            if not digits and index and tokens[index - 1].startswith(_WILDCARDS):
+                group = f"(?<![0-9]){group}"
+            if not digits and index + 1 < len(tokens) and tokens[index + 1].startswith(_WILDCARDS):
+                group = f"{group}(?![0-9])"
+            expression += group
+        elif token.startswith("*"):
+            expression += ".*"
+        elif token == "?":
+            expression += "."
+        elif token.startswith("[") and token.endswith("]"):
+            expression += fnmatch.translate(token)[len("(?s:") : -len(r")\Z")]
+        else:
+            expression += re.escape(token)
+    return expression

@@ -1,0 +1,73 @@
+"""Reads TOML, and says what is wrong with it."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import tomllib
+
+from pipelines.errors import BadInputError, shown
+
+
+def read_toml(config_file: Path) -> dict[str, Any]:
+    """Returns the values of a configuration file.
+
+    Raises:
+      BadInputError: It cannot be read.
+    """
+    try:
+        text = config_file.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise BadInputError(f"The configuration file {config_file} does not exist.") from error
+    except IsADirectoryError as error:
+        raise BadInputError(f"{config_file} is a folder; --config takes a TOML file.") from error
+    except OSError as error:
+        raise BadInputError(
+            f"--config {shown(str(config_file))} cannot be read: {error.strerror}."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise BadInputError(f"{config_file} is not UTF-8 text: {error}.") from error
+    try:
+        return _parse_toml(text)
+    except ValueError as error:
+        raise BadInputError(f"{config_file} is not valid TOML: {error}.") from error
+
+
+def _parse_toml(text: str) -> dict[str, Any]:
+    """Returns the values of a TOML text.
+
+    Raises:
+      ValueError: It is no TOML, or holds what Python cannot read; says where, or how to mend it.
+    """
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise _UnreadableError("its values are nested too deeply") from error
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError as error:
+        number = re.search(r"\d{4301,}", text.replace("_", ""))  # Python reads 4,300 digits
+        if number is None:
+            raise _UnreadableError(str(error)) from error
+        line = text.replace("_", "")[: number.start()].count("\n") + 1
+        raise _UnreadableError(
+            f"the integer {number[0][:10]}... on line {line} has {len(number[0])} digits"
+        ) from error
+
+
+class _UnreadableError(ValueError):
+    """TOML that Python cannot read."""
+
+
+def toml_value(text: str, key: str) -> Any:
+    """Returns the value of `--set key=text`: the text itself where it is no TOML.
+
+    Raises:
+      BadInputError: It is TOML that Python cannot read.
+    """
+    try:
+        return _parse_toml(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+    except ValueError as error:
+        raise BadInputError(f"--set {key}={shown(text)}: {error}.") from error

@@ -1,0 +1,110 @@
+"""`[trainer]` of the configuration."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
+from pipelines.config.data import Section
+
+_MAX_INT32 = 2**31 - 1  # TFX's num_steps is an int32
+_MAX_DEPTH = 50  # of custom_config
+
+_Count = Annotated[int, Field(ge=1, le=_MAX_INT32)]
+
+
+class TrainerConfig(Section):
+    """`[trainer]`: how long and how to train.
+
+    Attributes:
+      model: Without a `[module]`: `boosted_trees`, `wide_deep`, `linear`, or `auto`, which trains all
+        three and takes the one with the lowest loss on held-out training rows.
+      train_steps: Optimizer steps. Default: chosen by the number of rows; 1,000 with a `[module]`.
+      eval_steps: Batches of each evaluation during training. Default: all; 150 with a `[module]`.
+      batch_size: Examples per step. Default: chosen by the number of rows.
+      hidden_units: Layer sizes of the DNN. Default: chosen by the number of rows.
+      learning_rate: Learning rate of the DNN's optimizer. Default: 0.003.
+      n_trees: Largest number of boosted trees, for each class if there are more than two. Default: 800
+        (400 with more than 100,000 rows), and fewer with many classes.
+      max_depth: Depth of a boosted tree.
+      seed: `tf_random_seed` of the Estimator.
+      early_stopping: Without a `[module]`: one sixth of the training rows is held out. Training stops when
+        the loss on them stops falling, and the best checkpoint is kept. It needs at least 200 rows.
+      warm_start: With a `[module]`: training starts from the model that serves. `trainer_fn` or `run_fn`
+        finds it in `fn_args.base_model`, which is None while nothing serves. Default: each run starts from
+        nothing.
+      workers: Processes on this machine that train in addition to the chief, which is then a process of
+        its own, too. Default: none; a single process alternates between training and evaluating.
+      ps: With workers, the number of parameter servers, which keep the variables; at least one.
+      evaluator: With workers, whether one more process evaluates and exports while they train.
+        Default: no; the last checkpoint is evaluated and exported after the training.
+      custom_config: Your own settings for `trainer_fn`, `run_fn` and `preprocessing_fn`. They are passed as
+        JSON: text, numbers, booleans, lists and tables.
+    """
+
+    model: Literal["auto", "boosted_trees", "wide_deep", "linear"] = "auto"
+    train_steps: _Count | None = None
+    eval_steps: _Count | None = None
+    batch_size: _Count | None = None
+    hidden_units: tuple[_Count, ...] | None = None
+    learning_rate: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    n_trees: int | None = Field(default=None, ge=1, le=100_000)
+    max_depth: int = Field(default=6, ge=1, le=16)
+    seed: int = Field(default=1, ge=0, le=_MAX_INT32)
+    early_stopping: bool = True
+    warm_start: bool = False
+    workers: int = Field(default=0, ge=0, le=_MAX_INT32)
+    ps: int = Field(default=0, ge=0, le=_MAX_INT32, validate_default=True)
+    evaluator: bool = False
+    custom_config: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("ps", "evaluator")
+    @classmethod
+    def _belongs_to_workers(cls, value: int, info: ValidationInfo) -> int:
+        workers = info.data.get("workers")  # None if that is wrong itself
+        if value and workers == 0:
+            raise ValueError(
+                "there are no workers that it could be for; set trainer.workers, the number of "
+                f"processes that train beside the chief, or leave trainer.{info.field_name} out"
+            )
+        if workers and info.data.get("model") == "boosted_trees":
+            raise ValueError(
+                f"trainer.workers = {workers}: boosted trees are grown in one process, by all of its "
+                "cores; leave the workers out, or set another trainer.model"
+            )
+        if workers and info.field_name == "ps" and value < 1:
+            raise ValueError(
+                f"trainer.workers = {workers} needs a parameter server to keep the variables; set "
+                "trainer.ps = 1, or more for a large model"
+            )
+        return value
+
+    @model_validator(mode="after")
+    def _trees_have_no_steps(self) -> "TrainerConfig":
+        if self.model == "boosted_trees" and self.train_steps is not None:
+            raise ValueError(
+                f"train_steps = {self.train_steps}: boosted trees are counted in trees; set n_trees, and "
+                "leave train_steps out"
+            )
+        return self
+
+    @field_validator("custom_config")
+    @classmethod
+    def _fits_json(cls, custom_config: dict[str, Any]) -> dict[str, Any]:
+        _check_json(custom_config, "custom_config", 0)
+        return custom_config
+
+
+def _check_json(value: Any, key: str, depth: int) -> None:
+    if depth > _MAX_DEPTH:
+        raise ValueError(f"it is nested more than {_MAX_DEPTH} levels deep")
+    if isinstance(value, dict):
+        for name, item in value.items():
+            _check_json(item, f"{key}.{name}", depth + 1)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            _check_json(item, f"{key}[{index}]", depth + 1)
+    elif not isinstance(value, str | int | float | bool):
+        raise ValueError(
+            f"{key} = {value} is a {type(value).__name__}, which JSON has not; write it as text in "
+            "quotes"
+        )

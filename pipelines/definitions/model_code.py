@@ -1,0 +1,177 @@
+"""Whose code a run trains with: the user's module, or the generic model for tables."""
+
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from components.evaluator.gate.default_checks import DefaultChecks
+from components.user import code as user_code
+from pipelines.config.evaluator import ThresholdConfig
+from pipelines.config.pipeline_config import ModuleConfig, PipelineConfig
+from pipelines.data.kinds import ColumnKind
+from pipelines.data.profile import CsvProfile
+from pipelines.definitions import evaluation
+from pipelines.errors import BadInputError
+from pipelines.tabular.infer import infer_plan
+from pipelines.tabular.label import plan_label
+from pipelines.tabular.plan import LABEL_KEY, TabularPlan
+from pipelines.terminal.signals import came_from_signal
+
+_TRAINERS = ("trainer_fn", "run_fn")
+
+
+@dataclass(frozen=True)
+class ModelCode:
+    """The functions that a pipeline calls, and how their model is judged.
+
+    Attributes:
+      preprocessing_fn: Import path.
+      trainer: `trainer_fn` or `run_fn`.
+      trainer_path: Import path of that function; None for a module file.
+      module_file: The user's file; None for an import path.
+      transform_config: `custom_config` of `preprocessing_fn`.
+      custom_config: That of the trainer.
+      train_steps: Optimizer steps.
+      eval_steps: Batches of an evaluation; None means all.
+      label: Name of the transformed label; None means the one that the model reports.
+      metrics: Names of the metrics.
+      thresholds: What the model has to reach, beside the default checks.
+      slices: Columns of each slice.
+      required_label: Column without which a row is of no use; None keeps all rows.
+      plan: Of the generic model; None for the user's module.
+      default_checks: Settings of the default checks; None makes none.
+    """
+
+    preprocessing_fn: str
+    trainer: str
+    trainer_path: str | None
+    module_file: str | None
+    transform_config: dict[str, Any]
+    custom_config: dict[str, Any]
+    train_steps: int
+    eval_steps: int | None
+    label: str | None
+    metrics: tuple[str, ...]
+    thresholds: tuple[ThresholdConfig, ...]
+    slices: tuple[tuple[str, ...], ...]
+    required_label: str | None = None
+    plan: TabularPlan | None = field(default=None)
+    default_checks: DefaultChecks | None = None
+
+
+def choose_model_code(
+    config: PipelineConfig,
+    profile: CsvProfile,
+    kinds: Mapping[str, ColumnKind] | None = None,
+) -> ModelCode:
+    """Returns the user's code when there is a `[module]`, and else the generic model.
+
+    Args:
+      config: The configuration.
+      profile: Of the CSV files.
+      kinds: What each column is taken for. Default: inferred.
+
+    Raises:
+      BadInputError: The module cannot be used, or the data cannot be learned from.
+    """
+    if config.module is not None:
+        return _user_code(config.module, config, profile)
+    plan = infer_plan(profile, config, kinds)
+    settings = config.evaluator
+    return ModelCode(
+        preprocessing_fn="pipelines.tabular.preprocessing.preprocessing_fn",
+        trainer="trainer_fn",
+        trainer_path="pipelines.tabular.training.trainer_fn",
+        module_file=None,
+        transform_config=plan.feature_config(),
+        custom_config={**config.trainer.custom_config, **plan.training_config()},
+        train_steps=plan.training.train_steps
+        if plan.training.model == "auto"
+        else plan.training.max_steps(plan.training.model),
+        eval_steps=plan.training.eval_steps,
+        label=settings.label or LABEL_KEY,
+        metrics=settings.metrics or evaluation.default_metrics(plan.label.problem_type),
+        thresholds=settings.thresholds or (),
+        slices=_or(settings.slices, tuple((column,) for column in plan.slices)),
+        required_label=plan.label.column,
+        plan=plan,
+        default_checks=evaluation.default_checks(settings, plan.label.problem_type),
+    )
+
+
+def _user_code(
+    module_config: ModuleConfig, config: PipelineConfig, profile: CsvProfile
+) -> ModelCode:
+    module = _load(module_config)
+    where = module_config.path or module_config.file
+    functions = user_code.function_names(module)
+    trainers = [name for name in _TRAINERS if name in functions]
+    for name, present in (
+        ("preprocessing_fn", "preprocessing_fn" in functions),
+        ("trainer_fn or run_fn", bool(trainers)),
+    ):
+        if not present:
+            raise BadInputError(
+                f"The module {where} defines no {name}. "
+                f"Its functions: {', '.join(functions) or 'none'}."
+            )
+    settings, trainer = config.evaluator, config.trainer
+    if trainer.workers and trainers[0] == "run_fn":
+        raise BadInputError(
+            f"trainer.workers = {trainer.workers}: the module {where} has a run_fn, which writes the "
+            "model itself, and every process would write it. Workers need a trainer_fn; or leave "
+            "trainer.workers out."
+        )
+    metrics, thresholds = settings.metrics, settings.thresholds
+    problem_type = evaluation.known_problem_type(config)
+    fallback = problem_type
+    evaluation.check_problem_is_known(config)
+    if metrics is None and problem_type is None:
+        # Nothing says how to judge the model: take its label for the raw column, as it is.
+        raw_label = plan_label(profile, profile.columns[config.data.label], config.data)
+        fallback = raw_label.problem_type
+    return ModelCode(
+        preprocessing_fn=f"{module.__name__}.preprocessing_fn",
+        trainer=trainers[0],
+        trainer_path=None if module_config.file else f"{module.__name__}.{trainers[0]}",
+        module_file=str(Path(module_config.file).resolve()) if module_config.file else None,
+        transform_config=trainer.custom_config,
+        custom_config=trainer.custom_config,
+        train_steps=trainer.train_steps or 1_000,
+        eval_steps=trainer.eval_steps or 150,
+        label=settings.label,
+        metrics=_or(metrics, evaluation.default_metrics(fallback)),
+        thresholds=thresholds or (),
+        slices=settings.slices or (),
+        default_checks=evaluation.default_checks(settings, problem_type, fallback),
+    )
+
+
+def _or(given: Any, default: Any) -> Any:
+    return default if given is None else given
+
+
+def _load(module_config: ModuleConfig) -> types.ModuleType:
+    """Returns the user's module, imported by the name under which Transform imports it, too."""
+    if module_config.file is None:
+        name = str(module_config.path)
+    else:
+        try:
+            name = user_code.importable_name(module_config.file)
+        except (FileNotFoundError, ValueError) as error:
+            raise BadInputError(
+                f"module.file = {module_config.file!r} is no Python file."
+            ) from error
+        except ImportError as error:
+            raise BadInputError(f"module.file = {module_config.file!r}: {error}") from error
+    try:
+        return user_code.load_module(name)
+    except BaseException as error:  # whatever the user's code raises while it is imported
+        if came_from_signal(error):
+            raise
+        raise BadInputError(
+            f"The module {module_config.path or module_config.file} cannot be imported: "
+            f"{type(error).__name__}: {error}"
+        ) from error

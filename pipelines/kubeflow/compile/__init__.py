@@ -1,0 +1,1 @@
+"""From a configuration to the YAML that Kubeflow Pipelines takes."""

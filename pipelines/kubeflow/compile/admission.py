@@ -1,0 +1,282 @@
+"""Refuses what Kubeflow, Argo or Kubernetes would refuse, and what could not work, with the reason."""
+
+import posixpath
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Any
+
+from components.nearest import nearest_first
+from pipelines.config.kubeflow import KubeflowConfig
+from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.errors import BadInputError
+from pipelines.kubeflow.compile.dag import END, PLAN, RECORD
+from pipelines.kubeflow.compile.parameters import flat
+from pipelines.kubeflow.compile.task_settings import NEVER_CACHED
+
+COMPONENTS = (
+    "CsvExampleGen",
+    "StatisticsGen",
+    "SchemaGen",
+    "ExampleValidator",
+    "Transform",
+    "Trainer",
+    "Evaluator",
+    "Pusher",
+)
+STEPS = (PLAN, *COMPONENTS, RECORD, END)
+SCHEMES = {"kubeflow": ("minio://", "s3://", "gs://"), "vertex": ("gs://",)}
+
+MAX_NAME = 57
+"""The workflow is called NAME-xxxxx, and that is the value of a label: 63 characters at most."""
+
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_TASK = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_SEEN = ("data.path", "module.file", "schema.path")
+
+
+def pipeline_name(config: PipelineConfig) -> str:
+    """Returns what the pipeline is called on Kubeflow."""
+    return config.kubeflow.name or config.name
+
+
+def check_config(config: PipelineConfig) -> None:
+    """Checks what can be told from the configuration alone.
+
+    Raises:
+      BadInputError: The key, the value received, and how to mend it.
+    """
+    settings = config.kubeflow
+    _check_name(config)
+    if settings.image is None:
+        raise BadInputError(
+            "kubeflow.image is missing: give the image in which the steps run, which `make image` builds, "
+            'such as "registry.example.com/pipelines:1.0".'
+        )
+    _check_pipeline_root(settings)
+    _check_root(settings)
+    for name in settings.components:
+        if name not in STEPS:
+            nearest = nearest_first(name, STEPS)
+            raise BadInputError(
+                f"kubeflow.components.{name}: there is no such step. Did you mean {nearest[0]}? Steps: "
+                f"{', '.join(nearest)}."
+            )
+    for name in NEVER_CACHED:
+        if name in settings.components and settings.components[name].cache:
+            raise BadInputError(
+                f"kubeflow.components.{name}.cache = true: this step is never cached, since it reads or "
+                "writes the root. Leave it out."
+            )
+    if settings.backend == "vertex":
+        _check_vertex(settings)
+    _check_training_job(config)
+    _check_paths(config)
+    _check_mounts(settings)
+    for key, text in _texts(config.model_dump(mode="json")):
+        if "{{" in text:
+            raise BadInputError(
+                f"{key} = {text!r}: Kubeflow would take {{{{ for a placeholder of its own. Write it "
+                "without two opening braces in a row."
+            )
+
+
+def check_specification(text: str) -> None:
+    """Checks a compiled pipeline as the server does when it is uploaded.
+
+    Args:
+      text: The YAML.
+
+    Raises:
+      BadInputError: What the server would refuse.
+    """
+    import yaml
+
+    specification = next(yaml.safe_load_all(text))
+    version = specification.get("schemaVersion")
+    if version != "2.1.0":
+        raise BadInputError(
+            f"The server takes the schema version 2.1.0 only. Received: schemaVersion={version!r}; kfp "
+            "has changed."
+        )
+    components = specification["components"]
+    dags = [specification["root"], *(item for item in components.values() if "dag" in item)]
+    for dag in dags:
+        for name in dag["dag"]["tasks"]:
+            if not _TASK.fullmatch(name) or len(name) > 63:
+                raise BadInputError(
+                    f"The task {name!r} is no name for Kubernetes (RFC 1123): lower-case letters, digits "
+                    "and '-', at most 63 characters."
+                )
+    for name, parameter in specification["root"]["inputDefinitions"]["parameters"].items():
+        if "defaultValue" not in parameter and not parameter.get("isOptional"):
+            raise BadInputError(
+                f"The parameter {name!r} has no default: a run that is not given one is refused."
+            )
+
+
+def _check_name(config: PipelineConfig) -> None:
+    name = pipeline_name(config)
+    if not _LABEL.fullmatch(name) or len(name) > MAX_NAME:
+        key = "kubeflow.name" if config.kubeflow.name else "name"
+        proposal = re.sub(r"[^a-z0-9]+", "-", name.lower())[:MAX_NAME].strip("-") or "pipeline"
+        raise BadInputError(
+            f"{key} = {name!r}: Kubernetes takes lower-case letters, digits and '-' (RFC 1123), at most "
+            f'{MAX_NAME} characters since Argo adds six. Set kubeflow.name = "{proposal}".'
+        )
+
+
+def _check_pipeline_root(settings: KubeflowConfig) -> None:
+    schemes = SCHEMES[settings.backend]
+    root = settings.pipeline_root
+    if root is None:
+        raise BadInputError(
+            "kubeflow.pipeline_root is missing: give the place where Kubeflow keeps artifacts, such as "
+            f'"{schemes[0]}BUCKET/FOLDER".'
+        )
+    scheme = next((item for item in schemes if root.startswith(item)), None)
+    if scheme is None or not re.fullmatch(r"[a-z0-9][a-z0-9._-]+(/.*)?", root.removeprefix(scheme)):
+        raise BadInputError(
+            f"kubeflow.pipeline_root = {root!r}: the backend {settings.backend!r} takes "
+            f"{', '.join(f'{item}BUCKET/FOLDER' for item in schemes)}. What outlives a run goes to "
+            "kubeflow.root instead, which is a folder."
+        )
+
+
+def _check_root(settings: KubeflowConfig) -> None:
+    example = "/gcs/BUCKET/FOLDER" if settings.backend == "vertex" else "/mnt/pipelines/NAME"
+    if settings.root is None:
+        raise BadInputError(
+            "kubeflow.root is missing: give the folder that every step sees, for the versions that are "
+            f'served and the records of runs, such as "{example}".'
+        )
+    if settings.backend == "vertex" and not settings.root.startswith("/gcs/"):
+        raise BadInputError(
+            f"kubeflow.root = {settings.root!r}: on Vertex the folder that every step sees is "
+            "/gcs/BUCKET/FOLDER."
+        )
+    if settings.backend == "kubeflow" and not any(
+        _is_below(settings.root, volume.path) for volume in settings.volumes
+    ):
+        paths = ", ".join(volume.path for volume in settings.volumes) or "none"
+        raise BadInputError(
+            f"kubeflow.root = {settings.root!r} is on no volume (volumes: {paths}): what one step writes, "
+            'the next one would not see. Add [[kubeflow.volumes]] with claim = "CLAIM" and path = '
+            f'"{PurePosixPath(settings.root).parent}".'
+        )
+
+
+def _check_mounts(settings: KubeflowConfig) -> None:
+    """Checks that no two things are mounted at one place, which Kubernetes refuses."""
+    places: dict[PurePosixPath, str] = {}
+    mounts = [
+        *((f"volumes.{number}", one.path) for number, one in enumerate(settings.volumes)),
+        *((f"secrets.{number}", one.path) for number, one in enumerate(settings.secrets)),
+    ]
+    for key, path in mounts:
+        if path is None:
+            continue
+        former = places.setdefault(PurePosixPath(path), key)
+        if former != key:
+            raise BadInputError(
+                f"kubeflow.{key}.path = {path!r}: kubeflow.{former} is mounted there already. Give each a "
+                "folder of its own."
+            )
+
+
+def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """Returns each text of a configuration with its key: values, items of lists, and keys."""
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            inner = f"{key}.{name}" if key else name
+            yield inner, name
+            yield from _texts(item, inner)
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _texts(item, f"{key}.{number}")
+
+
+def _check_vertex(settings: KubeflowConfig) -> None:
+    if settings.service_account is not None:
+        raise BadInputError(
+            "kubeflow.service_account: only submit uses it, which does not speak to Vertex. Leave it "
+            f'out, and write PipelineJob.submit("{settings.service_account}") in Google\'s client.'
+        )
+    for key in ("volumes", "secrets", "node_selector", "tolerations"):
+        value = getattr(settings, key)
+        if value:
+            raise BadInputError(
+                f"kubeflow.{key}: Vertex has no pods to set it for; leave it out, or set "
+                'kubeflow.backend = "kubeflow".'
+            )
+    for name, step in settings.components.items():
+        if step.node_selector or step.timeout:
+            key = "node_selector" if step.node_selector else "timeout"
+            raise BadInputError(
+                f"kubeflow.components.{name}.{key}: Vertex has no pods to set it for; leave it out."
+            )
+
+
+def _check_training_job(config: PipelineConfig) -> None:
+    if config.kubeflow.training_job is None:
+        return
+    if config.kubeflow.backend == "vertex":
+        raise BadInputError(
+            "kubeflow.training_job: Vertex has no jobs of Kubernetes; leave it out."
+        )
+    if not config.trainer.workers:
+        raise BadInputError(
+            "kubeflow.training_job: there are no workers that it could run; set trainer.workers and "
+            "trainer.ps, or leave it out."
+        )
+    step = config.kubeflow.components.get("Trainer")
+    if step is not None and step.accelerator is not None:
+        raise BadInputError(
+            "kubeflow.components.Trainer.accelerator: with kubeflow.training_job the pods of the job "
+            "train, and the Trainer's step waits for them. Set kubeflow.training_job.accelerator and "
+            "kubeflow.training_job.accelerators instead."
+        )
+    if config.trainer.evaluator:
+        raise BadInputError(
+            "trainer.evaluator = true: the job of kubeflow.training_job ends with its chief, and has no "
+            "evaluator. Leave it out: the Trainer's step evaluates and exports when the job is done."
+        )
+
+
+def _check_paths(config: PipelineConfig) -> None:
+    """Checks that the steps see the files that the configuration names."""
+    settings = config.kubeflow
+    places = [str(settings.root), *(volume.path for volume in settings.volumes)]
+    if settings.backend == "vertex":
+        places.append("/gcs")
+    values = flat(config.model_dump(mode="json"))
+    for key in _SEEN:
+        path = values.get(key)
+        if path is None:
+            continue
+        if "://" in path:
+            raise BadInputError(f"{key} = {path!r}: {_no_object_store(settings, path, places)}")
+        if not any(_is_below(path, place) for place in places):
+            raise BadInputError(
+                f"{key} = {path!r}: no step sees it. Put it below one of {', '.join(places)}, and give "
+                "its path there."
+            )
+
+
+def _no_object_store(settings: KubeflowConfig, address: str, places: list[str]) -> str:
+    """Returns why an address of an object store can't be read, and what to give instead."""
+    scheme, _, rest = address.partition("://")
+    if settings.backend == "vertex" and scheme == "gs":
+        fix = f"Give '/gcs/{rest}', which is the same file on Vertex."
+    else:
+        fix = (
+            "Put the files on a volume (a bucket can be mounted as one, by its CSI driver), and give their "
+            f"path below one of {', '.join(places)}."
+        )
+    return "steps read files, and no object store; spans are found by listing folders, too. " + fix
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return PurePosixPath(posixpath.normpath(path)).is_relative_to(folder)

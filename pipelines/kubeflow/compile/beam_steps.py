@@ -1,0 +1,26 @@
+"""What `[beam]` means for the steps of a run on Kubeflow: their pods do Beam's work themselves."""
+
+from pipelines.beam.options import direct_options, engine_name
+from pipelines.config.beam import BeamConfig
+from pipelines.errors import BadInputError
+
+
+def check_beam(config: BeamConfig) -> None:
+    """Checks that the steps can do what a configuration asks for.
+
+    Raises:
+      BadInputError: It names an engine beside the steps.
+    """
+    if config.runner != "direct":
+        raise BadInputError(
+            f'beam.runner = "{config.runner}" ({engine_name(config)}) has no meaning on Kubeflow: each step '
+            "works on its pod's own copies of the artifacts, which the workers of an engine do not see. "
+            'Set beam.runner = "direct"; beam.direct.workers gives each step processes of its pod, and '
+            "[kubeflow.components.NAME] cpu and memory what they need."
+        )
+
+
+def step_options(config: BeamConfig) -> tuple[str, ...]:
+    """Returns Beam's options of every step. Where the work is done makes no other result."""
+    processes = direct_options(config.direct) if config.direct.workers > 1 else []
+    return (*processes, *config.args)

@@ -1,0 +1,180 @@
+"""The parameters that a run can be given: keys of the configuration, with their values as defaults."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from keyword import iskeyword
+from typing import Any
+
+from pydantic import ValidationError
+
+from components.nearest import nearest_first
+from pipelines.config.load import explain
+from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.errors import BadInputError
+from pipelines.kubeflow.compile.given_parameters import typed_parameters
+
+_UNSET = {"trainer.train_steps": 0, "trainer.eval_steps": 0}
+"""Keys that a run can always be given, and the value that stands for their default."""
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_SCALARS = (bool, int, float, str)
+_PARAMETER_TYPES = {
+    bool: "BOOLEAN",
+    int: "NUMBER_INTEGER",
+    float: "NUMBER_DOUBLE",
+    str: "STRING",
+}
+
+
+@dataclass(frozen=True)
+class RuntimeParameter:
+    """A parameter of the compiled pipeline.
+
+    Attributes:
+      key: Of the configuration, such as `trainer.train_steps`.
+      default: What a run has that does not give it.
+    """
+
+    key: str
+    default: bool | int | float | str
+
+    @property
+    def name(self) -> str:
+        """What it is called on Kubeflow, such as `train_steps`."""
+        section, _, name = self.key.rpartition(".")
+        return name if section == "trainer" and self.key in _UNSET else self.key.replace(".", "_")
+
+
+def runtime_parameters(
+    config: PipelineConfig, asked_for: Iterable[str] = ()
+) -> tuple[RuntimeParameter, ...]:
+    """Returns the parameters of a compiled pipeline.
+
+    Args:
+      config: The configuration.
+      asked_for: Keys, beside those that are always there.
+
+    Raises:
+      BadInputError: A key does not exist, has no value to be the default, or is a list or a section.
+    """
+    values = flat(config.model_dump(mode="json", exclude={"kubeflow"}))
+    keys = dict.fromkeys(("data.path", *_UNSET, *config.kubeflow.parameters, *asked_for))
+    found = []
+    for key in keys:
+        if key not in values:
+            nearest = nearest_first(key, values)
+            raise BadInputError(
+                f"kubeflow.parameters: there is no key {key!r}. Did you mean {nearest[0]}? Nearest: "
+                f"{', '.join(nearest[:5])}."
+            )
+        default = values[key] if values[key] is not None else _UNSET.get(key)
+        if default is None:
+            raise BadInputError(
+                f"kubeflow.parameters: {key} has no value, and a run that is not given one would have "
+                f"none: the server refuses such a run. Set {key} in the configuration."
+            )
+        if not isinstance(default, _SCALARS):
+            raise BadInputError(
+                f"kubeflow.parameters: {key} = {default!r} is a {type(default).__name__}. Parameters are "
+                "texts, numbers and booleans."
+            )
+        found.append(RuntimeParameter(key, default))
+    _check_names(found)
+    return tuple(found)
+
+
+def check_given(config: PipelineConfig, given: Mapping[str, str]) -> None:
+    """Checks the parameters of a run, before the pipeline is compiled.
+
+    Args:
+      config: The configuration.
+      given: As they are written, by name.
+
+    Raises:
+      BadInputError: The pipeline has no such parameter, or it is of another type.
+    """
+    declared = {
+        parameter.name: {"parameterType": _PARAMETER_TYPES[type(parameter.default)]}
+        for parameter in runtime_parameters(config)
+    }
+    typed_parameters({"root": {"inputDefinitions": {"parameters": declared}}}, given)
+
+
+def _check_names(parameters: Iterable[RuntimeParameter]) -> None:
+    keys: dict[str, str] = {}
+    for parameter in parameters:
+        name, key = parameter.name, parameter.key
+        if not _NAME.fullmatch(name) or iskeyword(name):
+            raise BadInputError(
+                f"kubeflow.parameters: {key} would be the parameter {name!r}, and Kubeflow takes letters, "
+                "digits and '_' (ASCII), beginning with a letter. Leave it out."
+            )
+        if name in keys:
+            raise BadInputError(
+                f"kubeflow.parameters: {keys[name]} and {key} would both be the parameter {name!r}. Leave "
+                "one of them out."
+            )
+        keys[name] = key
+
+
+def configuration_of_run(text: str, given: Sequence[Sequence[str]]) -> PipelineConfig:
+    """Returns the configuration with the parameters of a run.
+
+    Args:
+      text: The configuration that was compiled, as JSON.
+      given: Pairs of key and value, as the launcher writes it.
+
+    Raises:
+      BadInputError: A value is not what the key takes.
+    """
+    tree: dict[str, Any] = json.loads(text)
+    defaults = flat(tree)
+    for key, value in given:
+        if key not in defaults:
+            raise BadInputError(
+                f"The parameter {key} is no key of the configuration that was compiled. Received: "
+                f"{key}={value!r}"
+            )
+        place, name = _place(tree, key)
+        place[name] = _value(key, value, defaults[key])
+    try:
+        return PipelineConfig.model_validate(tree)
+    except ValidationError as error:
+        raise BadInputError(explain(error, None)) from error
+
+
+def flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Returns the values of a configuration by `section.key`."""
+    found: dict[str, Any] = {}
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            found |= flat(value, f"{prefix}{key}.")
+        else:
+            found[prefix + key] = value
+    return found
+
+
+def _place(tree: dict[str, Any], key: str) -> tuple[dict[str, Any], str]:
+    """Returns the section that holds a key of `flat`, and its name there, which may have dots itself."""
+    if key in tree:
+        return tree, key
+    for name, value in tree.items():
+        rest = key.removeprefix(f"{name}.")
+        if isinstance(value, dict) and rest != key and rest in flat(value):
+            return _place(value, rest)
+    raise LookupError(key)
+
+
+def _value(key: str, text: str, default: Any) -> Any:
+    """Returns the value that a launcher has written; None for one that stands for no value."""
+    if isinstance(default, str):
+        return text
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise BadInputError(f"The parameter {key} takes a number. Received: {text!r}") from error
+    if key in _UNSET and value == _UNSET[key]:
+        return None
+    return int(value) if isinstance(value, float) and value.is_integer() else value

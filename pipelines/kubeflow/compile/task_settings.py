@@ -1,0 +1,79 @@
+"""What a step is given on the cluster: resources, nodes, volumes, secrets, retries, caching."""
+
+from typing import Any
+
+from pipelines.config.kubeflow import KubeflowConfig, StepConfig
+from pipelines.kubeflow.compile.dag import END, PLAN, RECORD
+from pipelines.kubeflow.run_folder import RUN_ID_VARIABLE
+from pipelines.kubeflow.training.training_job import VARIABLE, training_job
+
+NEVER_CACHED = (PLAN, RECORD, END, "Pusher")
+"""Steps that read or write the root."""
+
+_END_RETRIES = 2
+"""Nothing else ends the record of a run that has failed."""
+
+_RUN_ID_LABEL = "metadata.labels['pipeline/runid']"
+
+
+def apply_settings(
+    task: Any, settings: KubeflowConfig, component: str, *, may_cache: bool = True
+) -> None:
+    """Applies the settings of a component to its task.
+
+    Args:
+      task: kfp's.
+      settings: `[kubeflow]`.
+      component: Id of the component, or of a step that is none.
+      may_cache: Whether the step may be cached at all.
+    """
+    step = settings.components.get(component, StepConfig())
+    is_cached = settings.cache if step.cache is None else step.cache
+    task.set_caching_options(may_cache and component not in NEVER_CACHED and is_cached)
+    task.set_display_name(component)
+    for name, value in {**settings.env, **step.env}.items():
+        task.set_env_variable(name, value)
+    job = training_job(settings) if component == "Trainer" else None
+    if job is not None:
+        task.set_env_variable(VARIABLE, job.as_variable())
+    if step.cpu is not None:
+        task.set_cpu_request(step.cpu).set_cpu_limit(step.cpu)
+    if step.memory is not None:
+        task.set_memory_request(step.memory).set_memory_limit(step.memory)
+    if step.accelerator is not None:
+        task.set_accelerator_type(step.accelerator).set_accelerator_limit(step.accelerators)
+    retries = _retries(settings, component) if step.retries is None else step.retries
+    if retries:
+        task.set_retry(retries, backoff_duration="30s")
+    if settings.backend == "kubeflow":
+        _apply_to_pod(task, settings, step)
+
+
+def _retries(settings: KubeflowConfig, component: str) -> int:
+    return max(settings.retries, _END_RETRIES) if component == END else settings.retries
+
+
+def _apply_to_pod(task: Any, settings: KubeflowConfig, step: StepConfig) -> None:
+    from kfp import kubernetes
+
+    kubernetes.use_field_path_as_env(task, RUN_ID_VARIABLE, _RUN_ID_LABEL)
+    for volume in settings.volumes:
+        kubernetes.mount_pvc(task, volume.claim, volume.path, volume.sub_path)
+    for secret in settings.secrets:
+        if secret.env:
+            kubernetes.use_secret_as_env(task, secret.name, secret.env)
+        if secret.path is not None:
+            kubernetes.use_secret_as_volume(task, secret.name, secret.path)
+    for key, value in {**settings.node_selector, **step.node_selector}.items():
+        kubernetes.add_node_selector(task, key, value)
+    for toleration in settings.tolerations:
+        kubernetes.add_toleration(
+            task,
+            key=toleration.key,
+            operator=toleration.operator,
+            value=toleration.value,
+            effect=toleration.effect,
+            toleration_seconds=toleration.seconds,
+        )
+    if step.timeout is not None:
+        kubernetes.set_timeout(task, step.timeout)

@@ -1,0 +1,1 @@
+"""Kubeflow Pipelines' server: runs and recurring runs."""

@@ -1,0 +1,417 @@
+"""Hands a compiled pipeline to a server of Kubeflow Pipelines, through kfp's own client."""
+
+import hashlib
+import json
+import logging
+import re
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from components.nearest import nearest_first
+from pipelines.errors import BadInputError
+from pipelines.kubeflow.compile.given_parameters import typed_parameters
+from pipelines.kubeflow.server.cron_fields import six_fields
+from pipelines.kubeflow.server.recurring import Recurrence, RecurringRun, described
+
+FINISHED = ("SUCCEEDED", "FAILED", "SKIPPED", "CANCELED")
+
+_POLL_SECS = 5.0
+_PAGE_SIZE = 100
+_ADVICE = {
+    401: "Log in: give a token for the server with --token-file.",
+    403: "The user may not do that in this namespace: give --namespace, or have the role granted.",
+    404: "Is --host the address of Kubeflow Pipelines, with the path to its API if it has one?",
+}
+
+
+class ServerError(RuntimeError):
+    """The server could not be reached, or has refused a request."""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What is on the server.
+
+    Attributes:
+      pipeline_id: Of the pipeline.
+      version_id: Of its version with this content.
+      experiment_id: Of the experiment.
+      run_id: Of the run; None for a recurring one.
+      recurring_run_id: Of the recurring run; None for a single one.
+      status: Of the run: that of the server.
+      replaced: Ids of the recurring runs in whose place this one is.
+      dropped_parameters: That those had and this one has not.
+    """
+
+    pipeline_id: str
+    version_id: str
+    experiment_id: str
+    run_id: str | None = None
+    recurring_run_id: str | None = None
+    status: str | None = None
+    replaced: tuple[str, ...] = ()
+    dropped_parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Server:
+    """A server of Kubeflow Pipelines.
+
+    Args:
+      host: Its address, such as `http://localhost:8080`.
+      namespace: Of the user, where there are several. Default: none.
+      token: That the user is known by there. Default: none.
+    """
+
+    def __init__(self, host: str, namespace: str | None = None, token: str | None = None):
+        check_host(host)
+        self._host = host
+        self._namespace = namespace
+        with self._speaking("connecting"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # kfp warns of its own versions
+            import kfp
+
+            self._client = kfp.Client(
+                host=host, namespace=namespace or "kubeflow", existing_token=token
+            )
+
+    def submit(
+        self,
+        text: str,
+        experiment: str,
+        parameters: Mapping[str, str],
+        recurrence: Recurrence | None = None,
+        service_account: str | None = None,
+        name: str | None = None,
+    ) -> Submission:
+        """Uploads a pipeline and starts a run of it, or a recurring one.
+
+        The same content is uploaded once: it is a version that is named after it. A pipeline has one
+        schedule: a recurring run of it that is there is deleted when the new one has been made.
+
+        Args:
+          text: The compiled pipeline.
+          experiment: That the run belongs to; it is made if there is none.
+          parameters: Of the run, as they are written.
+          recurrence: When runs start. Default: one run, now.
+          service_account: That its pods have. Default: the server's.
+          name: Of the recurring run. Default: that of the pipeline.
+
+        Raises:
+          BadInputError: The server would refuse the parameters or the schedule.
+          ServerError: It cannot be reached, or has refused something.
+        """
+        import yaml
+
+        specification = next(yaml.safe_load_all(text))
+        typed = typed_parameters(specification, parameters)
+        if recurrence is not None and recurrence.cron is not None:
+            six_fields(recurrence.cron)
+        pipeline = specification["pipelineInfo"]["name"]
+        pipeline_id, version_id = self._upload(pipeline, text)
+        with self._speaking(f"making the experiment {experiment!r}"):
+            found = self._client.create_experiment(experiment, namespace=self._namespace)
+            experiment_id = found.experiment_id
+        common: dict[str, Any] = {
+            "experiment_id": experiment_id,
+            "params": typed,
+            "pipeline_id": pipeline_id,
+            "version_id": version_id,
+            "pipeline_root": specification["defaultPipelineRoot"],
+            "service_account": service_account,
+        }
+        if recurrence is None:
+            with self._speaking("starting a run"):
+                run = self._client.run_pipeline(job_name=f"{pipeline}-{_stamp()}", **common)
+            return Submission(
+                pipeline_id, version_id, experiment_id, run_id=run.run_id, status=run.state
+            )
+        name = name or pipeline
+        former = [one for one in self.list_recurring_runs(name) if one.pipeline_id == pipeline_id]
+        with self._speaking("creating a recurring run"):
+            recurring = self._client.create_recurring_run(
+                job_name=name, **recurrence.as_arguments(), **common
+            )
+        for one in former:
+            self.delete_recurring_run(one.id)
+        return Submission(
+            pipeline_id,
+            version_id,
+            experiment_id,
+            recurring_run_id=recurring.recurring_run_id,
+            status=recurring.status,
+            replaced=tuple(one.id for one in former),
+            dropped_parameters={
+                key: value
+                for one in former
+                for key, value in one.parameters.items()
+                if key not in typed
+            },
+        )
+
+    def recurring_run_status(self, recurring_run_id: str) -> str:
+        """Returns `ENABLED` or `DISABLED`."""
+        with self._speaking(f"reading the recurring run {recurring_run_id}"):
+            return str(self._client.get_recurring_run(recurring_run_id).status)
+
+    def disable_recurring_run(self, recurring_run_id: str) -> None:
+        """Lets a recurring run start no runs until it is enabled."""
+        with self._speaking(f"disabling the recurring run {recurring_run_id}"):
+            self._client.disable_recurring_run(recurring_run_id)
+
+    def enable_recurring_run(self, recurring_run_id: str) -> None:
+        """Lets a recurring run start runs again."""
+        with self._speaking(f"enabling the recurring run {recurring_run_id}"):
+            self._client.enable_recurring_run(recurring_run_id)
+
+    def delete_recurring_run(self, recurring_run_id: str) -> None:
+        """Removes a recurring run; the runs that it has started stay."""
+        with self._speaking(f"deleting the recurring run {recurring_run_id}"):
+            self._client.delete_recurring_run(recurring_run_id)
+
+    def wait(
+        self,
+        run_id: str,
+        timeout_secs: float,
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> str:
+        """Waits for a run to end, and returns its state: one of `FINISHED`.
+
+        Args:
+          run_id: Of the run.
+          timeout_secs: After which it is given up; the run goes on.
+          sleep: Waits between two questions.
+          clock: Counts seconds.
+
+        Raises:
+          ServerError: It has not ended by then, or the server cannot be reached any more.
+        """
+        deadline = clock() + timeout_secs
+        while True:
+            with self._speaking(f"asking for the run {run_id}"):
+                state = str(self._client.get_run(run_id).state)
+            if state in FINISHED:
+                return state
+            if clock() >= deadline:
+                raise ServerError(
+                    f"The run {run_id} on {self._host} is still {state} after {timeout_secs:g} s. It goes "
+                    "on there; look at it in Kubeflow's pages."
+                )
+            sleep(_POLL_SECS)
+
+    def list_recurring_runs(self, name: str | None = None) -> list[RecurringRun]:
+        """Returns the recurring runs of the user's namespace, in whichever experiment.
+
+        Args:
+          name: That they have. Default: all.
+        """
+        found: list[RecurringRun] = []
+        token = ""
+        with self._speaking("listing the recurring runs"):
+            namespace = self._namespace or self._client.get_user_namespace() or None
+            while True:
+                listed = self._client.list_recurring_runs(
+                    page_token=token,
+                    page_size=_PAGE_SIZE,
+                    namespace=namespace,
+                    filter=None if name is None else _named(name),
+                )
+                found += map(described, listed.recurring_runs or [])
+                token = listed.next_page_token or ""
+                if not token:
+                    return found
+
+    def recurring_runs(self, name: str) -> list[RecurringRun]:
+        """Returns the recurring runs of a name, at least one.
+
+        Raises:
+          BadInputError: There is none.
+        """
+        found = self.list_recurring_runs(name)
+        if not found:
+            names = sorted({one.name for one in self.list_recurring_runs()})
+            raise BadInputError(
+                f"There is no schedule {name!r} on {self._host}. Schedules: "
+                f"{', '.join(nearest_first(name, names)) or 'none'}."
+            )
+        return found
+
+    def schedule(
+        self,
+        text: str,
+        recurrence: Recurrence,
+        name: str | None = None,
+        experiment: str | None = None,
+        service_account: str | None = None,
+        replace: bool = False,
+        parameters: Mapping[str, str] | None = None,
+    ) -> Submission:
+        """Uploads a pipeline and makes a recurring run of it.
+
+        Args:
+          text: The compiled pipeline.
+          recurrence: When runs start.
+          name: Of the recurring run. Default: that of the pipeline.
+          experiment: That its runs belong to. Default: the name of the pipeline.
+          service_account: That its pods have. Default: the server's.
+          replace: Whether it takes the place of the one of its name.
+          parameters: Of its runs, as they are written. Default: those of the configuration.
+
+        Raises:
+          BadInputError: There is one of this name, or the server would refuse the schedule.
+          ServerError: It cannot be reached, or has refused something.
+        """
+        import yaml
+
+        pipeline = next(yaml.safe_load_all(text))["pipelineInfo"]["name"]
+        name = name or pipeline
+        former = self.list_recurring_runs(name)
+        if former and not replace:
+            raise BadInputError(
+                f"There is a schedule {name!r} on {self._host}: {former[0].when}, {former[0].status}. Give "
+                "another --name, or --replace."
+            )
+        return self.submit(
+            text, experiment or pipeline, parameters or {}, recurrence, service_account, name
+        )
+
+    def _upload(self, name: str, text: str) -> tuple[str, str]:
+        version_name = f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+        with tempfile.TemporaryDirectory() as folder, self._speaking("uploading the pipeline"):
+            file = Path(folder) / "pipeline.yaml"
+            file.write_text(text, encoding="utf-8")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                # With a pipeline the server makes its first version, and gives it the pipeline's name:
+                # the description of the pipeline keeps what our name of that version is.
+                first = f"The version {name} is {version_name}"
+                pipeline = self._pipeline(name)
+                if pipeline is None:
+                    pipeline = self._client.upload_pipeline(
+                        str(file),
+                        pipeline_name=name,
+                        description=first,
+                        namespace=self._namespace,
+                    )
+                pipeline_id = pipeline.pipeline_id
+                wanted = name if pipeline.description == first else version_name
+                versions = self._client.list_pipeline_versions(
+                    pipeline_id, page_size=_PAGE_SIZE, filter=_named(wanted)
+                ).pipeline_versions
+                for version in versions or []:
+                    if version.display_name == wanted:
+                        return pipeline_id, version.pipeline_version_id
+                version = self._client.upload_pipeline_version(
+                    str(file), version_name, pipeline_id=pipeline_id
+                )
+                return pipeline_id, version.pipeline_version_id
+
+    def _pipeline(self, name: str) -> Any:
+        """Returns a pipeline as the server describes it; None if there is none.
+
+        kfp's own `get_pipeline_id` does not look into namespaces.
+        """
+        listed = self._client.list_pipelines(
+            page_size=_PAGE_SIZE, filter=_named(name), namespace=self._namespace
+        )
+        found = [one for one in listed.pipelines or [] if one.display_name == name]
+        if len(found) > 1:
+            ids = ", ".join(one.pipeline_id for one in found)
+            raise ServerError(
+                f"{self._host} has {len(found)} pipelines of the name {name!r}: {ids}. Delete all but "
+                "one, or set kubeflow.name to another name."
+            )
+        return found[0] if found else None
+
+    @contextmanager
+    def _speaking(self, doing: str) -> Iterator[None]:
+        """Turns what the client raises into what, where and the fix."""
+        import kfp_server_api
+        import urllib3
+
+        try:
+            with _without_retry_lines():
+                yield
+        except kfp_server_api.ApiException as error:
+            advice = _ADVICE.get(error.status, "")
+            raise ServerError(
+                f"{self._host} has refused {doing}: {error.status} {error.reason}: "
+                f"{_message(error.body)} {advice}".rstrip()
+            ) from error
+        except (
+            ValueError
+        ) as error:  # kfp's own, and what it makes of an answer that is none of the API's
+            raise ServerError(
+                f"{self._host}: the answer can't be used ({doing}): {error}. Is it the address of Kubeflow "
+                "Pipelines itself, and no page to log in (--token-file)?"
+            ) from error
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise ServerError(
+                f"{self._host} cannot be reached ({doing}): {error}. Is it the address of Kubeflow "
+                "Pipelines, and is it open from here? `kubectl -n kubeflow port-forward "
+                "svc/ml-pipeline-ui 8080:80` opens it as http://localhost:8080."
+            ) from error
+
+
+@contextmanager
+def _without_retry_lines() -> Iterator[None]:
+    """Keeps urllib3 from logging each attempt to connect: our error says that there is no server."""
+    logger = logging.getLogger("urllib3.connectionpool")
+    former = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(former)
+
+
+def check_host(host: str) -> None:
+    """Checks that an address has a scheme and a host.
+
+    Raises:
+      BadInputError: It has not.
+    """
+    if not re.match(r"https?://[^/]", host):
+        raise BadInputError(
+            f"--host takes an address such as http://localhost:8080. Received: {host!r}"
+        )
+
+
+def read_token(file: Path) -> str:
+    """Returns the token in a file.
+
+    Raises:
+      BadInputError: There is no such file, or no token in it.
+    """
+    try:
+        token = file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInputError(f"--token-file: {file} can't be read: {error}") from error
+    if not token or len(token.split()) != 1:
+        raise BadInputError(f"--token-file: {file} must hold one token, and nothing else.")
+    return token
+
+
+def _named(name: str) -> str:
+    """Returns a filter of KFP's API for the items of a name."""
+    predicate = {"operation": "EQUALS", "key": "display_name", "stringValue": name}
+    return json.dumps({"predicates": [predicate]})
+
+
+def _stamp() -> str:
+    return time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+
+
+def _message(body: Any) -> str:
+    text = body.decode(errors="replace") if isinstance(body, bytes) else str(body or "")
+    try:
+        fields = json.loads(text)
+    except ValueError:
+        return text[:500]
+    return str(fields.get("error") or fields.get("message") or text)[:500]

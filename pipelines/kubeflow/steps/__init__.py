@@ -1,0 +1,1 @@
+"""The work of a container: one step of the compiled pipeline."""

@@ -1,0 +1,204 @@
+"""Runs one component between Kubeflow's artifacts, without any metadata service."""
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipelines.errors import RunFailedError
+from pipelines.kubeflow.component_plan import ComponentPlan
+from pipelines.kubeflow.run_folder import kubeflow_run_of
+from pipelines.kubeflow.steps.artifacts import (
+    input_metadata,
+    metadata_of,
+    new_artifact,
+    output_metadata,
+)
+from pipelines.kubeflow.steps.data_files import check_data_files
+from pipelines.kubeflow.steps.old_runs import mark_training
+from pipelines.kubeflow.steps.served_baseline import kept_metadata
+from pipelines.kubeflow.steps.step_call import Artifacts, StepCall
+from pipelines.kubeflow.training.training_job import JOB_KEY, shared_folder
+
+if TYPE_CHECKING:
+    from tfx.types.artifact import Artifact
+
+    from pipelines.checks.component_checks import Findings
+
+
+class CheckFailedError(RunFailedError):
+    """The outputs of a component are there, and its check has found that the run must not go on."""
+
+
+def run_component(call: StepCall, plan: ComponentPlan, findings: "Findings") -> dict[str, Any]:
+    """Runs a component and its check, and returns what Kubeflow is to keep of its outputs.
+
+    Args:
+      call: Where everything is.
+      plan: What to do.
+      findings: Takes what the check finds.
+
+    Raises:
+      CheckFailedError: The outputs are there, but the run must not go on.
+      RunFailedError: The data are not those that `Plan` has read.
+    """
+    _check_data(plan)
+    with tempfile.TemporaryDirectory() as scratch:
+        inputs = read_inputs(call, plan, Path(scratch))
+        if JOB_KEY in plan.parameters.get("parameters", {}):
+            outputs = _execute_shared(call, plan, inputs, Path(scratch))
+        else:
+            outputs = execute_component(call, plan, inputs, Path(scratch))
+    _check_data(plan)
+    if plan.check is not None:
+        from pipelines.checks.component_checks import check_from_json
+
+        try:
+            check_from_json(plan.check)(outputs, findings, call.root)
+        except RunFailedError as error:
+            raise CheckFailedError(error.component, str(error), error.is_bad_input) from error
+    return output_metadata(call.executor_input, outputs)
+
+
+def _check_data(plan: ComponentPlan) -> None:
+    """Checks what is read of the user's: before, and behind it, as it may have changed meanwhile."""
+    if plan.data is not None:
+        check_data_files(plan.data, plan.component)
+
+
+def _execute_shared(
+    call: StepCall, plan: ComponentPlan, inputs: Artifacts, scratch: Path
+) -> Artifacts:
+    """Runs a component whose work other pods share: its files lie in the root meanwhile.
+
+    The folder is named after the run: a step that is tried again goes on with what is there.
+    """
+    with shared_folder(call.root, plan, call.executor_input) as folder:
+        mark_training(folder, _run_of(call))
+        for key, (artifact,) in inputs.items():
+            place = folder / "inputs" / key
+            if not place.is_dir():
+                partial = place.with_name(f".{key}.partial")
+                shutil.rmtree(partial, ignore_errors=True)
+                shutil.copytree(artifact.uri, partial)
+                partial.rename(place)
+            artifact.uri = str(place)
+        outputs = {key: str(folder / "outputs" / key) for key in call.outputs}
+        made = execute_component(replace(call, outputs=outputs), plan, inputs, scratch)
+        for key, (artifact,) in made.items():
+            shutil.copytree(artifact.uri, call.outputs[key], dirs_exist_ok=True)
+            artifact.uri = call.outputs[key]
+    return made
+
+
+def _run_of(call: StepCall) -> str:
+    outputs = call.executor_input["outputs"]["artifacts"].values()
+    return kubeflow_run_of([output["artifacts"][0]["uri"] for output in outputs])
+
+
+def read_inputs(call: StepCall, plan: ComponentPlan, scratch: Path) -> Artifacts:
+    """Returns the input artifacts of a component.
+
+    Args:
+      call: Where they are.
+      plan: Which ones the component takes.
+      scratch: A folder that outlives the component.
+    """
+    inputs = {
+        key: [new_artifact(kind, call.inputs[key], input_metadata(call.executor_input, key))]
+        for key, kind in plan.inputs.items()
+        if key in call.inputs
+    }
+    for key, place in plan.baselines.items():
+        folder = call.root / place
+        inputs[key] = [new_artifact(plan.inputs[key], str(folder), kept_metadata(folder))]
+    if plan.schema is not None:
+        folder = scratch / "root_schema"
+        folder.mkdir()
+        (folder / "schema.pbtxt").write_text(plan.schema, encoding="utf-8")
+        inputs["schema"] = [new_artifact(plan.inputs["schema"], str(folder))]
+    return inputs
+
+
+def execute_component(
+    call: StepCall,
+    plan: ComponentPlan,
+    inputs: Artifacts,
+    scratch: Path,
+    run_id: str | None = None,
+) -> Artifacts:
+    """Runs the executor of a component, and returns its outputs.
+
+    Args:
+      call: Where the outputs go.
+      plan: What to run.
+      inputs: Its artifacts.
+      scratch: A folder that outlives the component.
+      run_id: The run, for a component whose work depends on it.
+    """
+    from google.protobuf import json_format
+    from tfx.orchestration import data_types_utils
+    from tfx.orchestration.portable import data_types, inputs_utils
+    from tfx.proto.orchestration import pipeline_pb2
+
+    parameters = json_format.ParseDict(plan.parameters, pipeline_pb2.NodeParameters())
+    outputs = {key: [new_artifact(kind, call.outputs[key])] for key, kind in plan.outputs.items()}
+    for path in call.outputs.values():
+        Path(path).mkdir(parents=True, exist_ok=True)
+    for name in ("stateful", "temporary"):
+        (scratch / name).mkdir()
+    result = _operator(plan, call.beam_options)(
+        data_types.ExecutionInfo(
+            execution_id=1,
+            input_dict=inputs,
+            output_dict=outputs,
+            exec_properties=data_types_utils.build_parsed_value_dict(
+                inputs_utils.resolve_parameters_with_schema(parameters)
+            ),
+            execution_output_uri=str(scratch / "executor_output.pb"),
+            stateful_working_dir=str(scratch / "stateful"),
+            tmp_dir=str(scratch / "temporary"),
+            pipeline_node=_node(plan),
+            pipeline_info=pipeline_pb2.PipelineInfo(id=plan.component),
+            pipeline_run_id=run_id,
+        )
+    )
+    for key, made in result.output_artifacts.items():
+        (proto,), (artifact,) = made.artifacts, outputs[key]
+        artifact.set_mlmd_artifact(proto)
+        artifact.uri = call.outputs[key]
+    return outputs
+
+
+def kept_of(artifact: "Artifact") -> dict[str, str]:
+    """Returns what is kept of an artifact beside its folder."""
+    return metadata_of(artifact)
+
+
+def _node(plan: ComponentPlan) -> Any:
+    from tfx.proto.orchestration import pipeline_pb2
+
+    node = pipeline_pb2.PipelineNode()
+    node.node_info.id = plan.component
+    return node
+
+
+def _operator(plan: ComponentPlan, beam_options: tuple[str, ...]) -> Callable[[Any], Any]:
+    """Returns what runs the executor: TFX's operator for its kind."""
+    from google.protobuf import json_format
+    from tfx.orchestration.portable import beam_executor_operator, python_executor_operator
+    from tfx.proto.orchestration import executable_spec_pb2
+
+    operators: dict[str, Any] = {
+        "BeamExecutableSpec": beam_executor_operator.BeamExecutorOperator,
+        "PythonClassExecutableSpec": python_executor_operator.PythonExecutorOperator,
+    }
+    kind = plan.executor["type"]
+    spec = json_format.ParseDict(plan.executor["spec"], getattr(executable_spec_pb2, kind)())
+    if kind == "BeamExecutableSpec":
+        for option in beam_options:
+            spec.beam_pipeline_args_placeholders.add().value.string_value = option
+    run: Callable[[Any], Any] = operators[kind](spec).run_executor
+    return run

@@ -1,0 +1,98 @@
+"""The first step: reads the data as they are now, begins the run, and plans all others."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.data.spans import name_spans
+from pipelines.errors import RunFailedError
+from pipelines.kubeflow.compile.beam_steps import check_beam, step_options
+from pipelines.kubeflow.compile.dag import PLAN
+from pipelines.kubeflow.component_plan import write_component_plan
+from pipelines.kubeflow.run_folder import RunFolder, locked_for_step
+from pipelines.kubeflow.steps.component_plans import component_plans
+from pipelines.kubeflow.steps.data_files import check_as_profiled, data_files_of
+from pipelines.kubeflow.steps.old_runs import tidy_runs
+from pipelines.plan.run_plan import RunPlan, RunRequest, plan_run
+from pipelines.root.records import RunRecords
+from pipelines.root.schema.root_schema import read_root_schema, settle_root_schema
+from pipelines.run.execution import component_graph, note_plan, stage_data
+from pipelines.run.recorder import RunRecorder, start_record
+from pipelines.terminal.progress import PlainDisplay
+
+_MAX_TRIES = 3
+
+
+def plan_on_kubeflow(root: Path, config: PipelineConfig, kubeflow_run: str) -> dict[str, str]:
+    """Begins a run, and returns the names of its components' plans by their roles.
+
+    A step that is tried again goes on with the same run.
+
+    Args:
+      root: Of the pipeline.
+      config: The configuration, with the parameters of the run.
+      kubeflow_run: Id of the run on Kubeflow.
+
+    Raises:
+      BadInputError: The data or the configuration cannot be used; no run was begun.
+      RunFailedError: The data or the root's schema changed while they were read, or another step holds the
+        root's lock for too long.
+    """
+    check_beam(config.beam)
+    display = PlainDisplay(sys.stderr)
+    folder = RunFolder(root, kubeflow_run)
+    runner = "beam" if config.beam.has_engine else "local"
+    for _ in range(_MAX_TRIES):
+        plan = plan_run(RunRequest(root=root, config=config, runner=runner), display)
+        with locked_for_step(root, PLAN, kubeflow_run):
+            settle_root_schema(root)
+            if plan.schema is not None or read_root_schema(root) == plan.root_schema:
+                return _begin(plan, folder, display)
+        display.line(f"! the schema of {root} was changed while the data were read: once more")
+    raise RunFailedError(
+        PLAN,
+        f"the schema of {root} was changed {_MAX_TRIES} times while the data were read. Run again",
+    )
+
+
+def _begin(plan: RunPlan, folder: RunFolder, display: PlainDisplay) -> dict[str, str]:
+    """Begins the run in the root, whose lock is held."""
+    import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
+    from pipelines.root.metadata.leftovers import tidy_root
+
+    root = plan.root
+    record = start_record(plan).changed(kubeflow_run=folder.kubeflow_run)
+    former = folder.read_run_id()
+    if former is not None:
+        log = str(root / "logs" / f"{former}.log")
+        record = record.changed(run_id=former, log=log)
+    run_id = record.run_id
+    recorder = RunRecorder(RunRecords(root), record, display)
+    folder.write_run(run_id)
+    display.line(f"run {run_id} of {record.name!r} in {root}")
+    _write_log(Path(record.log), folder.kubeflow_run)
+    if record.spans and plan.spans:
+        recorder.note(f"data: {name_spans(record.spans)} of {plan.spans.path}")
+    note_plan(plan, recorder, display)
+    for silent in tidy_runs(root):
+        display.line(f"! run {silent} has not ended: its record says so now")
+    for lost in tidy_root(root, run_id):
+        recorder.note(lost)
+    data = stage_data(plan, recorder)
+    if data.reasons:
+        data.folder.touch()  # a copy that is needed
+    files = data_files_of(data)
+    check_as_profiled(plan.profile, PLAN)
+    pipeline = plan.define(data)
+    recorder.add_graph(component_graph(pipeline))
+    plans = component_plans(plan, pipeline, run_id, record.baseline_version)
+    plans["example_gen"] = replace(plans["example_gen"], data=files.as_plan())
+    folder.write_run(run_id, len(recorder.record.notes), step_options(plan.config.beam))
+    return {role: write_component_plan(root, item) for role, item in plans.items()}
+
+
+def _write_log(log: Path, kubeflow_run: str) -> None:
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("a", encoding="utf-8") as stream:
+        stream.write(f"The steps' own logs are with Kubeflow: run {kubeflow_run}.\n")

@@ -1,0 +1,92 @@
+"""The step of the Pusher: keeps what the next run needs, pushes, and says how the run ended."""
+
+import json
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from pipelines.checks.schema_keeping import SchemaKeeping
+from pipelines.errors import RunFailedError
+from pipelines.kubeflow.component_plan import ComponentPlan
+from pipelines.kubeflow.run_folder import locked_for_step
+from pipelines.kubeflow.steps.artifacts import output_metadata
+from pipelines.kubeflow.steps.component_step import execute_component, kept_of, read_inputs
+from pipelines.kubeflow.steps.served_baseline import forget_unserved, keep, keep_statistics
+from pipelines.kubeflow.steps.step_call import Artifacts, StepCall
+from pipelines.root.kept_artifacts import kept_folder
+from pipelines.root.schema.root_schema import settle_root_schema
+from pipelines.root.versions import serving_versions, version_pushed_by
+from pipelines.run.push_outcome import push_outcome
+
+
+def run_pusher(call: StepCall, plan: ComponentPlan, run_id: str) -> tuple[dict[str, Any], str]:
+    """Pushes the model if it is blessed.
+
+    A step that is tried again after its push finds what it has pushed.
+
+    Args:
+      call: Where everything is; `schema`, `statistics` and `evaluation` are inputs, too.
+      plan: What to do.
+      run_id: The run.
+
+    Returns:
+      What Kubeflow is to keep of the outputs; and the outcome, a `RunOutcome` as JSON.
+
+    Raises:
+      RunFailedError: Another version serves than the one that the model was compared with.
+    """
+    push = plan.push or {}
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        locked_for_step(call.root, plan.component, run_id),
+    ):
+        _check_same_baseline(call.root, plan.component, run_id, push.get("baseline_version"))
+        inputs = read_inputs(call, plan, Path(scratch))
+        if _is_blessed(inputs):
+            _keep_for_next_run(call, inputs, run_id)
+            if push.get("schema_keeping"):
+                SchemaKeeping.from_json(push["schema_keeping"]).prepare(
+                    call.inputs["schema"], call.root, run_id
+                )
+        outputs = execute_component(call, plan, inputs, Path(scratch), run_id)
+        settle_root_schema(call.root)
+        outcome = push_outcome(outputs["pushed_model"][0], call.inputs["evaluation"], call.root)
+        if outcome.status != "pushed":
+            _forget(call.root, run_id)
+        forget_unserved(call.root)
+    return output_metadata(call.executor_input, outputs), json.dumps(asdict(outcome))
+
+
+def _check_same_baseline(root: Path, component: str, run_id: str, planned: str | None) -> None:
+    own = version_pushed_by(root, run_id)
+    others = [str(version) for version in serving_versions(root) if version != own]
+    serving = others[-1] if others else None
+    if own is None and serving != planned:
+        raise RunFailedError(
+            component,
+            f"version {serving} serves now, and the model was compared with "
+            f"{f'version {planned}' if planned else 'none'}: another run, or a rollback, has come "
+            "between. Run again: what has not changed is taken from the cache",
+        )
+
+
+def _is_blessed(inputs: Artifacts) -> bool:
+    return all(
+        artifact.get_int_custom_property("blessed") == 1
+        for artifact in inputs.get("model_blessing", [])
+    )
+
+
+def _keep_for_next_run(call: StepCall, inputs: Artifacts, run_id: str) -> None:
+    """Keeps the model and its statistics in the root; the model that is kept is the one to push."""
+    (model,) = inputs["model"]
+    folder = keep(call.root, run_id, "model", Path(model.uri), kept_of(model))
+    model.uri = str(folder)
+    keep_statistics(call, run_id)
+
+
+def _forget(root: Path, run_id: str) -> None:
+    import shutil
+
+    shutil.rmtree(kept_folder(root, run_id, "model").parent, ignore_errors=True)

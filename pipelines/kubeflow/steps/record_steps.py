@@ -1,0 +1,154 @@
+"""The last steps: the record of a run that went through, and of one that did not."""
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from pipelines.config.retention import RetentionConfig
+from pipelines.kubeflow.compile.dag import END, RECORD
+from pipelines.kubeflow.run_folder import RunFolder, StepEnd, locked_for_step
+from pipelines.kubeflow.steps.kept_findings import read_findings, report_json
+from pipelines.kubeflow.steps.old_runs import remove_training
+from pipelines.retention.prune import prune_after_run
+from pipelines.root.records import UNFINISHED, ComponentRecord, RunOutcome, RunRecord, RunRecords
+from pipelines.run.recorder import RunRecorder, after_push
+from pipelines.terminal.progress import PlainDisplay
+
+
+def record_run(
+    root: Path, kubeflow_run: str, findings: Mapping[str, str], outcome: str
+) -> RunRecord:
+    """Writes all that the steps have found into the record of the run, and its report.
+
+    It begins with what `Plan` has written: a step that is tried again writes the same record.
+
+    Args:
+      root: Of the pipeline.
+      kubeflow_run: Id of the run on Kubeflow.
+      findings: What the check of each component has found, see `read_findings`, in their order.
+      outcome: A `RunOutcome` as JSON.
+
+    Raises:
+      LookupError: The run was not begun in this root, or what its steps have found is gone.
+    """
+    folder = RunFolder(root, kubeflow_run)
+    with locked_for_step(root, RECORD, kubeflow_run):
+        _reopen(root, folder.require_run_id())
+        recorder = _recorder(root, folder)
+        if recorder is None:
+            raise LookupError(
+                f"There is no record of run {folder.require_run_id()} in {root / 'runs'}: it was removed "
+                "while the run went on."
+            )
+        found = [read_findings(root, name) for name in findings.values()]
+        _record_steps(recorder, folder, findings)
+        for calls in found:
+            report_json(calls, recorder)
+        recorder.end(RunOutcome(**json.loads(outcome)), tidy=_retention_of(root, recorder.record))
+    return recorder.record
+
+
+def reopen_run(root: Path, run_id: str, component: str) -> None:
+    """Marks a run as going on; it may have ended as failed, and is tried again on Kubeflow.
+
+    Args:
+      root: Of the pipeline.
+      run_id: Of the record.
+      component: The step that is about to run.
+
+    Raises:
+      RunFailedError: Another step holds the root's lock for too long.
+    """
+    record = RunRecords(root).read(run_id)
+    if record is not None and record.status != "running":
+        with locked_for_step(root, component, run_id):
+            _reopen(root, run_id)
+
+
+def _reopen(root: Path, run_id: str) -> None:
+    records = RunRecords(root)
+    record = records.read(run_id)
+    if record is not None and record.status != "running":
+        records.write(
+            record.changed(status="running", finished=None, reason=None, is_bad_input=False)
+        )
+
+
+def end_run(root: Path, kubeflow_run: str, outcome: RunOutcome | None = None) -> RunRecord | None:
+    """Records why a run ended that did not get to its record; returns the record, None without one.
+
+    What the steps have left for each other stays then: Kubeflow can try the failed ones again.
+
+    Args:
+      root: Of the pipeline.
+      kubeflow_run: Id of the run on Kubeflow.
+      outcome: How it ended. Default: as the steps have left it.
+    """
+    folder = RunFolder(root, kubeflow_run)
+    with locked_for_step(root, END, kubeflow_run):
+        recorder = _recorder(root, folder)
+        if recorder is not None and recorder.record.status == "running":
+            failures = folder.failures()
+            _record_steps(recorder, folder, [])
+            for failure in failures:
+                report_json(json.loads(failure.findings), recorder)
+            if outcome is None:
+                outcome = _outcome_of(failures, kubeflow_run)
+            recorder.end(
+                after_push(root, recorder.record.run_id, outcome),
+                tidy=_retention_of(root, recorder.record),
+            )
+        elif recorder is None or recorder.record.status not in UNFINISHED:
+            folder.remove()
+        remove_training(root, kubeflow_run)
+    return recorder.record if recorder else None
+
+
+def _retention_of(root: Path, record: RunRecord) -> Callable[[], None]:
+    """Returns what applies the rules of a run's configuration to the root, whose lock is held then.
+
+    Artifacts are in the store of Kubeflow Pipelines: only records, reports and logs go.
+    """
+    rules = RetentionConfig.model_validate(record.config.get("retention") or {})
+    return lambda: prune_after_run(root, rules, PlainDisplay(sys.stderr).line)
+
+
+def _outcome_of(failures: Sequence[StepEnd], kubeflow_run: str) -> RunOutcome:
+    if not failures:
+        return RunOutcome(
+            "failed",
+            reason="a step ended without saying why: it was killed, was out of memory or of time, or "
+            f"could not start. Kubeflow's run {kubeflow_run} tells which",
+        )
+    first = failures[0]
+    return RunOutcome(
+        "failed", reason=f"{first.component}: {first.reason}", is_bad_input=first.is_bad_input
+    )
+
+
+def _recorder(root: Path, folder: RunFolder) -> RunRecorder | None:
+    """Returns what records the run, from what `Plan` has written on."""
+    run_id = folder.read_run_id()
+    record = RunRecords(root).read(run_id) if run_id else None
+    if record is None:
+        return None
+    if record.status == "running":
+        record = record.changed(components=(), notes=record.notes[: folder.read_num_notes()])
+    return RunRecorder(RunRecords(root), record, PlainDisplay(sys.stderr))
+
+
+def _record_steps(
+    recorder: RunRecorder, folder: RunFolder, components: Mapping[str, str] | list[str]
+) -> None:
+    """Records the steps: a component that did not run was taken from Kubeflow's cache."""
+    names = list(components) or [end.component for end in folder.steps()]
+    for name in names:
+        end = folder.read_step(name)
+        if end is None:
+            recorder.add_component(ComponentRecord(name, "cached", 0.0))
+        else:
+            has_failed = end.reason is not None and not end.has_outputs
+            recorder.add_component(
+                ComponentRecord(name, "failed" if has_failed else "finished", end.elapsed_secs)
+            )

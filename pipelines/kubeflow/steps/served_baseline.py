@@ -1,0 +1,141 @@
+"""What is kept in the root of a model that was pushed, and how the next run finds it.
+
+Kubeflow's artifacts may be gone or out of reach when the next run begins; the root is there as long as
+its versions are served. So the Pusher's step keeps the model and the statistics of its data beside them.
+"""
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from components.pusher.provenance import read_provenance
+from pipelines.kubeflow.steps.artifacts import METADATA_KEY, input_metadata
+from pipelines.root.kept_artifacts import _FOLDER, kept_folder
+from pipelines.root.records import RunRecords
+from pipelines.root.schema.root_schema import read_root_schema
+from pipelines.root.versions import serving_versions, withdrawn_versions
+
+if TYPE_CHECKING:
+    from pipelines.kubeflow.steps.step_call import StepCall
+
+_METADATA = ".metadata.json"
+_TO_ACCEPT = 3
+
+
+def keep(root: Path, run_id: str, name: str, source: Path, metadata: dict[str, str]) -> Path:
+    """Copies an artifact into the root, and returns where to.
+
+    Args:
+      root: Of the pipeline; its lock is held.
+      run_id: The run.
+      name: What the artifact is kept as.
+      source: Its folder.
+      metadata: What Kubeflow keeps of it.
+    """
+    target = kept_folder(root, run_id, name)
+    if not target.is_dir():
+        partial = target.with_name(f".{name}.partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        shutil.copytree(source, partial)
+        target.with_name(name + _METADATA).write_text(json.dumps(metadata), encoding="utf-8")
+        partial.rename(target)
+    return target
+
+
+def keep_statistics(call: "StepCall", run_id: str) -> Path:
+    """Copies the statistics of a run into the root, and returns where to.
+
+    Args:
+      call: Of a step that has them as input.
+      run_id: The run.
+    """
+    metadata = input_metadata(call.executor_input, "statistics")
+    source = Path(call.inputs["statistics"])
+    return keep(call.root, run_id, "statistics", source, metadata)
+
+
+def forget_unserved(root: Path) -> list[str]:
+    """Removes what is kept of runs none of whose versions can be served any more; returns these runs.
+
+    The newest runs are spared: their data may be accepted by `schema accept`.
+
+    Args:
+      root: Of the pipeline; its lock is held.
+    """
+    needed = {
+        provenance.pipeline_run_id
+        for folder, versions in (
+            ("serving", serving_versions(root)),
+            ("withdrawn", withdrawn_versions(root)),
+        )
+        for version in versions
+        if (provenance := read_provenance(str(root / folder), version)) is not None
+    }
+    records = RunRecords(root).read_all()
+    needed |= {record.run_id for record in records if record.status == "running"}
+    needed |= {record.run_id for record in records[-_TO_ACCEPT:]}
+    schema = read_root_schema(root)
+    if schema is not None and schema.origin is not None:
+        needed.add(schema.origin.run_id)  # whose data new ones are compared with
+    folders = (path for path in sorted((root / _FOLDER).glob("*")) if path.is_dir())
+    gone = [folder for folder in folders if folder.name not in needed]
+    for folder in gone:
+        shutil.rmtree(folder)
+    return [folder.name for folder in gone]
+
+
+def find_baseline_model(root: Path, required: bool) -> Path | None:
+    """Returns the folder of the model that serves; None if nothing is served.
+
+    Args:
+      root: Of the pipeline.
+      required: Whether it is an error when a version is served whose model is not there.
+
+    Raises:
+      LookupError: It is not there.
+    """
+    served = serving_versions(root)
+    if not served:
+        return None
+    provenance = read_provenance(str(root / "serving"), served[-1])
+    model = Path(provenance.model_uri) if provenance else None
+    if model is not None and model.is_relative_to(root) and model.is_dir():
+        return model
+    if not required:
+        return None
+    raise LookupError(
+        f"Version {served[-1]} in {root / 'serving'} is served, but a new model cannot be compared with "
+        f"it: its model is not in {root} ({model or 'it was not pushed by this program'}). Take the "
+        "version out of that folder; or set evaluator.default_checks = false and give thresholds without "
+        "max_regression."
+    )
+
+
+def find_baseline_statistics(root: Path, accepted_run: str = "") -> Path | None:
+    """Returns the folder of the statistics of the data that the model that serves was made of.
+
+    None if they are not known, as those of a version that a run on another machine has pushed.
+
+    Args:
+      root: Of the pipeline.
+      accepted_run: Id of the run that was accepted in their place; empty for none.
+    """
+    if accepted_run:
+        accepted = kept_folder(root, accepted_run, "statistics")
+        return accepted if accepted.is_dir() else None
+    served = serving_versions(root)
+    provenance = read_provenance(str(root / "serving"), served[-1]) if served else None
+    if provenance is None:
+        return None
+    statistics = kept_folder(root, provenance.pipeline_run_id, "statistics")
+    return statistics if statistics.is_dir() else None
+
+
+def kept_metadata(folder: Path) -> dict[str, str]:
+    """Returns what Kubeflow kept of an artifact that is kept in the root."""
+    file = folder.with_name(folder.name + _METADATA)
+    if not file.is_file():
+        return {METADATA_KEY: "{}"}
+    metadata: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))
+    return metadata

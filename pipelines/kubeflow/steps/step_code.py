@@ -1,0 +1,68 @@
+"""The code that a component's step runs: that of the step must be what `Plan` has fingerprinted.
+
+Each step is a pod of its own. Between two of them the tag of an image may be moved, or a module on the
+volume edited; what the step makes would be cached under the code that `Plan` has seen.
+"""
+
+from typing import Any
+
+from components.user import source as user_source
+from pipelines.cache.fingerprints import library_versions, package_fingerprint, source_of
+from pipelines.definitions.model_code import ModelCode
+from pipelines.errors import RunFailedError
+
+_PACKAGES = {
+    "example_gen": ("components",),
+    "example_validator": ("components",),
+    "trainer": ("components", "estimator_core"),
+    "evaluator": ("components",),
+}
+"""Of ours, by role, as in `component_fingerprints`."""
+
+_CALLS_USERS_CODE = ("transform", "trainer")
+
+
+def code_of_step(role: str, code: ModelCode) -> dict[str, Any]:
+    """Returns what a component runs: where it is, and its hashes, as plain values.
+
+    No more than what its fingerprint depends on, too: what does not concern it is left out.
+
+    Args:
+      role: Of the component, such as `trainer`.
+      code: What Transform and Trainer call.
+    """
+    source = source_of(code) if role in _CALLS_USERS_CODE else {}
+    return {
+        "source": source,
+        "packages": list(_PACKAGES.get(role, ())),
+        "digests": _digests(source, _PACKAGES.get(role, ())),
+    }
+
+
+def check_code(planned: dict[str, Any], component: str) -> None:
+    """Checks that the code of this process is what `Plan` has seen.
+
+    Args:
+      planned: What `code_of_step` has returned.
+      component: The step, for the error.
+
+    Raises:
+      RunFailedError: It is not.
+    """
+    now = _digests(planned["source"], planned.get("packages", ()))
+    changed = [part for part, digest in planned["digests"].items() if now.get(part) != digest]
+    if changed:
+        raise RunFailedError(
+            component,
+            f"{' and '.join(changed)} changed after the step Plan had read them: the tag of the image was "
+            "moved, or a module on a volume was edited. Start a new run; give each image a tag of its own",
+        )
+
+
+def _digests(source: dict[str, Any], packages: Any) -> dict[str, str]:
+    digests = {"the libraries": library_versions()}
+    for package in packages:
+        digests[f"the package {package}"] = package_fingerprint(package)
+    if source:
+        digests["the model's code"] = user_source.fingerprint(**source)
+    return digests

@@ -1,0 +1,1 @@
+"""Distributed training as a Job on Kubernetes."""

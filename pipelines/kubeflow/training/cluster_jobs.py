@@ -1,0 +1,309 @@
+"""Speaks to Kubernetes of the job that trains: submits it, waits for it, and says why it failed."""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pipelines.kubeflow.training.job_kind import Body, JobKind
+from pipelines.kubeflow.training.job_pods import JobPods
+from pipelines.kubeflow.training.kubernetes_errors import REQUEST_SECS, is_transient, message_of
+
+_LOGGER = logging.getLogger(__name__)
+
+_DENIED = (401, 403)
+_PATIENCE_SECS = 600.0
+
+_Answer = TypeVar("_Answer")
+
+
+class TrainingJobError(RuntimeError):
+    """A job could not be made, or has failed."""
+
+
+@dataclass(frozen=True)
+class ClusterJobs:
+    """The jobs of a namespace whose pods are clusters.
+
+    Attributes:
+      kind: Of the jobs.
+      client: Of the `kubernetes` package.
+      namespace: Where they are.
+      poll_secs: How often one is asked for.
+      patience_secs: How long Kubernetes may be out of reach, or a job may take to be deleted.
+      sleep: Waits between two questions.
+      clock: Counts seconds.
+    """
+
+    kind: JobKind
+    client: Any
+    namespace: str
+    poll_secs: float
+    patience_secs: float = _PATIENCE_SECS
+    sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+
+    def run(self, body: Body, log_dir: Path | None = None) -> None:
+        """Submits a job and waits until it has succeeded.
+
+        A job of this name that has not failed is waited for; one that has is deleted and made anew.
+        The job is deleted when this process is stopped. It goes on when Kubernetes is out of reach.
+
+        Args:
+          body: The job, from `kind.manifest`.
+          log_dir: Takes the log of each of its pods. Default: none is kept.
+
+        Raises:
+          TrainingJobError: It failed, was deleted, or Kubernetes refused it or was out of reach.
+        """
+        name = body["metadata"]["name"]
+        pods = JobPods(self.kind, self.client, self.namespace)
+        try:
+            self._complete(self._create(name, body))
+            job = self._wait(name)
+        except Exception:
+            pods.keep_logs(name, log_dir)
+            raise
+        except BaseException:  # the step is stopped: the pods must not go on for nothing
+            self._delete_and_go_on(name)  # at once: there are only seconds left
+            pods.keep_logs(name, log_dir)  # a pod that ends still has its log
+            raise
+        pods.keep_logs(name, log_dir)
+        if self.kind.state(job) == "Failed":
+            raise TrainingJobError(pods.why(name, job))
+
+    def is_served(self) -> bool:
+        """Returns whether Kubernetes has this kind of job.
+
+        Raises:
+          TrainingJobError: It does not say.
+        """
+        from kubernetes import client
+
+        def read() -> Any:
+            return client.CustomObjectsApi(self.client).get_api_resources(
+                self.kind.group, self.kind.version, _request_timeout=REQUEST_SECS
+            )
+
+        try:
+            served = self._persist("looking for", self.kind.resource, read)
+        except client.ApiException as error:
+            if error.status == 404:
+                return False
+            raise TrainingJobError(
+                f"Kubernetes does not say whether it has {self.kind.resource}: {error.status} "
+                f'{message_of(error)}. Set kubeflow.training_job.kind to "tfjob" or "job".'
+            ) from error
+        return any(one.name == self.kind.plural for one in served.resources)
+
+    def _create(self, name: str, body: Body) -> Body:
+        """Submits a job, and returns it as Kubernetes has it; or one of this name that has not failed."""
+        from kubernetes import client
+
+        def create() -> Body:
+            made: Body = client.CustomObjectsApi(self.client).create_namespaced_custom_object(
+                *self._place, body, _request_timeout=REQUEST_SECS
+            )
+            return made
+
+        deadline = self.clock() + self.patience_secs
+        while True:
+            try:
+                return self._persist("submitting", self.kind.named(name), create)
+            except client.ApiException as error:
+                if error.status != 409:
+                    raise TrainingJobError(self._refusal(self.kind.named(name), error)) from error
+            found = self._read(name)
+            if found is None:
+                continue  # it has gone in the meantime
+            is_going = "deletionTimestamp" in found["metadata"]
+            if not is_going and self.kind.state(found) != "Failed":
+                _LOGGER.info("The %s is there already: waiting for it", self.kind.named(name))
+                return found
+            if self.clock() >= deadline:
+                raise TrainingJobError(
+                    f"The {self.kind.named(name)} of an earlier try is still there "
+                    f"{self.patience_secs:g} s after it was to be deleted. Look at it: kubectl -n "
+                    f"{self.namespace} get {self.kind.resource} {name} -o yaml"
+                )
+            if not is_going:
+                _LOGGER.warning(
+                    "The %s of an earlier try has failed: making it anew", self.kind.named(name)
+                )
+                self._delete(name, found["metadata"].get("uid"))
+            self.sleep(self.poll_secs)
+
+    def _complete(self, job: Body) -> None:
+        """Makes what the pods of a job need beside it; what belongs to an earlier job is replaced.
+
+        Raises:
+          TrainingJobError: Kubernetes refuses it. The job is deleted: its pods would find nothing.
+        """
+        from kubernetes import client
+
+        core = client.CoreV1Api(self.client)
+        for body in self.kind.companions(job):
+            what, deadline = (
+                f"Service {body['metadata']['name']}",
+                self.clock() + self.patience_secs,
+            )
+            while not self._is_there(core, what, body):
+                if self.clock() >= deadline:
+                    raise TrainingJobError(
+                        f"The {what} of an earlier {self.kind.name} is still there "
+                        f"{self.patience_secs:g} s after it was to be deleted. Delete it: "
+                        f"kubectl -n {self.namespace} delete {what.lower()}"
+                    )
+                self.sleep(self.poll_secs)
+
+    def _is_there(self, core: Any, what: str, body: Body) -> bool:
+        """Makes a Service; returns False when one of another job is in its place, and deletes that."""
+        from kubernetes import client
+
+        name, (owner,) = body["metadata"]["name"], body["metadata"]["ownerReferences"]
+
+        def create() -> None:
+            core.create_namespaced_service(self.namespace, body, _request_timeout=REQUEST_SECS)
+
+        def read() -> Any:
+            return core.read_namespaced_service(name, self.namespace, _request_timeout=REQUEST_SECS)
+
+        def delete() -> None:
+            core.delete_namespaced_service(name, self.namespace, _request_timeout=REQUEST_SECS)
+
+        try:
+            self._persist("submitting", what, create)
+        except client.ApiException as error:
+            if error.status != 409:
+                self._delete_and_go_on(owner["name"])
+                raise TrainingJobError(self._refusal(what, error)) from error
+        else:
+            return True
+        try:
+            found = self._persist("reading", what, read)
+            owners = found.metadata.owner_references or ()
+            if any(one.uid == owner["uid"] for one in owners):
+                return found.metadata.deletion_timestamp is None
+            if found.metadata.deletion_timestamp is None:
+                self._persist("deleting", what, delete)
+        except client.ApiException as error:
+            if error.status != 404:  # it has gone in the meantime
+                raise TrainingJobError(self._refusal(what, error)) from error
+        return False
+
+    def _wait(self, name: str) -> Body:
+        last = ""
+        while True:
+            job = self._read(name)
+            if job is None:
+                raise TrainingJobError(f"The {self.kind.named(name)} was deleted.")
+            state = self.kind.state(job)
+            if state != last:
+                _LOGGER.info("%s: %s", self.kind.named(name), state)
+                last = state
+            if state in ("Succeeded", "Failed"):
+                return job
+            self.sleep(self.poll_secs)
+
+    def _read(self, name: str) -> Body | None:
+        """Returns a job; None if there is none."""
+        from kubernetes import client
+
+        def read() -> Body:
+            found: Body = client.CustomObjectsApi(self.client).get_namespaced_custom_object(
+                *self._place, name, _request_timeout=REQUEST_SECS
+            )
+            return found
+
+        try:
+            return self._persist("reading", self.kind.named(name), read)
+        except client.ApiException as error:
+            if error.status == 404:
+                return None
+            raise TrainingJobError(
+                f"The {self.kind.named(name)} can't be read: {error.status} {message_of(error)}"
+            ) from error
+
+    def _persist(
+        self,
+        doing: str,
+        what: str,
+        call: Callable[[], _Answer],
+        patience_secs: float | None = None,
+    ) -> _Answer:
+        """Calls Kubernetes, again and again while it is out of reach."""
+        from kubernetes import client
+        from urllib3.exceptions import HTTPError
+
+        patience = self.patience_secs if patience_secs is None else patience_secs
+        since = self.clock()
+        while True:
+            try:
+                return call()
+            except (client.ApiException, HTTPError) as error:
+                if not is_transient(error):
+                    raise
+                if self.clock() - since >= patience:
+                    raise TrainingJobError(
+                        f"Kubernetes has been out of reach for {patience:g} s ({doing} the "
+                        f"{what}): {message_of(error)}. A job that was submitted goes on, and "
+                        "this step waits for it when it is tried again."
+                    ) from error
+                _LOGGER.warning("%s the %s: %s; trying again", doing, what, message_of(error))
+                self.sleep(self.poll_secs)
+
+    def _delete(
+        self, name: str, uid: str | None = None, patience_secs: float | None = None
+    ) -> None:
+        """Deletes a job with its pods; the names of both are free when it has gone.
+
+        Args:
+          name: Of the job.
+          uid: Another job of this name is left alone. Default: any is meant.
+          patience_secs: How long Kubernetes may be out of reach. Default: as in all else.
+        """
+        from kubernetes import client
+
+        options = client.V1DeleteOptions(
+            propagation_policy="Foreground",
+            preconditions=client.V1Preconditions(uid=uid) if uid else None,
+        )
+
+        def delete() -> None:
+            client.CustomObjectsApi(self.client).delete_namespaced_custom_object(
+                *self._place, name, body=options, _request_timeout=REQUEST_SECS
+            )
+
+        try:
+            self._persist("deleting", self.kind.named(name), delete, patience_secs)
+        except client.ApiException as error:
+            if error.status not in (404, 409):  # it has gone, or is another one
+                raise TrainingJobError(
+                    f"The {self.kind.named(name)} could not be deleted: {error.status} {message_of(error)}"
+                ) from error
+
+    def _delete_and_go_on(self, name: str) -> None:
+        """Deletes a job; that it can't hides no other error."""
+        try:
+            self._delete(name, patience_secs=0.0)
+        except TrainingJobError as error:
+            _LOGGER.warning("%s", error)
+
+    @property
+    def _place(self) -> tuple[str, str, str, str]:
+        return self.kind.group, self.kind.version, self.namespace, self.kind.plural
+
+    def _refusal(self, what: str, error: Any) -> str:
+        advice = (
+            f"The service account of the Trainer's step needs the verbs create, get and delete of "
+            f"{self.kind.resource} in the namespace {self.namespace}{self.kind.rights}."
+            if error.status in _DENIED
+            else f"Does this Kubernetes have {self.kind.resource}? If not, "
+            'kubeflow.training_job.kind = "job" needs no operator; without kubeflow.training_job the '
+            "tasks are processes of the Trainer's pod."
+            if error.status == 404
+            else ""
+        )
+        return f"Kubernetes has refused the {what}: {error.status} {message_of(error)} {advice}".rstrip()

@@ -1,0 +1,113 @@
+"""The pods of a job that trains: what they have printed, and which one is to blame for a failure."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipelines.kubeflow.training.job_kind import JobKind, true_conditions
+from pipelines.kubeflow.training.kubernetes_errors import REQUEST_SECS, message_of
+from pipelines.kubeflow.training.training_job import CONTAINER
+
+_LOGGER = logging.getLogger(__name__)
+
+_LOG_LINES = 200
+_FIRST_SIGNAL = 128  # exit codes from here on are of programs that a signal has ended
+
+
+@dataclass(frozen=True)
+class JobPods:
+    """The pods of the jobs of one kind.
+
+    Attributes:
+      kind: Of the jobs.
+      client: Of the `kubernetes` package.
+      namespace: Where they are.
+    """
+
+    kind: JobKind
+    client: Any
+    namespace: str
+
+    def _pods(self, name: str) -> list[Any]:
+        from kubernetes import client
+
+        listed = client.CoreV1Api(self.client).list_namespaced_pod(
+            self.namespace,
+            label_selector=f"{self.kind.pod_label}={name}",
+            _request_timeout=REQUEST_SECS,
+        )
+        return list(listed.items)
+
+    def _log(self, pod: str) -> str:
+        from kubernetes import client
+
+        return str(
+            client.CoreV1Api(self.client).read_namespaced_pod_log(
+                pod,
+                self.namespace,
+                container=CONTAINER,
+                tail_lines=_LOG_LINES,
+                _request_timeout=REQUEST_SECS,
+            )
+        )
+
+    def keep_logs(self, name: str, log_dir: Path | None) -> None:
+        """Keeps what the pods have printed that are still there; that it can't hides no other error."""
+        from kubernetes import client
+        from urllib3.exceptions import HTTPError
+
+        if log_dir is None:
+            return
+        try:
+            log_dir.mkdir(parents=True, exist_ok=True)
+            for pod in self._pods(name):
+                (log_dir / f"{pod.metadata.name}.log").write_text(
+                    self._log(pod.metadata.name), encoding="utf-8"
+                )
+        except (client.ApiException, HTTPError, OSError) as error:
+            _LOGGER.warning(
+                "The logs of the %s are lost: %s", self.kind.named(name), message_of(error)
+            )
+
+    def why(self, name: str, job: Mapping[str, Any]) -> str:
+        """Returns why a job has failed: the last line of the task that failed, or what Kubernetes says."""
+        from kubernetes import client
+        from urllib3.exceptions import HTTPError
+
+        said = true_conditions(job)["Failed"].get("message", "")
+        why = f"the {self.kind.named(name)} failed: {said}"
+        if self.kind.ended_by_its_deadline(job):
+            return why
+        try:
+            failed = [pod for pod in self._pods(name) if pod.status.phase == "Failed"]
+            for pod in sorted(failed, key=_was_killed):  # what killed a task is a reason less often
+                lines = [line for line in self._log(pod.metadata.name).splitlines() if line.strip()]
+                if lines and _was_killed(pod):
+                    return f"{why} {pod.metadata.name}, {_how_it_ended(pod)}: {lines[-1]}"
+                if lines:
+                    return f"{pod.metadata.name}: {lines[-1]}"
+        except (client.ApiException, HTTPError) as error:
+            _LOGGER.warning(
+                "The pods of the %s can't be read: %s", self.kind.named(name), message_of(error)
+            )
+        return why
+
+
+def _ended(pod: Any) -> Any:
+    """Returns how the container of the task ended; None if Kubernetes does not say."""
+    for status in pod.status.container_statuses or ():
+        if status.name == CONTAINER and status.state is not None:
+            return status.state.terminated
+    return None
+
+
+def _was_killed(pod: Any) -> bool:
+    ended = _ended(pod)
+    return ended is not None and ended.exit_code >= _FIRST_SIGNAL
+
+
+def _how_it_ended(pod: Any) -> str:
+    ended = _ended(pod)
+    return f"exit code {ended.exit_code} ({ended.reason or 'no reason given'})"

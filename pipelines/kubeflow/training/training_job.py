@@ -1,0 +1,230 @@
+"""The cluster of a Trainer as a job of Kubernetes: its settings, its pods, and the folder that they share."""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipelines.config.kubeflow import KubeflowConfig, StepConfig
+from pipelines.kubeflow.run_folder import kubeflow_run_of
+
+if TYPE_CHECKING:
+    from pipelines.kubeflow.component_plan import ComponentPlan
+    from pipelines.plan.run_plan import RunPlan
+
+JOB_KEY = "training_job"
+"""Execution property of a Trainer whose cluster is a job of Kubernetes."""
+
+VARIABLE = "ESTIMATOR_PIPELINES_TRAINING_JOB"
+"""Environment variable of the Trainer's step with the settings of its job."""
+
+EXECUTOR = "pipelines.kubeflow.training.training_executor.Executor"
+CONTAINER = "tensorflow"
+"""The operator of TFJobs sets TF_CONFIG in the container of this name only."""
+
+PORT = 2222
+"""At which each task listens."""
+
+_FOLDER = "training"
+_NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+
+
+@dataclass(frozen=True)
+class TrainingJob:
+    """A job to be, of either kind.
+
+    Attributes:
+      image: Of each task.
+      settings: `[kubeflow.training_job]`.
+      volumes: The fields of `VolumeConfig` of each.
+      env: Environment variables of each task.
+      secrets: The fields of `SecretConfig` of each.
+      node_selector: Labels of the nodes.
+      tolerations: The fields of `TolerationConfig` of each.
+    """
+
+    image: str
+    settings: dict[str, Any]
+    volumes: tuple[dict[str, Any], ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
+    secrets: tuple[dict[str, Any], ...] = ()
+    node_selector: dict[str, str] = field(default_factory=dict)
+    tolerations: tuple[dict[str, Any], ...] = ()
+
+    def to_json(self) -> str:
+        """Returns what the Trainer's plan says of it, as text.
+
+        It is no more than that there is one: the plan is in the key of the cache, and where and how the
+        tasks run changes no model.
+        """
+        return json.dumps({"environment": VARIABLE})
+
+    def as_variable(self) -> str:
+        """Returns all of it as text, for the variable of the Trainer's step, which no cache looks at."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_environment(cls) -> "TrainingJob":
+        """Returns the one that the Trainer's step was given.
+
+        Raises:
+          LookupError: It was given none.
+        """
+        text = os.environ.get(VARIABLE)
+        if text is None:
+            raise LookupError(
+                f"The environment of this step has no {VARIABLE}: the pipeline was compiled without "
+                "kubeflow.training_job, or by an older version. Compile it again."
+            )
+        return cls(**json.loads(text))
+
+
+def training_job_of(plan: "RunPlan") -> TrainingJob | None:
+    """Returns the job of a run; None if its cluster is none."""
+    return training_job(plan.config.kubeflow) if plan.config.trainer.workers else None
+
+
+def training_job(settings: KubeflowConfig) -> TrainingJob | None:
+    """Returns the job of a configuration; its pods have what the Trainer's step has."""
+    if settings.training_job is None:
+        return None
+    step = settings.components.get("Trainer", StepConfig())
+    return TrainingJob(
+        str(settings.image),
+        settings.training_job.model_dump(mode="json"),
+        tuple(volume.model_dump(mode="json") for volume in settings.volumes),
+        {**settings.env, **step.env},
+        tuple(secret.model_dump(mode="json") for secret in settings.secrets),
+        {**settings.node_selector, **step.node_selector},
+        tuple(toleration.model_dump(mode="json") for toleration in settings.tolerations),
+    )
+
+
+@contextmanager
+def shared_folder(
+    root: Path, plan: "ComponentPlan", executor_input: dict[str, Any]
+) -> Iterator[Path]:
+    """Gives a folder in the root for a training, and removes it when that is done.
+
+    Args:
+      root: Of the pipeline, which all tasks see.
+      plan: Of the Trainer.
+      executor_input: KFP's `ExecutorInput` of its step.
+    """
+    outputs = executor_input["outputs"]["artifacts"].values()
+    run = kubeflow_run_of([output["artifacts"][0]["uri"] for output in outputs])
+    digest = hashlib.sha256(f"{run} {plan.fingerprint} {plan.parameters}".encode()).hexdigest()
+    folder = root / _FOLDER / digest[:12]
+    folder.mkdir(parents=True, exist_ok=True)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def job_name(folder: str) -> str:
+    """Returns the name of the job of a training: the same when its step is tried again.
+
+    It and `<name>-worker-10` are names of services: 63 characters at most, beginning with a letter.
+    """
+    return f"trainer-{hashlib.sha256(folder.encode()).hexdigest()[:12]}"
+
+
+def pod_template(
+    job: TrainingJob,
+    command: list[str],
+    *,
+    has_accelerators: bool,
+    env: dict[str, str] | None = None,
+) -> dict[str, Any]:
+    """Returns the description of a task's pod.
+
+    Args:
+      job: What it is given.
+      command: What it runs.
+      has_accelerators: Whether it has those of the settings.
+      env: Environment variables beside the job's.
+    """
+    return {
+        "metadata": {"annotations": {"sidecar.istio.io/inject": "false"}},
+        "spec": _pod(job, command, {**job.env, **(env or {})}, has_accelerators),
+    }
+
+
+def _pod(
+    job: TrainingJob, command: list[str], variables: dict[str, str], has_accelerators: bool
+) -> dict[str, Any]:
+    settings = job.settings
+    limits = {key: settings[key] for key in ("cpu", "memory") if settings[key]}
+    if has_accelerators and settings["accelerator"]:
+        limits[settings["accelerator"]] = str(settings["accelerators"])
+    volumes = [
+        {"name": f"volume-{number}", "persistentVolumeClaim": {"claimName": volume["claim"]}}
+        for number, volume in enumerate(job.volumes)
+    ]
+    mounts = [
+        {
+            "name": f"volume-{number}",
+            "mountPath": volume["path"],
+            **({"subPath": volume["sub_path"]} if volume["sub_path"] else {}),
+        }
+        for number, volume in enumerate(job.volumes)
+    ]
+    env: list[dict[str, Any]] = [{"name": key, "value": value} for key, value in variables.items()]
+    for number, secret in enumerate(job.secrets):
+        for key, variable in secret["env"].items():
+            source = {"secretKeyRef": {"name": secret["name"], "key": key}}
+            env.append({"name": variable, "valueFrom": source})
+        if secret["path"]:
+            volumes.append({"name": f"secret-{number}", "secret": {"secretName": secret["name"]}})
+            mounts.append({"name": f"secret-{number}", "mountPath": secret["path"]})
+    container: dict[str, Any] = {
+        "name": CONTAINER,
+        "image": job.image,
+        "command": command,
+        "env": env,
+        "ports": [{"name": "tfjob-port", "containerPort": PORT}],
+        "volumeMounts": mounts,
+    }
+    if limits:
+        container["resources"] = {"limits": limits, "requests": dict(limits)}
+    pod: dict[str, Any] = {"containers": [container], "volumes": volumes}
+    if job.node_selector:
+        pod["nodeSelector"] = job.node_selector
+    if job.tolerations:
+        pod["tolerations"] = [_toleration(one) for one in job.tolerations]
+    if settings["service_account"]:
+        pod["serviceAccountName"] = settings["service_account"]
+    return pod
+
+
+def _toleration(fields: dict[str, Any]) -> dict[str, Any]:
+    names = {"seconds": "tolerationSeconds"}
+    return {names.get(key, key): value for key, value in fields.items() if value is not None}
+
+
+def step_namespace() -> str | None:
+    """Returns the namespace of the pod that this process is in; None outside of a cluster."""
+    if not _NAMESPACE_FILE.is_file():
+        return None
+    return _NAMESPACE_FILE.read_text(encoding="utf-8").strip() or None
+
+
+def owner(settings: dict[str, Any], namespace: str) -> dict[str, Any]:
+    """Returns who owns the job: the Trainer's pod, where it says who it is; a job goes with its owner.
+
+    Owners in other namespaces, or in another cluster, do not exist for Kubernetes: it would delete the
+    job at once.
+    """
+    name, uid = os.environ.get("KFP_POD_NAME"), os.environ.get("KFP_POD_UID")
+    is_elsewhere = bool(settings["api_server"]) or namespace != step_namespace()
+    if not name or not uid or is_elsewhere:
+        return {}
+    return {
+        "ownerReferences": [
+            {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": uid, "controller": False}
+        ]
+    }

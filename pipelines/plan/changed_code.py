@@ -1,0 +1,76 @@
+"""A run that goes on though the code of the model was changed since it began."""
+
+from pathlib import Path
+
+from components.user import source as user_source
+from pipelines.cache.fingerprints import code_definitions, code_fingerprint
+from pipelines.definitions.model_code import ModelCode
+from pipelines.errors import BadInputError
+from pipelines.root.records import RunRecord
+
+_SHOWN = 3
+
+
+def touches_training(
+    root: Path, records: tuple[RunRecord, ...], code: ModelCode, where: str, force: bool
+) -> bool:
+    """Returns whether the code has changed where a run uses it that is to go on.
+
+    Args:
+      root: Of the pipeline.
+      records: Of the run, and of those whose training it went on with.
+      code: As it is now.
+      where: The name of the code, for the error.
+      force: Whether to go on in that case.
+
+    Raises:
+      BadInputError: It has, and `force` is not given. The message says what would be lost.
+    """
+    record = records[0]
+    if code_fingerprint(code) == record.code_fingerprint:
+        return False
+    changed = _changed_definitions(record, code)
+    used = _used(changed, code)
+    if changed and not used:
+        return False
+    if force:
+        return True
+    named = ", ".join(used[:_SHOWN]) + (" ..." if len(used) > _SHOWN else "")
+    step = trained_step(root, records)
+    reached = f", which has reached step {step}" if step else ""
+    raise BadInputError(
+        f"--resume: the code of {where} has changed since run {record.run_id} started"
+        f"{f' ({named})' if named else ''}. --resume=force keeps what Transform has made with the old "
+        f"code, and goes on with the training{reached}, under the new code. Without --resume a new "
+        "run begins, and trains from the start."
+    )
+
+
+def trained_step(root: Path, records: tuple[RunRecord, ...]) -> int | None:
+    """Returns the step that an unfinished training of these runs has reached, None without one."""
+    from components.trainer import unfinished
+
+    for record in records:
+        folder = unfinished.unfinished_training(root / "artifacts", record.run_id)
+        step = unfinished.trained_step(folder) if folder else None
+        if step:
+            return step
+    return None
+
+
+def _changed_definitions(record: RunRecord, code: ModelCode) -> list[str]:
+    """Returns what was added, changed or removed; empty if the run did not record its code."""
+    before = record.code_definitions
+    now = {name: definition.digest for name, definition in code_definitions(code).items()}
+    return [
+        name for name in sorted({*before, *now}) if before and before.get(name) != now.get(name)
+    ]
+
+
+def _used(changed: list[str], code: ModelCode) -> list[str]:
+    """Returns those that Transform or the Trainer may use; what was removed is one of them."""
+    definitions = code_definitions(code)
+    module = code.preprocessing_fn.rpartition(".")[0]
+    trainer = code.trainer_path or f"{module}.{code.trainer}"
+    reached = user_source.reached(definitions, (code.preprocessing_fn, trainer))
+    return [name for name in changed if name in reached or name not in definitions]

@@ -1,0 +1,181 @@
+"""What a run makes of its data, before anything is written: files, columns, splits, model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.config.span_pattern import has_placeholder
+from pipelines.data.dialect import Dialect, detect_dialect
+from pipelines.data.encoding import Utf8Files, as_utf8
+from pipelines.data.files import find_csv_files
+from pipelines.data.kinds import ColumnKind
+from pipelines.data.leaks import Leak, find_leaks
+from pipelines.data.profile import CsvProfile, profile_csv
+from pipelines.data.spans import ResolvedSpans, SpanRecord, resolve_spans
+from pipelines.data.splits import Splits, find_split_files, plan_splits
+from pipelines.definitions.model_code import ModelCode, choose_model_code
+from pipelines.errors import BadInputError
+from pipelines.plan.leading_zeros import columns_with_leading_zeros, kept_codes, lost_zeros_notes
+from pipelines.root.schema.kept_types import KeptTypes, changed_kinds, kept_notes, kept_types
+from pipelines.root.schema.root_schema import RootSchema
+from pipelines.tabular.column_table import ColumnRow, list_columns
+from pipelines.tabular.infer import infer_kinds
+from pipelines.tabular.label import check_label_column
+
+
+@dataclass(frozen=True)
+class CsvData:
+    """The files, read.
+
+    Attributes:
+      profile: Of all files.
+      kinds: What each column is taken for.
+      splits: How the rows are divided.
+      texts: The user's files, and copies of them in UTF-8 where they are in another encoding.
+      findings: What is worth knowing, one sentence each.
+      kept: Columns that are read as the root's schema has them.
+      spans: That are read; None where `data.path` has none.
+    """
+
+    profile: CsvProfile
+    kinds: dict[str, ColumnKind]
+    splits: Splits
+    texts: Utf8Files
+    findings: tuple[str, ...]
+    kept: KeptTypes = field(default_factory=KeptTypes)
+    spans: ResolvedSpans | None = None
+
+
+@dataclass(frozen=True)
+class DataPlan:
+    """What is learned from the files, and how.
+
+    Attributes:
+      data: The files.
+      code: What is trained.
+      columns: The table of columns.
+      leaks: Columns that are the label in other words.
+      findings: What is worth knowing, one sentence each.
+      text_columns: Columns that CsvExampleGen leaves as text though they look like numbers, beside those
+        that the root's schema has as text.
+    """
+
+    data: CsvData
+    code: ModelCode
+    columns: tuple[ColumnRow, ...]
+    leaks: tuple[Leak, ...]
+    findings: tuple[str, ...]
+    text_columns: tuple[str, ...] = ()
+
+
+def read_data(
+    config: PipelineConfig,
+    root_schema: RootSchema | None = None,
+    pinned_spans: Sequence[SpanRecord] = (),
+) -> CsvData:
+    """Returns what the files of a configuration hold.
+
+    Args:
+      config: The configuration.
+      root_schema: What the columns are in the root; None takes them as they look.
+      pinned_spans: The spans that are read, whatever is there meanwhile. Default: those of `data.spans`.
+
+    Raises:
+      BadInputError: They cannot be read, or do not fit the configuration.
+    """
+    data = config.data
+    eval_files: set[Path] = set()
+
+    def find(path: str) -> list[Path]:
+        if config.split.by != "files":
+            return find_csv_files(path)
+        found = find_split_files(path, config.split)
+        eval_files.update(found["eval"])
+        return found["train"] + found["eval"]
+
+    spans = None
+    if has_placeholder(data.path):
+        spans = resolve_spans(data.path, data.selection, find, pinned_spans)
+    originals = spans.files if spans else find(data.path)
+    texts = as_utf8(originals, data.encoding)
+    try:
+        dialect = detect_dialect(texts.files, data.delimiter, data.quote)
+        profile = profile_csv(texts.files, dialect)
+        if texts.are_copies:
+            profile.originals = dict(zip(texts.files, texts.originals, strict=True))
+        check_label_column(profile, data.label)
+        given = (*config.columns, *data.exclude, *data.numeric, *data.categorical)
+        kept = kept_types(profile, root_schema, given)
+        kinds = infer_kinds(profile, config, kept.uses)
+        notes = kept_notes(kept, kinds)
+        profile, kinds = kept.apply_to(profile, kinds, uses_new=config.module is not None)
+        in_eval = frozenset(
+            copy
+            for copy, original in zip(texts.files, texts.originals, strict=True)
+            if original in eval_files
+        )
+        splits = plan_splits(config.split, profile, kinds, in_eval)
+    except BadInputError as error:
+        raise BadInputError(texts.in_words_of_user(str(error))) from error
+    findings = list(spans.notes) if spans else []
+    if texts.encoding != "utf-8":
+        origin = "as data.encoding says" if data.encoding else "set data.encoding if it is not"
+        findings.append(f"the files are read as {texts.encoding}; {origin}")
+    if dialect != Dialect(data.delimiter or ",", data.quote or '"'):
+        findings.append(f"{dialect}; set data.delimiter or data.quote if they are not")
+    findings += [
+        kind.doubt for name, kind in kinds.items() if kind.doubt and name not in data.exclude
+    ]
+    findings += (*notes, *changed_kinds(root_schema, kinds))
+    if splits.note:
+        findings.append(f"split: {splits.note}")
+    return CsvData(profile, kinds, splits, texts, tuple(findings), kept, spans)
+
+
+def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = True) -> DataPlan:
+    """Returns what is learned from the files, and how.
+
+    Args:
+      config: The configuration.
+      data: The files.
+      stops_at_copies: Whether a column that is the label itself is an error. It is none in any case
+        where `[columns]` names the column.
+
+    Raises:
+      BadInputError: The data cannot be learned from.
+    """
+    try:
+        code = choose_model_code(config, data.profile, data.kinds)
+    except BadInputError as error:
+        raise BadInputError(data.texts.in_words_of_user(str(error))) from error
+    leaks: list[Leak] = []
+    if code.plan is not None:
+        candidates = tuple(name for name in code.plan.columns if name != config.data.label)
+        is_regression = code.plan.label.problem_type == "regression"
+        leaks = find_leaks(data.profile, data.kinds, config.data.label, is_regression, candidates)
+    copies = [leak for leak in leaks if leak.is_copy and not data.kinds[leak.column].is_given]
+    if copies and stops_at_copies:
+        leak = copies[0]
+        raise BadInputError(
+            f"{leak.evidence}: it is the label in other words, and a model that reads it learns "
+            f'nothing else. Leave it out with [columns] {leak.column} = "ignore"; if it is known when '
+            f'a prediction is made, keep it with [columns] {leak.column} = "category" (or "number").'
+        )
+    warnings = {leak.column: "may be the label in other words" for leak in leaks}
+    columns = list_columns(data.profile, data.kinds, config.data.label, code.plan, warnings)
+    said = tuple(
+        f"leak? {leak.evidence}. If it is not known when a prediction is made, leave it out: "
+        f'[columns] {leak.column} = "ignore"'
+        for leak in leaks
+    )
+    if code.plan is not None:
+        text_columns = code.plan.text_columns
+        lost: tuple[str, ...] = ()
+    else:
+        codes = [
+            name for name in columns_with_leading_zeros(data.profile) if name not in data.kept.text
+        ]
+        text_columns = kept_codes(config, codes)
+        lost = lost_zeros_notes(config, codes)
+    return DataPlan(data, code, columns, tuple(leaks), data.findings + said + lost, text_columns)

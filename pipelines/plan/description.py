@@ -1,0 +1,61 @@
+"""The lines of `plan`: the columns, the split and the findings of a configuration's data."""
+
+from pathlib import Path
+
+from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.data.byte_checks import readable
+from pipelines.data.spans import name_spans
+from pipelines.plan.config_file import render_plan_file
+from pipelines.plan.data_plan import DataPlan, plan_data, read_data
+from pipelines.tabular.column_table import table_lines
+
+
+def describe_plan(config: PipelineConfig) -> tuple[DataPlan, list[str]]:
+    """Returns the plan for a configuration, and the lines that say it.
+
+    A column that is a copy of the label stops a run; here it is said.
+
+    Raises:
+      BadInputError: The data or the configuration cannot be used.
+    """
+    data = read_data(config)
+    plan = plan_data(config, data, stops_at_copies=False)
+    of_model = plan.code.plan.notes()[:1] if plan.code.plan else []
+    number = data.profile.num_rows
+    lines = [
+        *([f"{name_spans(data.spans.as_records())} of {data.spans.path}"] if data.spans else []),
+        f"{number} rows in {len(data.profile.files)} file{'s' if len(data.profile.files) > 1 else ''}; "
+        f"{data.profile.dialect}; {data.texts.encoding}",
+        "",
+        *table_lines(plan.columns),
+        "",
+        f"split by {config.split.by}{f' ({config.split.column})' if config.split.column else ''}",
+        *of_model,
+        *(f"! {finding}" for finding in (*plan.findings, *data.profile.notes())),
+    ]
+    copies = [leak.column for leak in plan.leaks if leak.is_copy]
+    if any(not data.kinds[name].is_given for name in copies):
+        lines.append(
+            f"! `run` stops at {copies[0]!r}, which is the label in other words, until [columns] "
+            "names it"
+        )
+    return plan, lines
+
+
+def write_plan_file(config: PipelineConfig, plan: DataPlan, target: Path) -> None:
+    """Writes a configuration file to start from.
+
+    Raises:
+      BadInputError: There is such a file, or it cannot be written.
+    """
+    from pipelines.errors import BadInputError
+
+    text = render_plan_file(config, plan, target.parent)
+    with readable(target, "-o"):
+        try:
+            with target.open("x", encoding="utf-8") as stream:
+                stream.write(text)
+        except FileExistsError as error:
+            raise BadInputError(
+                f"-o {target}: there is such a file, and it is not overwritten. Give another name."
+            ) from error

@@ -1,0 +1,156 @@
+"""The first look at a run: what is asked for, and its data, read. Nothing heavy is imported."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipelines.beam.args import check_beam_args
+from pipelines.config.load import load_config
+from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.data.byte_checks import readable
+from pipelines.data.spans import SpanRecord
+from pipelines.data.staging import PATTERN_MARKS
+from pipelines.errors import BadInputError
+from pipelines.plan.data_plan import CsvData, read_data
+from pipelines.root.history import unfinished_run
+from pipelines.root.records import RunRecord, RunRecords
+from pipelines.root.schema.root_schema import RootSchema, read_root_schema
+from pipelines.root.served_run import named_as_in_root
+from pipelines.runners import find_runner
+from pipelines.terminal.progress import Display
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What the command line asks for.
+
+    Attributes:
+      root: Where everything of the pipeline is kept.
+      config_file: TOML file.
+      data: `--data`.
+      label: `--label`.
+      settings: `--set`, each `section.key=value`.
+      runner: Name of a runner.
+      enable_cache: Whether unchanged components are skipped.
+      resume: Whether to go on with the newest run that did not end.
+      force: With `resume`: though its code has changed.
+      config: A configuration that was validated before, in place of the four above.
+      scheduled_by: The tick of a schedule that it belongs to.
+    """
+
+    root: Path
+    config_file: Path | None = None
+    data: str | None = None
+    label: str | None = None
+    settings: tuple[str, ...] = ()
+    runner: str = "local"
+    enable_cache: bool = True
+    resume: bool = False
+    force: bool = False
+    config: PipelineConfig | None = None
+    scheduled_by: str | None = None
+
+    @property
+    def gives_configuration(self) -> bool:
+        """Whether there is anything to make a configuration of."""
+        return bool(self.config_file or self.data or self.label or self.settings)
+
+
+@dataclass(frozen=True)
+class RunInputs:
+    """What a run is asked to do, and its data, read.
+
+    Attributes:
+      root: Absolute path.
+      config: The configuration, under the name that the root has.
+      data: The files.
+      root_schema: The root's; None without one, or with the user's own.
+      unfinished: The run to go on with.
+    """
+
+    root: Path
+    config: PipelineConfig
+    data: CsvData
+    root_schema: RootSchema | None
+    unfinished: RunRecord | None
+
+    @property
+    def spans(self) -> tuple[SpanRecord, ...]:
+        """That are read; empty where `data.path` has none."""
+        return self.data.spans.as_records() if self.data.spans else ()
+
+
+def read_inputs(request: RunRequest, display: Display) -> RunInputs:
+    """Returns what a run is asked to do, and reads its data. Nothing heavy is imported.
+
+    Args:
+      request: What to run, and where.
+      display: Shows the progress.
+
+    Raises:
+      BadInputError: The data, the configuration or the root cannot be used.
+    """
+    with readable(request.root, "--root"):
+        root = request.root.resolve()
+        check_root(root)
+    unfinished = unfinished_run(root) if request.resume else None
+    if request.resume and unfinished is None:
+        raise BadInputError(_nothing_to_resume(root))
+    config = named_as_in_root(root, _configuration(request, unfinished))
+    check_beam_args(config.beam.args)
+    find_runner(request.runner).check(config.beam)
+    display.activity(f"checking {config.data.path}")
+    root_schema = read_root_schema(root) if config.schema_.path is None else None
+    data = read_data(config, root_schema, _spans_of(unfinished, config))
+    return RunInputs(root, config, data, root_schema, unfinished)
+
+
+def _nothing_to_resume(root: Path) -> str:
+    """Returns why no run can be gone on with, and what to do instead."""
+    newest = next(reversed(RunRecords(root).read_all()), None)
+    if newest is None:
+        why = "it has no runs"
+    elif newest.kubeflow_run:
+        why = f"its newest run {newest.run_id} is Kubeflow's, whose own Retry goes on with it"
+    else:
+        why = f"its newest run {newest.run_id} has ended ({newest.status})"
+    return (
+        f"--resume: there is nothing to resume in {root}: {why}. Leave --resume out to start a new run; "
+        "unchanged components are reused all the same."
+    )
+
+
+def check_root(root: Path) -> None:
+    """Checks that a root can be used.
+
+    Raises:
+      BadInputError: It is no folder that can be written to, or TFX would misread its name.
+    """
+    place = root
+    while not place.exists():
+        place = place.parent
+    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
+        raise BadInputError(f"--root {root}: {place} is not a folder that can be written to.")
+    marks = [mark for mark in PATTERN_MARKS if mark in str(root)]
+    if marks:
+        raise BadInputError(
+            f"--root {root}: TFX would take {marks[0]!r} for a file pattern. Give a --root "
+            f"without any of {PATTERN_MARKS}"
+        )
+
+
+def _configuration(request: RunRequest, unfinished: RunRecord | None) -> PipelineConfig:
+    if unfinished is not None and not request.gives_configuration:
+        return PipelineConfig.model_validate(unfinished.config)
+    if request.config is not None:
+        return request.config
+    return load_config(request.config_file, request.data, request.label, request.settings)
+
+
+def _spans_of(unfinished: RunRecord | None, config: PipelineConfig) -> tuple[SpanRecord, ...]:
+    """Returns the spans that a run goes on with: those of the run that did not end."""
+    if unfinished is None:
+        return ()
+    known = PipelineConfig.model_validate(unfinished.config).data
+    is_same = (known.path, known.spans) == (config.data.path, config.data.spans)
+    return unfinished.spans if is_same else ()  # what differs is said when all is compared

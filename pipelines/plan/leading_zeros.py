@@ -1,0 +1,50 @@
+"""Codes such as 00037, which CsvExampleGen takes for whole numbers, in the columns that a module reads.
+
+The generic model keeps them as text by itself. A module may count on numbers: it gets text where the
+configuration says so, and otherwise a note says what is lost.
+"""
+
+from collections.abc import Collection
+
+from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.data.column_cells import ColumnCells
+from pipelines.data.profile import CsvProfile
+
+_KEPT = ("category", "text")
+
+
+def columns_with_leading_zeros(profile: CsvProfile) -> tuple[str, ...]:
+    """Returns the columns of whole numbers of which some begin with a zero and go on."""
+    return tuple(
+        name
+        for name, column in profile.columns.items()
+        if column.type == "integer" and ColumnCells(profile, name).count("^0[0-9]")
+    )
+
+
+def kept_codes(config: PipelineConfig, columns: Collection[str]) -> tuple[str, ...]:
+    """Returns those of some columns that the configuration calls a category or text."""
+    return tuple(
+        name
+        for name in columns
+        if config.columns.get(name) in _KEPT or name in config.data.categorical
+    )
+
+
+def lost_zeros_notes(config: PipelineConfig, columns: Collection[str]) -> tuple[str, ...]:
+    """Returns one note on the columns whose leading zeros a module does not see; none without such.
+
+    Args:
+      config: What it says of a column, the user knows.
+      columns: Those with leading zeros that are read as whole numbers.
+    """
+    data = config.data
+    known = {*config.columns, *data.exclude, *data.numeric, *data.categorical, data.label}
+    lost = [name for name in columns if name not in known]
+    if not lost:
+        return ()
+    names = ", ".join(map(repr, lost))
+    return (
+        f"the module gets {names} as int64, without the leading zeros of the cells. Keep them as text: "
+        f'[columns] {lost[0]} = "category"',
+    )

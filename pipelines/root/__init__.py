@@ -1,0 +1,1 @@
+"""The folder of a pipeline: records, history, lock, versions, schema, metadata and lineage of its runs."""

@@ -1,0 +1,65 @@
+"""Whether new data differ from those with which the model that serves was pushed, as far as it shows.
+
+The checks compare two models on the same new data, so damaged labels make both look worse alike. What
+tells it is the model that serves: it has not changed, and yet its metrics have.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pipelines.root.served_run import serving_run
+
+Interval = tuple[float | None, float | None]
+
+
+def baseline_when_pushed(root: Path) -> tuple[str, float, float] | None:
+    """Returns metric and value of the version that serves, and the trivial model's, of its own run.
+
+    None if they are not known. A run that goes on after its push finds its own: they are the same
+    data then.
+    """
+    record = serving_run(root)
+    for check in record.checks if record else ():
+        value, reference = check["value"], check["reference"]
+        if check["against"] == "trivial" and value is not None and reference is not None:
+            return check["metric"], value, reference
+    return None
+
+
+def changed_data_note(
+    version: str | None,
+    metrics_then: Mapping[str, float | None],
+    intervals_then: Mapping[str, Interval],
+    metrics_now: Mapping[str, float | None],
+    intervals_now: Mapping[str, Interval],
+) -> str | None:
+    """Returns a sentence if a metric of the baseline has changed by more than chance; else None.
+
+    Args:
+      version: Of the baseline.
+      metrics_then: When it was pushed, on the data of that run.
+      intervals_then: Confidence intervals of those that have one.
+      metrics_now: On the data of this run.
+      intervals_now: As `intervals_then`.
+    """
+    changes = [
+        f"{name} was {metrics_then[name]:.5g} and is {metrics_now[name]:.5g}"
+        for name, now in intervals_now.items()
+        if name in intervals_then
+        and metrics_then.get(name) is not None
+        and metrics_now.get(name) is not None
+        and _are_apart(intervals_then[name], now)
+    ]
+    if not changes:
+        return None
+    return (
+        f"the data or what they mean have changed: of version {version}, {' and its '.join(changes)}, "
+        "which is more than chance. Look at the labels before you trust either model"
+    )
+
+
+def _are_apart(first: Interval, second: Interval) -> bool:
+    (low, high), (other_low, other_high) = first, second
+    return (high is not None and other_low is not None and high < other_low) or (
+        low is not None and other_high is not None and low > other_high
+    )

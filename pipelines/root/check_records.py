@@ -1,0 +1,120 @@
+"""What a run's model was held against, in one form: the default checks and the thresholds."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from components.evaluator.gate.check import Check
+from pipelines.config.evaluator import ThresholdConfig
+from pipelines.config.metrics import METRICS
+
+CheckRecord = dict[str, Any]
+"""The fields of a `Check`; `against` may also be `lower`, `upper` or `max_regression`.
+
+For a bound of the user's, `low` and `high` are the interval of the value itself, and for
+`max_regression` that of the difference; None where it was not computed.
+"""
+
+_AGAINST = {"trivial": "trivial model", "baseline": "baseline"}
+
+
+def check_records(
+    checks: Iterable[Check],
+    thresholds: Iterable[ThresholdConfig],
+    metrics: Mapping[str, float | None],
+    baseline_metrics: Mapping[str, float | None],
+    intervals: Mapping[str, tuple[float | None, float | None]],
+) -> tuple[CheckRecord, ...]:
+    """Returns all checks of a model, the default ones first.
+
+    Args:
+      checks: The default checks.
+      thresholds: One for each metric.
+      metrics: Of the model.
+      baseline_metrics: Of the baseline, on the same examples; empty without one.
+      intervals: Of the model's metrics, where they are known.
+    """
+    made = tuple(checks)
+    records = [asdict(check) for check in made]
+    for bound in thresholds:
+        value = metrics.get(bound.metric)
+        interval = intervals.get(bound.metric, (None, None))
+        for kind, limit in (("lower", bound.lower), ("upper", bound.upper)):
+            if limit is not None:
+                passed = value is not None and (
+                    value >= limit if kind == "lower" else value <= limit
+                )
+                records.append(
+                    _record(bound.metric, kind, value, limit, kind == "lower", passed)
+                    | {"low": interval[0], "high": interval[1]}
+                )
+        reference = baseline_metrics.get(bound.metric)
+        if bound.max_regression is not None and reference is not None:
+            higher = bool(METRICS[bound.metric].higher_is_better)
+            limit = reference + (-bound.max_regression if higher else bound.max_regression)
+            passed = value is not None and (value >= limit if higher else value <= limit)
+            record = _record(bound.metric, "max_regression", value, limit, higher, passed)
+            record["reference"] = reference
+            record["difference"] = None if value is None else value - reference
+            for check in made:
+                if (check.metric, check.against) == (bound.metric, "baseline"):
+                    record |= {"low": check.low, "high": check.high}
+            records.append(record)
+    return tuple(records)
+
+
+def check_line(check: CheckRecord) -> str:
+    """Returns a check as a line of text, with its mark."""
+    mark = "✓" if check["passed"] else "✗"
+    if check["message"]:
+        return f"{mark} {check['message']}"
+    relation = ">=" if check["higher_is_better"] else "<="
+    bound = f"{check['bound']:.5g}, {check['against']}"
+    if check["reference"] is not None:
+        bound += f" from the baseline's {check['reference']:.5g}"
+    return (
+        f"{mark} {check['metric']} {shown(check['value'])} {relation} {bound} "
+        f"(interval {interval_text(check)})"
+    )
+
+
+def interval_text(check: CheckRecord) -> str:
+    """Returns the interval of a check, such as `+0.1 to +0.14`, or that there is none."""
+    if check["low"] is None and check["high"] is None:
+        return "not known" if not check["message"] else "no bounds"
+    form = "{:+.4g}" if check["difference"] is not None else "{:.4g}"
+    ends = (
+        "no bound" if end is None else form.format(end) for end in (check["low"], check["high"])
+    )
+    return " to ".join(ends)
+
+
+def against_text(check: CheckRecord) -> str:
+    """Returns what a check holds the model against, as a reader calls it."""
+    against: str = check["against"]
+    return _AGAINST.get(against, against)
+
+
+def shown(value: float | None) -> str:
+    """Returns a metric as text."""
+    return "not a number" if value is None else f"{value:.6g}"
+
+
+def _record(
+    metric: str, kind: str, value: float | None, bound: float, higher: bool, passed: bool
+) -> CheckRecord:
+    return {
+        "metric": metric,
+        "against": kind,
+        "value": value,
+        "reference": None,
+        "bound": bound,
+        "higher_is_better": higher,
+        "difference": None,
+        "low": None,
+        "high": None,
+        "confidence": None,
+        "num_examples": None,
+        "passed": passed,
+        "message": "",
+    }

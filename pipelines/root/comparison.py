@@ -1,0 +1,185 @@
+"""What differs between two runs, from their records: outcome, metrics, data, code, times and more."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pipelines.data.spans import describe_spans
+from pipelines.root.records import RunRecord
+
+_NOT_COMPARED = ("kubeflow",)
+_MAX_TEXT = 60
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One thing that differs.
+
+    Attributes:
+      section: `outcome`, `metrics`, `data`, `columns`, `configuration`, `code`, `model`, `environment` or
+        `durations`.
+      name: Of the thing.
+      before: In the first run; None where it is not there.
+      after: In the second run; None where it is not there.
+    """
+
+    section: str
+    name: str
+    before: Any
+    after: Any
+
+    @property
+    def change(self) -> float | None:
+        """The second number minus the first; None where they are none."""
+        values = (self.before, self.after)
+        if any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
+            return None
+        return float(self.after) - float(self.before)
+
+    @property
+    def is_seconds(self) -> bool:
+        """Whether the values are a time."""
+        return self.section == "durations"
+
+
+def compare_runs(first: RunRecord, second: RunRecord) -> list[Difference]:
+    """Returns what differs, in the order of the sections.
+
+    Args:
+      first: Such as the run before.
+      second: Such as this run.
+    """
+    found: list[Difference] = []
+    for section, describe in _SECTIONS.items():
+        before, after = dict(describe(first)), dict(describe(second))
+        for name in dict.fromkeys((*before, *after)):
+            one, other = before.get(name), after.get(name)
+            if one != other:
+                found.append(Difference(section, name, one, other))
+    return found
+
+
+def comparison_json(first: RunRecord, second: RunRecord) -> dict[str, Any]:
+    """Returns the comparison as `runs --compare A B --json` prints it."""
+    return {
+        "runs": [first.run_id, second.run_id],
+        "differences": [
+            {**asdict(difference), "change": difference.change}
+            for difference in compare_runs(first, second)
+        ],
+    }
+
+
+def comparison_table(first: RunRecord, second: RunRecord) -> Any:
+    """Returns the comparison as a `rich.table.Table`."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("", "what", first.run_id, second.run_id, "change", box=None)
+    section = ""
+    for one in compare_runs(first, second):
+        cells = (
+            one.section if one.section != section else "",
+            one.name,
+            *shown_pair(one),
+            "" if one.change is None else f"{one.change:+.4g}",
+        )
+        table.add_row(*map(Text, cells))
+        section = one.section
+    return table
+
+
+def shown_pair(difference: Difference) -> tuple[str, str]:
+    """Returns both values as text."""
+    return _shown(difference, difference.before), _shown(difference, difference.after)
+
+
+def _shown(difference: Difference, value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.1f} s" if difference.is_seconds else f"{value:.6g}"
+    text = str(value)
+    return text if len(text) <= _MAX_TEXT else f"{text[: _MAX_TEXT - 1]}…"
+
+
+def _outcome(record: RunRecord) -> Iterator[tuple[str, Any]]:
+    yield "status", record.status
+    yield "version", record.version
+    yield "baseline", record.baseline_version
+    for check in record.checks:
+        yield f"{check['metric']} against {check['against']}", _passed(check["passed"])
+
+
+def _metrics(record: RunRecord) -> Iterator[tuple[str, Any]]:
+    yield from record.metrics.items()
+
+
+def _data(record: RunRecord) -> Iterator[tuple[str, Any]]:
+    yield "fingerprint", record.data_fingerprint[:16]
+    if record.spans:
+        yield "spans", describe_spans(record.spans)
+    sizes: Mapping[str, Any] = record.label_by_split.get("sizes", {})
+    for split, size in sizes.items():
+        yield f"rows in {split}", size
+    for file in record.data_files:
+        yield file["path"], file["sha256"][:16]
+
+
+def _columns(record: RunRecord) -> Iterator[tuple[str, Any]]:
+    for column in record.columns:
+        yield column["name"], f"{column['kind']}: {column['use']}"
+
+
+def _configuration(record: RunRecord) -> Iterator[tuple[str, Any]]:
+    for key, value in record.config.items():
+        if key not in _NOT_COMPARED:
+            yield from _flat(key, value)
+
+
+def _flat(key: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _flat(f"{key}.{name}", inner)
+    elif value not in (None, [], ()):  # as good as not set, which an older record may not have
+        yield key, value if isinstance(value, str | int | float) else str(value)
+
+
+def _code(record: RunRecord) -> Iterator[tuple[str, Any]]:
+    for name, digest in record.code_definitions.items():
+        yield name, digest[:16]
+
+
+def _model(record: RunRecord) -> Iterator[tuple[str, Any]]:
+    for model in record.models:
+        if model["is_chosen"]:
+            yield "chosen", model["model"]
+        yield f"loss of {model['model']}", model["loss"]
+        yield f"best step of {model['model']}", model["step"]
+
+
+def _environment(record: RunRecord) -> Iterator[tuple[str, Any]]:
+    yield from record.environment.items()
+
+
+def _durations(record: RunRecord) -> Iterator[tuple[str, Any]]:
+    for component in record.components:
+        is_cached = component.status == "cached"
+        yield component.name, "cached" if is_cached else round(component.elapsed_secs, 1)
+
+
+def _passed(passed: bool) -> str:
+    return "passed" if passed else "failed"
+
+
+_SECTIONS = {
+    "outcome": _outcome,
+    "metrics": _metrics,
+    "data": _data,
+    "columns": _columns,
+    "configuration": _configuration,
+    "code": _code,
+    "model": _model,
+    "environment": _environment,
+    "durations": _durations,
+}

@@ -1,0 +1,91 @@
+"""The past runs of a root, also those that were killed before they could say how they ended."""
+
+from pathlib import Path
+
+from pipelines.root.lock import is_locked
+from pipelines.root.records import UNFINISHED, RunRecord, RunRecords
+from pipelines.root.versions import serving_versions, version_pushed_by, withdrawn_versions
+
+
+def read_runs(root: Path) -> list[RunRecord]:
+    """Returns the records of all runs, oldest first; those that were killed as interrupted."""
+    going_on = is_locked(root)
+    return [
+        _as_killed(root, record) if _is_of_this_machine(record) and not going_on else record
+        for record in RunRecords(root).read_all()
+    ]
+
+
+def unfinished_run(root: Path) -> RunRecord | None:
+    """Returns the newest run if it did not end, which is what `--resume` goes on with.
+
+    A run on Kubeflow goes on there: run it again, and its cache has what is done.
+
+    A run that was killed after its push goes on, too, if its version is served: what is left to do
+    is to record it. If the version was withdrawn, the run has ended.
+    """
+    newest = next(reversed(RunRecords(root).read_all()), None)
+    if newest is None or newest.status not in UNFINISHED or newest.kubeflow_run:
+        return None
+    pushed = version_pushed_by(root, newest.run_id)
+    return None if pushed in withdrawn_versions(root) else newest
+
+
+def mended_runs(root: Path, record: RunRecord) -> tuple[RunRecord, ...]:
+    """Returns the run whose training a run went on with under changed code, and those before it."""
+    former = RunRecords(root).read(record.mended) if record.mended else None
+    return (former, *mended_runs(root, former)) if former else ()
+
+
+def mark_killed(root: Path) -> None:
+    """Corrects the records of runs that were killed. The caller holds the lock: nobody else runs."""
+    records = RunRecords(root)
+    for record in records.read_all():
+        if _is_of_this_machine(record):
+            records.write(_as_killed(root, record))
+
+
+def run_of_version(root: Path, version: str | None) -> RunRecord | None:
+    """Returns the newest run that pushed a version; None if it is not known."""
+    pushed = [
+        record
+        for record in RunRecords(root).read_all()
+        if version is not None and record.version == version
+    ]
+    return pushed[-1] if pushed else None
+
+
+def newest_version_ever(root: Path) -> int:
+    """Returns the highest version that was ever pushed, 0 without one: numbers are not used twice."""
+    recorded = (int(record.version) for record in RunRecords(root).read_all() if record.version)
+    return max((*serving_versions(root), *withdrawn_versions(root), *recorded), default=0)
+
+
+def unsettled_pushes(root: Path) -> tuple[str, ...]:
+    """Returns the runs that pushed, but did not end as they should have, oldest first.
+
+    When the next run comes to the same model, that model is served already and not pushed again.
+    Then the push is settled: a run after that pushes a version of its own, as ever.
+    """
+    pushed = [record for record in RunRecords(root).read_all() if record.status == "pushed"]
+    settled = {record.version for record in pushed if record.reason is None}
+    return tuple(record.run_id for record in pushed if record.version not in settled)
+
+
+def _is_of_this_machine(record: RunRecord) -> bool:
+    """Returns whether a run goes on as long as a process holds the lock of the root.
+
+    A run on Kubeflow does not: its exit handler says how it ended.
+    """
+    return record.status == "running" and record.kubeflow_run is None
+
+
+def _as_killed(root: Path, record: RunRecord) -> RunRecord:
+    version = version_pushed_by(root, record.run_id)
+    if version is None:
+        return record.changed(status="interrupted", reason="the process was killed")
+    return record.changed(
+        status="pushed",
+        version=str(version),
+        reason="the process was killed after it had pushed the version",
+    )

@@ -1,0 +1,240 @@
+"""Where a version is from, and which versions a span went into: from the records of runs alone."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pipelines.data.spans import describe_spans
+from pipelines.errors import BadInputError
+from pipelines.root.history import read_runs
+from pipelines.root.pruned_runs import PrunedRun, PrunedRuns
+from pipelines.root.records import RunRecord
+from pipelines.root.versions import serving_versions, version_state
+
+Run = TypeVar("Run", RunRecord, PrunedRun, RunRecord | PrunedRun)
+
+Lineage = dict[str, Any]
+"""The lineage of one run, as `lineage --json` prints it."""
+
+
+def lineage_of(root: Path, name: str | None = None, span: str | None = None) -> list[Lineage]:
+    """Returns the lineage of runs, oldest first.
+
+    Args:
+      root: Of the pipeline, an absolute path.
+      name: A version, which gives the run that pushed it, or a run's id. Default: the version that serves.
+      span: A number or a date, which gives every run that read it; then there is no name.
+
+    Raises:
+      BadInputError: There is no such version, run or span.
+    """
+    records = read_runs(root)
+    pruned = PrunedRuns(root).read_all()
+    if span is not None:
+        found = [
+            *(_describe_pruned(root, run) for run in runs_of_span(pruned, span)),
+            *(describe_lineage(root, run, records) for run in runs_of_span(records, span)),
+        ]
+        if not found:
+            runs: list[RunRecord | PrunedRun] = [*pruned, *records]
+            spans = {str(one["span"]) for run in runs for one in run.spans}
+            known = sorted(spans, key=lambda one: (len(one), one))  # 9 before 10
+            raise BadInputError(
+                f"No run that {root} knows of has read the span {span}. Spans: "
+                f"{', '.join(known) or 'none'}."
+            )
+        return sorted(found, key=lambda one: str(one["started"]))
+    if name is None:
+        served = serving_versions(root)
+        if not served:
+            raise BadInputError(
+                f"No version is served in {root}. Name a run or a version, or --span."
+            )
+        name = str(served[-1])
+    if not any(name in (record.run_id, record.version) for record in records):
+        for run in pruned:
+            if name in (run.run_id, run.version):
+                return [_describe_pruned(root, run)]
+    return [describe_lineage(root, find_run(records, name, root), records)]
+
+
+def find_run(records: Sequence[RunRecord], name: str, root: Path) -> RunRecord:
+    """Returns the newest run of this id, or that pushed this version.
+
+    Raises:
+      BadInputError: There is none.
+    """
+    for record in reversed(records):
+        if name in (record.run_id, record.version):
+            return record
+    versions = sorted({record.version for record in records if record.version}, key=int)
+    raise BadInputError(
+        f"There is no run {name!r} in {root}, and none that pushed a version of that name. Versions: "
+        f"{', '.join(versions) or 'none'}; the newest runs: "
+        f"{', '.join(record.run_id for record in records[-5:]) or 'none'}."
+    )
+
+
+def runs_of_span(runs: Sequence[Run], span: str) -> list[Run]:
+    """Returns the runs that read a span, which is a number or a date as text."""
+    return [run for run in runs if any(str(one["span"]) == span for one in run.spans)]
+
+
+def versions_of_spans(
+    root: Path, spans: Sequence[Mapping[str, Any]], records: Sequence[RunRecord]
+) -> list[dict[str, Any]]:
+    """Returns what became of spans: for each, all runs that have read it, with their versions.
+
+    Args:
+      root: Of the pipeline.
+      spans: Of a run.
+      records: All runs of the root.
+    """
+    runs: list[RunRecord | PrunedRun] = [*PrunedRuns(root).read_all(), *records]
+    return [
+        {
+            "span": str(span["span"]),
+            "runs": [
+                {
+                    "run_id": run.run_id,
+                    "status": run.status,
+                    "version": run.version,
+                    "version_state": version_state(root, run.version),
+                }
+                for run in sorted(
+                    runs_of_span(runs, str(span["span"])), key=lambda run: run.started
+                )
+            ],
+        }
+        for span in spans
+    ]
+
+
+def describe_lineage(root: Path, record: RunRecord, records: Sequence[RunRecord]) -> Lineage:
+    """Returns where what a run made is from, and what became of it.
+
+    Args:
+      root: Of the pipeline.
+      record: The run.
+      records: All runs of the root.
+    """
+    chosen = next((one for one in record.models if one["is_chosen"]), None)
+    return {
+        "run_id": record.run_id,
+        "name": record.name,
+        "status": record.status,
+        "started": record.started,
+        "finished": record.finished,
+        "version": record.version,
+        "version_state": version_state(root, record.version),
+        "baseline_version": record.baseline_version,
+        "baseline_run": _run_that_pushed(records, record.baseline_version),
+        "compared_by": [
+            other.run_id
+            for other in records
+            if record.version is not None and other.baseline_version == record.version
+        ],
+        "is_pruned": False,
+        "data": {
+            "path": record.config.get("data", {}).get("path"),
+            "label": record.config.get("data", {}).get("label"),
+            "fingerprint": record.data_fingerprint,
+            "spans": list(record.spans),
+            "files": list(record.data_files),
+        },
+        "code": {
+            "fingerprint": record.code_fingerprint,
+            "module": _module(record),
+            "git_commit": record.environment.get("git commit"),
+            "mended": record.mended,
+            "definitions": dict(record.code_definitions),
+        },
+        "model": None if chosen is None else chosen["model"],
+        "parameters": parameters_of(record),
+        "metrics": dict(record.metrics),
+        "environment": dict(record.environment),
+        "kubeflow_run": record.kubeflow_run,
+    }
+
+
+def _describe_pruned(root: Path, run: PrunedRun) -> Lineage:
+    """Returns what is left of the lineage of a run whose record was removed."""
+    return {
+        "run_id": run.run_id,
+        "name": run.name,
+        "status": run.status,
+        "started": run.started,
+        "finished": run.finished,
+        "version": run.version,
+        "version_state": version_state(root, run.version),
+        "data": {"spans": list(run.spans)},
+        "is_pruned": True,
+    }
+
+
+def parameters_of(record: RunRecord) -> dict[str, Any]:
+    """Returns the settings of a run that are set, by `section.key`; those of the data are elsewhere."""
+    found: dict[str, Any] = {}
+
+    def add(key: str, value: Any) -> None:
+        if isinstance(value, dict):
+            for name, inner in value.items():
+                add(f"{key}.{name}", inner)
+        elif value not in (None, [], ()):
+            found[key] = value
+
+    for section, values in record.config.items():
+        if section not in ("data", "name", "kubeflow", "beam"):
+            add(section, values)
+    return found
+
+
+def lineage_lines(lineage: Lineage) -> list[str]:
+    """Returns a lineage as lines of text, for a terminal."""
+    data, version = lineage["data"], lineage["version"]
+    lines = [
+        f"version {version} ({lineage['version_state']})" if version else "no version was pushed",
+        f"  run        {lineage['run_id']} of {lineage['name']!r}: {lineage['status']}, "
+        f"{lineage['started']} to {lineage['finished'] or 'now'}",
+    ]
+    if lineage.get("is_pruned"):
+        spans = [f"  spans      {describe_spans(data['spans'])}"] if data["spans"] else []
+        return [*lines, *spans, "  record     removed by the rules of retention; no more is known"]
+    code = lineage["code"]
+    if lineage["kubeflow_run"]:
+        lines.append(f"  on         Kubeflow, run {lineage['kubeflow_run']}")
+    lines.append(f"  data       {data['path']}, label {data['label']!r}")
+    if data["spans"]:
+        lines.append(f"  spans      {describe_spans(data['spans'])}")
+    lines += [
+        f"  file       {file['path']} ({file['bytes']:,} bytes, sha256 {file['sha256']})"
+        for file in data["files"]
+    ] or [f"  data hash  {data['fingerprint']} (the files were not recorded by this version)"]
+    lines.append(f"  code       {code['module']}, sha256 {code['fingerprint'] or 'not known'}")
+    if code["git_commit"]:
+        lines.append(f"  commit     {code['git_commit']}")
+    if code["mended"]:
+        lines.append(f"  mended     goes on with the training of run {code['mended']}")
+    if lineage["model"]:
+        lines.append(f"  model      {lineage['model']}")
+    lines.append(
+        "  settings   " + ", ".join(f"{k} = {v}" for k, v in lineage["parameters"].items())
+    )
+    shown = ((name, value) for name, value in lineage["metrics"].items() if value is not None)
+    lines.append("  metrics    " + ", ".join(f"{name} {value:.6g}" for name, value in shown))
+    if lineage["baseline_version"]:
+        of_run = lineage["baseline_run"] or "of a run without a record"
+        lines.append(f"  compared   with version {lineage['baseline_version']} ({of_run})")
+    if lineage["compared_by"]:
+        lines.append(f"  baseline   of the runs {', '.join(lineage['compared_by'])}")
+    return lines
+
+
+def _run_that_pushed(records: Sequence[RunRecord], version: str | None) -> str | None:
+    found = [record.run_id for record in records if version and record.version == version]
+    return found[-1] if found else None
+
+
+def _module(record: RunRecord) -> str:
+    module = record.config.get("module") or {}
+    return str(module.get("path") or module.get("file") or "the generic model")

@@ -1,0 +1,68 @@
+"""What killed runs have left behind in a root. The next run removes it; it holds the root's lock."""
+
+import logging
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from components.trainer.unfinished import UNFINISHED_DIR, run_of, trained_step
+from pipelines.config.metadata import MetadataConfig
+from pipelines.root.metadata.place import has_store, note_move, root_id, was_moved
+from pipelines.root.metadata.store import (
+    cancel_killed_executions,
+    open_store,
+    relocate_artifacts,
+)
+
+_LOGGER = logging.getLogger(__name__)
+
+
+def tidy_root(
+    root: Path,
+    run_id: str,
+    *mended: str,
+    settings: MetadataConfig | None = None,
+) -> list[str]:
+    """Removes what killed runs have left, and makes a root that was moved whole again.
+
+    Returns a note for each training that is lost by that.
+
+    Args:
+      root: Of the pipeline.
+      run_id: The run that is about to begin, or to go on; what it has left itself is kept.
+      mended: Runs with whose training it goes on; that is kept, too.
+      settings: Where ML Metadata is. Default: what the root has noted.
+    """
+    killed: list[int] = []
+    if has_store(root):
+        store = open_store(root, settings)
+        moved = relocate_artifacts(store, root / "artifacts") if was_moved(root) else 0
+        note_move(root)
+        if moved:
+            _LOGGER.info("The root was moved to %s: %d artifacts with it", root, moved)
+        killed = cancel_killed_executions(store, run_id, root_id(root))
+        del store
+    lost = []
+    for leftover in _leftovers(root, (run_id, *mended), killed):
+        former = run_of(leftover) if leftover.parent.name == UNFINISHED_DIR else None
+        step = trained_step(leftover) if former else None
+        if step:
+            lost.append(f"the training of run {former}, at step {step}, was not resumed: removed")
+        _LOGGER.info("Removing %s, which a killed run has left", leftover)
+        if leftover.is_dir():
+            shutil.rmtree(leftover)
+        else:
+            leftover.unlink()
+    return lost
+
+
+def _leftovers(root: Path, run_ids: tuple[str, ...], killed: list[int]) -> Iterator[Path]:
+    for pattern in ("serving/.pushing-*", "serving/.removing-*", "data/.*", "runs/*.partial"):
+        yield from sorted(root.glob(pattern))
+    yield from sorted(root.glob("runs/.*.partial"))
+    for training in sorted(root.glob(f"artifacts/*/*/{UNFINISHED_DIR}/*")):
+        if run_of(training) not in run_ids:
+            yield training
+    for execution_id in killed:
+        yield from sorted(root.glob(f"artifacts/*/*/{execution_id}"))
+        yield from sorted(root.glob(f"artifacts/*/.system/*/{execution_id}"))

@@ -1,0 +1,170 @@
+"""ML Metadata of a root, as a whole: executions that were killed, artifacts of a root that was moved."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import ml_metadata
+from ml_metadata.proto import metadata_store_pb2
+
+from pipelines.config.metadata import MetadataConfig
+from pipelines.root.metadata.place import connection_config
+
+FINGERPRINT = "content_fingerprint"
+"""Execution property that makes changed code or data a changed execution.
+
+`input_fingerprint` is TFX's own: its driver of CsvExampleGen puts a hash of the files there.
+"""
+
+PRUNED = (
+    metadata_store_pb2.Artifact.MARKED_FOR_DELETION,
+    metadata_store_pb2.Artifact.DELETED,
+)
+"""States of artifacts whose files are gone, or are going."""
+
+_Execution = metadata_store_pb2.Execution
+_UNFINISHED = (_Execution.NEW, _Execution.RUNNING)
+_FINISHED = (_Execution.COMPLETE, _Execution.CACHED)
+_RUN_CONTEXT = "pipeline_run"
+
+
+def open_store(root: Path, settings: MetadataConfig | None = None) -> ml_metadata.MetadataStore:
+    """Returns the store of a root, which exists.
+
+    Args:
+      root: Of the pipeline.
+      settings: Of the run. Default: what the root has noted.
+    """
+    return ml_metadata.MetadataStore(connection_config(root, settings))
+
+
+def run_contexts(store: ml_metadata.MetadataStore, root_id: str = "") -> list[Any]:
+    """Returns the contexts of the runs of a root.
+
+    Args:
+      store: Of the root.
+      root_id: What tells its runs from those of others in the store; empty where there are none.
+    """
+    ending = f"-{root_id}"
+    return [
+        context
+        for context in store.get_contexts_by_type(_RUN_CONTEXT)
+        if not root_id or ending in f"{context.name}-"
+    ]
+
+
+def cancel_killed_executions(
+    store: ml_metadata.MetadataStore, run_id: str, root_id: str = ""
+) -> list[int]:
+    """Marks executions that were killed as canceled, and returns their ids.
+
+    Args:
+      store: Nobody else works with what is of this root.
+      run_id: The run that is about to begin, or to go on; its own executions are left alone.
+      root_id: As for `run_contexts`.
+    """
+    own = _execution_ids(store, run_id)
+    known = (
+        [
+            one
+            for context in run_contexts(store, root_id)
+            for one in store.get_executions_by_context(context.id)
+        ]
+        if root_id
+        else store.get_executions()
+    )
+    killed = [
+        execution
+        for execution in known
+        if execution.last_known_state in _UNFINISHED and execution.id not in own
+    ]
+    for execution in killed:
+        execution.last_known_state = _Execution.CANCELED
+    if killed:
+        store.put_executions(killed)
+    return [execution.id for execution in killed]
+
+
+def output_of(
+    store: ml_metadata.MetadataStore, run_id: str, type_name: str, key: str
+) -> Path | None:
+    """Returns the newest output of a component in one run; None if it did not finish, or was pruned.
+
+    Args:
+      store: Of the root.
+      run_id: The run.
+      type_name: Of the component, as ML Metadata knows it.
+      key: Of the output.
+    """
+    of_run = _execution_ids(store, run_id)
+    finished = [
+        execution.id
+        for execution in store.get_executions_by_type(type_name)
+        if execution.id in of_run and execution.last_known_state in _FINISHED
+    ]
+    outputs = [
+        event.artifact_id
+        for event in store.get_events_by_execution_ids(finished)
+        if event.type == metadata_store_pb2.Event.OUTPUT and event.path.steps[0].key == key
+    ]
+    if not outputs:
+        return None
+    newest = store.get_artifacts_by_id([max(outputs)])[0]
+    return None if newest.state in PRUNED else Path(newest.uri)
+
+
+def fingerprints_of(store: ml_metadata.MetadataStore, run_id: str) -> dict[str, str]:
+    """Returns the fingerprints of the components that finished in one run, by their types.
+
+    Args:
+      store: Of the root.
+      run_id: The run.
+    """
+    names = {kind.id: kind.name for kind in store.get_execution_types()}
+    return {
+        names[execution.type_id]: execution.custom_properties[FINGERPRINT].string_value
+        for execution in store.get_executions_by_id(sorted(_execution_ids(store, run_id)))
+        if execution.last_known_state in _FINISHED
+    }
+
+
+def relocate_artifacts(store: ml_metadata.MetadataStore, artifacts: Path) -> int:
+    """Points the artifacts of a root that was moved to where they are now.
+
+    Artifacts lie in `<root>/artifacts/<component>/<output>/<execution id>`: what stands before is
+    where the root was.
+
+    Args:
+      store: Nobody else works with it.
+      artifacts: The folder that holds them now.
+
+    Returns:
+      How many artifacts were somewhere else.
+    """
+    moved = []
+    for artifact in store.get_artifacts():
+        parts = artifact.uri.rsplit("/", 4)
+        if len(parts) != 5 or parts[1] != artifacts.name or parts[0] == str(artifacts.parent):
+            continue
+        former_root = parts[0]
+        if not artifacts.joinpath(*parts[2:]).exists():
+            continue  # of another root
+        artifact.uri = str(artifacts.joinpath(*parts[2:]))
+        for properties in (artifact.properties, artifact.custom_properties):
+            _replace_root(properties, former_root, artifacts.parent)
+        moved.append(artifact)
+    if moved:
+        store.put_artifacts(moved)
+    return len(moved)
+
+
+def _replace_root(properties: Any, former_root: str, root: Path) -> None:
+    for value in properties.values():
+        if value.string_value.startswith(f"{former_root}/"):
+            value.string_value = f"{root}{value.string_value.removeprefix(former_root)}"
+
+
+def _execution_ids(store: ml_metadata.MetadataStore, run_id: str) -> set[int]:
+    context = store.get_context_by_type_and_name(_RUN_CONTEXT, run_id)
+    found: Iterable[Any] = store.get_executions_by_context(context.id) if context else ()
+    return {execution.id for execution in found}

@@ -1,0 +1,84 @@
+"""What stays known of runs whose records were removed: one line each in `ROOT/runs/pruned.jsonl`."""
+
+import json
+import logging
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from pipelines.root.records import RunRecord, RunRecords
+
+_LOGGER = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class PrunedRun:
+    """A run without a record. The attributes are those of `RunRecord`."""
+
+    run_id: str
+    name: str
+    status: str
+    started: str
+    finished: str | None
+    version: str | None
+    spans: tuple[dict[str, Any], ...]
+
+
+class PrunedRuns:
+    """The pruned runs of a root.
+
+    Args:
+      root: Of the pipeline.
+    """
+
+    def __init__(self, root: Path):
+        self._root = root
+        self._file = root / "runs" / "pruned.jsonl"
+
+    def add(self, records: Iterable[RunRecord]) -> None:
+        """Writes down runs whose records are about to be removed; they survive a crash from then on."""
+        known = {run.run_id for run in self._read()}
+        lines = [
+            json.dumps(asdict(_pruned(record))) + "\n"
+            for record in records
+            if record.run_id not in known
+        ]
+        if not lines:
+            return
+        with self._file.open("a+", encoding="utf-8") as stream:
+            # A crash may have left half a line: it ends here, and is passed over.
+            stream.write("\n" if not self._ends_a_line() else "")
+            stream.writelines(lines)
+            stream.flush()
+            os.fsync(stream.fileno())
+
+    def read_all(self) -> list[PrunedRun]:
+        """Returns the runs that have no record any more, in the order in which they were removed."""
+        with_record = {file.stem for file in RunRecords(self._root).folder.glob("*.json")}
+        return [run for run in self._read() if run.run_id not in with_record]
+
+    def _read(self) -> list[PrunedRun]:
+        try:
+            lines = self._file.read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            return []
+        return [run for line in lines if line and (run := self._parsed(line)) is not None]
+
+    def _parsed(self, line: str) -> PrunedRun | None:
+        try:
+            values = json.loads(line)
+            found = {field.name: values[field.name] for field in fields(PrunedRun)}
+            return PrunedRun(**{**found, "spans": tuple(found["spans"])})
+        except (ValueError, TypeError, LookupError):
+            _LOGGER.warning("%s has a line that is no pruned run: %s", self._file, line[:80])
+            return None
+
+    def _ends_a_line(self) -> bool:
+        text = self._file.read_bytes()
+        return not text or text.endswith(b"\n")
+
+
+def _pruned(record: RunRecord) -> PrunedRun:
+    return PrunedRun(**{field.name: getattr(record, field.name) for field in fields(PrunedRun)})

@@ -1,0 +1,270 @@
+"""The record of a run: one JSON file each, replaced atomically."""
+
+import json
+import logging
+import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Literal
+
+Status = Literal["running", "pushed", "unchanged", "not_blessed", "failed", "interrupted"]
+
+Metrics = dict[str, float | None]
+"""By name; None where a metric is no number."""
+
+_LOGGER = logging.getLogger(__name__)
+
+_PATHS = ("log", "report")
+_TUPLES = (
+    "notes",
+    "thresholds",
+    "checks",
+    "not_checked",
+    "columns",
+    "models",
+    "spans",
+    "data_files",
+)
+
+UNFINISHED: tuple[Status, ...] = ("running", "failed", "interrupted")
+"""What `--resume` goes on with."""
+
+
+@dataclass(frozen=True)
+class ComponentRecord:
+    """One component of a run.
+
+    Attributes:
+      name: Node id.
+      status: `finished`, `cached` or `failed`.
+      elapsed_secs: Wall time.
+      reason: Why it ran, or why it did not have to, in words; empty where that is not known.
+    """
+
+    name: str
+    status: Literal["finished", "cached", "failed"]
+    elapsed_secs: float
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """How a run ended. The attributes are those of `RunRecord`."""
+
+    status: Status
+    reason: str | None = None
+    version: str | None = None
+    is_bad_input: bool = False
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """What is known about a run.
+
+    Attributes:
+      run_id: Sorts by time.
+      name: Of the pipeline.
+      status: Where it stands.
+      started: UTC, ISO 8601.
+      config: The configuration, as it was validated.
+      data_fingerprint: Of the CSV files.
+      log: Path of its log file.
+      code_fingerprint: Of the code that Transform and Trainer call; empty when it is not known.
+      code_definitions: Hashes of its functions and classes, such as `taxi.py:trainer_fn`.
+      mended: Id of the run whose training it goes on with, though the code has changed; or None.
+      finished: UTC, ISO 8601; None while it runs.
+      version: That was pushed.
+      metrics: On the whole evaluation split.
+      baseline_metrics: Of the model that was served before, on the same examples.
+      reason: Why it was not pushed; with a version, what went wrong after the push.
+      is_bad_input: Whether it failed over the data or the configuration.
+      report: Path of its HTML report.
+      components: In the order in which they ran.
+      notes: What the inference and the checks have to say.
+      slices: Metrics by slice.
+      thresholds: Bounds that the user has given for the model: the fields of `ThresholdConfig`.
+      checks: All that the model was held against, and the outcome: see `pipelines.root.check_records`.
+      not_checked: Which of the default checks were not made, and why.
+      intervals: Confidence intervals of the metrics of the default checks, low and high.
+      baseline_version: The version that served before.
+      serving_version: The version that served when the run ended.
+      columns: What each column is taken for, and how it is used: the fields of `ColumnRow`.
+      label_by_split: How the label is distributed in the splits: the fields of `LabelComparison`.
+      spans: Of the data that were read: `span` (a number, or a date as text), `version`, `num_files`.
+      models: Those that were trained to take the best one: the fields of `Candidate`.
+      kubeflow_run: Id of the run of Kubeflow Pipelines that it is; None for a run of this machine.
+      data_files: That were read: `path`, `bytes` and `sha256` of each.
+      graph: By component, the components that it waits for.
+      environment: Versions, host and commit, by name: see `describe_environment`.
+      num_rows: Of the CSV files; 0 when that is not known.
+      identity: Hash of all that its result depends on; empty when that is not known.
+      same_as: The run whose results these are, as nothing had changed since; None if components ran.
+      scheduled_by: The schedule and its tick, such as `nightly/20260131T030000Z`; None for a run that
+        somebody has started.
+    """
+
+    run_id: str
+    name: str
+    status: Status
+    started: str
+    config: dict[str, Any]
+    data_fingerprint: str
+    log: str
+    code_fingerprint: str = ""
+    code_definitions: dict[str, str] = field(default_factory=dict)
+    mended: str | None = None
+    finished: str | None = None
+    version: str | None = None
+    metrics: Metrics = field(default_factory=dict)
+    baseline_metrics: Metrics = field(default_factory=dict)
+    reason: str | None = None
+    is_bad_input: bool = False
+    report: str | None = None
+    components: tuple[ComponentRecord, ...] = ()
+    notes: tuple[str, ...] = ()
+    slices: dict[str, Metrics] = field(default_factory=dict)
+    thresholds: tuple[dict[str, Any], ...] = ()
+    checks: tuple[dict[str, Any], ...] = ()
+    not_checked: tuple[str, ...] = ()
+    intervals: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    baseline_version: str | None = None
+    serving_version: str | None = None
+    columns: tuple[dict[str, Any], ...] = ()
+    label_by_split: dict[str, Any] = field(default_factory=dict)
+    models: tuple[dict[str, Any], ...] = ()
+    spans: tuple[dict[str, Any], ...] = ()
+    kubeflow_run: str | None = None
+    data_files: tuple[dict[str, Any], ...] = ()
+    graph: dict[str, list[str]] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
+    num_rows: int = 0
+    identity: str = ""
+    same_as: str | None = None
+    scheduled_by: str | None = None
+
+    def changed(self, **changes: Any) -> "RunRecord":
+        """Returns a copy with some fields changed."""
+        return replace(self, **changes)
+
+    def summary(self) -> dict[str, Any]:
+        """Returns what the last line of `run` says."""
+        line: dict[str, Any] = {
+            "run_id": self.run_id,
+            "status": self.status,
+            "version": self.version,
+            "metrics": self.metrics,
+            "report": self.report,
+            "baseline_version": self.baseline_version,
+            "baseline_metrics": self.baseline_metrics,
+            "checks": list(self.checks),
+            "not_checked": list(self.not_checked),
+            "serving_version": self.serving_version,
+        }
+        if self.spans:
+            line["spans"] = list(self.spans)
+        if self.scheduled_by:
+            line["scheduled_by"] = self.scheduled_by
+        if self.reason:
+            line["reason"] = self.reason
+        return line
+
+
+class RunRecords:
+    """The records below one root.
+
+    Paths in the root are stored relative to it, and given as they are now: a root can be moved.
+
+    Args:
+      root: Of the pipeline, an absolute path.
+    """
+
+    def __init__(self, root: Path):
+        self._root = root
+        self.folder = root / "runs"
+
+    def write(self, record: RunRecord) -> None:
+        """Stores a record, so that a reader sees either the old or the new one."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        target = self.folder / f"{record.run_id}.json"
+        partial = target.with_suffix(f".{os.uname().nodename}-{os.getpid()}.partial")
+        with partial.open("w", encoding="utf-8") as stream:
+            json.dump(self._with_paths(asdict(record), self._relative), stream, indent=1)
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.replace(target)
+
+    def read_all(self) -> list[RunRecord]:
+        """Returns all records, oldest first; one that cannot be read is left out, with a warning."""
+        files = sorted(self.folder.glob("*.json"), key=lambda file: _order(file.stem))
+        return list(filter(None, map(self._read_or_warn, files)))
+
+    def read(self, run_id: str) -> RunRecord | None:
+        """Returns one record, or None when there is none of this id."""
+        file = self.folder / f"{run_id}.json"
+        return self._read_or_warn(file) if file.is_file() else None
+
+    def _read_or_warn(self, file: Path) -> RunRecord | None:
+        try:
+            return self._read(file)
+        except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
+            _LOGGER.warning(
+                "%s is no record of a run and is left out (%s: %s). Restore it, or remove it.",
+                file,
+                type(error).__name__,
+                error,
+            )
+            return None
+
+    def _read(self, file: Path) -> RunRecord:
+        fields = json.loads(file.read_text(encoding="utf-8"))
+        fields["components"] = tuple(ComponentRecord(**item) for item in fields["components"])
+        for name in _TUPLES:
+            fields[name] = tuple(fields.get(name, ()))
+        fields["intervals"] = {
+            name: (low, high) for name, (low, high) in fields.get("intervals", {}).items()
+        }
+        return RunRecord(**self._with_paths(fields, self._absolute))
+
+    def _relative(self, path: str) -> str:
+        inside = Path(path).is_relative_to(self._root)
+        return str(Path(path).relative_to(self._root)) if inside else path
+
+    def _absolute(self, path: str) -> str:
+        return str(self._root / path)  # the path itself, if it is absolute
+
+    @staticmethod
+    def _with_paths(fields: dict[str, Any], convert: Callable[[str], str]) -> dict[str, Any]:
+        return {
+            name: convert(value) if name in _PATHS and value else value
+            for name, value in fields.items()
+        }
+
+
+def utc_now() -> str:
+    """Returns the time, UTC, to the second."""
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+def _order(run_id: str) -> tuple[str, int]:
+    """Returns what run ids are sorted by: the second, and the number of the run in it."""
+    date, time, *rest = f"{run_id}--".split("-")
+    return f"{date}-{time}", next((int(part) for part in rest if part.isdigit()), 1)
+
+
+def new_run_id(known: list[RunRecord], now: datetime | None = None, root_id: str = "") -> str:
+    """Returns an id that no known run has, such as `20260131-175959`, or with `-2` in the same second.
+
+    Args:
+      known: Runs of the root.
+      now: UTC. Default: the time.
+      root_id: Goes in, too, where other roots have runs in the same place.
+    """
+    stem = (now or datetime.now(timezone.utc)).strftime("%Y%m%d-%H%M%S")
+    stem = f"{stem}-{root_id}" if root_id else stem
+    taken = {record.run_id for record in known}
+    run_id, number = stem, 2
+    while run_id in taken:
+        run_id, number = f"{stem}-{number}", number + 1
+    return run_id

@@ -1,0 +1,1 @@
+"""The root's schema: its file, its origin, and its acceptance."""

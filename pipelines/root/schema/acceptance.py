@@ -1,0 +1,243 @@
+"""`schema accept`: what a run has found in new data becomes the state that later data are held against."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipelines.artifacts.anomalies import NOTE_PREFIX
+from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.errors import BadInputError
+from pipelines.root.history import mark_killed
+from pipelines.root.lock import locked
+from pipelines.root.records import RunRecord, RunRecords
+from pipelines.root.schema.inference import schema_to_keep
+from pipelines.root.schema.root_schema import (
+    RootSchema,
+    read_root_schema,
+    replace_root_schema,
+    serving_version,
+    settle_root_schema,
+)
+from pipelines.root.schema.table import describe_changes
+
+if TYPE_CHECKING:
+    from tensorflow_metadata.proto.v0.schema_pb2 import Schema
+
+_VALIDATOR = "ExampleValidator"
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """What was accepted.
+
+    Attributes:
+      run_id: The run.
+      lines: What has changed by that.
+    """
+
+    run_id: str
+    lines: tuple[str, ...]
+
+
+def accept_schema(root: Path, run_id: str | None = None) -> Acceptance:
+    """Makes the schema and the statistics of a run those that later data are held against.
+
+    Args:
+      root: Of the pipeline; an absolute path.
+      run_id: The run. Default: the newest one whose data were validated.
+
+    Raises:
+      BadInputError: Another process works in the root, there is no such run, its validation found
+        nothing, or its statistics are not there any more.
+    """
+    if not (root / "runs").is_dir():
+        raise BadInputError(f"There are no runs in {root}.")
+    with locked(root):
+        mark_killed(root)
+        settle_root_schema(root, *_unfinished(root))
+        record = _choose(root, run_id)
+        before = read_root_schema(root)
+        if _is_accepted(root, record, before):
+            raise BadInputError(
+                f"There is nothing to accept: run {record.run_id} was accepted already, on "
+                f"{before.origin.written if before and before.origin else ''}, and the schema is as it "
+                "was written."
+            )
+        statistics = _statistics(root, record.run_id)
+        accepted = _accepted(before, statistics, record)
+        compared_before = before.run_to_compare_with(root) if before else ""
+        replace_root_schema(root, accepted, record.run_id, record.columns)
+    lines = ["+ the schema, which the root did not have"]
+    if before is not None:
+        lines = describe_changes(before.schema, accepted) or ["= the schema stays as it is"]
+    was = f"run {compared_before}" if compared_before else f"version {serving_version(root)}"
+    if compared_before != record.run_id:
+        lines.append(f"~ new data are compared with those of run {record.run_id}; before: of {was}")
+    return Acceptance(record.run_id, tuple(lines))
+
+
+def _unfinished(root: Path) -> list[str]:
+    """Returns the newest run if `--resume` may go on with it."""
+    return [record.run_id for record in RunRecords(root).read_all()[-1:]]
+
+
+def _choose(root: Path, run_id: str | None) -> RunRecord:
+    records = {record.run_id: record for record in RunRecords(root).read_all()}
+    if not records:
+        raise BadInputError(f"There are no runs in {root}.")
+    if run_id is not None and run_id not in records:
+        raise BadInputError(
+            f"There is no run {run_id!r} in {root}. Runs: {', '.join(list(records)[::-1])}."
+        )
+    validated = [record for record in records.values() if _was_validated(record)]
+    record = records[run_id] if run_id else next(reversed(validated), None)
+    if record is None or not _was_validated(record):
+        which = f"run {run_id} ended before" if run_id else f"no run in {root} came as far as"
+        raise BadInputError(f"There is nothing to accept: {which} the validation of its data.")
+    config = PipelineConfig.model_validate(record.config)
+    if config.schema_.path is not None:
+        raise BadInputError(
+            f"Run {record.run_id} has schema.path = {config.schema_.path!r}, which goes before the "
+            "root's schema. Change that file; or leave schema.path out."
+        )
+    if not _found_anomalies(record):
+        others = [item.run_id for item in validated if _found_anomalies(item)]
+        advice = f" Others found some: {', '.join(others[::-1])}." if others else ""
+        raise BadInputError(
+            f"There is nothing to accept: the validation of run {record.run_id} found no anomalies."
+            f"{advice}"
+        )
+    return record
+
+
+def _was_validated(record: RunRecord) -> bool:
+    return any(part.name == _VALIDATOR and part.status != "failed" for part in record.components)
+
+
+def _found_anomalies(record: RunRecord) -> bool:
+    return any(note.startswith(NOTE_PREFIX) for note in record.notes)
+
+
+def _is_accepted(root: Path, record: RunRecord, before: RootSchema | None) -> bool:
+    return (
+        before is not None
+        and before.run_to_compare_with(root) == record.run_id
+        and not before.is_edited
+    )
+
+
+def _kinds(record: RunRecord) -> dict[str, str]:
+    return {column["name"]: column["kind"] for column in record.columns}
+
+
+def _statistics(root: Path, run_id: str) -> list[Any]:
+    """Returns the statistics of each split.
+
+    Raises:
+      BadInputError: They are not there any more.
+    """
+    from tensorflow_metadata.proto.v0 import statistics_pb2
+
+    import components
+    from pipelines.root.kept_artifacts import kept_folder
+    from pipelines.root.metadata.place import has_store, was_moved
+    from pipelines.root.metadata.store import open_store, output_of, relocate_artifacts
+
+    folder = None
+    if has_store(root):
+        store = open_store(root)
+        if was_moved(root):
+            relocate_artifacts(store, root / "artifacts")
+        kind = components.StatisticsGen
+        folder = output_of(store, run_id, f"{kind.__module__}.{kind.__name__}", "statistics")
+        del store
+    if folder is None:  # a run on Kubeflow
+        folder = kept_folder(root, run_id, "statistics")
+    files = sorted(folder.glob("Split-*/FeatureStats.pb"))
+    if not files:
+        raise BadInputError(
+            f"The statistics of run {run_id} are not there any more ({folder}). Run with the new "
+            "data again, and accept that run."
+        )
+    return [
+        statistics_pb2.DatasetFeatureStatisticsList.FromString(file.read_bytes()) for file in files
+    ]
+
+
+def _accepted(before: RootSchema | None, statistics: list[Any], record: RunRecord) -> "Schema":
+    """Returns a schema that data of such statistics fit, as close as can be to the former one."""
+    config = PipelineConfig.model_validate(record.config)
+    inferred = schema_to_keep(
+        _inferred(statistics),
+        _kinds(record),
+        config.data.label,
+        moving=config.example_validator.moving,
+    )
+    return inferred if before is None else _merged(before.schema, inferred, statistics)
+
+
+def _inferred(statistics: list[Any]) -> "Schema":
+    import tensorflow_data_validation as tfdv
+
+    schema = tfdv.infer_schema(statistics[0], infer_feature_shape=False)
+    for part in statistics[1:]:
+        schema = tfdv.update_schema(schema, part, infer_feature_shape=False)
+    return schema
+
+
+def _merged(before: "Schema", inferred: "Schema", statistics: list[Any]) -> "Schema":
+    """Returns the former schema with what does not fit changed: an edit that fits stays."""
+    import tensorflow_data_validation as tfdv
+    from tensorflow_metadata.proto.v0 import schema_pb2
+
+    from components.example_validator.allowed import Allowed
+
+    known = {feature.name: feature for feature in before.feature}
+    now = {feature.name: feature for feature in inferred.feature}
+    allowed = Allowed(before)
+    schema = schema_pb2.Schema()
+    schema.CopyFrom(before)
+    del schema.feature[:]
+    for name, feature in known.items():
+        if name in now and _keeps_type(feature, now[name]):
+            schema.feature.add().CopyFrom(feature)
+        elif name in now:
+            _take(schema, inferred, name)
+        elif allowed.may_be_gone(name):
+            schema.feature.add().CopyFrom(feature)
+    for name in now:
+        if name not in known:
+            _take(schema, inferred, name)
+    for part in statistics:
+        schema = tfdv.update_schema(schema, part, infer_feature_shape=False)
+    misfits = {
+        name
+        for part in statistics
+        for name in tfdv.validate_statistics(part, schema).anomaly_info
+        if name in now
+    }
+    for name in misfits:
+        _take(schema, inferred, name)
+    for feature in schema.feature:
+        former = known.get(feature.name)
+        if former and feature.presence.min_fraction < former.presence.min_fraction:
+            feature.presence.ClearField("min_fraction")  # others will miss a few more
+    return schema
+
+
+def _keeps_type(feature: Any, now: Any) -> bool:
+    """Returns whether a column still is of its type; one without values is of any."""
+    if now.lifecycle_stage:
+        return True
+    return not feature.lifecycle_stage and feature.type == now.type
+
+
+def _take(schema: "Schema", source: "Schema", name: str) -> None:
+    """Puts a feature of another schema, with its domain, into a schema."""
+    (feature,) = (item for item in source.feature if item.name == name)
+    kept = [item for item in schema.feature if item.name == name]
+    (kept[0] if kept else schema.feature.add()).CopyFrom(feature)
+    if feature.domain:
+        (domain,) = (item for item in source.string_domain if item.name == feature.domain)
+        others = [item for item in schema.string_domain if item.name == feature.domain]
+        (others[0] if others else schema.string_domain.add()).CopyFrom(domain)

@@ -1,0 +1,80 @@
+"""A schema that the user keeps in a file."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from components.nearest import nearest_first
+from pipelines.data.byte_checks import readable
+from pipelines.data.profile import ColumnType, CsvProfile
+from pipelines.errors import BadInputError
+from pipelines.root.schema.text import parse_schema
+
+_TYPE_NAMES: dict[ColumnType, str] = {
+    "integer": "INT",
+    "float": "FLOAT",
+    "boolean": "BYTES",
+    "string": "BYTES",
+}
+"""What CsvExampleGen makes of a column; one without values fits any type."""
+
+
+@dataclass(frozen=True)
+class CuratedSchema:
+    """A schema file that was checked.
+
+    Attributes:
+      file: Absolute path.
+      fingerprint: Hash of its contents.
+    """
+
+    file: Path
+    fingerprint: str
+
+
+def read_curated_schema(
+    path: str,
+    profile: CsvProfile,
+    used: Sequence[str] = (),
+    text_columns: Sequence[str] = (),
+) -> CuratedSchema:
+    """Returns the schema at `schema.path`, checked against the data.
+
+    Args:
+      path: Of a `Schema` proto as text.
+      profile: Of the CSV files.
+      used: Columns that the schema must have.
+      text_columns: Columns that stay text though they look like numbers.
+
+    Raises:
+      BadInputError: It cannot be read, is no schema, lacks a column, or gives one another type than
+        the data have.
+    """
+    from tensorflow_metadata.proto.v0 import schema_pb2
+
+    with readable(path, "schema.path"):
+        file = Path(path).resolve()
+        content = file.read_bytes()
+    schema = parse_schema(
+        content, f"schema.path = {path!r}", "SchemaGen writes such a file, schema.pbtxt."
+    )
+    features = {feature.name: feature for feature in schema.feature}
+    for name in used:
+        if name not in features:
+            raise BadInputError(
+                f"schema.path = {path!r}: the schema lacks the column {name!r} of the data. "
+                f"Its features: {', '.join(nearest_first(name, features)[:30]) or 'none'}."
+            )
+    for name, feature in features.items():
+        column = profile.columns.get(name)
+        expected = _TYPE_NAMES.get(column.type) if column else None
+        if expected and name in text_columns:
+            expected = "BYTES"
+        given = schema_pb2.FeatureType.Name(feature.type)
+        if expected and given != expected:
+            raise BadInputError(
+                f"schema.path = {path!r}: the schema says that {name!r} is {given}; in the data it "
+                f"is {expected}. Change the schema or the data."
+            )
+    return CuratedSchema(file, hashlib.sha256(content).hexdigest())

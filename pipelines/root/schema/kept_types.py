@@ -1,0 +1,147 @@
+"""Columns that are read as the root's schema has them, though the new cells look otherwise.
+
+A model that serves takes a number as float32 or as text, and its clients send it so. A file in which a
+column of other numbers happens to hold whole ones, or a column of codes digits alone, must not change that.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+from pipelines.config.data import ColumnUse
+from pipelines.data.formats.number_format import DecimalMark
+from pipelines.data.kinds import ColumnKind
+from pipelines.data.profile import ColumnType, CsvProfile
+from pipelines.root.schema.root_schema import RootSchema
+
+_USES: dict[str, ColumnUse] = {
+    "number": "number",
+    "date": "date",
+    "text": "text",
+    "category": "category",
+    "boolean": "category",
+}
+
+
+@dataclass(frozen=True)
+class KeptTypes:
+    """How columns are read.
+
+    Attributes:
+      text: Columns that stay text though their cells are numbers.
+      floats: Columns that are float32 though their cells are whole numbers.
+      uses: What some of these are taken for, as in the run that the schema is from.
+      new: Columns that the schema does not have.
+      decimals: Decimal mark of numbers that stay text, as their cells were written in that run.
+    """
+
+    text: tuple[str, ...] = ()
+    floats: tuple[str, ...] = ()
+    uses: Mapping[str, ColumnUse] = field(default_factory=dict)
+    new: tuple[str, ...] = ()
+    decimals: Mapping[str, DecimalMark] = field(default_factory=dict)
+
+    def apply_to(
+        self, profile: CsvProfile, kinds: Mapping[str, ColumnKind], uses_new: bool = False
+    ) -> tuple[CsvProfile, dict[str, ColumnKind]]:
+        """Returns the profile and the kinds of the columns, of these types.
+
+        Args:
+          profile: Of the files.
+          kinds: What the columns are taken for.
+          uses_new: Whether new columns are as good as others. By default one that the configuration does
+            not name is marked as new, and the generic model does not use it.
+        """
+        types: dict[str, ColumnType] = {
+            # Some stay text by what they are, such as codes with leading zeros: they are read as ever.
+            **{name: "string" for name in self.text if not kinds[name].keeps_text},
+            **dict.fromkeys(self.floats, "float"),
+        }
+        columns = {
+            name: replace(column, type=types.get(name, column.type))
+            for name, column in profile.columns.items()
+        }
+        as_kept = {
+            name: replace(
+                kind,
+                keeps_text=kind.keeps_text or name in self.text,
+                is_given=kind.is_given and name not in self.uses,
+                is_new=name in self.new and not uses_new and not kind.is_given,
+                decimal=self.decimals.get(name, kind.decimal),
+            )
+            for name, kind in kinds.items()
+        }
+        return replace(profile, columns=columns), as_kept
+
+
+def kept_notes(kept: KeptTypes, kinds: Mapping[str, ColumnKind]) -> tuple[str, ...]:
+    """Returns which columns are read otherwise than they look, one sentence each.
+
+    Args:
+      kept: How columns are read.
+      kinds: What they would be taken for without the root's schema.
+    """
+    as_text = tuple(name for name in kept.text if not kinds[name].keeps_text)
+    return tuple(
+        f"column {name!r} holds {what} alone; it is read as {as_type}, as the root's schema has it"
+        for names, what, as_type in (
+            (as_text, "numbers", "text"),
+            (kept.floats, "whole numbers", "float32"),
+        )
+        for name in names
+    )
+
+
+def changed_kinds(
+    root_schema: RootSchema | None, kinds: Mapping[str, ColumnKind]
+) -> tuple[str, ...]:
+    """Returns what is taken for something else than in the run that the root's schema is from.
+
+    Args:
+      root_schema: The root's.
+      kinds: What the columns are taken for now.
+    """
+    before = root_schema.origin.kinds if root_schema and root_schema.origin else {}
+    return tuple(
+        f"column {name!r} was taken for {before[name]}, and is taken for {kind.name} now"
+        for name, kind in kinds.items()
+        if name in before
+        and not kind.is_given
+        and _USES.get(before[name])
+        and _USES.get(before[name]) != _USES.get(kind.name)
+    )
+
+
+def kept_types(
+    profile: CsvProfile, root_schema: RootSchema | None, given: Collection[str] = ()
+) -> KeptTypes:
+    """Returns how columns are read that look otherwise than the root's schema has them.
+
+    Args:
+      profile: Of the files.
+      root_schema: The root's; None leaves all columns as they look.
+      given: Columns of which the configuration says what they are.
+    """
+    if root_schema is None:
+        return KeptTypes()
+    types = root_schema.types
+    kinds = root_schema.origin.kinds if root_schema.origin else {}
+    text: list[str] = []
+    floats: list[str] = []
+    uses: dict[str, ColumnUse] = {}
+    for name, column in profile.columns.items():
+        # `NA` and the like make text of a column of numbers by themselves.
+        looks_numeric = column.is_numeric and not column.holds_missing_tokens
+        if types.get(name) == "BYTES" and looks_numeric:
+            text.append(name)
+        elif types.get(name) == "FLOAT" and column.type == "integer":
+            floats.append(name)
+        else:
+            continue
+        use = _USES.get(kinds.get(name, ""))
+        is_date = use == "date"  # whether cells are dates, they say themselves
+        if use and not is_date and name not in given:
+            uses[name] = use
+    new = tuple(name for name in profile.columns if name not in types)
+    known = root_schema.origin.decimals if root_schema.origin else {}
+    decimals = {name: known[name] for name in text if uses.get(name) == "number" and name in known}
+    return KeptTypes(tuple(text), tuple(floats), uses, new, decimals)

@@ -1,0 +1,241 @@
+"""The schema of a root: kept from its first pushed run, a file to look at and to edit.
+
+It is written before the push, beside `ROOT/schema`, and counts from the moment in which the version is
+there: a run that is killed around its push neither loses it, nor leaves one of a model that was not pushed.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipelines.data.formats.number_format import DecimalMark
+from pipelines.errors import BadInputError
+from pipelines.root.records import utc_now
+from pipelines.root.schema.text import parse_schema, read_bytes, schema_text
+from pipelines.root.versions import serving_versions, version_pushed_by
+
+if TYPE_CHECKING:
+    from tensorflow_metadata.proto.v0.schema_pb2 import Schema
+
+_FOLDER, _PENDING = "schema", ".schema-"
+_FILE, _ORIGIN, _PREVIOUS = "schema.pbtxt", "origin.json", "previous.pbtxt"
+_COMMENTS = (
+    "The schema of this root: new data are validated against it. It may be edited.",
+    "`python -m pipelines schema show` prints it, `schema accept` takes that of new data.",
+)
+
+
+@dataclass(frozen=True)
+class SchemaOrigin:
+    """Where a root's schema is from.
+
+    Attributes:
+      run_id: The run whose data it was made of, or whose data were accepted.
+      written: UTC, ISO 8601.
+      sha256: Of the file as it was written: another one was edited.
+      kinds: What each column was taken for in that run.
+      decimals: The decimal mark of columns whose numbers are written otherwise than `float` reads them.
+      accepted_for: If the run was accepted: the version that served then, for which its data are the ones
+        to compare with; empty without one. None if the run was pushed.
+    """
+
+    run_id: str
+    written: str
+    sha256: str
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    decimals: Mapping[str, DecimalMark] = field(default_factory=dict)
+    accepted_for: str | None = None
+
+
+@dataclass(frozen=True)
+class RootSchema:
+    """The schema of a root.
+
+    Attributes:
+      schema: As the file has it, edited or not.
+      fingerprint: Hash of the file.
+      origin: Where it is from; None when that is not known.
+    """
+
+    schema: "Schema"
+    fingerprint: str
+    origin: SchemaOrigin | None = None
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether the file is another than the one that was written."""
+        return self.origin is not None and self.origin.sha256 != self.fingerprint
+
+    @property
+    def types(self) -> dict[str, str]:
+        """`INT`, `FLOAT` or `BYTES` by column; of one that had no values yet, an empty text."""
+        from components.example_validator.allowed import Allowed
+
+        allowed = Allowed(self.schema)
+        return {
+            item.name: "" if item.lifecycle_stage else allowed.type_of(item.name)
+            for item in self.schema.feature
+        }
+
+    def run_to_compare_with(self, root: Path) -> str:
+        """Returns the run that was accepted in place of the data of what serves; empty for none."""
+        accepted_for = self.origin.accepted_for if self.origin else None
+        if self.origin is None or accepted_for is None or accepted_for != serving_version(root):
+            return ""
+        return self.origin.run_id
+
+
+def serving_version(root: Path) -> str:
+    """Returns the version that serves; empty without one."""
+    return "".join(map(str, serving_versions(root)[-1:]))
+
+
+def schema_file(root: Path) -> Path:
+    """Returns where the schema of a root is."""
+    return root / _FOLDER / _FILE
+
+
+def read_root_schema(root: Path) -> RootSchema | None:
+    """Returns the schema of a root; None before its first push.
+
+    Raises:
+      BadInputError: The file is no schema, which an edit can bring about.
+    """
+    folders = [root / _FOLDER, *(item for item, run_id in _pending(root) if _pushed(root, run_id))]
+    for folder in folders:
+        file = folder / _FILE
+        if not file.is_file():
+            continue
+        content = read_bytes(file)
+        schema = parse_schema(
+            content,
+            str(file),
+            "Mend the line; or remove the file, and the next run that is pushed writes a new one.",
+        )
+        origin = next(filter(None, (_read_origin(item) for item in (folder, folders[0]))), None)
+        return RootSchema(schema, _sha256(content), origin)
+    return None
+
+
+def schema_origin(root: Path) -> SchemaOrigin | None:
+    """Returns where the schema of a root is from; None if that is not known, or there is none.
+
+    Raises:
+      BadInputError: The file that says so was edited and cannot be read.
+    """
+    return _read_origin(root / _FOLDER)
+
+
+def prepare_root_schema(
+    root: Path, run_id: str, schema: "Schema", columns: Iterable[Mapping[str, Any]]
+) -> None:
+    """Puts the schema of a run beside the root's, where it is taken from once the run has pushed.
+
+    Args:
+      root: Of the pipeline; its lock is held.
+      run_id: The run.
+      schema: Of its data.
+      columns: What its columns are taken for, as the run's record has them.
+    """
+    folder = root / f"{_PENDING}{run_id}"
+    folder.mkdir(exist_ok=True)
+    _write(folder, schema, run_id, columns, None)
+
+
+def settle_root_schema(root: Path, run_id: str = "") -> None:
+    """Takes the prepared schema of a run that has pushed, if the root has none, and removes all others.
+
+    Args:
+      root: Of the pipeline; its lock is held.
+      run_id: A run that goes on: what it has prepared is kept. Default: none does.
+    """
+    for folder, prepared_by in list(_pending(root)):
+        if _pushed(root, prepared_by):
+            if not schema_file(root).exists() and (folder / _FILE).is_file():
+                (root / _FOLDER).mkdir(exist_ok=True)
+                for name in (_ORIGIN, _FILE):  # the schema last: it counts from then on
+                    if (folder / name).exists():
+                        (folder / name).replace(root / _FOLDER / name)
+            shutil.rmtree(folder)
+        elif prepared_by != run_id:
+            shutil.rmtree(folder)
+
+
+def replace_root_schema(
+    root: Path, schema: "Schema", run_id: str, columns: Iterable[Mapping[str, Any]]
+) -> None:
+    """Makes another schema the root's, and the data of its run those to compare with.
+
+    The former file is kept as `previous.pbtxt`. A process that is killed leaves the former schema, or
+    the new one; doing it again completes it.
+
+    Args:
+      root: Of the pipeline; its lock is held.
+      schema: The new one.
+      run_id: The run that is accepted.
+      columns: What its columns are taken for, as the run's record has them.
+    """
+    folder = root / _FOLDER
+    folder.mkdir(exist_ok=True)
+    if schema_file(root).is_file():
+        _replace(folder / _PREVIOUS, schema_file(root).read_bytes())
+    _write(folder, schema, run_id, columns, serving_version(root))
+
+
+def _write(
+    folder: Path,
+    schema: "Schema",
+    run_id: str,
+    columns: Iterable[Mapping[str, Any]],
+    accepted_for: str | None,
+) -> None:
+    content = schema_text(schema, *_COMMENTS).encode()
+    columns = list(columns)
+    kinds = {column["name"]: column["kind"] for column in columns}
+    decimals = {one["name"]: one["decimal"] for one in columns if one.get("decimal")}
+    origin = SchemaOrigin(run_id, utc_now(), _sha256(content), kinds, decimals, accepted_for)
+    _replace(folder / _ORIGIN, json.dumps(asdict(origin), indent=1).encode())
+    _replace(folder / _FILE, content)
+
+
+def _replace(file: Path, content: bytes) -> None:
+    """Writes a file, so that a reader sees either the old or the new one."""
+    partial = file.with_name(f".{file.name}.partial")
+    with partial.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+    partial.replace(file)
+
+
+def _pending(root: Path) -> Iterator[tuple[Path, str]]:
+    """Yields the folders of prepared schemas, and their runs, oldest first."""
+    for folder in sorted(root.glob(f"{_PENDING}*")):
+        yield folder, folder.name.removeprefix(_PENDING)
+
+
+def _pushed(root: Path, run_id: str) -> bool:
+    return version_pushed_by(root, run_id) is not None
+
+
+def _read_origin(folder: Path) -> SchemaOrigin | None:
+    file = folder / _ORIGIN
+    if not file.is_file():
+        return None
+    try:
+        fields: dict[str, Any] = json.loads(read_bytes(file))
+        return SchemaOrigin(**fields)
+    except (ValueError, TypeError) as error:
+        raise BadInputError(
+            f"{file} is not what a run wrote ({error}). Restore it; or remove it, and new data are "
+            "compared with those of the version that serves."
+        ) from error
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

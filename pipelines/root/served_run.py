@@ -1,0 +1,52 @@
+"""What makes a pipeline the same as the one whose model a root serves.
+
+It is the label: what is predicted. The name is another pipeline's only if it was given: the one that
+a data file gives changes with the file.
+"""
+
+from pathlib import Path
+
+from components.pusher.provenance import read_provenance
+from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.errors import BadInputError
+from pipelines.root.records import RunRecord, RunRecords
+from pipelines.root.versions import serving_versions
+
+
+def serving_run(root: Path) -> RunRecord | None:
+    """Returns the record of the run that pushed the version that serves; None if it is not known."""
+    served = serving_versions(root)
+    if not served:
+        return None
+    provenance = read_provenance(str(root / "serving"), served[-1])
+    return RunRecords(root).read(provenance.pipeline_run_id) if provenance else None
+
+
+def named_as_in_root(root: Path, config: PipelineConfig) -> PipelineConfig:
+    """Returns the configuration, under the name of the pipeline that the root holds.
+
+    Args:
+      root: Of the pipeline; an absolute path.
+      config: Of the run that is asked for.
+
+    Raises:
+      BadInputError: The root serves a model of another pipeline.
+    """
+    record = serving_run(root)
+    if record is None:
+        return config
+    known = PipelineConfig.model_validate(record.config)
+    served = f"{root} serves version {serving_versions(root)[-1]} of the pipeline {known.name!r}"
+    label, known_label = config.evaluator.label, known.evaluator.label
+    for key, before, now in (
+        ("data.label", known.data.label, config.data.label),
+        ("evaluator.label", known_label, label if known_label and label else known_label),
+        ("name", known.name, known.name if config.has_default_name else config.name),
+    ):
+        if now != before:
+            raise BadInputError(
+                f"{served}, which has {key} = {before!r}; received {now!r}. A root holds one served "
+                "model, and this would be another one. Give it a root of its own, with --root"
+                + (", or leave the name out." if key == "name" else ".")
+            )
+    return config.model_copy(update={"name": known.name})

@@ -1,0 +1,210 @@
+"""The middle part of a run: the components, by a runner, and what they have come to."""
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from pipelines.cache.fingerprints import Fingerprints, component_fingerprints
+from pipelines.cache.reasons import reason_in_words
+from pipelines.checks.component_checks import component_checks
+from pipelines.checks.schema_keeping import SchemaKeeping
+from pipelines.data.staging import StagedData, stage
+from pipelines.plan.run_plan import RunPlan
+from pipelines.root.metadata.place import has_store
+from pipelines.root.records import ComponentRecord, RunOutcome, RunRecords
+from pipelines.root.schema.root_schema import settle_root_schema
+from pipelines.run.push_outcome import push_outcome
+from pipelines.run.recorder import RunRecorder
+from pipelines.runners import Runner
+from pipelines.tabular.column_table import table_lines
+from pipelines.terminal.progress import Display, Progress
+
+if TYPE_CHECKING:
+    from tfx.dsl.components.base.base_node import BaseNode
+
+    from pipelines.cache.outcome import CacheOutcome
+    from pipelines.definitions.csv_to_serving import CsvToServing
+
+_LOGGER = logging.getLogger(__name__)
+
+
+def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Progress) -> RunOutcome:
+    """Runs the components of a plan.
+
+    Args:
+      plan: What to do.
+      runner: Runs the components.
+      recorder: Records what has run.
+      progress: Shows what runs.
+
+    Raises:
+      RunFailedError: A component failed.
+    """
+    note_plan(plan, recorder, progress.display)
+    progress.display.activity("loading TFX ...")
+    import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
+    from pipelines.root.metadata.leftovers import tidy_root
+    from pipelines.runners.component_launcher import ComponentLauncher
+
+    run_id = recorder.record.run_id
+    mended = (former.run_id for former in plan.mended)
+    for lost in tidy_root(plan.root, run_id, *mended, settings=plan.config.metadata):
+        recorder.note(lost)
+    settle_root_schema(plan.root, run_id)
+    data = stage_data(plan, recorder)
+    (plan.root / "metadata").mkdir(exist_ok=True)
+    pipeline = plan.define(data)
+    recorder.add_graph(component_graph(pipeline))
+    fingerprints = plan_fingerprints(plan, pipeline, run_id)
+    if kept := _kept_transform(plan, pipeline, fingerprints):
+        fingerprints[pipeline.transform] = kept
+    elif plan.mended:
+        recorder.note("Transform has nothing that could be kept: it runs with the new code")
+    with runner.beam_options(plan.config.beam, plan.root) as beam_options:
+        launcher = ComponentLauncher(
+            pipeline.pipeline,
+            run_id,
+            fingerprints,
+            _Observer(pipeline, RunRecords(plan.root), recorder, progress),
+            checks=_checks(plan, pipeline, recorder),
+            beam_options=beam_options,
+        )
+        _go_on_with_training(plan, pipeline, run_id)
+        runner.run(launcher)
+    settle_root_schema(plan.root)
+    return push_outcome(
+        launcher.artifact(pipeline.pusher.outputs["pushed_model"]),
+        launcher.artifact(pipeline.evaluator.outputs["evaluation"]).uri,
+        plan.root,
+    )
+
+
+def note_plan(plan: RunPlan, recorder: RunRecorder, display: Display) -> None:
+    """Shows what each column is taken for, and notes what is worth knowing of the data."""
+    for line in table_lines(plan.columns):
+        display.line(f"  {line}")
+    of_model = plan.code.plan.notes() if plan.code.plan else ()
+    for note in (*plan.findings, *plan.profile.notes(), *of_model):
+        recorder.note(note)
+
+
+def stage_data(plan: RunPlan, recorder: RunRecorder) -> StagedData:
+    """Returns what CsvExampleGen reads, and notes why that is a copy of the user's files."""
+    data = stage(plan.profile, plan.code.required_label, plan.root / "data", plan.splits)
+    for reason in data.reasons:
+        recorder.note(f"data: {reason} (copy in {data.folder})")
+    return data
+
+
+def component_graph(pipeline: "CsvToServing") -> dict[str, list[str]]:
+    """Returns, by the id of each component, the ids of those that it waits for."""
+    return {
+        component.id: sorted(upstream.id for upstream in component.upstream_nodes)
+        for component in pipeline.pipeline.components
+    }
+
+
+def plan_fingerprints(plan: RunPlan, pipeline: "CsvToServing", run_id: str) -> Fingerprints:
+    """Returns the fingerprint of every component of a run."""
+    return component_fingerprints(
+        pipeline,
+        run_id,
+        plan.profile.fingerprint,
+        plan.code,
+        plan.schema.fingerprint if plan.schema else "",
+        mixes_code=bool(plan.mended),
+        root_schema=plan.root_schema.fingerprint if plan.root_schema else "",
+    )
+
+
+def _go_on_with_training(plan: RunPlan, pipeline: "CsvToServing", run_id: str) -> None:
+    """Lets the Trainer go on with what the run, or one that it goes on with, has trained."""
+    from components.trainer import unfinished
+    from pipelines.root.metadata.store import open_store, output_of
+
+    if not (plan.unfinished or plan.mended) or not has_store(plan.root):
+        return
+    store = open_store(plan.root, plan.config.metadata)
+    for former in filter(None, (plan.unfinished, *plan.mended)):
+        finished = output_of(store, former.run_id, pipeline.trainer.type, "model_run")
+        if finished and former.run_id == run_id:
+            return
+        training = finished or unfinished.unfinished_training(
+            plan.root / "artifacts", former.run_id
+        )
+        if training:
+            unfinished.hand_over(training, run_id, other_code=former.run_id != run_id)
+            return
+
+
+def _kept_transform(plan: RunPlan, pipeline: "CsvToServing", fingerprints: Fingerprints) -> str:
+    """Returns the fingerprint of what Transform made in a run that this one goes on with.
+
+    Empty if nothing was made there, or if it cannot be taken from the cache: then Transform runs.
+    """
+    from pipelines.root.metadata.store import fingerprints_of, open_store
+
+    if not (plan.mended and plan.enable_cache and has_store(plan.root)):
+        return ""
+    # The plan has compared the data; ML Metadata has TFX's own fingerprint of CsvExampleGen's.
+    upstream = (pipeline.statistics_gen, pipeline.schema_gen)
+    store = open_store(plan.root, plan.config.metadata)
+    for former in plan.mended:
+        made = fingerprints_of(store, former.run_id)
+        kept = made.get(pipeline.transform.type)
+        if kept is not None:
+            is_same = all(made.get(part.type) == fingerprints[part] for part in upstream)
+            return kept if is_same else ""
+    return ""
+
+
+class _Observer:
+    """Shows and records the components."""
+
+    def __init__(
+        self,
+        pipeline: "CsvToServing",
+        records: RunRecords,
+        recorder: RunRecorder,
+        progress: Progress,
+    ):
+        self._pipeline = pipeline
+        self._records = records
+        self._recorder = recorder
+        self._progress = progress
+
+    def component_started(self, component: "BaseNode") -> None:
+        self._progress.component_started(component.id, trains=component is self._pipeline.trainer)
+
+    def component_finished(
+        self,
+        component: "BaseNode",
+        cached: bool,
+        elapsed_secs: float,
+        outcome: "CacheOutcome",
+    ) -> None:
+        former = self._records.read(outcome.run_id) if outcome.run_id else None
+        reason = reason_in_words(component.id, outcome, self._recorder.record, former)
+        _LOGGER.info("%s %s: %s", component.id, "is cached" if cached else "ran", reason)
+        self._progress.component_finished(component.id, cached, elapsed_secs, reason)
+        status: Literal["cached", "finished"] = "cached" if cached else "finished"
+        self._recorder.add_component(ComponentRecord(component.id, status, elapsed_secs, reason))
+
+    def component_failed(self, component: "BaseNode", elapsed_secs: float) -> None:
+        self._progress.component_failed(component.id, elapsed_secs)
+        self._recorder.add_component(ComponentRecord(component.id, "failed", elapsed_secs))
+
+
+def _checks(plan: RunPlan, pipeline: "CsvToServing", recorder: RunRecorder) -> dict[Any, Any]:
+    """Returns what takes the outputs of each component that is checked."""
+    run = recorder.record
+    checks: dict[Any, Any] = {
+        component: partial(check, findings=recorder, root=plan.root)
+        for component, check in component_checks(plan, pipeline, run.baseline_version).items()
+    }
+    keeping = SchemaKeeping.of_plan(plan)
+    if keeping is not None:
+        checks[pipeline.schema_gen] = lambda outputs: keeping.prepare(
+            outputs["schema"][0].uri, plan.root, run.run_id
+        )
+    return checks

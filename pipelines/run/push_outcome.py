@@ -1,0 +1,29 @@
+"""How a run ended, from what its Pusher and its Evaluator have put out."""
+
+from pathlib import Path
+from typing import Any
+
+from pipelines.root.records import RunOutcome
+from pipelines.root.versions import version_state
+
+
+def push_outcome(pushed_model: Any, evaluation_uri: str, root: Path) -> RunOutcome:
+    """Returns the verdict, and the version that was pushed.
+
+    Args:
+      pushed_model: The artifact that the Pusher has put out.
+      evaluation_uri: Of the artifact that the Evaluator has put out.
+      root: Of the pipeline.
+    """
+    import components
+
+    if pushed_model.get_int_custom_property("pushed") == 1:
+        version = pushed_model.get_string_custom_property("pushed_version")
+        return RunOutcome("pushed", version=version)
+    if unchanged := pushed_model.get_string_custom_property("unchanged_version"):
+        reason = pushed_model.get_string_custom_property("not_pushed_reason")
+        if version_state(root, unchanged) == "withdrawn":
+            reason += f" (`rollback --to {unchanged}` serves it again)"
+        return RunOutcome("unchanged", reason=reason)
+    verdict = components.load_verdict(evaluation_uri)
+    return RunOutcome("not_blessed", reason="; ".join(verdict.failures))

@@ -1,0 +1,192 @@
+"""Keeps the record of a run on disk up to date, and writes its report."""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pipelines.cache.fingerprints import code_definitions, code_fingerprint, file_hashes
+from pipelines.cache.unchanged_run import run_identity
+from pipelines.definitions.evaluation import merge_thresholds
+from pipelines.plan.run_plan import RunPlan
+from pipelines.report.files import write_pages
+from pipelines.root.changed_data import Interval
+from pipelines.root.check_records import CheckRecord
+from pipelines.root.details import Details, RunDetails
+from pipelines.root.metadata.place import root_id
+from pipelines.root.records import (
+    ComponentRecord,
+    Metrics,
+    RunOutcome,
+    RunRecord,
+    RunRecords,
+    new_run_id,
+    utc_now,
+)
+from pipelines.root.versions import serving_versions, version_pushed_by
+from pipelines.run.environment import describe_environment
+from pipelines.terminal.progress import Display
+
+_LOGGER = logging.getLogger(__name__)
+
+
+def start_record(plan: RunPlan) -> RunRecord:
+    """Returns the record of a run that begins, or that goes on where it was interrupted."""
+    unfinished = plan.unfinished
+    run_id = (
+        unfinished.run_id
+        if unfinished
+        else new_run_id(RunRecords(plan.root).read_all(), root_id=root_id(plan.root))
+    )
+    return RunRecord(
+        run_id=run_id,
+        name=plan.config.name,
+        status="running",
+        started=unfinished.started if unfinished else utc_now(),
+        config=plan.config.model_dump(mode="json"),
+        data_fingerprint=plan.profile.fingerprint,
+        num_rows=plan.profile.num_rows,
+        log=str(plan.root / "logs" / f"{run_id}.log"),
+        code_fingerprint=code_fingerprint(plan.code),
+        code_definitions={
+            name: definition.digest for name, definition in code_definitions(plan.code).items()
+        },
+        mended=plan.mended[0].run_id if plan.mended else None,
+        columns=tuple(vars(row) for row in plan.columns),
+        thresholds=tuple(bound.model_dump() for bound in merge_thresholds(plan.code.thresholds)),
+        spans=plan.spans.as_records() if plan.spans else (),
+        baseline_version=_newest_but_of(run_id, plan.root),
+        data_files=file_hashes(plan.profile.user_files),
+        environment=describe_environment(),
+        identity="" if plan.mended else identity_of(plan),
+        scheduled_by=plan.scheduled_by or (unfinished.scheduled_by if unfinished else None),
+    )
+
+
+def identity_of(plan: RunPlan) -> str:
+    """Returns the hash of all that the result of a plan depends on."""
+    schema = plan.root_schema
+    return run_identity(
+        plan.config,
+        plan.profile.fingerprint,
+        plan.spans.as_records() if plan.spans else (),
+        schema.fingerprint if schema else "",
+        schema.run_to_compare_with(plan.root) if schema else "",
+    )
+
+
+def _newest_but_of(run_id: str, root: Path) -> str | None:
+    """Returns the version that served before a run, which may be one that was killed after its push."""
+    own = version_pushed_by(root, run_id)
+    others = [version for version in serving_versions(root) if version != own]
+    return str(others[-1]) if others else None
+
+
+def after_push(root: Path, run_id: str, outcome: RunOutcome) -> RunOutcome:
+    """Returns the outcome; a run that failed or was stopped after its push has pushed all the same."""
+    if outcome.status == "pushed":
+        return outcome
+    version = version_pushed_by(root, run_id)
+    if version is None:
+        return outcome
+    return RunOutcome("pushed", f"after the push: {outcome.reason}", str(version))
+
+
+def ended_record(root: Path, record: RunRecord, outcome: RunOutcome) -> RunRecord:
+    """Returns the record of a run that has just ended."""
+    served = serving_versions(root)
+    return record.changed(
+        finished=utc_now(),
+        serving_version=str(served[-1]) if served else None,
+        **vars(outcome),
+    )
+
+
+class RunRecorder:
+    """Keeps the record of one run on disk up to date.
+
+    Args:
+      records: Where it is kept.
+      record: As the run begins.
+      display: Shows the notes.
+    """
+
+    def __init__(self, records: RunRecords, record: RunRecord, display: Display):
+        self._records = records
+        self._display = display
+        self.record = record
+        self._change()
+
+    def note(self, text: str) -> None:
+        """Shows and records what the inference or a check has to say."""
+        self._display.line(f"! {text}")
+        self._change(notes=(*self.record.notes, text))
+
+    def add_component(self, component: ComponentRecord) -> None:
+        """Records that a component has ended."""
+        self._change(components=(*self.record.components, component))
+
+    def add_verdict(
+        self,
+        metrics: Metrics,
+        baseline_metrics: Metrics,
+        slices: dict[str, Metrics],
+        checks: tuple[CheckRecord, ...] = (),
+        not_checked: tuple[str, ...] = (),
+        intervals: dict[str, Interval] | None = None,
+    ) -> None:
+        """Records what the evaluation has found."""
+        self._change(
+            metrics=metrics,
+            baseline_metrics=baseline_metrics,
+            slices=slices,
+            checks=checks,
+            not_checked=not_checked,
+            intervals=intervals or {},
+        )
+
+    def add_label_comparison(self, comparison: dict[str, Any]) -> None:
+        """Records how the label is distributed in the splits."""
+        self._change(label_by_split=comparison)
+
+    def add_models(self, models: tuple[dict[str, Any], ...]) -> None:
+        """Records which models were trained, and which of them is the best."""
+        self._change(models=models)
+
+    def add_details(self, section: str, values: Details) -> None:
+        """Keeps what the report shows of a component."""
+        RunDetails(self._records.folder.parent, self.record.run_id).write(section, values)
+
+    def add_graph(self, graph: dict[str, list[str]]) -> None:
+        """Records which components wait for which."""
+        self._change(graph=graph)
+
+    def end(self, outcome: RunOutcome, tidy: Callable[[], None] = lambda: None) -> None:
+        """Records how the run ended, and then writes the pages.
+
+        A page that is missing, as the process was killed in between, is made when it is asked for.
+
+        Args:
+          outcome: How the run ended.
+          tidy: Removes what the root no longer keeps. It is called before the pages are written, because
+            they link to other runs.
+        """
+        self.record = ended_record(self._records.folder.parent, self.record, outcome)
+        self._change()
+        tidy()
+        report = self._records.folder / f"{self.record.run_id}.html"
+        try:
+            write_pages(self._records.folder.parent, self.record, report)
+        except (
+            Exception
+        ) as error:  # a page that cannot be drawn must not cost the record of the run
+            _LOGGER.exception("the report of run %s could not be made", self.record.run_id)
+            reason = f"the report could not be made: {type(error).__name__}: {error}"
+            self._change(notes=(*self.record.notes, reason))
+            self._display.line(f"! {reason}")
+        else:
+            self._change(report=str(report))
+
+    def _change(self, **changes: Any) -> None:
+        self.record = self.record.changed(**changes)
+        self._records.write(self.record)

@@ -1,0 +1,121 @@
+"""One run, from the request to its record: plan, execute, record."""
+
+import contextlib
+import logging
+from pathlib import Path
+
+from pipelines.cache.unchanged_run import find_unchanged, unchanged_record
+from pipelines.data.spans import name_spans
+from pipelines.errors import RunFailedError
+from pipelines.plan.inputs import RunInputs, RunRequest, read_inputs
+from pipelines.plan.run_plan import check_same_root_schema, plan_run
+from pipelines.report.files import write_pages
+from pipelines.retention.prune import prune_after_run
+from pipelines.root.history import mark_killed
+from pipelines.root.lock import LOCAL_KUBEFLOW, check_free, check_unlocked, locked
+from pipelines.root.metadata.place import check_place, root_id, settle_place
+from pipelines.root.records import RunOutcome, RunRecord, RunRecords, new_run_id
+from pipelines.run.execution import execute
+from pipelines.run.recorder import RunRecorder, after_push, start_record
+from pipelines.runners import find_runner
+from pipelines.terminal.output_capture import OutputCapture
+from pipelines.terminal.progress import Progress
+from pipelines.terminal.signals import came_from_signal
+
+_LOGGER = logging.getLogger(__name__)
+
+
+def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunRecord:
+    """Runs a pipeline and returns the record of it, whose status says how it ended.
+
+    Raises:
+      BadInputError: The data or the configuration cannot be used; the root was not touched.
+    """
+    runner = find_runner(request.runner)
+    with contextlib.suppress(OSError):  # read_inputs says what is wrong with the root
+        check_free(request.root.resolve())  # reading the data may take minutes
+    inputs = read_inputs(request, progress.display)
+    if request.enable_cache and not request.resume:
+        unchanged = record_unchanged(inputs, progress, capture, request.scheduled_by)
+        if unchanged is not None:
+            return unchanged
+    check_place(inputs.root, inputs.config.metadata)
+    plan = plan_run(request, progress.display, inputs)
+    progress.max_steps = plan.code.train_steps
+    with locked(plan.root):
+        check_unlocked(plan.root, LOCAL_KUBEFLOW)
+        check_same_root_schema(plan)
+        mark_killed(plan.root)
+        settle_place(plan.root, plan.config.metadata)  # before the run has its id
+        record = start_record(plan)
+        capture.keep_in(Path(record.log))
+        recorder = RunRecorder(RunRecords(plan.root), record, progress.display)
+        resumed = "resumed " if plan.unfinished else ""
+        mended = f", with the training of run {record.mended}" if record.mended else ""
+        progress.display.line(
+            f"{resumed}run {record.run_id} of {record.name!r} in {plan.root}{mended}"
+        )
+        if record.spans and plan.spans:
+            recorder.note(f"data: {name_spans(record.spans)} of {plan.spans.path}")
+        try:
+            outcome = execute(plan, runner, recorder, progress)
+        except RunFailedError as error:
+            outcome = RunOutcome(
+                "failed", reason=f"{error.component}: {error}", is_bad_input=error.is_bad_input
+            )
+        except BaseException as error:  # a signal; or a fault of ours, or of the installation
+            if came_from_signal(error):
+                outcome = RunOutcome("interrupted", reason="stopped by a signal")
+            else:
+                _LOGGER.exception("run %s failed", record.run_id)
+                outcome = RunOutcome("failed", reason=f"{type(error).__name__}: {error}")
+        recorder.end(
+            after_push(plan.root, record.run_id, outcome),
+            tidy=lambda: prune_after_run(
+                plan.root, plan.config.retention, progress.display.line, plan.config.metadata
+            ),
+        )
+    return recorder.record
+
+
+def record_unchanged(
+    inputs: RunInputs,
+    progress: Progress,
+    capture: OutputCapture,
+    scheduled_by: str | None = None,
+) -> RunRecord | None:
+    """Records a run for which nothing has changed since a former one; returns None if something has."""
+    asked = (
+        inputs.root,
+        inputs.config,
+        inputs.data.profile.fingerprint,
+        inputs.spans,
+        inputs.root_schema,
+    )
+    if find_unchanged(*asked) is None:
+        return None
+    root = inputs.root
+    with locked(root):
+        check_unlocked(root, LOCAL_KUBEFLOW)
+        mark_killed(root)
+        found = find_unchanged(*asked)  # another process may have run meanwhile
+        if found is None:
+            return None
+        records = RunRecords(root)
+        record = unchanged_record(
+            root, new_run_id(records.read_all(), root_id=root_id(root)), *found
+        ).changed(scheduled_by=scheduled_by)
+        capture.keep_in(Path(record.log))
+        progress.display.line(f"run {record.run_id} of {record.name!r} in {root}")
+        for component in record.components:
+            progress.component_finished(component.name, True, 0.0, component.reason)
+            _LOGGER.info("%s is cached: %s", component.name, component.reason)
+        records.write(record)
+        prune_after_run(
+            root, inputs.config.retention, progress.display.line, inputs.config.metadata
+        )
+        report = records.folder / f"{record.run_id}.html"
+        write_pages(root, record, report)
+        record = record.changed(report=str(report))
+        records.write(record)
+    return record

@@ -1,0 +1,195 @@
+"""Manifests that keep a scheduler running: a systemd unit, or a Kubernetes CronJob."""
+
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pipelines.config.kubeflow import KubeflowConfig, TolerationConfig
+from pipelines.config.metadata import PASSWORD_VARIABLE
+from pipelines.errors import BadInputError
+from pipelines.scheduling.schedule import Schedule
+
+_STOP_SECS = 180
+"""Longer than a scheduler waits for its run to end."""
+
+
+def systemd_unit(
+    root: Path,
+    working_dir: Path,
+    schedules: Sequence[Schedule] = (),
+    options: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+) -> str:
+    """Returns a service that runs all schedules of a root.
+
+    Args:
+      root: Of the pipeline, an absolute path.
+      working_dir: Of the scheduler.
+      schedules: Of the root; their configurations must be there, too, and they name variables.
+      options: Further options of `schedule run`.
+      environment: Variables that it needs and that are no secrets.
+    """
+    words = [sys.executable, "-m", "pipelines", "schedule", "run", "--root", str(root), *options]
+    variables = "".join(
+        f"Environment={_quoted(f'{name}={value}')}\n" for name, value in (environment or {}).items()
+    )
+    folders = {root, working_dir, *(Path(one.config).parent for one in schedules)}
+    mounts = " ".join(_path_word(str(folder)) for folder in sorted(folders))
+    secrets = {PASSWORD_VARIABLE, *(one.notify.webhook_env for one in schedules)}
+    names = ", ".join(sorted(name for name in secrets if name))
+    # KillMode: the scheduler alone gets SIGTERM, and stops its run. OOMPolicy: a run that needs too much
+    # memory has failed; the scheduler goes on. Exit code 2: another scheduler is there.
+    return f"""\
+[Unit]
+Description=Scheduled pipelines in {_escaped(str(root))}
+After=network-online.target
+Wants=network-online.target
+# Starts when the volumes of these folders are mounted.
+RequiresMountsFor={mounts}
+
+[Service]
+Type=exec
+WorkingDirectory={_escaped(str(working_dir))}
+# Secrets, as far as they are used: {names}.
+# One NAME=value in a line. The file may be missing. Let only root read it.
+EnvironmentFile=-/etc/pipelines/{_file_name(root.name)}.env
+{variables}ExecStart={" ".join(map(_quoted, words))}
+Restart=always
+RestartSec=10
+RestartPreventExitStatus=2
+KillMode=mixed
+TimeoutStopSec={_STOP_SECS}
+OOMPolicy=continue
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+def cron_job(
+    schedules: Sequence[Schedule],
+    kubeflow: KubeflowConfig,
+    root: str,
+    image: str | None,
+    cron: str,
+) -> str:
+    """Returns a CronJob that starts every few minutes and runs what is due.
+
+    The root knows what is due, not Kubernetes: if a job is late, or is killed with its node, the next one
+    does its work.
+
+    Args:
+      schedules: Of the root.
+      kubeflow: Gives the image, the volumes, the secrets, the environment and the nodes.
+      root: Where the root is in the pod.
+      image: In place of the configuration's.
+      cron: When the job starts.
+
+    Raises:
+      BadInputError: There is no image.
+    """
+    import yaml
+
+    image = image or kubeflow.image
+    if not image:
+        raise BadInputError("The CronJob needs an image: give --image, or set kubeflow.image.")
+    names = (
+        "-".join(schedule.name for schedule in schedules)
+        .lower()
+        .replace("_", "-")
+        .replace(".", "-")
+    )
+    name = f"pipelines-{names}"[:52].rstrip("-")  # of a CronJob at most 52 characters
+    volumes, mounts = _volumes(kubeflow)
+    container: dict[str, Any] = {
+        "name": "schedules",
+        "image": image,
+        "command": ["python", "-m", "pipelines", "schedule", "run", "--once", "--root", root],
+    }
+    pod: dict[str, Any] = {
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": _STOP_SECS,
+        "securityContext": {"fsGroup": 1000},
+        "containers": [container],
+    }
+    environment: list[dict[str, Any]] = [
+        {"name": key, "value": value} for key, value in kubeflow.env.items()
+    ]
+    for secret in kubeflow.secrets:
+        for key, variable in secret.env.items():
+            reference = {"secretKeyRef": {"name": secret.name, "key": key}}
+            environment.append({"name": variable, "valueFrom": reference})
+    if environment:
+        container["env"] = environment
+    if volumes:
+        container["volumeMounts"] = mounts
+        pod["volumes"] = volumes
+    if kubeflow.service_account:
+        pod["serviceAccountName"] = kubeflow.service_account
+    if kubeflow.node_selector:
+        pod["nodeSelector"] = dict(kubeflow.node_selector)
+    if kubeflow.tolerations:
+        pod["tolerations"] = [_toleration(one) for one in kubeflow.tolerations]
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": name},
+        "spec": {
+            "schedule": cron,
+            "concurrencyPolicy": "Forbid",
+            "startingDeadlineSeconds": 600,
+            "successfulJobsHistoryLimit": 1,
+            "failedJobsHistoryLimit": 5,
+            # A pod that was killed is made anew and goes on with the run; one that failed finds nothing due.
+            "jobTemplate": {"spec": {"backoffLimit": 3, "template": {"spec": pod}}},
+        },
+    }
+    return str(yaml.safe_dump(job, sort_keys=False))
+
+
+def _volumes(kubeflow: KubeflowConfig) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    volumes: list[dict[str, Any]] = []
+    mounts: list[dict[str, Any]] = []
+    for number, volume in enumerate(kubeflow.volumes, 1):
+        name = f"volume-{number}"
+        volumes.append({"name": name, "persistentVolumeClaim": {"claimName": volume.claim}})
+        mount = {"name": name, "mountPath": volume.path}
+        mounts.append({**mount, "subPath": volume.sub_path} if volume.sub_path else mount)
+    for number, secret in enumerate(kubeflow.secrets, 1):
+        if secret.path is not None:
+            name = f"secret-{number}"
+            volumes.append({"name": name, "secret": {"secretName": secret.name}})
+            mounts.append({"name": name, "mountPath": secret.path, "readOnly": True})
+    return volumes, mounts
+
+
+def _toleration(one: TolerationConfig) -> dict[str, Any]:
+    fields = one.model_dump(mode="json", exclude_none=True)
+    if "seconds" in fields:
+        fields["tolerationSeconds"] = fields.pop("seconds")
+    return fields
+
+
+def _escaped(text: str) -> str:
+    if "\n" in text:
+        raise BadInputError(f"systemd takes no line breaks in paths. Received: {text!r}")
+    return text.replace("%", "%%")
+
+
+def _path_word(path: str) -> str:
+    """Returns a path in a list of paths of systemd, which knows no variables there."""
+    return '"' + _escaped(path).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _file_name(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]", "_", name) or "pipelines"
+
+
+def _quoted(text: str) -> str:
+    """Returns a word of a command line of systemd, which has its own quotes."""
+    escaped = _escaped(text).replace("\\", "\\\\").replace("$", "$$")
+    if escaped and not set(escaped) & set(" \t\"';"):
+        return escaped
+    return '"' + escaped.replace('"', '\\"') + '"'

@@ -1,0 +1,259 @@
+"""Schedules, runs and the model that serves, as metrics of Prometheus.
+
+They are read from the root at each scrape, so that counters continue when a scheduler was restarted.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+from pipelines.root.records import Status
+from pipelines.scheduling.clock import Clock
+from pipelines.scheduling.monitoring.overview import Standing, standings
+from pipelines.scheduling.notify.outbox import Outbox
+from pipelines.scheduling.ticks import STATUSES
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.core import GaugeMetricFamily, Metric
+
+PREFIX = "estimator_pipelines"
+
+RUN_STATUSES: tuple[str, ...] = get_args(Status)
+
+
+class PipelineCollector:
+    """Collects the metrics of a root.
+
+    Args:
+      root: Of the pipeline.
+      clock: The time.
+      outbox: The notifications that are to be sent.
+    """
+
+    def __init__(self, root: Path, clock: Clock, outbox: Outbox):
+        self._root = root
+        self._clock = clock
+        self._outbox = outbox
+
+    def collect(self) -> Iterator["Metric"]:
+        """Yields the metrics, as `prometheus_client` asks for them."""
+        now = self._clock.now()
+        damaged: list[str] = []
+        found = standings(self._root, now, self._outbox.pending(), damaged=damaged)
+        yield from _of_schedules(found, now)
+        yield from _of_runs(self._root)
+        yield from _of_model(self._root)
+        yield _gauge(
+            "damaged_schedules", "Schedules with a file that cannot be read", (), len(damaged)
+        )
+        yield _gauge(
+            "metrics_time_seconds", "When these metrics were collected", (), now.timestamp()
+        )
+
+
+def registry(collector: PipelineCollector) -> "CollectorRegistry":
+    """Returns a registry with the metrics of a root, and no others."""
+    from prometheus_client import CollectorRegistry
+
+    made = CollectorRegistry()
+    made.register(collector)
+    return made
+
+
+def write_metrics(collector: PipelineCollector, file: Path) -> None:
+    """Replaces a file of node_exporter's textfile collector."""
+    from prometheus_client import generate_latest
+
+    text = generate_latest(registry(collector))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    # The collector reads *.prom alone: it never sees half of it.
+    partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
+    partial.write_bytes(text)
+    partial.replace(file)
+
+
+def serve_metrics(
+    collector: PipelineCollector, address: str, port: int
+) -> tuple[int, Callable[[], None]]:
+    """Answers scrapes, in a thread.
+
+    Args:
+      collector: Of the root.
+      address: To listen at.
+      port: 0 for any that is free.
+
+    Returns:
+      The port, and what ends it.
+
+    Raises:
+      OSError: The port is taken.
+    """
+    from prometheus_client import start_http_server
+
+    server, thread = start_http_server(port, address, registry(collector))
+
+    def end() -> None:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+    return server.server_port, end
+
+
+def _of_schedules(found: list[Standing], now: datetime) -> Iterator["Metric"]:
+    from prometheus_client.core import CounterMetricFamily
+
+    counts = CounterMetricFamily(
+        f"{PREFIX}_scheduled_runs", "Scheduled runs that have ended", labels=("schedule", "status")
+    )
+    skipped = CounterMetricFamily(
+        f"{PREFIX}_skipped_ticks", "Ticks that were late and not run", labels=("schedule",)
+    )
+    for one in found:
+        for status in STATUSES:
+            counts.add_metric((one.schedule.name, status), one.counts[status])
+        skipped.add_metric((one.schedule.name,), one.counts["skipped"])
+    yield counts
+    yield skipped
+    gauges: tuple[tuple[str, str, Callable[[Standing], float | None]], ...] = (
+        ("schedule_enabled", "Whether the schedule starts runs", lambda one: one.schedule.enabled),
+        (
+            "schedule_next_time_seconds",
+            "When the next run is due",
+            lambda one: one.next_time.timestamp() if one.next_time else None,
+        ),
+        ("schedule_running", "Whether a run is in progress", lambda one: one.running is not None),
+        (
+            "schedule_interrupted",
+            "Whether a run was stopped or killed, and no scheduler is working that could resume it",
+            lambda one: one.interrupted is not None,
+        ),
+        ("schedule_due_ticks", "Ticks that are due and have not started", lambda one: one.num_due),
+        ("schedule_late_ticks", "Ticks that should have started by now", lambda one: len(one.late)),
+        (
+            "schedule_late_seconds",
+            "For how long the oldest of them has been due",
+            lambda one: one.late_secs(now),
+        ),
+        (
+            "schedule_has_problem",
+            "Whether it is unknown what is due, such as when the configuration cannot be read",
+            lambda one: one.problem is not None,
+        ),
+        (
+            "pending_notifications",
+            "Notifications that are to be sent",
+            lambda one: one.pending,
+        ),
+        (
+            "last_run_end_time_seconds",
+            "When the last scheduled run ended",
+            lambda one: _time(one.last.finished if one.last else None),
+        ),
+        (
+            "last_good_run_end_time_seconds",
+            "When the last run that did not fail ended",
+            lambda one: _time(one.last_good.finished if one.last_good else None),
+        ),
+        (
+            "last_run_duration_seconds",
+            "From its first start to its end",
+            lambda one: one.last.duration_secs if one.last else None,
+        ),
+    )
+    for name, text, value_of in gauges:
+        yield _gauge(
+            name,
+            text,
+            ("schedule",),
+            *(
+                ((one.schedule.name,), value)
+                for one in found
+                if (value := value_of(one)) is not None
+            ),
+        )
+    yield _gauge(
+        "last_run_status",
+        "1 for the status of the last scheduled run, 0 for the others",
+        ("schedule", "status"),
+        *(
+            ((one.schedule.name, status), float(one.last.status == status))
+            for one in found
+            if one.last
+            for status in STATUSES
+        ),
+    )
+
+
+def _of_runs(root: Path) -> Iterator["Metric"]:
+    """Yields metrics of the runs of a root, whoever has started them: a schedule, somebody, or Kubeflow."""
+    from pipelines.root.history import read_runs
+
+    records = read_runs(root)
+    if not records:
+        return
+    newest = records[-1]
+    yield _gauge(
+        "newest_run_status",
+        "Status of the newest run, whoever started it",
+        ("status",),
+        *(((status,), float(newest.status == status)) for status in RUN_STATUSES),
+    )
+    yield _gauge("newest_run_start_time_seconds", "When it began", (), _time(newest.started) or 0.0)
+    ended = [one for one in records if one.finished is not None]
+    good = [one for one in ended if one.status in STATUSES and one.status != "failed"]
+    if ended:
+        start, end = _time(ended[-1].started), _time(ended[-1].finished)
+        if start is not None and end is not None:
+            yield _gauge("newest_run_end_time_seconds", "When the last run ended", (), end)
+            yield _gauge(
+                "newest_run_duration_seconds", "From its start to its end", (), end - start
+            )
+    if good and (end := _time(good[-1].finished)) is not None:
+        yield _gauge(
+            "newest_good_run_end_time_seconds", "When the last run that did not fail ended", (), end
+        )
+
+
+def _of_model(root: Path) -> Iterator["Metric"]:
+    from pipelines.root.history import run_of_version
+    from pipelines.root.versions import serving_versions
+
+    versions = serving_versions(root)
+    if not versions:
+        return
+    yield _gauge("served_version", "The version that serves", (), versions[-1])
+    record = run_of_version(root, str(versions[-1]))
+    if record is None:
+        return
+    yield _gauge(
+        "served_model_metric",
+        "Metrics of the model that serves, of the evaluation in its run",
+        ("metric",),
+        *(((name,), value) for name, value in record.metrics.items() if value is not None),
+    )
+    pushed = _time(record.finished)
+    if pushed is not None:
+        yield _gauge("served_model_push_time_seconds", "When its run ended", (), pushed)
+
+
+def _gauge(
+    name: str,
+    text: str,
+    labels: tuple[str, ...],
+    *values: "float | tuple[Iterable[str], float]",
+) -> "GaugeMetricFamily":
+    from prometheus_client.core import GaugeMetricFamily
+
+    gauge = GaugeMetricFamily(f"{PREFIX}_{name}", text, labels=labels)
+    for value in values:
+        of_labels, number = value if isinstance(value, tuple) else ((), value)
+        gauge.add_metric(list(of_labels), float(number))
+    return gauge
+
+
+def _time(text: str | None) -> float | None:
+    return None if text is None else datetime.fromisoformat(text).timestamp()

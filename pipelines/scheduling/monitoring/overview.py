@@ -1,0 +1,201 @@
+"""How the schedules of a root stand: what `schedule list`, `schedule check` and the metrics show."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pipelines.errors import BadInputError
+from pipelines.scheduling.due import Due, find_due, next_time
+from pipelines.scheduling.durations import format_duration
+from pipelines.scheduling.locks import is_run_going_on, is_scheduled
+from pipelines.scheduling.memory import read_memory
+from pipelines.scheduling.notify.outbox import Letter
+from pipelines.scheduling.schedule import Schedule
+from pipelines.scheduling.span_arrival import FindArrivals, find_arrivals
+from pipelines.scheduling.store import ScheduleStore
+from pipelines.scheduling.ticks import Tick, iso
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a schedule stands.
+
+    Attributes:
+      schedule: The schedule.
+      next_time: When a run is due next, or has been; None if that is not known.
+      running: The tick whose run goes on, or that a scheduler is about to go on with; None without one.
+      interrupted: The tick whose run was stopped or killed, and that no scheduler goes on with; or None.
+      last: The newest tick that has an outcome.
+      last_good: The newest tick that has one and did not fail.
+      counts: Ticks by status, and `skipped`, from the beginning.
+      num_due: Ticks that are due and not claimed.
+      late: Those of them that should have been started by now.
+      pending: Notifications that are to be sent.
+      problem: Why it cannot be seen what is due; None if it can.
+    """
+
+    schedule: Schedule
+    next_time: datetime | None
+    running: Tick | None
+    interrupted: Tick | None
+    last: Tick | None
+    last_good: Tick | None
+    counts: Counter[str]
+    num_due: int
+    late: Sequence[Tick]
+    pending: int
+    problem: str | None
+
+    def late_secs(self, now: datetime) -> float:
+        """Returns for how long the oldest of the late ticks has been due; 0 without one."""
+        return (now - self.late[0].due_time).total_seconds() if self.late else 0.0
+
+    def as_json(self, now: datetime) -> dict[str, Any]:
+        """Returns what `schedule list --json` prints of it."""
+        last = self.last
+        return {
+            "name": self.schedule.name,
+            "when": self.schedule.when(),
+            "config": self.schedule.config,
+            "enabled": self.schedule.enabled,
+            "missed": self.schedule.missed,
+            "next": iso(self.next_time) if self.next_time else None,
+            "running": self.running.key if self.running else None,
+            "interrupted": self.interrupted.key if self.interrupted else None,
+            "last": {
+                "tick": last.key,
+                "due": last.due,
+                "finished": last.finished,
+                "run_id": last.run_id,
+                "status": last.status,
+                "reason": last.reason,
+                "version": last.version,
+            }
+            if last
+            else None,
+            "counts": dict(self.counts),
+            "due": self.num_due,
+            "late": len(self.late),
+            "late_secs": round(self.late_secs(now)),
+            "pending_notifications": self.pending,
+            "problem": self.problem,
+        }
+
+
+def standings(
+    root: Path,
+    now: datetime,
+    pending: Sequence[Letter],
+    find: FindArrivals = find_arrivals,
+    damaged: list[str] | None = None,
+) -> list[Standing]:
+    """Returns how the schedules of a root stand, by name.
+
+    Args:
+      root: Of the pipeline.
+      now: UTC.
+      pending: Notifications that are to be sent.
+      find: Finds the spans of a schedule's data.
+      damaged: Gets what is said of files that cannot be read. None raises that.
+
+    Raises:
+      BadInputError: A file of a schedule is damaged.
+    """
+    store = ScheduleStore(root)
+    found = []
+    for name in store.names():
+        try:
+            found.append(_standing(store, store.read(name), now, pending, find))
+        except BadInputError as error:
+            if damaged is None:
+                raise
+            damaged.append(str(error))
+    return found
+
+
+def _standing(
+    store: ScheduleStore,
+    schedule: Schedule,
+    now: datetime,
+    pending: Sequence[Letter],
+    find: FindArrivals,
+) -> Standing:
+    ledger = store.ledger(schedule.name)
+    problem = read_memory(ledger.folder).problem
+    due = Due()
+    try:
+        due = find_due(schedule, ledger, now, store.root, find)
+    except (BadInputError, OSError) as error:
+        problem = str(error)
+    last, last_good = ledger.last_outcomes()
+    unfinished = ledger.unfinished()
+    goes_on = is_scheduled(store.folder) or is_run_going_on(store.folder)
+    return Standing(
+        schedule=schedule,
+        next_time=next_time(schedule, ledger, now),
+        running=unfinished if goes_on else None,
+        interrupted=None if goes_on else unfinished,
+        last=last,
+        last_good=last_good,
+        counts=ledger.counts(),
+        num_due=due.count,
+        late=due.late,
+        pending=sum(letter.schedule == schedule.name for letter in pending),
+        problem=problem,
+    )
+
+
+def problems(found: Sequence[Standing], now: datetime) -> list[str]:
+    """Returns what is wrong with schedules, one sentence each: late, stopped, or not to be seen."""
+    lines = []
+    for one in found:
+        if one.late:
+            minutes = format_duration(one.late_secs(now) // 60 * 60)
+            lines.append(
+                f"{one.schedule.name}: {len(one.late)} late, the oldest by {minutes}: "
+                f"it was due at {one.late[0].due}"
+            )
+        if one.interrupted is not None and one.schedule.enabled:
+            lines.append(
+                f"{one.schedule.name}: the run that was due at {one.interrupted.due} was stopped or killed, "
+                "and no scheduler works here that resumes it"
+            )
+        if one.problem is not None and one.schedule.enabled:
+            lines.append(f"{one.schedule.name}: {one.problem}")
+    return lines
+
+
+def table(found: Sequence[Standing], now: datetime) -> Any:
+    """Returns schedules as a `rich.table.Table`."""
+    from rich.table import Table
+
+    names = ("schedule", "when", "next (UTC)", "last run", "status", "version", "")
+    made = Table(*names, box=None)
+    for one in found:
+        last = one.last
+        marks = []
+        if not one.schedule.enabled:
+            marks.append("disabled")
+        if one.running is not None:
+            marks.append("running")
+        if one.interrupted is not None:
+            marks.append("INTERRUPTED")
+        if one.late:
+            marks.append(f"LATE: {len(one.late)}")
+        if one.problem is not None:
+            marks.append("PROBLEM")
+        if one.pending:
+            marks.append(f"{one.pending} not told")
+        made.add_row(
+            one.schedule.name,
+            one.schedule.when(),
+            one.next_time.strftime("%Y-%m-%d %H:%M:%S") if one.next_time else "",
+            (last.run_id or last.due) if last else "",
+            str(last.status) if last else "",
+            (last.version or "") if last else "",
+            ", ".join(marks),
+        )
+    return made

@@ -1,0 +1,183 @@
+"""What is told of scheduled runs: one JSON object for each event."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pipelines.config.notify import Event
+from pipelines.root.records import RunRecord, RunRecords
+from pipelines.scheduling.ticks import Tick
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Notification:
+    """One event. Keys are added in later versions, and none is taken away while `schema` stays.
+
+    Attributes:
+      id: The same whenever the event is told again.
+      event: See `NotifyConfig.on`.
+      time: When it was found, UTC, ISO 8601.
+      text: One sentence for people.
+      schedule: Name of the schedule.
+      root: Of the pipeline.
+      host: The machine.
+      tick: Key of the tick.
+      due: When it was due.
+      run_id: Of the run; None if there is none.
+      status: Of the tick.
+      reason: Why nothing was pushed.
+      version: That was pushed.
+      serving_version: That served when the run had ended.
+      metrics: Of the model, by name.
+      notes: What was found in the data, if that is the event.
+      report: Path of the report.
+      log: Path of the log.
+      missed: Of the event `missed`: `count`, `first` and `last`, when the ticks were due.
+      schema: Version of this form.
+    """
+
+    id: str
+    event: Event
+    time: str
+    text: str
+    schedule: str
+    root: str
+    host: str
+    tick: str
+    due: str
+    run_id: str | None = None
+    status: str | None = None
+    reason: str | None = None
+    version: str | None = None
+    serving_version: str | None = None
+    metrics: dict[str, float | None] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    report: str | None = None
+    log: str | None = None
+    missed: dict[str, Any] | None = None
+    schema: int = SCHEMA
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns what is sent."""
+        return asdict(self)
+
+
+def of_outcome(root: Path, tick: Tick, time: str, output: Path | None) -> list[Notification]:
+    """Returns the events of a tick that has its outcome.
+
+    Args:
+      root: Of the pipeline.
+      tick: Done.
+      time: That it is now.
+      output: Where its run printed to, for a run that has no log.
+    """
+    record = RunRecords(root).read(tick.run_id) if tick.run_id else None
+    if tick.status is None:
+        raise ValueError(f"A tick that is done has a status. Received: tick={tick}")
+    told = [_of_run(root, tick, time, record, tick.status, _said(tick), output)]
+    if tick.drifted:
+        notes = _anomalies(record)
+        text = f"the data have changed: {notes[0] if notes else 'see the report'}"
+        told.append(_of_run(root, tick, time, record, "drifted", text, output, notes))
+    return told
+
+
+def of_missed(root: Path, late: Sequence[Tick], time: str) -> Notification:
+    """Returns the event of ticks that should have been started by now.
+
+    Args:
+      root: Of the pipeline.
+      late: At least one, oldest first.
+      time: That it is now.
+    """
+    first, last = late[0], late[-1]
+    many = f"{len(late)} runs were" if len(late) > 1 else "a run was"
+    between = f"between {first.due} and {last.due}" if len(late) > 1 else f"at {first.due}"
+    return Notification(
+        id=f"{last.schedule}-{first.key}-missed",
+        event="missed",
+        time=time,
+        text=f"{first.schedule}: {many} due {between} and had not started by {time}",
+        schedule=first.schedule,
+        root=str(root),
+        host=os.uname().nodename,
+        tick=last.key,
+        due=last.due,
+        missed={"count": len(late), "first": first.due, "last": last.due},
+    )
+
+
+def of_overtaken(root: Path, tick: Tick, time: str) -> Notification:
+    """Returns the event of a span that arrived after a later one and is not run.
+
+    Args:
+      root: Of the pipeline.
+      tick: Of the span, skipped.
+      time: That it is now.
+    """
+    return Notification(
+        id=f"{tick.schedule}-{tick.key}-overtaken",
+        event="missed",
+        time=time,
+        text=f"{tick.schedule}: {tick.reason}",
+        schedule=tick.schedule,
+        root=str(root),
+        host=os.uname().nodename,
+        tick=tick.key,
+        due=tick.due,
+        reason=tick.reason,
+        missed={"count": 1, "first": tick.due, "last": tick.due},
+    )
+
+
+def _of_run(
+    root: Path,
+    tick: Tick,
+    time: str,
+    record: RunRecord | None,
+    event: Event,
+    text: str,
+    output: Path | None,
+    notes: tuple[str, ...] = (),
+) -> Notification:
+    log = record.log if record else str(output) if output else None
+    return Notification(
+        id=f"{tick.schedule}-{tick.key}-{event}",
+        event=event,
+        time=time,
+        text=f"{tick.schedule}: {text}",
+        schedule=tick.schedule,
+        root=str(root),
+        host=os.uname().nodename,
+        tick=tick.key,
+        due=tick.due,
+        run_id=tick.run_id,
+        status=tick.status,
+        reason=tick.reason,
+        version=tick.version,
+        serving_version=record.serving_version if record else None,
+        metrics=record.metrics if record else {},
+        notes=notes,
+        report=record.report if record else None,
+        log=log,
+    )
+
+
+def _said(tick: Tick) -> str:
+    what = f"run {tick.run_id}" if tick.run_id else f"the run that was due at {tick.due}"
+    if tick.status == "pushed":
+        return f"{what} pushed version {tick.version}"
+    words = {"unchanged": "pushed nothing new", "not_blessed": "was not blessed"}
+    said = f"{what} {words.get(str(tick.status), 'failed')}"
+    return f"{said}: {tick.reason}" if tick.reason else said
+
+
+def _anomalies(record: RunRecord | None) -> tuple[str, ...]:
+    from pipelines.artifacts.anomalies import NOTE_PREFIX
+
+    notes = record.notes if record else ()
+    return tuple(note.removeprefix(NOTE_PREFIX) for note in notes if note.startswith(NOTE_PREFIX))

@@ -1,0 +1,1 @@
+"""The terminal: progress, captured output, and signals."""

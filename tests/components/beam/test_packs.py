@@ -1,0 +1,14 @@
+from components.beam import packs
+
+
+def test_a_value_comes_back_and_is_small_in_between() -> None:
+    value = {b"row %d" % (number % 5) * 20: number for number in range(1000)}
+    value["more"] = [b"the same row"] * 5_000
+    packed = packs.pack(value)
+    assert packs.unpack(packed) == value
+    num_bytes, content = packed
+    assert num_bytes > 10 * len(content)
+
+
+def test_nothing_is_a_value() -> None:
+    assert packs.unpack(packs.pack([])) == []

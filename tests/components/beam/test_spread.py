@@ -1,0 +1,43 @@
+import components  # noqa: I001  Before TFX: makes TFDV importable.
+
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import pytest
+from apache_beam.transforms import util
+
+from components.beam.spread import Spread
+
+assert components
+
+RUNNER = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
+LETTERS = "qwertzuiop"
+
+
+def order_of(source: Any, file: Path) -> str:
+    """Returns the letters of a PCollection in the order in which they come."""
+
+    def note(letter: str) -> None:
+        with file.open("a") as stream:
+            stream.write(letter)
+
+    with beam.Pipeline(RUNNER) as pipeline:
+        _ = pipeline | source | beam.Map(note)
+    return file.read_text()
+
+
+def test_one_worker_takes_them_in_their_order_whatever_beam_draws(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draws = iter([5, 6, 7] * 100)
+    monkeypatch.setattr(util.random, "randrange", lambda *_: next(draws))
+    assert order_of(Spread(LETTERS), tmp_path / "spread") == LETTERS
+    # Beam's own way brings those together that have drawn the same number.
+    assert order_of(beam.Create(list(LETTERS)), tmp_path / "created") == "qrupwtiezo"
+
+
+def test_equal_elements_and_none_at_all(tmp_path: Path) -> None:
+    assert order_of(Spread(["a", "b", "a", "a"]), tmp_path / "equal") == "abaa"
+    (tmp_path / "none").touch()
+    assert order_of(Spread([]), tmp_path / "none") == ""

@@ -1,0 +1,102 @@
+import numpy as np
+import pytest
+
+from components.evaluator.gate.outcomes import (
+    LabelTally,
+    concatenate,
+    losses,
+    outcomes,
+    problem_type_of,
+    trivial_answers,
+)
+
+
+def test_the_predictions_of_a_canned_head_tell_the_problem_type() -> None:
+    names = ("logistic", "head/probabilities", "predictions", "", "scores")
+    found = [problem_type_of(name) for name in names]
+    assert found == ["binary", "multi-class", "regression", None, None]
+
+
+def test_binary_answers_and_losses() -> None:
+    given = outcomes(np.array([1, 0, 1]), {"m": np.array([0.75, 0.5, 0.0])}, None, "binary")
+    assert given.answers["m"].tolist() == [[0.75], [0.5], [0.0]]
+    # -ln 0.75, -ln 0.5, and -ln of the smallest probability, 1e-7.
+    assert losses(given, given.answers["m"]) == pytest.approx([0.287682, 0.693147, 16.118096])
+    two = outcomes(np.array([1, 0]), {"m": np.array([[0.25, 0.75], [0.5, 0.5]])}, None, "binary")
+    assert two.answers["m"].tolist() == [[0.75], [0.5]]
+
+
+def test_multi_class_answers() -> None:
+    probabilities = np.array([[0.2, 0.5, 0.3], [0.6, 0.3, 0.1], [0.4, 0.3, 0.3]])
+    given = outcomes(np.array([1, 2, 3]), {"m": probabilities}, np.array([1, 2, 3]), "multi-class")
+    # The third label is a class that the model does not have.
+    assert given.answers["m"].tolist() == [[0.5, 1], [0.1, 0], [0, 0]]
+    assert given.weights.tolist() == [1, 2, 3]
+    assert losses(given, given.answers["m"])[:2] == pytest.approx([0.693147, 2.302585])
+
+
+def test_trivial_models() -> None:
+    labels = np.array([1, 1, 0, 2])
+    multi = outcomes(labels, {"m": np.full((4, 3), 1 / 3)}, None, "multi-class")
+    first = LabelTally.of(np.array([0, 0, 0, 1]), np.array([1.0, 1, 1, 4]), "multi-class")
+    tally = first + LabelTally.of(np.array([0, 3]), np.array([2.0, 1]), "multi-class")
+    assert tally.by_class == {0: 5, 1: 4, 3: 1}
+    answers = trivial_answers(tally, multi)
+    assert answers.tolist() == [[0.4, 0], [0.4, 0], [0.5, 1], [0, 0]]
+    numbers = outcomes(np.array([1.0, 5]), {"m": np.zeros(2)}, None, "regression")
+    mean = LabelTally.of(np.array([2.0, 6]), np.array([3.0, 1]), "regression")
+    assert trivial_answers(mean, numbers).tolist() == [[3], [3]]
+    prior = LabelTally.of(np.array([0, 1]), np.array([3.0, 1]), "binary")
+    binary = outcomes(np.array([1]), {"m": np.zeros(1)}, None, "binary")
+    assert trivial_answers(prior, binary).tolist() == [[0.25]]
+
+
+def test_parts_come_together_and_what_is_unusable_in_one_is_so_in_all() -> None:
+    def part(labels: list[int], baseline: list[float]):
+        size = len(labels)
+        predictions = {"c": np.full(size, 0.5), "b": np.array(baseline)}
+        return outcomes(np.array(labels), predictions, None, "binary")
+
+    good = concatenate([part([0, 1], [0.2, 0.3]), concatenate([]), part([1], [0.4])])
+    assert good.labels.tolist() == [0, 1, 1]
+    assert good.answers["b"].tolist() == [[0.2], [0.3], [0.4]]
+    mixed = concatenate([part([0, 1], [0.2, 0.3]), part([1], [4.0])])
+    assert list(mixed.answers) == ["c"]
+    assert mixed.unusable == {"b": "its predictions are no probabilities between 0 and 1"}
+    assert concatenate([]).problem_type is None
+
+
+@pytest.mark.parametrize(
+    ("problem_type", "labels", "predictions", "reason"),
+    [
+        ("binary", [0, 2], [0.1, 0.2], "neither 0 nor 1"),
+        ("binary", [0, 1], [[0.1, 0.2, 0.7]] * 2, r"one probability, and it has .*\[None, 3\]"),
+        ("binary", [0, 1], [-3.0, 3.0], "no probabilities between 0 and 1"),
+        ("binary", [[0, 1], [1, 0]], [0.1, 0.2], "2 labels to an example"),
+        ("multi-class", [0, 1.5], [[0.5, 0.5]] * 2, "no class ids"),
+        ("multi-class", [0, 1], [0.5, 0.5], "a probability for each class"),
+        ("multi-class", [0, 1], [[3.0, 0.1]] * 2, "add up to 1"),
+        ("regression", [0, float("nan")], [0.5, 0.5], "not finite"),
+        ("regression", [0, 1], [[0.5, 0.5]] * 2, "one number to an example"),
+        ("regression", ["a", "b"], [0.5, 0.5], "labels are no numbers"),
+        ("regression", [0, 1], ["a", "b"], "predictions are no numbers"),
+        (None, [0, 1], [0.5, 0.5], r"Set data\.problem_type"),
+    ],
+)
+def test_what_does_not_fit_the_problem_has_a_reason(
+    problem_type: str, labels: list, predictions: list, reason: str
+) -> None:
+    given = outcomes(np.array(labels), {"m": np.array(predictions)}, None, problem_type)
+    assert given.answers == {}
+    with pytest.raises(ValueError, match=reason):
+        raise ValueError(given.unusable["m"])
+
+
+def test_some_of_the_examples():
+    given = outcomes(
+        np.array([0, 1, 1]), {"m": np.array([0.25, 0.5, 0.75])}, np.arange(3.0), "binary"
+    )
+    some = given.take(np.array([0, 2]))
+    assert (some.labels.tolist(), some.weights.tolist()) == ([0, 1], [0, 2])
+    assert some.answers["m"].tolist() == [[0.25], [0.75]]
+    assert some.problem_type == "binary"

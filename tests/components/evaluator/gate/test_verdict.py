@@ -1,0 +1,54 @@
+from pathlib import Path
+
+import pytest
+from tensorflow_model_analysis.proto import validation_result_pb2
+
+from components.evaluator.gate import verdict
+from components.evaluator.gate.check import Check
+from components.evaluator.gate.verdict import Verdict, load_verdict
+
+
+def test_a_verdict_is_read_back_as_it_was_written(tmp_path: Path) -> None:
+    check = Check(
+        metric="auc",
+        against="trivial",
+        value=0.6,
+        reference=0.5,
+        bound=0.5,
+        higher_is_better=True,
+        difference=0.1,
+        low=None,
+        high=0.3,
+        confidence=0.9,
+        num_examples=7,
+        passed=False,
+        message="auc 0.6 ...",
+    )
+    verdict = Verdict(
+        False,
+        {"auc": None},
+        ["auc is bad"],
+        {"auc": 0.5},
+        {"a:1": {"auc": 1.0}},
+        checks=(check,),
+        not_checked=("this",),
+        intervals={"auc": (None, 0.9)},
+        baseline_intervals={"auc": (0.1, 0.7)},
+    )
+    verdict.write(str(tmp_path))
+    assert load_verdict(str(tmp_path)) == verdict
+
+
+def test_a_missing_verdict_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"No verdict in .*verdict\.json is missing"):
+        load_verdict(str(tmp_path))
+
+
+def test_a_metric_without_a_value_fails_its_threshold_and_the_sentence_says_why() -> None:
+    failure = validation_result_pb2.ValidationFailure()
+    failure.metric_key.name = "auc"
+    failure.metric_threshold.value_threshold.lower_bound.value = 0.5
+    failure.metric_value.double_value.value = float("nan")
+    assert verdict._sentence(failure, "Overall", {}, {}) == (
+        "auc has a threshold but no value: the examples do not have what it needs (slice: Overall)"
+    )

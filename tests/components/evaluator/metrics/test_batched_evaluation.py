@@ -1,0 +1,165 @@
+from collections.abc import Iterable
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import pytest
+import tensorflow_model_analysis as tfma
+from apache_beam.testing import util
+from google.protobuf import text_format
+from tensorflow_model_analysis.proto import config_pb2
+from tensorflow_model_analysis.utils import config_util
+
+from components.evaluator.metrics.batched_evaluation import Computations, SliceBatch, evaluate
+from components.evaluator.metrics.extraction import Batch
+
+
+def eval_config(text: str, has_baseline: bool = False) -> config_pb2.EvalConfig:
+    return config_util.update_eval_config_with_defaults(
+        text_format.Parse(text, config_pb2.EvalConfig()), has_baseline=has_baseline
+    )
+
+
+def batch(hours: list[Any], labels: list[int], **predictions: list[float]) -> Batch:
+    return Batch(
+        labels=np.array(labels),
+        predictions={name: np.array(p) for name, p in predictions.items()},
+        features={"hour": hours, "weight": [[2.0]] * len(hours)},
+    )
+
+
+def slices(config: config_pb2.EvalConfig, batch: Batch, weight: str = "") -> dict[Any, Any]:
+    return dict(SliceBatch(config, weight).process(batch))
+
+
+def test_rows_fall_into_their_slices() -> None:
+    config = eval_config(
+        'slicing_specs {} slicing_specs { feature_keys: "hour" }'
+        'metrics_specs { metrics { class_name: "AUC" } }'
+    )
+    found = slices(config, batch([[7], [9], None, [7]], [1, 0, 0, 1], m=[0.1, 0.2, 0.3, 0.4]))
+    assert {key: rows.predictions["m"].tolist() for key, rows in found.items()} == {
+        (): [0.1, 0.2, 0.3, 0.4],
+        (("hour", 7),): [0.1, 0.4],
+        (("hour", 9),): [0.2],
+    }
+    assert found[(("hour", 7),)].labels.tolist() == [1, 1]
+    assert found[()].weights is None
+    weighted = slices(config, batch([[7]], [1], m=[0.5]), "weight")
+    assert weighted[(("hour", 7),)].weights.tolist() == [2.0]
+
+
+def test_without_slicing_specs_there_is_one_slice() -> None:
+    config = config_pb2.EvalConfig()
+    assert list(slices(config, batch([[7], [9]], [1, 0], m=[0.1, 0.2]))) == [()]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'metrics_specs { metrics { class_name: "AUC" } query_key: "q" }',
+        'metrics_specs { metrics { class_name: "AUC" } } options { min_slice_size { value: 5 } }',
+        'metrics_specs { metrics { class_name: "AUC" } }'
+        "options { compute_confidence_intervals { value: true } }",
+        'metrics_specs { metrics { class_name: "AUC" } }'
+        "cross_slicing_specs { baseline_spec {} slicing_specs {} }",
+        'metrics_specs { metrics { class_name: "BinaryCrossEntropy" } }',
+    ],
+)
+def test_what_tfma_must_do_itself(text: str) -> None:
+    assert Computations.from_config(text_format.Parse(text, config_pb2.EvalConfig())) is None
+
+
+@pytest.mark.parametrize(("metric", "has_plots"), [("AUC", False), ("CalibrationPlot", True)])
+def test_plots_are_announced(metric: str, has_plots: bool) -> None:
+    config = eval_config(f'metrics_specs {{ metrics {{ class_name: "{metric}" }} }}')
+    computations = Computations.from_config(config)
+    assert computations is not None
+    assert computations.has_plots is has_plots
+
+
+def values(results: Iterable[Any]) -> dict[Any, dict[str, float]]:
+    return {
+        slice_key: {
+            f"{key.model_name}{'-' if key.is_diff else '.'}{key.name}": float(value)
+            for key, value in metrics.items()
+        }
+        for slice_key, metrics in results
+    }
+
+
+def test_metrics_and_differences_to_the_baseline_over_batches() -> None:
+    config = eval_config(
+        """
+        model_specs { name: "new" } model_specs { name: "old" is_baseline: true }
+        slicing_specs {} slicing_specs { feature_keys: "hour" }
+        metrics_specs {
+          metrics { class_name: "MeanAbsoluteError" config: '{"name": "mae"}' }
+          model_names: ["new", "old"]
+        }
+        """,
+        has_baseline=True,
+    )
+    batches = [
+        batch([[7], [9]], [1, 0], new=[0.75, 0.25], old=[0.5, 0.5]),
+        batch([[7]], [1], new=[0.5], old=[0.0]),
+    ]
+    # Errors of new: 0.25 and 0.5 at seven, 0.25 at nine. Of old: 0.5 and 1, and 0.5.
+    expected = {
+        (): {"new.mae": 1 / 3, "old.mae": 2 / 3, "new-mae": -1 / 3},
+        (("hour", 7),): {"new.mae": 0.375, "old.mae": 0.75, "new-mae": -0.375},
+        (("hour", 9),): {"new.mae": 0.25, "old.mae": 0.5, "new-mae": -0.25},
+    }
+
+    def check(results: list[Any]) -> None:
+        found = values(results)
+        assert found.keys() == expected.keys()
+        for slice_key, metrics in expected.items():
+            assert found[slice_key] == pytest.approx(metrics)
+
+    with beam.Pipeline("apache_beam.runners.portability.fn_api_runner.FnApiRunner") as pipeline:
+        evaluation = evaluate(pipeline | beam.Create(batches), config, example_weight="")
+        assert set(evaluation) == {tfma.METRICS_KEY, tfma.VALIDATIONS_KEY}
+        util.assert_that(evaluation[tfma.METRICS_KEY], check)
+
+
+def test_a_configuration_that_is_not_covered_is_refused() -> None:
+    config = eval_config('metrics_specs { metrics { class_name: "BinaryCrossEntropy" } }')
+    with pytest.raises(ValueError, match="cannot be computed on arrays"):
+        evaluate(None, config, example_weight="")
+
+
+def test_a_metric_that_needs_two_classes_has_no_value_in_a_slice_of_one() -> None:
+    config = eval_config(
+        """
+        model_specs {}
+        slicing_specs {} slicing_specs { feature_keys: "hour" }
+        metrics_specs {
+          metrics { class_name: "AUC" config: '{"name": "area"}' }
+          metrics { class_name: "AUCPrecisionRecall" }
+          metrics { class_name: "Recall" config: '{"name": "recall"}' }
+          metrics { class_name: "BinaryAccuracy" config: '{"name": "accuracy"}' }
+        }
+        """
+    )
+    one = batch([[7], [7], [8], [9]], [1, 0, 1, 0], **{"": [0.9, 0.1, 0.8, 0.3]})
+    nan = float("nan")
+    expected = {  # area under ROC, area under precision and recall, recall, accuracy
+        (): (1, 1, 1, 1),
+        (("hour", 7),): (1, 1, 1, 1),
+        (("hour", 8),): (nan, 1, 1, 1),  # positives only
+        (("hour", 9),): (nan, nan, nan, 1),  # negatives only
+    }
+
+    def check(results: list[Any]) -> None:
+        found = values(results)
+        assert found.keys() == expected.keys()
+        for slice_key, metrics in expected.items():
+            names = ("area", "auc_precision_recall", "recall", "accuracy")
+            assert [found[slice_key][f".{name}"] for name in names] == pytest.approx(
+                list(metrics), nan_ok=True, abs=1e-4
+            )
+
+    with beam.Pipeline("apache_beam.runners.portability.fn_api_runner.FnApiRunner") as pipeline:
+        evaluation = evaluate(pipeline | beam.Create([one]), config, example_weight="")
+        util.assert_that(evaluation[tfma.METRICS_KEY], check)

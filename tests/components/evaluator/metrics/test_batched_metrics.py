@@ -1,0 +1,151 @@
+"""Sums over arrays, against values by hand; `test_executor.py` holds them against TFMA's own."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from google.protobuf import text_format
+from tensorflow_model_analysis.metrics import metric_specs, metric_types
+from tensorflow_model_analysis.proto import config_pb2
+
+from components.evaluator.metrics.batched_metrics import MetricsDict, Rows, Sums, all_sums, sums_for
+
+
+def computations(metric: str) -> list[metric_types.MetricComputation]:
+    """Returns what TFMA reduces examples by for one metric."""
+    config = text_format.Parse(
+        f"model_specs {{}} metrics_specs {{ metrics {{ {metric} }} }}", config_pb2.EvalConfig()
+    )
+    found = metric_specs.to_computations(list(config.metrics_specs), eval_config=config)
+    return [c for c in found if isinstance(c, metric_types.MetricComputation)]
+
+
+def sums_of(metric: str) -> Sums:
+    (computation,) = computations(metric)
+    sums = sums_for(computation)
+    assert sums is not None
+    return sums
+
+
+def only(metrics: MetricsDict) -> Any:
+    (value,) = metrics.values()
+    return value
+
+
+def rows(labels: Any, predictions: Any, weights: Any = None) -> Rows:
+    return Rows(
+        np.array(labels),
+        {"": np.array(predictions, np.float64)},
+        None if weights is None else np.array(weights, np.float64),
+    )
+
+
+def test_class_ids_against_probabilities_count_once_for_each_class() -> None:
+    key = metric_types.MetricKey("m", example_weighted=True)
+    labels, predictions, weights = rows([1, 0], [[0.2, 0.8], [0.6, 0.4]], [2.0, 3.0]).flat(key)
+    assert labels.tolist() == [0, 1, 1, 0]
+    assert predictions.tolist() == [0.2, 0.8, 0.6, 0.4]
+    assert weights.tolist() == [2, 2, 3, 3]
+    unweighted = metric_types.MetricKey("m", example_weighted=False)
+    assert rows([1, 0], [0.2, 0.6], [2.0, 3.0]).flat(unweighted)[2].tolist() == [1, 1]
+
+
+def test_examples_are_counted() -> None:
+    sums = sums_of('class_name: "ExampleCount"')
+    total = sums.merge(sums.add(rows([1, 0, 1], [0, 0, 0])), sums.add(rows([1], [0])))
+    assert only(sums.output(total)) == 4
+
+
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    # Errors 0.5, 1 and 2: squares 0.25 + 1 + 4 = 5.25, absolute values 3.5; over 3 examples.
+    [("MeanSquaredError", 1.75), ("MeanAbsoluteError", 3.5 / 3)],
+)
+def test_errors_over_batches_count_each_example_once(metric: str, expected: float) -> None:
+    sums = sums_of(f'class_name: "{metric}"')
+    first = sums.add(rows([1.0, 2.0], [1.5, 3.0]))
+    second = sums.add(rows([5.0, np.nan], [3.0, 1.0]))  # an example without a label is left out
+    assert only(sums.output(sums.merge(first, second))) == pytest.approx(expected)
+    assert np.isnan(only(sums.output(sums.add(rows([np.nan], [1.0])))))
+
+
+def test_totals_of_labels_and_predictions() -> None:
+    sums = sums_of('class_name: "MeanLabel"')
+    total = sums.merge(sums.add(rows([1, 0], [0.75, 0.5])), sums.add(rows([1], [0.25])))
+    totals = only(sums.output(total))
+    assert totals.total_weighted_labels == 2
+    assert totals.total_weighted_predictions == 1.5
+    assert totals.total_weighted_examples == 3
+
+
+def test_a_confusion_matrix_at_a_threshold() -> None:
+    sums = sums_of('class_name: "Precision" config: \'{"thresholds": 0.5}\'')
+    # Above 0.5: 0.9 (right), 0.7 (wrong). Not above: 0.5 (missed), 0.1 (right).
+    total = sums.merge(sums.add(rows([1, 0], [0.9, 0.7])), sums.add(rows([1, 0], [0.5, 0.1])))
+    matrix = only(sums.output(total))[0.5].matrix
+    assert (matrix.tp, matrix.fp, matrix.fn, matrix.tn) == (1, 1, 1, 1)
+
+
+def test_a_histogram_keeps_the_buckets_that_are_not_empty() -> None:
+    sums = sums_of('class_name: "AUC"')
+    total = sums.merge(sums.add(rows([1, 0], [0.25, 0.75])), sums.add(rows([1, 1], [0.25, 1.5])))
+    buckets = only(sums.output(total))
+    # 10,000 buckets over [0, 1], then one for what lies above.
+    assert [bucket.bucket_id for bucket in buckets] == [2501, 7501, 10_001]
+    assert [bucket.weighted_labels for bucket in buckets] == [2, 0, 1]
+    assert [bucket.weighted_predictions for bucket in buckets] == [0.5, 0.75, 1.5]
+    assert [bucket.weighted_examples for bucket in buckets] == [2, 1, 1]
+
+
+def test_predictions_that_are_no_numbers_are_refused() -> None:
+    with pytest.raises(ValueError, match="no numbers"):
+        sums_of('class_name: "AUC"').add(rows([1], [np.nan]))
+
+
+def test_labels_that_are_no_probabilities_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"between 0 and 1\. Received: 2"):
+        sums_of('class_name: "AUC"').add(rows([2], [0.5]))
+
+
+def test_a_keras_metric_over_batches() -> None:
+    sums = sums_of('class_name: "SparseCategoricalAccuracy"')
+    first = sums.add(rows([0, 1, 2], [[0.8, 0.1, 0.1], [0.5, 0.3, 0.2], [0.1, 0.1, 0.8]]))
+    second = sums.add(rows([1], [[0.2, 0.7, 0.1]]))
+    # 2 of 3, and 1 of 1.
+    assert only(sums.output(sums.merge(first, second))) == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    ['class_name: "BinaryCrossEntropy"', 'class_name: "SetMatchPrecision"'],
+)
+def test_what_is_not_known_over_arrays_is_left_to_tfma(metric: str) -> None:
+    assert all_sums(computations(metric)) is None
+
+
+def test_one_class_of_many_is_left_to_tfma() -> None:
+    config = text_format.Parse(
+        'metrics_specs { metrics { class_name: "AUC" } binarize { class_ids { values: 1 } } }',
+        config_pb2.EvalConfig(),
+    )
+    found = metric_specs.to_computations(list(config.metrics_specs), eval_config=config)
+    summed = [c for c in found if isinstance(c, metric_types.MetricComputation)]
+    assert summed
+    assert all_sums(summed) is None
+
+
+def test_a_probability_of_one_has_a_finite_cross_entropy() -> None:
+    sums = sums_of('class_name: "BinaryCrossentropy"')
+    total = sums.merge(sums.add(rows([1, 0], [1.0, 0.25])), sums.add(rows([1, 0], [0.5, 0.0])))
+    # 0, -log(3/4), -log(1/2) and 0 again, over 4 examples.
+    assert only(sums.output(total)) == pytest.approx((np.log(4 / 3) + np.log(2)) / 4, abs=1e-6)
+
+
+def test_a_correlation_over_batches_and_weights() -> None:
+    sums = sums_of('class_name: "SquaredPearsonCorrelation"')
+    random = np.random.default_rng(1)
+    x, noise = random.normal(5, 2, 60), random.normal(size=60)
+    y = 3 * x + 4 * noise
+    total = sums.merge(sums.add(rows(x[:20], y[:20])), sums.add(rows(x[20:], y[20:])))
+    assert only(sums.output(total)) == pytest.approx(np.corrcoef(x, y)[0, 1] ** 2)
+    assert np.isnan(only(sums.output(sums.add(rows([1.0, 1.0], [2.0, 3.0])))))

@@ -1,0 +1,63 @@
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tfx.types.artifact import Artifact
+
+from components.evaluator.metrics.eval_model import EvalModel
+from components.tfx.model_paths import eval_model_path
+from tests.components.conftest import example
+
+Make = Callable[..., Any]
+FLOAT = tf.io.FixedLenFeature([], tf.float32)
+STRING = tf.io.FixedLenFeature([], tf.string)
+
+
+@pytest.fixture
+def model(make_model: Make) -> Artifact:
+    return make_model(
+        {"x": FLOAT},
+        predict=lambda f: {"predictions": f["x"][:, tf.newaxis], "doubled": 2 * f["x"]},
+        label=lambda f: f["x"] > 1.0,
+    )
+
+
+def serialized(*values: float) -> np.ndarray:
+    return np.array([example({"x": value}) for value in values], object)
+
+
+def test_labels_and_predictions_of_raw_examples(model: Artifact) -> None:
+    path = eval_model_path(model.uri)
+    assert path is not None
+    result = EvalModel(path)(serialized(0.5, 1.5, 3.0))
+    assert result.labels.tolist() == [0, 1, 1]
+    assert result.labels.dtype == np.int64
+    assert result.predictions.tolist() == [0.5, 1.5, 3.0]  # [3, 1] is squeezed
+    doubled = EvalModel(path, prediction_key="doubled")(serialized(0.5, 1.5))
+    assert doubled.predictions.tolist() == [1.0, 3.0]
+
+
+def test_a_prediction_that_is_not_there_lists_the_nearest_first(model: Artifact) -> None:
+    with pytest.raises(ValueError, match=r"one of: doubled, predictions\. .*'double'"):
+        EvalModel(str(eval_model_path(model.uri)), prediction_key="double")
+
+
+def test_classes_become_ids_in_the_order_of_the_vocabulary(make_model: Make) -> None:
+    parsing = {"word": STRING}
+    model = make_model(
+        parsing,
+        predict=lambda f: {
+            "probabilities": tf.tile([[0.25, 0.75]], [tf.size(f["word"]), 1]),
+            "all_classes": tf.tile([["b", "a"]], [tf.size(f["word"]), 1]),
+        },
+        label=lambda f: f["word"],
+    )
+    evaluate = EvalModel(str(eval_model_path(model.uri)))
+    rows = np.array([example({"word": word}) for word in ("a", "b", "a")], object)
+    result = evaluate(rows)
+    assert result.labels.tolist() == [1, 0, 1]
+    assert result.predictions.tolist() == [[0.25, 0.75]] * 3
+    with pytest.raises(ValueError, match=r"The label b'c' is not one of the model's classes"):
+        evaluate(np.array([example({"word": "c"})], object))

@@ -1,0 +1,152 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_model_analysis as tfma
+from google.protobuf import text_format
+from tensorflow_metadata.proto.v0 import schema_pb2
+from tensorflow_model_analysis.proto import config_pb2
+
+from components.evaluator.metrics.extraction import (
+    Batch,
+    ModelToEvaluate,
+    RawFeatures,
+    ReadAndEvaluate,
+    in_order_of,
+    to_extracts,
+)
+from components.tfx.model_paths import eval_model_path
+
+CONFIG = text_format.Parse(
+    """
+    model_specs { example_weight_key: "weight" }
+    slicing_specs {} slicing_specs { feature_keys: "hour" }
+    slicing_specs { feature_values { key: "city" value: "Oslo" } }
+    """,
+    config_pb2.EvalConfig(),
+)
+
+
+def schema(*names: str) -> schema_pb2.Schema:
+    return schema_pb2.Schema(feature=[schema_pb2.Feature(name=name) for name in names])
+
+
+def test_only_what_slices_and_weighs_is_decoded() -> None:
+    found = RawFeatures.from_config(CONFIG, schema("fare", "city", "weight", "hour"))
+    assert found.names == ("city", "hour", "weight")
+    assert found.example_weight == "weight"
+    projected = schema_pb2.Schema.FromString(found.serialized_schema or b"")
+    assert [feature.name for feature in projected.feature] == ["city", "hour", "weight"]
+    assert RawFeatures.from_config(CONFIG, None).serialized_schema is None
+    assert RawFeatures.from_config(config_pb2.EvalConfig(), None) == RawFeatures()
+
+
+def test_an_unknown_feature_lists_the_nearest_first() -> None:
+    with pytest.raises(ValueError, match=r"by 'hour', which is no raw feature.*: hours, fare"):
+        RawFeatures.from_config(CONFIG, schema("fare", "hours", "city", "weight"))
+
+
+@pytest.fixture
+def batch() -> Batch:
+    return Batch(
+        labels=np.array([0, 1, 1]),
+        predictions={"": np.array([0.1, 0.2, 0.3])},
+        features={"hour": [[7], None, [9]], "weight": [[1.0], [2.0], [0.5]]},
+    )
+
+
+def test_extracts_of_each_example(batch: Batch) -> None:
+    extracts = list(to_extracts(batch, "weight"))
+    assert [e[tfma.LABELS_KEY].tolist() for e in extracts] == [[0], [1], [1]]
+    assert [e[tfma.PREDICTIONS_KEY].tolist() for e in extracts] == [[0.1], [0.2], [0.3]]
+    assert [e[tfma.EXAMPLE_WEIGHTS_KEY].tolist() for e in extracts] == [[1.0], [2.0], [0.5]]
+    assert [sorted(e[tfma.FEATURES_KEY]) for e in extracts] == [
+        ["hour", "weight"], ["weight"], ["hour", "weight"],
+    ]  # fmt: skip
+    assert tfma.EXAMPLE_WEIGHTS_KEY not in next(to_extracts(batch))
+
+
+def test_predictions_of_two_models_are_kept_apart() -> None:
+    batch = Batch(
+        labels=np.array([1.0]),
+        predictions={"candidate": np.array([[0.1, 0.9]]), "baseline": np.array([0.4])},
+        features={},
+    )
+    (extract,) = to_extracts(batch)
+    assert {name: p.tolist() for name, p in extract[tfma.PREDICTIONS_KEY].items()} == {
+        "candidate": [0.1, 0.9],
+        "baseline": [0.4],
+    }
+
+
+@pytest.mark.parametrize("values", [None, [], [1.0, 2.0]])
+def test_each_example_needs_one_weight(values: Any) -> None:
+    batch = Batch(np.array([1, 0]), {}, {"weight": [[1.0], values]})
+    with pytest.raises(ValueError, match="one value of 'weight'"):
+        batch.example_weights("weight")
+
+
+def test_a_file_is_read_in_batches_with_labels_predictions_and_features(
+    make_model: Callable[..., Any], make_examples: Callable[..., Any]
+) -> None:
+    parsing = {"x": tf.io.FixedLenFeature([], tf.float32)}
+    model = make_model(
+        parsing,
+        predict=lambda f: {"predictions": 10 * f["x"]},
+        label=lambda f: tf.cast(f["x"] > 2, tf.int64),
+    )
+    rows = [{"x": float(x), "hour": None if x == 2 else x} for x in range(5)]
+    (file,) = Path(make_examples(rows).uri).glob("Split-eval/*")
+    reader = ReadAndEvaluate(
+        [ModelToEvaluate(name="", path=str(eval_model_path(model.uri)))],
+        RawFeatures.from_config(
+            text_format.Parse('slicing_specs { feature_keys: "hour" }', config_pb2.EvalConfig()),
+            None,
+        ),
+        batch_size=2,
+    )
+    reader.setup()
+    batches = list(reader.process(str(file)))
+    assert [batch.labels.tolist() for batch in batches] == [[0, 0], [0, 1], [1]]
+    assert [batch.predictions[""].tolist() for batch in batches] == [[0, 10], [20, 30], [40]]
+    assert [batch.features["hour"] for batch in batches] == [[[0], [1]], [None, [3]], [[4]]]
+
+
+def test_examples_that_the_model_cannot_take_name_the_file(
+    make_model: Callable[..., Any], make_examples: Callable[..., Any]
+) -> None:
+    model = make_model(
+        {"x": tf.io.FixedLenFeature([], tf.float32)},
+        predict=lambda f: {"predictions": f["x"]},
+        label=lambda f: f["x"],
+    )
+    (file,) = Path(make_examples([{"y": 1.0}]).uri).glob("Split-eval/*")
+    reader = ReadAndEvaluate(
+        [ModelToEvaluate(name="", path=str(eval_model_path(model.uri)))], RawFeatures()
+    )
+    reader.setup()
+    with pytest.raises(RuntimeError, match=f"cannot take the examples of {file}"):
+        list(reader.process(str(file)))
+
+
+@pytest.mark.parametrize(
+    ("predictions", "classes", "wanted", "expected"),
+    [
+        ([[0.7, 0.3]], ["a", "b"], ["a", "b"], [[0.7, 0.3]]),
+        ([[0.7, 0.3]], ["b", "a"], ["a", "b", "c"], [[0.3, 0.7, 0]]),
+        ([0.3], ["a", "b"], ["b", "a"], [0.7]),  # the probability of the second class
+        ([0.3], ["a", "b"], ["a", "b", "c"], [[0.7, 0.3, 0]]),
+        ([[0.5, 0.3, 0.2]], ["a", "b", "c"], ["a", "c"], [0.2]),
+        ([4.5], None, ["a", "b"], [4.5]),
+        ([4.5], ["a", "b", "c"], ["b", "a"], [4.5]),  # of something else than classes
+    ],
+)
+def test_probabilities_in_the_order_of_other_classes(
+    predictions: list, classes: list | None, wanted: list, expected: list
+) -> None:
+    names = None if classes is None else np.array(classes)
+    found = in_order_of(np.array(predictions), names, np.array(wanted))
+    np.testing.assert_allclose(found, expected)

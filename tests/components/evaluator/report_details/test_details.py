@@ -1,0 +1,101 @@
+"""What a report shows, through the executor."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import sklearn.metrics
+import tensorflow as tf
+from google.protobuf import text_format
+from tensorflow_model_analysis.proto import config_pb2
+from tfx.types import standard_artifacts
+
+from components.evaluator.gate.default_checks import DefaultChecks
+from components.evaluator.report_details.details import load_details
+
+Make = Callable[..., Any]
+
+FLOAT = tf.io.FixedLenFeature([], tf.float32)
+CONFIG = """
+model_specs {} slicing_specs {} slicing_specs { feature_keys: "city" }
+metrics_specs { metrics { class_name: "AUC" } }
+"""
+
+
+def binary_rows(count: int) -> list[dict[str, Any]]:
+    draw = np.random.default_rng(11)
+    labels = draw.integers(0, 2, count)
+    return [
+        {
+            "label": int(label),
+            "score": float(np.float32(np.clip(0.3 * label + 0.6 * draw.random(), 0, 1))),
+            "noise": float(draw.random()),
+            "city": ["Oslo", "Rome", "Zürich"][index % 3],
+        }
+        for index, label in enumerate(labels)
+    ]
+
+
+@pytest.fixture
+def evaluated(make_examples: Make, make_model: Make, evaluate: Make) -> tuple[Any, list[Any]]:
+    rows = binary_rows(300)
+    model = make_model(
+        {"label": tf.io.FixedLenFeature([], tf.int64), "score": FLOAT, "noise": FLOAT},
+        predict=lambda f: {"logistic": f["score"][:, tf.newaxis] + 0 * f["noise"][:, tf.newaxis]},
+        label=lambda f: f["label"],
+    )
+    config = text_format.Parse(CONFIG, config_pb2.EvalConfig())
+    return load_details(evaluate(make_examples(rows), model, config).evaluation.uri), rows
+
+
+def test_plots_intervals_by_slice_and_importance(evaluated: tuple[Any, list[Any]]) -> None:
+    found, rows = evaluated
+    labels = np.array([row["label"] for row in rows])
+    scores = np.array([row["score"] for row in rows])
+    assert (found["plots"]["problem_type"], found["plots"]["num_examples"]) == ("binary", 300)
+    roc = np.array(found["plots"]["model"]["roc"])
+    expected = sklearn.metrics.roc_auc_score(labels, scores)
+    assert np.trapezoid(roc[:, 1], roc[:, 0]) == pytest.approx(expected, abs=0.003)
+    assert "baseline" not in found["plots"]
+    slices = found["slices"]["slices"]
+    assert {name: one["num_examples"] for name, one in slices.items()} == {
+        "Overall": 300, "city:Oslo": 100, "city:Rome": 100, "city:Zürich": 100,
+    }  # fmt: skip
+    for number, name in enumerate(("city:Oslo", "city:Rome", "city:Zürich")):
+        low, high = slices[name]["intervals"]["auc"]
+        area = sklearn.metrics.roc_auc_score(labels[number::3], scores[number::3])
+        assert low < area < high
+    growth = {one["feature"]: one["growth"] for one in found["importance"]["features"]}
+    assert growth["score"] > 0.05
+    assert [growth[name] for name in ("noise", "city", "label")] == [0, 0, 0]
+
+
+def test_an_evaluation_of_an_older_version_has_none(tmp_path: Any) -> None:
+    assert load_details(str(tmp_path)) == {}
+
+
+def test_a_model_that_is_no_estimator_has_all_but_importances(
+    make_examples: Make, make_artifact: Make, evaluate: Make
+) -> None:
+    class Model(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
+        def serve(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
+            return {"outputs": tf.io.parse_example(examples, {"score": FLOAT})["score"][:, None]}
+
+    model, module = make_artifact(standard_artifacts.Model), Model()
+    tf.saved_model.save(
+        module, f"{model.uri}/Format-Serving", signatures={"serving_default": module.serve}
+    )
+    config = text_format.Parse(CONFIG, config_pb2.EvalConfig())
+    config.model_specs[0].label_key = "label"
+    rows = binary_rows(90)
+    checks = DefaultChecks("binary")
+    found = load_details(evaluate(make_examples(rows), model, config, checks=checks).evaluation.uri)
+    assert set(found) == {"plots", "slices"}
+    assert found["plots"]["model"]["confusion"]["true_negatives"] == sum(
+        row["label"] == 0 and row["score"] < 0.5 for row in rows
+    )
+    assert {name: one["num_examples"] for name, one in found["slices"]["slices"].items()} == {
+        "Overall": 90, "city:Oslo": 30, "city:Rome": 30, "city:Zürich": 30,
+    }  # fmt: skip

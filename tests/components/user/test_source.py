@@ -1,0 +1,145 @@
+from pathlib import Path
+
+import pytest
+
+from components.user import source as user_source
+
+TAXI = """
+from helpers import scaled
+
+BUCKETS = 10
+
+
+def preprocessing_fn(inputs):
+    return {"x": scaled(inputs["x"], BUCKETS)}
+
+
+def trainer_fn(args, schema):
+    return {"estimator": Model().build()}
+
+
+class Model:
+    def build(self):
+        return model_of(self)
+
+
+def model_of(model):
+    return model
+
+
+def plot_history(history):
+    print(history)
+"""
+HELPERS = """
+def scaled(x, by):
+    return x / by
+
+
+def unscaled(x, by):
+    return x * by
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "taxi.py").write_text(TAXI)
+    (tmp_path / "helpers.py").write_text(HELPERS)
+    (tmp_path / "other_project.py").write_text("def trainer(): pass\n")
+    return tmp_path / "taxi.py"
+
+
+def test_the_fingerprint_changes_with_the_module_and_its_neighbours(tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text("A = 1\n")
+    first = user_source.fingerprint(module_file=str(path))
+    assert user_source.fingerprint(module_file=str(path)) == first
+    (tmp_path / "layers.py").write_text("B = 1\n")
+    second = user_source.fingerprint(module_file=str(path))
+    path.write_text("A = 2\n")
+    third = user_source.fingerprint(module_file=str(path))
+    (tmp_path / "layers.py").write_text("B = (1\n")  # as it is while somebody edits it
+    fourth = user_source.fingerprint(module_file=str(path))
+    assert len({first, second, third, fourth, ""}) == 5
+
+
+def test_comments_and_line_breaks_do_not_change_the_fingerprint(project: Path) -> None:
+    before = user_source.fingerprint(module_file=str(project))
+    project.write_text("# A taxi.\n" + TAXI.replace("(model):", "(\n    model\n):  # same"))
+    assert user_source.fingerprint(module_file=str(project)) == before
+
+
+def test_the_fingerprint_of_code_that_is_not_here_is_empty() -> None:
+    assert user_source.fingerprint(import_path="no_such_project.taxi.trainer_fn") == ""
+    assert user_source.fingerprint(module_file="no_such_file.py") == ""
+
+
+def test_the_same_code_by_import_path(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project.parent)
+    by_path = user_source.fingerprint(import_path="taxi.trainer_fn")
+    assert by_path == user_source.fingerprint(module_file=str(project)) != ""
+
+
+def test_an_edit_changes_the_definition_that_it_is_in(project: Path) -> None:
+    before = user_source.read_definitions(module_file=str(project))
+    project.write_text(TAXI.replace("return model\n", "return [model]\n").replace("= 10", "= 9"))
+    after = user_source.read_definitions(module_file=str(project))
+    assert list(before) == list(after)
+    changed = {name for name in before if before[name].digest != after[name].digest}
+    assert changed == {"taxi.py:(module level)", "taxi.py:model_of"}
+
+
+def test_what_functions_reach(project: Path) -> None:
+    definitions = user_source.read_definitions(module_file=str(project))
+    assert user_source.reached(definitions, ["taxi.preprocessing_fn"]) == {
+        "taxi.py:(module level)",
+        "taxi.py:preprocessing_fn",
+        "helpers.py:(module level)",
+        "helpers.py:scaled",
+    }
+    assert set(definitions) - user_source.reached(
+        definitions, ["taxi.preprocessing_fn", "taxi.trainer_fn"]
+    ) == {
+        "taxi.py:plot_history",
+        "helpers.py:unscaled",
+        "other_project.py:(module level)",
+        "other_project.py:trainer",
+    }
+
+
+@pytest.mark.parametrize(
+    ("files", "edited"),
+    [
+        ({"taxi.py": "from model_a import preprocessing_fn, trainer_fn\n"}, "taxi.py:(module level)"),
+        (
+            {
+                "taxi.py": "from model import prep as preprocessing_fn, train as trainer_fn\n",
+                "model.py": "def prep(inputs):\n    return inputs\n\ndef train(args, schema):\n    pass\n",
+            },
+            "model.py:train",
+        ),
+        ({"taxi.py": TAXI, "__init__.py": "RATE = 0.1\n"}, "__init__.py:(module level)"),
+        ({"taxi.py": TAXI + "\n@register\ndef wide():\n    return 1\n"}, "taxi.py:(module level)"),
+        (
+            {"taxi.py": TAXI.replace("BUCKETS = 10", "MODELS = ['models.wide_model']"),
+             "models.py": "def wide_model():\n    return 1\n"},
+            "models.py:wide_model",
+        ),
+    ],
+    ids=["re-export", "alias", "package", "decorated", "string"],
+)  # fmt: skip
+def test_what_is_used_without_being_called_by_name(
+    tmp_path: Path, files: dict[str, str], edited: str
+) -> None:
+    for name, source in files.items():
+        (tmp_path / name).write_text(source)
+    definitions = user_source.read_definitions(module_file=str(tmp_path / "taxi.py"))
+    functions = ["my_project.taxi.preprocessing_fn", "my_project.taxi.trainer_fn"]
+    assert edited in user_source.reached(definitions, functions)
+
+
+def test_odd_files_beside_the_module_are_no_obstacle(project: Path) -> None:
+    before = user_source.fingerprint(module_file=str(project))
+    (project.parent / ".#taxi.py").symlink_to("nobody@nowhere")
+    assert user_source.fingerprint(module_file=str(project)) == before
+    (project.parent / "deep.py").write_text("X = " + " + ".join(["1"] * 20_000) + "\n")
+    assert user_source.fingerprint(module_file=str(project)) not in ("", before)

@@ -1,0 +1,54 @@
+"""When "auto" compiles."""
+
+import pytest
+import tensorflow as tf
+
+from estimator_core.execution.loops.compiled_step import CompiledSteps
+from estimator_core.execution.loops.jit_choice import why_not_compiled
+from estimator_core.execution.loops.step_graph import StepGraph
+
+tf1 = tf.compat.v1
+
+
+def steps_of(layers, units, change=lambda values: values):
+    data = tf.data.Dataset.from_tensors(tf.zeros([32, 8])).repeat()
+    values = tf1.data.make_one_shot_iterator(data).get_next()
+    for layer in range(layers):
+        kernel = tf1.get_variable(f"kernel{layer}", [values.shape[1], units], use_resource=True)
+        values = change(tf.nn.relu(values @ kernel))
+    loss = tf.reduce_mean(tf.square(values))
+    step = tf1.train.AdamOptimizer().minimize(loss)
+    return CompiledSteps(StepGraph([step, loss.op]), step, loss)
+
+
+@pytest.mark.parametrize(
+    ("layers", "units", "reason"),
+    [
+        (3, 16, None),
+        (1, 16, "operations of"),  # too few
+        (
+            3,
+            1500,
+            "matrices are multiplied",
+        ),  # 32 * 1500 * 1500 products a layer, and twice in gradients
+    ],
+)
+def test_small_operations_are_compiled_if_there_are_enough(layers, units, reason):
+    with tf.Graph().as_default():
+        steps = steps_of(layers, units)
+        found = why_not_compiled(steps, chooses=True)
+        assert why_not_compiled(steps, chooses=False) is None
+    assert found is None if reason is None else reason in found
+
+
+def test_a_convolution_is_left_as_it_is():
+    def convolved(values):
+        image = tf.reshape(values, [32, 4, 4, 1])
+        filters = tf1.get_variable("filters", [2, 2, 1, 1], use_resource=True)
+        image = tf.nn.conv2d(image, filters, strides=1, padding="SAME")
+        return tf.reshape(image, [32, 16])
+
+    with tf.Graph().as_default(), tf1.variable_scope("model", reuse=tf1.AUTO_REUSE):
+        steps = steps_of(3, 16, convolved)
+        assert "Conv2D" in why_not_compiled(steps, chooses=True)
+        assert why_not_compiled(steps, chooses=False) is None

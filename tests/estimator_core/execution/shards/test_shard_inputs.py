@@ -1,0 +1,261 @@
+"""What each shard sees of the batches that input_fn gives."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+from estimator_core import tpu
+from estimator_core.execution.shards.shard_inputs import ShardInput, padded_inputs
+
+tf1 = tf.compat.v1
+
+MODES = tpu.InputPipelineConfig
+EXAMPLES = np.arange(40, dtype=np.float32)
+
+
+class Seen:
+    """A model_fn that notes its params and, step by step, the batch of each shard."""
+
+    def __init__(self):
+        self.params = []
+        self.batches = []
+        self.labels = []
+
+    def __call__(self, features, labels, mode, params):
+        self.params.append(params)
+        weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+        loss = tf.reduce_mean(weight * features["x"])
+        noted = [features["x"][tf.newaxis], labels[tf.newaxis]]  # concatenated: [shards, ...]
+        if mode == est.ModeKeys.EVAL:
+            return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(self.metric_fn, noted))
+        optimizer = tpu.CrossShardOptimizer(tf1.train.GradientDescentOptimizer(0.1))
+        train_op = optimizer.minimize(loss, tf1.train.get_global_step())
+        return tpu.TPUEstimatorSpec(
+            mode, loss=loss, train_op=train_op, host_call=(self.note, noted)
+        )
+
+    def note(self, x, labels):
+        return tf1.py_func(self.append, [x, labels], tf.int64)
+
+    def append(self, x, labels):
+        self.batches.append(x.tolist())
+        self.labels.append(labels.tolist())
+        return np.int64(0)
+
+    def metric_fn(self, x, labels):
+        noted = self.note(x, labels)
+        return {"noted": (tf.constant(0.0), noted)}
+
+
+class Input:
+    """An input_fn over EXAMPLES, whose labels are ten times x; it notes its params."""
+
+    def __init__(self, as_tensors=False):
+        self.params = []
+        self._as_tensors = as_tensors
+
+    def __call__(self, params):
+        self.params.append(params)
+        _, call, calls, _ = params["context"].current_input_fn_deployment()
+        examples = EXAMPLES[call::calls]
+        dataset = tf.data.Dataset.from_tensor_slices(({"x": examples}, 10 * examples))
+        dataset = dataset.batch(params["batch_size"], drop_remainder=True)
+        if not self._as_tensors:
+            return dataset
+        return tf1.data.make_one_shot_iterator(dataset).get_next()
+
+
+def run(tmp_path, input_fn, mode="train", batch_axis=None, num_shards=2, batch_size=4, **config):
+    """What the shards saw in two steps, with a global batch of 4."""
+    seen = Seen()
+    estimator = tpu.TPUEstimator(
+        seen,
+        config=tpu.RunConfig(
+            tpu.TPUConfig(num_shards=num_shards, **config), model_dir=str(tmp_path)
+        ),
+        train_batch_size=batch_size,
+        eval_batch_size=batch_size,
+        batch_axis=batch_axis,
+    )
+    getattr(estimator, mode)(input_fn, steps=2)
+    assert seen.params[0]["use_tpu"] is True
+    assert seen.params[0]["context"].num_replicas == num_shards
+    return seen
+
+
+SPLIT = [[[0, 1], [2, 3]], [[4, 5], [6, 7]]]
+
+
+@pytest.mark.parametrize("as_tensors", [False, True])
+def test_per_host_v1_splits_the_batch_of_the_host(tmp_path, as_tensors):
+    input_fn = Input(as_tensors)
+    seen = run(tmp_path, input_fn, per_host_input_for_training=True)
+    assert seen.batches == SPLIT
+    assert np.array_equal(seen.labels, 10 * np.array(SPLIT))
+    assert [params["batch_size"] for params in input_fn.params] == [4]
+    assert [params["batch_size"] for params in seen.params] == [2]
+
+
+def test_per_host_v2_takes_a_batch_for_each_shard(tmp_path):
+    input_fn = Input()
+    seen = run(tmp_path, input_fn, per_host_input_for_training=MODES.PER_HOST_V2)
+    assert seen.batches == SPLIT
+    assert [params["batch_size"] for params in input_fn.params] == [2]
+    assert [params["batch_size"] for params in seen.params] == [2]
+
+
+@pytest.mark.parametrize("as_tensors", [False, True])
+def test_per_shard_v1_calls_input_fn_for_each_shard(tmp_path, as_tensors):
+    input_fn = Input(as_tensors)
+    seen = run(tmp_path, input_fn, per_host_input_for_training=False)
+    assert seen.batches == [[[0, 2], [1, 3]], [[4, 6], [5, 7]]]  # every other example
+    assert [params["batch_size"] for params in input_fn.params] == [2, 2]
+    assert [params["batch_size"] for params in seen.params] == [2]
+
+
+@pytest.mark.parametrize("mode", ["train", "evaluate"])
+def test_broadcast_gives_all_shards_the_same(tmp_path, mode):
+    input_fn = Input()
+    config = {"per_host_input_for_training": MODES.BROADCAST}
+    # 5 does not go around the shards, and need not.
+    seen = run(tmp_path, input_fn, mode, batch_size=5, **config)
+    # What a host gets is that of the first shard alone.
+    assert seen.batches == [[[0, 1, 2, 3, 4]], [[5, 6, 7, 8, 9]]]
+    assert [params["batch_size"] for params in input_fn.params + seen.params] == [5, 5]
+
+
+@pytest.mark.parametrize(
+    ("config", "batch_size"),
+    [
+        ({}, 4),
+        ({"per_host_input_for_training": False}, 4),
+        ({"per_host_input_for_training": MODES.PER_HOST_V2}, 2),
+        ({"eval_training_input_configuration": MODES.SLICED}, 4),
+        (
+            {
+                "eval_training_input_configuration": MODES.SLICED,
+                "per_host_input_for_training": MODES.PER_HOST_V2,
+            },
+            4,
+        ),
+    ],
+)
+def test_evaluation(tmp_path, config, batch_size):
+    """No input_fn is called for each shard here; SLICED splits the batch whatever training does."""
+    input_fn = Input()
+    seen = run(tmp_path, input_fn, "evaluate", **config)
+    assert seen.batches == SPLIT
+    assert [params["batch_size"] for params in input_fn.params] == [batch_size]
+    assert [params["batch_size"] for params in seen.params] == [2]
+
+
+def test_batch_axis(tmp_path):
+    """Images of shape HWCN have the batch last; labels have it first."""
+
+    def input_fn(params):
+        images = np.arange(2 * 4, dtype=np.float32).reshape(2, 4)  # [height, batch]
+        batch = ({"x": images}, np.arange(4, dtype=np.float32))
+        return tf.data.Dataset.from_tensors(batch).repeat()
+
+    seen = run(tmp_path, input_fn, batch_axis=[1, 0])
+    assert seen.batches[0] == [[[0, 1], [4, 5]], [[2, 3], [6, 7]]]
+    assert seen.labels[0] == [[0, 1], [2, 3]]
+
+
+def test_the_number_of_shards_is_8_unless_it_is_said(tmp_path):
+    estimator = tpu.TPUEstimator(
+        Seen(), config=tpu.RunConfig(model_dir=str(tmp_path)), train_batch_size=16
+    )
+    assert estimator.config.sharding("train").num_shards == 8
+
+
+@pytest.mark.parametrize("mode", ["train", "evaluate"])
+def test_a_batch_that_does_not_go_around(tmp_path, mode):
+    with pytest.raises(ValueError, match=r"_batch_size 5 must be divisible by .* shards 2"):
+        run(tmp_path, Input(), mode, batch_size=5)
+
+
+def test_a_batch_that_is_not_what_was_asked_for(tmp_path):
+    def input_fn(params):
+        return tf.data.Dataset.from_tensors(({"x": [1.0] * 5}, [1.0] * 5))
+
+    with pytest.raises(ValueError, match=r"dimension 0 must be divisible .* \(5,\), 2 shards"):
+        run(tmp_path, input_fn)
+    with pytest.raises(ValueError, match="an entry for each tensor"):
+        run(tmp_path, input_fn, batch_axis=[0])
+
+
+@pytest.mark.parametrize("per_host", [True, False, MODES.PER_HOST_V2])
+def test_a_batch_of_unknown_size(tmp_path, per_host):
+    def input_fn(params):
+        return tf.data.Dataset.from_tensor_slices(({"x": EXAMPLES}, EXAMPLES)).batch(2)
+
+    with pytest.raises(ValueError, match="drop_remainder=True"):
+        run(tmp_path, input_fn, per_host_input_for_training=per_host)
+
+
+def test_per_host_v2_needs_a_dataset(tmp_path):
+    with pytest.raises(TypeError, match=r"must return a tf.data.Dataset"):
+        run(tmp_path, Input(True), per_host_input_for_training=MODES.PER_HOST_V2)
+
+
+@pytest.mark.parametrize("per_host", [True, False, MODES.PER_HOST_V2, MODES.BROADCAST])
+def test_the_end_of_the_input_loses_no_shard(tmp_path, per_host):
+    """10 examples are 2 steps of 4, or with the same batches for all shards 2 of 5."""
+
+    def input_fn(params):
+        dataset = tf.data.Dataset.from_tensor_slices(({"x": EXAMPLES[:10]}, EXAMPLES[:10]))
+        if not per_host and params["context"].current_input_fn_deployment()[1] == 0:
+            dataset = dataset.take(4)  # less for the first shard than for the other one
+        return dataset.batch(params["batch_size"], drop_remainder=True)
+
+    seen = Seen()
+    size = 5 if per_host == MODES.BROADCAST else 4
+    tpu_config = tpu.TPUConfig(num_shards=2, per_host_input_for_training=per_host)
+    estimator = tpu.TPUEstimator(
+        seen, config=tpu.RunConfig(tpu_config, model_dir=str(tmp_path)), train_batch_size=size
+    )
+    estimator.train(input_fn, max_steps=9)
+    assert estimator.get_variable_value("global_step") == 2
+    assert len(seen.batches) == 2
+
+
+def test_training_ends_at_its_step(tmp_path):
+    config = tpu.RunConfig(
+        tpu.TPUConfig(iterations_per_loop=4, num_shards=2), model_dir=str(tmp_path)
+    )
+    estimator = tpu.TPUEstimator(Seen(), config=config, train_batch_size=2)
+    assert estimator.train(Input(), steps=7).get_variable_value("global_step") == 7
+    assert estimator.train(Input(), max_steps=9).get_variable_value("global_step") == 9
+    with pytest.raises(ValueError, match="one of steps and max_steps"):
+        estimator.train(Input())
+
+
+def test_a_host_call_every_few_steps(tmp_path):
+    seen = Seen()
+    tpu_config = tpu.TPUConfig(num_shards=2, experimental_host_call_every_n_steps=3)
+    estimator = tpu.TPUEstimator(
+        seen, config=tpu.RunConfig(tpu_config, model_dir=str(tmp_path)), train_batch_size=2
+    )
+    estimator.train(Input(), steps=8)
+    assert [batch[0] for batch in seen.batches] == [[0.0], [6.0], [12.0]]
+
+
+def test_sparse_features_of_a_prediction_are_filled_up_in_their_first_dimension_alone():
+    """The three examples of an input whose batches have two: the last one is filled up."""
+    with tf.Graph().as_default(), tf1.Session() as session:
+        words = tf.sparse.from_dense([[1, 0, 0, 0, 0], [0, 2, 0, 0, 0], [0, 0, 0, 0, 3]])
+        dataset = tf.data.Dataset.from_tensor_slices({"words": words}).batch(2)
+        inputs = padded_inputs(dataset, ShardInput.SPLIT, 2, 1, takes_sparse=True)
+        ((features, mask),) = inputs.next_batches(1)
+        for hook in inputs.hooks:
+            hook.begin()
+            hook.after_create_session(session, None)
+        seen = [session.run((features["words"], mask)) for _ in range(2)]
+    (first, first_mask), (last, last_mask) = seen
+    assert first.dense_shape.tolist() == last.dense_shape.tolist() == [2, 5]
+    assert first_mask.tolist() == [0, 0]
+    assert last_mask.tolist() == [0, 1]
+    assert last.indices.tolist() == [[0, 4]]
+    assert last.values.tolist() == [3]

@@ -1,0 +1,82 @@
+from google.protobuf import text_format
+from tensorflow_metadata.proto.v0 import statistics_pb2
+from tfx.types import artifact_utils, standard_artifacts
+
+from pipelines.artifacts.statistics import MAX_VALUES, describe_feature, describe_statistics
+
+NUMBERS = """
+name: "age" type: INT
+num_stats {
+  common_stats { num_non_missing: 9 max_num_values: 1 tot_num_values: 7 }
+  mean: 4.5 std_dev: 1.25 num_zeros: 2 min: 0 median: 4 max: 9
+  histograms { type: QUANTILES buckets { low_value: 0 high_value: 9 sample_count: 7 } }
+  histograms {
+    type: STANDARD
+    buckets { low_value: 0 high_value: 4.5 sample_count: 5 }
+    buckets { low_value: 4.5 high_value: 9 sample_count: 2 }
+  }
+}"""
+
+
+def feature(text):
+    return text_format.Parse(text, statistics_pb2.FeatureNameStatistics())
+
+
+def test_numbers_with_their_histogram_of_equal_widths():
+    found = describe_feature(feature(NUMBERS), 10)
+    assert found == {
+        "type": "whole numbers", "missing": 3, "values": 7, "mean": 4.5, "std_dev": 1.25, "min": 0,
+        "median": 4, "max": 9, "zeros": 2, "histogram": [[0, 4.5, 5], [4.5, 9, 2]],
+    }  # fmt: skip
+
+
+def test_several_values_in_an_example_are_not_missing_ones():
+    text = NUMBERS.replace(
+        "max_num_values: 1 tot_num_values: 7", "max_num_values: 4 tot_num_values: 30"
+    )
+    assert describe_feature(feature(text), 10)["missing"] == 1  # of 10 examples 9 have some
+
+
+def test_text_with_its_most_frequent_values():
+    buckets = "".join(
+        f'buckets {{ label: "{"x" * 90}{number}" sample_count: {40 - number} }}'
+        for number in range(30)
+    )
+    found = describe_feature(
+        feature(
+            'name: "w" type: STRING string_stats { common_stats { num_non_missing: 10 max_num_values: 1 '
+            f"tot_num_values: 10 }} unique: 30 avg_length: 91 rank_histogram {{ {buckets} }} }}"
+        ),
+        10,
+    )
+    assert (found["unique"], found["missing"], len(found["top"])) == (30, 0, MAX_VALUES)
+    assert len(found["top"][0][0]) == 80
+    assert found["top"][1][1] == 39
+
+
+def test_infinite_numbers_do_not_get_in():
+    found = describe_feature(feature(NUMBERS.replace("max: 9", "max: inf")), 10)
+    assert found["max"] is None
+
+
+def test_the_artifact_by_column_and_split(tmp_path):
+    artifact = standard_artifacts.ExampleStatistics()
+    artifact.uri = str(tmp_path)
+    artifact.split_names = artifact_utils.encode_split_names(["train", "eval"])
+    for split, size in (("train", 10), ("eval", 8)):
+        statistics = statistics_pb2.DatasetFeatureStatisticsList()
+        dataset = statistics.datasets.add(num_examples=size)
+        dataset.features.add().CopyFrom(feature(NUMBERS))
+        if split == "eval":
+            dataset.features.add(name="new", type=statistics_pb2.FeatureNameStatistics.STRING)
+        folder = tmp_path / f"Split-{split}"
+        folder.mkdir()
+        (folder / "FeatureStats.pb").write_bytes(statistics.SerializeToString())
+    found = describe_statistics(artifact)
+    assert (found["splits"], found["num_columns"]) == ({"train": 10, "eval": 8}, 2)
+    first, second = found["columns"]
+    assert (first["name"], first["type"]) == ("age", "whole numbers")
+    assert {split: values["missing"] for split, values in first["splits"].items()} == {
+        "train": 3, "eval": 1,
+    }  # fmt: skip
+    assert second["splits"] == {"eval": {"missing": 8, "values": 0}}

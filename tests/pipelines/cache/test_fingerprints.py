@@ -1,0 +1,168 @@
+import pytest
+
+from pipelines.cache import fingerprints
+from pipelines.cache.fingerprints import (
+    changed_parts,
+    code_fingerprint,
+    component_fingerprints,
+    file_hashes,
+    join_parts,
+    model_fingerprint,
+)
+from pipelines.data.staging import StagedData
+from pipelines.plan.run_plan import RunRequest, plan_run
+from pipelines.root.schema.curated import CuratedSchema
+
+
+@pytest.fixture
+def plan(data, tmp_path, display):
+    return plan_run(RunRequest(root=tmp_path / "root", data=str(data), label="y"), display)
+
+
+@pytest.fixture
+def pipeline(plan, tmp_path):
+    return plan.define(StagedData(tmp_path, "data.csv", ()))
+
+
+@pytest.fixture
+def changed(plan, pipeline):
+    """Returns a function: which components run again when this changes?"""
+    start = {"run_id": "run-1", "data_fingerprint": "0" * 64, "code": plan.code}
+    before = component_fingerprints(pipeline, **start)
+
+    def components_with_another_fingerprint(**changes):
+        now = component_fingerprints(pipeline, **{**start, **changes})
+        return {component for component in now if now[component] != before[component]}
+
+    return components_with_another_fingerprint
+
+
+def test_the_pusher_alone_runs_in_every_run(changed, pipeline):
+    assert changed() == set()
+    assert changed(run_id="run-2") == {pipeline.pusher}
+
+
+def test_what_differs_in_two_fingerprints_is_named():
+    before = join_parts({"libraries": "1", "code": "2", "run": ""})
+    assert before == "libraries=1|code=2"
+    assert changed_parts(before, before) == ()
+    now = join_parts({"libraries": "1", "code": "3", "root schema": "4"})
+    assert changed_parts(before, now) == ("code", "root schema")
+    assert changed_parts("0123-4567", now) == ("format",)
+    assert changed_parts("", now) == ("format",)
+
+
+def test_other_data_are_read_again(changed, pipeline):
+    assert changed(data_fingerprint="1" * 64) == {pipeline.example_gen}
+
+
+def test_another_schema_is_imported_again(changed, pipeline):
+    assert changed(schema="1" * 64) == {pipeline.schema_gen}
+
+
+def test_other_user_code_is_transformed_and_trained_again(changed, pipeline, plan, tmp_path):
+    from dataclasses import replace
+
+    module = tmp_path / "module.py"
+    module.write_text("def preprocessing_fn(): pass\n")
+    code = replace(plan.code, module_file=str(module))
+    assert changed(code=code) == {pipeline.transform, pipeline.trainer}
+
+
+def test_a_training_of_two_versions_of_the_code_is_shared_with_no_other_run(changed, pipeline):
+    assert changed(mixes_code=True) == {pipeline.trainer}
+    assert changed(mixes_code=True, run_id="run-2") == {pipeline.trainer, pipeline.pusher}
+
+
+@pytest.mark.parametrize(
+    ("package", "roles"),
+    [
+        ("components", {"example_gen", "example_validator", "trainer", "evaluator"}),
+        ("estimator_core", {"trainer"}),
+    ],
+)
+def test_other_code_of_our_own_runs_what_uses_it(changed, pipeline, monkeypatch, package, roles):
+    original = fingerprints.package_fingerprint
+    monkeypatch.setattr(
+        fingerprints,
+        "package_fingerprint",
+        lambda name: "edited" if name == package else original(name),
+    )
+    assert changed() == {getattr(pipeline, role) for role in roles}
+
+
+def test_another_library_runs_everything_again(changed, pipeline, monkeypatch):
+    monkeypatch.setattr(fingerprints.metadata, "version", lambda library: "9.9")
+    assert changed() == set(pipeline.pipeline.components)
+
+
+def test_a_model_is_the_same_whatever_its_data_file_is_called_and_however_it_is_judged(
+    plan, data, tmp_path, display
+):
+    def fingerprint(file=data, *settings, schema=None):
+        request = RunRequest(
+            root=tmp_path / "root", data=str(file), label="y", settings=tuple(settings)
+        )
+        made = plan_run(request, display)
+        return model_fingerprint(made.config, made.code, made.profile.files, schema)
+
+    first = fingerprint()
+    assert len(first) == 64
+    renamed = data.rename(tmp_path / "renamed.csv")
+    judged = ("evaluator.confidence=0.9", "pusher.keep=2", "name=trips")
+    assert fingerprint(renamed) == fingerprint(renamed, *judged) == first
+    schema = CuratedSchema(tmp_path / "schema.pbtxt", "abc")
+    others = [
+        fingerprint(renamed, "trainer.seed=2"),
+        fingerprint(renamed, "trainer.train_steps=7"),
+        fingerprint(renamed, 'data.categorical=["x"]'),
+        fingerprint(renamed, schema=schema),
+    ]
+    renamed.write_text(renamed.read_text().replace("7.5,1", "7.6,1"))
+    others.append(fingerprint(renamed))
+    assert len({first, *others}) == 6
+
+
+def test_a_model_is_the_same_whatever_its_spans_are_called(spans, tmp_path, display):
+    def fingerprint(wanted):
+        settings = (f"data.spans={wanted}", "name=trips")
+        request = RunRequest(root=tmp_path / "root", data=spans, label="y", settings=settings)
+        made = plan_run(request, display)
+        return model_fingerprint(made.config, made.code, made.profile.files, None)
+
+    # All spans hold the same rows.
+    assert fingerprint("8") == fingerprint("10") == fingerprint("newest")
+    assert fingerprint("8..9") == fingerprint("last 2") != fingerprint("8")
+
+
+def test_a_model_of_unknown_code_has_no_fingerprint(plan):
+    from dataclasses import replace
+
+    unknown = replace(plan.code, trainer_path="no_such_project.trainer_fn")
+    assert model_fingerprint(plan.config, unknown, plan.profile.files, None) == ""
+
+
+def test_the_code_of_a_module_file_and_of_an_import_path(plan, tmp_path):
+    from dataclasses import replace
+
+    generic = code_fingerprint(plan.code)
+    module = tmp_path / "module.py"
+    module.write_text("A = 1\n")
+    users = code_fingerprint(replace(plan.code, module_file=str(module)))
+    assert generic
+    assert users not in ("", generic)
+    elsewhere = replace(plan.code, trainer_path="no_such_project.trainer_fn")
+    assert code_fingerprint(elsewhere) == ""
+
+
+def test_files_with_their_hashes(tmp_path):
+    import hashlib
+
+    file = tmp_path / "a.csv"
+    file.write_bytes(b"x\n1\n")
+    (found,) = file_hashes([file])
+    assert found == {
+        "path": str(file), "bytes": 4, "sha256": hashlib.sha256(b"x\n1\n").hexdigest(),
+    }  # fmt: skip
+    file.write_bytes(b"x\n22\n")  # another size: it is read again
+    assert file_hashes([file])[0]["sha256"] == hashlib.sha256(b"x\n22\n").hexdigest()

@@ -1,0 +1,117 @@
+import pytest
+
+from pipelines.cache.outcome import CacheOutcome
+from pipelines.cache.reasons import reason_in_words
+from pipelines.config.load import load_config
+from pipelines.root.records import RunRecord
+
+
+def record(*settings, data="day/taxi.csv", **fields):
+    return RunRecord(
+        run_id="r",
+        name="taxi",
+        status="running",
+        started="",
+        config=load_config(data=data, label="y", settings=settings).model_dump(mode="json"),
+        data_fingerprint="",
+        log="",
+        **fields,
+    )
+
+
+@pytest.mark.parametrize(
+    ("outcome", "said"),
+    [
+        (CacheOutcome("reused", "r7"), "same data, code and settings as run r7"),
+        (CacheOutcome("first"), "no earlier run"),
+        (CacheOutcome("pruned", "r7"), "nothing changed since run r7, whose artifacts are gone"),
+        (CacheOutcome("asked for", "r7"), "the cache is not used"),
+        (CacheOutcome("never finished"), "no earlier run has finished it"),
+        (CacheOutcome("looked up"), "what serves is looked up in each run"),
+        (CacheOutcome("finished before"), "it was finished when the run stopped"),
+    ],
+)
+def test_what_is_said_without_a_change(outcome, said):
+    assert reason_in_words("Trainer", outcome, record(), record()) == said
+
+
+def changed(component, now, former, **what):
+    return reason_in_words(component, CacheOutcome("changed", "r7", **what), now, former)
+
+
+@pytest.mark.parametrize(
+    ("now", "former", "said"),
+    [
+        ({"num_rows": 30}, {"num_rows": 20}, "taxi.csv has 10 rows more"),
+        ({"num_rows": 20}, {"num_rows": 30}, "taxi.csv has 10 rows less"),
+        ({"num_rows": 20}, {"num_rows": 20}, "taxi.csv has other values"),
+        ({"num_rows": 20}, {"num_rows": 0}, "taxi.csv has other values"),
+        ({}, {"data": "day/trips.csv"}, "taxi.csv in place of trips.csv"),
+        (
+            {"data": "{SPAN}.csv", "spans": ({"span": 9, "version": None, "num_files": 1},)},
+            {"data": "{SPAN}.csv", "spans": ({"span": 8, "version": None, "num_files": 1},)},
+            "span 9 in place of span 8",
+        ),
+    ],
+)
+def test_how_the_data_changed(now, former, said):
+    assert changed("CsvExampleGen", record(**now), record(**former), parts=("data",)) == said
+
+
+def test_which_functions_changed():
+    former = record(code_definitions={"taxi.py:preprocessing_fn": "1", "taxi.py:trainer_fn": "2"})
+    now = record(code_definitions={"taxi.py:preprocessing_fn": "3", "taxi.py:trainer_fn": "2"})
+    assert (
+        changed("Transform", now, former, parts=("code",)) == "preprocessing_fn of taxi.py changed"
+    )
+    now = record(code_definitions={"taxi.py:(module level)": "1", "taxi.py:trainer_fn": "2"})
+    assert changed("Transform", now, former, parts=("code",)) == (
+        "the top level of taxi.py, preprocessing_fn of taxi.py changed"
+    )
+    assert changed("Transform", now, None, parts=("code",)) == "the code of the model changed"
+
+
+def test_settings_are_named_with_both_values_where_they_are_the_components_own():
+    now = record("trainer.train_steps=500", "evaluator.tolerance=0.1", "data.path=b/x.csv")
+    former = record("trainer.train_steps=1000")
+    assert changed("Trainer", now, former, settings=("train_args",)) == (
+        "trainer.train_steps 1000 -> 500"
+    )
+    assert changed("Evaluator", now, former, settings=("checks",)) == (
+        "evaluator.tolerance 0.05 -> 0.1"
+    )
+    assert changed("Transform", now, former, settings=("custom_config",)) == (
+        "its settings changed (custom_config)"
+    )
+
+
+def test_a_setting_that_follows_another_change_is_not_said_twice():
+    what = {"settings": ("user_code",), "inputs": ("Transform",)}
+    assert changed("Trainer", record(), record(), **what) == "Transform has a new output"
+    what["settings"] = ("cluster", "user_code")
+    assert changed("Trainer", record(), record(), **what) == (
+        "its settings changed (cluster, user_code); Transform has a new output"
+    )
+
+
+def test_files_with_other_names_are_not_other_data():
+    what = {"settings": ("input_fingerprint", "span")}
+    assert changed("CsvExampleGen", record(), record(), **what) == ("the files have other names")
+    what["parts"] = ("data",)
+    assert changed("CsvExampleGen", record(), record(), **what) == "taxi.csv has other values"
+
+
+def test_several_changes_are_said_at_once_and_the_rest_counted():
+    now = record("trainer.train_steps=500", "trainer.seed=7")
+    what = {
+        "parts": ("libraries", "code", "core"),
+        "settings": ("train_args",),
+        "inputs": ("Transform", "SchemaGen"),
+    }
+    assert changed("Trainer", now, record(), **what) == (
+        "TensorFlow, TFX or another library was updated; the code of the model changed; "
+        "the code of `estimator_core` changed; and 4 more"
+    )
+    assert changed("Evaluator", now, record(), inputs=("Trainer", "ServedModel")) == (
+        "Trainer has a new output; another version serves"
+    )

@@ -1,0 +1,192 @@
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from pipelines.cache import fingerprints
+from pipelines.cache.unchanged_run import find_unchanged, run_identity, unchanged_record
+from pipelines.config.load import load_config
+from pipelines.plan.inputs import RunRequest, read_inputs
+from pipelines.root.records import ComponentRecord, RunRecord, RunRecords
+from pipelines.root.schema.root_schema import SchemaOrigin, read_root_schema
+from pipelines.run.run import record_unchanged
+from pipelines.terminal.progress import Progress
+
+CHECKS = tuple(
+    {"against": against} for against in ("trivial", "baseline", "baseline when pushed", "lower")
+)
+
+
+class Module:
+    """A project: a module, a CSV, and the root of a run that has pushed version 5."""
+
+    def __init__(self, folder, data):
+        self.root, self.file, self.data = folder / "root", folder / "code" / "taxi.py", data
+        self.file.parent.mkdir()
+        self.write_code("1.5")
+        self.serve(5)
+        self.former = RunRecord(
+            run_id="20260101-000000",
+            name="data",
+            status="pushed",
+            started="2026-01-01T00:00:00+00:00",
+            config=self.config().model_dump(mode="json"),
+            data_fingerprint="f",
+            log=str(self.root / "logs" / "a.log"),
+            version="5",
+            metrics={"auc": 0.75},
+            checks=CHECKS,
+            baseline_version="4",
+            baseline_metrics={"auc": 0.5},
+            components=(ComponentRecord("Trainer", "finished", 3.5),),
+            identity=run_identity(self.config(), "f", (), "", ""),
+        )
+        RunRecords(self.root).write(self.former)
+
+    def write_code(self, constant):
+        self.file.write_text(
+            f"def preprocessing_fn(inputs):\n    return inputs['x'] * {constant}\n"
+        )
+
+    def serve(self, version):
+        extra = self.root / "serving" / str(version) / "assets.extra"
+        extra.mkdir(parents=True)
+        (extra / "push.json").write_text(
+            json.dumps({"pipeline_run_id": "20260101-000000", "model": "../m"})
+        )
+
+    def keep_schema(self, run_id, text='feature { name: "x" type: INT }', accepted_for=None):
+        import hashlib
+
+        (self.root / "schema").mkdir(exist_ok=True)
+        (self.root / "schema" / "schema.pbtxt").write_text(text)
+        origin = SchemaOrigin(
+            run_id, "", hashlib.sha256(text.encode()).hexdigest(), accepted_for=accepted_for
+        )
+        (self.root / "schema" / "origin.json").write_text(json.dumps(vars(origin)))
+
+    def config(self, *settings):
+        return load_config(
+            data=str(self.data), label="y", settings=(f"module.file={self.file}", *settings)
+        )
+
+    def find(self, *settings, data="f", spans=()):
+        schema = read_root_schema(self.root)
+        return find_unchanged(self.root, self.config(*settings), data, spans, schema)
+
+
+@pytest.fixture
+def module(tmp_path, data):
+    return Module(tmp_path, data)
+
+
+def test_what_nothing_has_changed_for_is_the_former_run(module):
+    assert module.find() == (module.former, module.former.identity)
+    assert module.find("beam.args=['--a=1']", "retention.runs=7") == (
+        module.former,
+        module.former.identity,
+    )
+
+
+def test_anything_that_has_changed_makes_a_run(module, monkeypatch):
+    assert module.find(data="g") is None
+    assert module.find(spans=({"span": 3},)) is None
+    assert module.find("trainer.train_steps=7") is None
+    assert module.find("pusher.keep=7") is None
+    module.write_code("1.50001")
+    assert module.find() is None
+    module.write_code("1.5  # the same")
+    assert module.find() is not None
+    monkeypatch.setattr(fingerprints.metadata, "version", lambda library: "9.9")
+    assert module.find() is None
+
+
+def test_it_is_the_version_that_serves_that_counts(module):
+    module.serve(6)
+    assert module.find() is None
+    RunRecords(module.root).write(
+        replace(
+            module.former,
+            run_id="20260102-000000",
+            status="not_blessed",
+            version=None,
+            serving_version="6",
+        )
+    )
+    record, _ = module.find()
+    assert record.status == "not_blessed"
+    again = unchanged_record(module.root, "20260103-000000", record, "i")
+    assert (again.status, again.checks, again.baseline_version) == ("not_blessed", CHECKS, "4")
+
+
+@pytest.mark.parametrize(
+    ("origin", "text", "accepted_for", "is_unchanged"),
+    [
+        ("20260101-000000", None, None, True),
+        ("20251231-000000", None, None, False),
+        ("20260101-000000", "edited", None, False),
+        ("20260101-000000", None, "5", False),
+    ],
+    ids=["its own", "of another run", "edited", "accepted"],
+)
+def test_the_schema_is_the_one_that_the_run_itself_has_left(
+    module, origin, text, accepted_for, is_unchanged
+):
+    module.keep_schema(origin, accepted_for=accepted_for)
+    if text:
+        (module.root / "schema" / "schema.pbtxt").write_text('feature { name: "y" type: INT }')
+    assert (module.find() is not None) is is_unchanged
+
+
+def test_a_model_that_was_not_blessed_is_not_judged_again_while_nothing_serves(module):
+    shutil.rmtree(module.root / "serving")
+    assert module.find() is None  # what it has pushed was removed
+    former = module.former.changed(status="not_blessed", version=None, reason="too bad")
+    RunRecords(module.root).write(former)
+    assert module.find() == (former, former.identity)
+    again = unchanged_record(module.root, "20260103-000000", former, former.identity)
+    assert (again.status, again.reason, again.serving_version) == ("not_blessed", "too bad", None)
+
+
+def test_a_run_that_failed_or_has_no_settled_push_tells_nothing(module):
+    RunRecords(module.root).write(module.former.changed(status="failed"))
+    assert module.find() is None
+    RunRecords(module.root).write(module.former.changed(reason="killed after its push"))
+    assert module.find() is None
+
+
+def test_its_record_is_that_of_the_former_run_held_against_itself(module):
+    record = unchanged_record(module.root, "20260102-000000", module.former, "i")
+    assert (record.status, record.version, record.serving_version) == ("unchanged", None, "5")
+    assert (record.baseline_version, record.baseline_metrics) == ("5", {"auc": 0.75})
+    assert [check["against"] for check in record.checks] == ["trivial", "lower"]
+    assert record.components == (
+        ComponentRecord(
+            "Trainer", "cached", 0.0, "same data, code and settings as run 20260101-000000"
+        ),
+    )
+    once_more = unchanged_record(module.root, "20260103-000000", record, "i")
+    assert (record.same_as, once_more.same_as) == ("20260101-000000", "20260101-000000")
+
+
+class Capture:
+    def keep_in(self, log):
+        self.log = log
+
+
+def test_it_is_recorded_with_a_report_and_its_lines(module, display, shown):
+    request = RunRequest(root=module.root, config=module.config())
+    inputs = read_inputs(request, display)
+    assert record_unchanged(inputs, Progress(display), Capture()) is None  # other data
+    identity = run_identity(module.config(), inputs.data.profile.fingerprint, (), "", "")
+    RunRecords(module.root).write(module.former.changed(identity=identity, checks=()))
+    capture = Capture()
+    record = record_unchanged(inputs, Progress(display), capture)
+    assert RunRecords(module.root).read(record.run_id) == record
+    assert str(capture.log) == record.log
+    assert record.report.endswith(f"{record.run_id}.html")
+    assert (
+        "= Trainer  unchanged, reused: same data, code and settings as run 20260101-000000"
+        in shown.getvalue()
+    )

@@ -1,0 +1,85 @@
+"""What they find is tested through `execute`; here, that they can be made again elsewhere."""
+
+import components  # noqa: I001  Before TFX: makes TFDV importable.
+
+import json
+
+import pytest
+
+from pipelines.checks.component_checks import (
+    AnomalyCheck,
+    LabelCheck,
+    ModelCheck,
+    SplitCheck,
+    VerdictCheck,
+    check_as_json,
+    check_from_json,
+    component_checks,
+)
+from pipelines.data.staging import StagedData
+from pipelines.kubeflow.steps.kept_findings import KeptFindings
+from pipelines.plan.run_plan import RunRequest, plan_run
+
+assert components
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        LabelCheck("CsvExampleGen", "y", ",", "time", stops=False),
+        SplitCheck("CsvExampleGen"),
+        AnomalyCheck("ExampleValidator", "warn", has_own_schema=True),
+        ModelCheck(compares_models=False),
+        VerdictCheck(("auc", "recall"), ({"metric": "auc", "lower": 0.5},), "7"),
+    ],
+)
+def test_a_check_survives_its_way_through_json(check):
+    again = check_from_json(json.loads(json.dumps(check_as_json(check))))
+    assert again == check
+    assert type(again) is type(check)
+
+
+@pytest.mark.parametrize(("model", "compares"), [("auto", True), ("linear", False)])
+def test_the_checks_of_a_run(data, tmp_path, display, model, compares):
+    data.write_text("x,y\n" + "".join(f"{number}.5,{number % 2}\n" for number in range(400)))
+    settings = (
+        f"trainer.model={model}",
+        "example_validator.on_anomalies=fail",
+        "split.on_label_difference=warn",
+        'evaluator.thresholds=[{metric = "auc", lower = 0.75}]',
+    )
+    plan = plan_run(
+        RunRequest(root=tmp_path / "root", data=str(data), label="y", settings=settings), display
+    )
+    pipeline = plan.define(StagedData(data.parent, data.name, ()))
+    found = {
+        component.id: check for component, check in component_checks(plan, pipeline, "7").items()
+    }
+    assert found.pop("CsvExampleGen") == LabelCheck("CsvExampleGen", "y", None, "row", False)
+    assert found.pop("StatisticsGen") == SplitCheck("CsvExampleGen")
+    assert found.pop("ExampleValidator") == AnomalyCheck("ExampleValidator", "fail", False)
+    verdict = found.pop("Evaluator")
+    assert verdict.baseline_version == "7"
+    assert verdict.metrics[0] == "auc"
+    assert verdict.thresholds[0]["lower"] == 0.75
+    assert found == {"Trainer": ModelCheck(compares)}
+
+
+def test_details_that_cannot_be_read_end_no_run(tmp_path):
+    from types import SimpleNamespace
+
+    findings = KeptFindings()
+    outputs = {
+        "model": [SimpleNamespace(uri=str(tmp_path))],
+        "model_run": [SimpleNamespace(uri=str(tmp_path))],
+    }
+    ModelCheck(compares_models=False)(outputs, findings, tmp_path)
+    notes = [
+        call["values"]["text"]
+        for call in json.loads(findings.as_json())
+        if call["method"] == "note"
+    ]
+    assert len(notes) == 1
+    assert notes[0].startswith(
+        "the report goes without details of signatures, which cannot be read: "
+    )

@@ -1,0 +1,200 @@
+import contextlib
+import json
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from pipelines.cli.app import app
+from pipelines.cli.app import kubeflow as kubeflow_commands
+from pipelines.kubeflow.server import submission
+from tests.pipelines.kubeflow.kfp_server import KfpServer
+
+CONFIG = """
+name = "taxi"
+[data]
+path = "/mnt/pipelines/taxi.csv"
+label = "tips"
+[kubeflow]
+image = "pipelines:1.0"
+pipeline_root = "minio://mlpipeline/v2/artifacts"
+root = "/mnt/pipelines/taxi"
+service_account = "runner"
+[[kubeflow.volumes]]
+claim = "pipelines"
+path = "/mnt/pipelines"
+"""
+
+
+@pytest.fixture
+def config(tmp_path):
+    file = tmp_path / "taxi.toml"
+    file.write_text(CONFIG)
+    return str(file)
+
+
+@pytest.fixture
+def server(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with contextlib.closing(KfpServer()) as started:
+        yield started
+
+
+def call(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_compile_writes_the_yaml_without_the_data(config, tmp_path):
+    output = tmp_path / "taxi.yaml"
+    ran = call("compile", "--config", config, "--param", "trainer.seed", "-o", output)
+    assert ran.exit_code == 0, ran.output
+    specification = next(yaml.safe_load_all(output.read_text()))
+    assert specification["schemaVersion"] == "2.1.0"
+    assert "trainer_seed" in specification["root"]["inputDefinitions"]["parameters"]
+
+
+def test_compile_says_what_has_no_effect_there(config, tmp_path):
+    settings = ("notify.command=tell", "retention.runs=5", "retention.artifacts=3")
+    given = [word for setting in settings for word in ("--set", setting)]
+    ran = call("compile", "--config", config, *given, "-o", tmp_path / "taxi.yaml")
+    assert ran.exit_code == 0, ran.output
+    assert "! [notify] has no effect on Kubeflow" in ran.stderr
+    assert "! [retention] artifacts and checkpoints have no effect on Kubeflow" in ran.stderr
+
+
+def test_compile_says_what_is_wrong(config, tmp_path):
+    ran = call(
+        "compile", "--config", config, "--set", "kubeflow.root=/else/where", "-o", tmp_path / "a"
+    )
+    assert ran.exit_code == 2
+    assert "is on no volume" in ran.output
+    assert not (tmp_path / "a").exists()
+
+
+def test_compile_looks_at_its_output_first(config, tmp_path, monkeypatch):
+    def compiled(*given):
+        raise AssertionError("nothing is compiled when there is no place for it")
+
+    monkeypatch.setattr(kubeflow_commands, "_compiled", compiled)
+    for output, message in (
+        (tmp_path / "nowhere" / "x.yaml", f"-o: the folder {tmp_path / 'nowhere'} does not exist"),
+        (tmp_path, f"-o: {tmp_path} is a folder"),
+    ):
+        ran = call("compile", "--config", config, "-o", output)
+        assert ran.exit_code == 2
+        assert message in ran.stderr
+
+
+def test_submit_starts_a_run_and_waits_for_it(config, server, monkeypatch):
+    monkeypatch.setattr(submission, "_POLL_SECS", 0.0)
+    server.states = ["RUNNING", "FAILED"]
+    ran = call(
+        "submit", "--config", config, "--host", server.url, "--param", "train_steps=70", "--wait"
+    )
+    assert ran.exit_code == 1
+    line = json.loads(ran.stdout.splitlines()[-1])
+    assert line["status"] == "FAILED"
+    (run,) = server.runs.values()
+    assert line["run_id"] == run["run_id"]
+    assert run["runtime_config"]["parameters"] == {"train_steps": 70}
+    assert run["service_account"] == "runner"
+    (experiment,) = server.experiments.values()
+    assert experiment["display_name"] == "taxi"
+
+
+def test_submit_makes_a_recurring_run(config, server):
+    ran = call("submit", "--config", config, "--host", server.url, "--cron", "0 0 3 * * *")
+    assert ran.exit_code == 0, ran.output
+    (recurring,) = server.recurring.values()
+    assert (
+        json.loads(ran.stdout.splitlines()[-1])["recurring_run_id"]
+        == (recurring["recurring_run_id"])
+    )
+    assert not server.runs
+
+
+def test_submit_replaces_the_schedule(config, server):
+    schedule = ("submit", "--config", config, "--host", server.url, "--cron")
+    steps = ("--param", "train_steps=70")
+    first = json.loads(call(*schedule, "0 0 3 * * *", *steps).stdout.splitlines()[-1])
+    ran = call(*schedule, "0 4 * * *")  # second 0
+    assert "! the former schedule had --param train_steps=70" in ran.stderr
+    assert (
+        f"deleted: the former schedule of the pipeline, {first['recurring_run_id']}" in ran.stderr
+    )
+    assert json.loads(ran.stdout.splitlines()[-1])["replaced"] == [first["recurring_run_id"]]
+    (recurring,) = server.recurring.values()
+    assert recurring["trigger"]["cron_schedule"]["cron"] == "0 0 4 * * *"
+
+
+def test_submit_does_not_speak_to_vertex(server, tmp_path):
+    config = tmp_path / "vertex.toml"
+    config.write_text(CONFIG.replace('service_account = "runner"\n', ""))
+    settings = (
+        "kubeflow.backend=vertex",
+        "kubeflow.volumes=[]",
+        "kubeflow.root=/gcs/bucket/taxi",
+        "kubeflow.pipeline_root=gs://bucket/artifacts",
+        "data.path=/gcs/bucket/taxi.csv",
+    )
+    given = ["--config", config, *(word for one in settings for word in ("--set", one))]
+    ran = call("submit", *given, "--host", server.url)
+    assert ran.exit_code == 2
+    assert "aiplatform.PipelineJob(" in ran.output
+    assert not server.requests
+    assert call("compile", *given, "-o", tmp_path / "pipeline.yaml").exit_code == 0
+
+
+def test_submit_with_a_token(config, server, tmp_path):
+    server.token = "abc.def"
+    (tmp_path / "token").write_text("abc.def\n")
+    ran = call(
+        "submit", "--config", config, "--host", server.url, "--token-file", tmp_path / "token"
+    )
+    assert ran.exit_code == 0, ran.output
+    ran = call(
+        "submit", "--config", config, "--host", server.url, "--token-file", tmp_path / "other"
+    )
+    assert ran.exit_code == 2
+    assert "abc.def" not in ran.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--cron", "3 * * *"), "has 4 fields"),
+        (("--host", "localhost:8080"), "--host takes an address such as"),
+        (("--cron", "0 0 3 * * *", "--wait"), "leave it out with --cron"),
+        (("--cron", "61 3 * * *"), "\"61 3 * * *\": '61' is no minute: 0 to 59"),
+        (("--param", "steps=3"), "no such parameter"),
+        (("--param", "train_steps=many"), "train_steps takes a whole number"),
+        (("--param", "train_steps"), "takes name=value"),
+    ],
+)
+def test_submit_refuses_what_the_server_would(config, server, arguments, message, monkeypatch):
+    def compiled(*given):
+        raise AssertionError("nothing is compiled for what is refused anyway")
+
+    monkeypatch.setattr(kubeflow_commands, "_compiled", compiled)
+    ran = call("submit", "--config", config, "--host", server.url, *arguments)
+    assert ran.exit_code == 2
+    assert message in ran.output
+    assert not server.runs
+
+
+def test_a_server_that_refuses(config, server):
+    from tests.pipelines.kubeflow.kfp_server import RefusedError
+
+    server.refuses = None
+    created = server._route
+
+    def refuse(method, path, query, body):
+        if path.startswith("pipelines/upload"):
+            raise RefusedError(403, "not in this namespace")
+        return created(method, path, query, body)
+
+    server._route = refuse
+    ran = call("submit", "--config", config, "--host", server.url)
+    assert ran.exit_code == 1
+    assert "403" in ran.output
+    assert "not in this namespace" in ran.output

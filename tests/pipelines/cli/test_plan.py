@@ -1,0 +1,54 @@
+import pytest
+
+from pipelines.config.load import load_config
+from pipelines.errors import BadInputError
+from pipelines.plan.description import describe_plan, write_plan_file
+
+
+def test_the_plan_says_all_that_a_run_would_and_writes_nothing(data, tmp_path):
+    config = load_config(data=str(data), label="y", settings=("split.by=time", "split.column=x"))
+    _, lines = describe_plan(config)
+    text = "\n".join(lines)
+    for part in (
+        "40 rows in 1 file; fields are separated by commas",
+        "split by time (x)",
+        "binary problem: 'y' with 2 classes from 1 numeric",
+        "! split: 14 rows from 26.5 on evaluate, 26 train",
+    ):
+        assert part in text
+    assert list(tmp_path.iterdir()) == [data]
+
+
+def test_the_plan_says_the_spans(spans, tmp_path):
+    config = load_config(data=spans, label="y", settings=("data.spans=last 5",))
+    plan, lines = describe_plan(config)
+    assert lines[:2] == [
+        f"spans 8..10 (version 1) of {spans}",
+        "120 rows in 3 files; fields are separated by commas and quoted by double quotes; utf-8",
+    ]
+    assert "! data.spans = 'last 5': there are only 3" in lines
+    write_plan_file(config, plan, tmp_path / "new.toml")
+    assert '\npath = "span-{SPAN}/v{VERSION}"\n' in (tmp_path / "new.toml").read_text()
+    again = load_config(tmp_path / "new.toml")
+    assert (again.data.path, again.data.spans) == (spans, "last 5")
+
+
+def test_a_copy_of_the_label_is_said_and_does_not_stop(tmp_path):
+    file = tmp_path / "data.csv"
+    file.write_text("a,y\n" + "".join(f"{'uv'[row % 2]},{'pq'[row % 2]}\n" for row in range(60)))
+    _, lines = describe_plan(load_config(data=str(file), label="y"))
+    assert lines[-1].startswith("! `run` stops at 'a', which is the label in other words")
+    given = load_config(data=str(file), label="y", settings=("columns.a=category",))
+    assert not any("`run` stops" in line for line in describe_plan(given)[1])
+
+
+def test_the_file_is_written_once(data, tmp_path):
+    config = load_config(data=str(data), label="y")
+    plan, _ = describe_plan(config)
+    target = tmp_path / "new.toml"
+    write_plan_file(config, plan, target)
+    assert load_config(target).data.path == str(tmp_path / "data.csv")
+    with pytest.raises(BadInputError, match=r"new\.toml: there is such a file"):
+        write_plan_file(config, plan, target)
+    with pytest.raises(BadInputError, match="cannot be read: No such file"):
+        write_plan_file(config, plan, tmp_path / "none" / "new.toml")

@@ -1,0 +1,212 @@
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from pipelines.cli.schedule_creation import (
+    CreateRequest,
+    create_local,
+    create_on_kubeflow,
+    switch_local,
+)
+from pipelines.errors import BadInputError
+from pipelines.kubeflow.server.recurring import Recurrence
+from pipelines.scheduling.store import ScheduleStore
+
+
+@pytest.fixture
+def config_file(spans, tmp_path):
+    file = tmp_path / "trips.toml"
+    file.write_text(
+        f'name = "trips"\n[data]\npath = "{spans}"\nlabel = "y"\n[notify]\ncommand = "tell"\n'
+        '[kubeflow]\nimage = "own:1"\npipeline_root = "minio://artifacts/v2"\nroot = "/mnt/p/root"\n'
+        '[[kubeflow.volumes]]\nclaim = "p"\npath = "/mnt/p"\n'
+    )
+    return file
+
+
+@pytest.fixture
+def request_of(config_file, tmp_path):
+    def make(**changes):
+        fields = {
+            "config": config_file,
+            "root": tmp_path / "root",
+            "cron": None,
+            "every": None,
+            "on_new_span": False,
+            "name": None,
+            "missed": "latest",
+            "settings": (),
+            "timezone": "UTC",
+            "grace": None,
+            "timeout": None,
+            "retries": 1,
+            "poll": "1m",
+            "runner": "local",
+            "replace": False,
+        }
+        return CreateRequest(**{**fields, **changes})
+
+    return make
+
+
+@pytest.fixture
+def store(tmp_path):
+    return ScheduleStore(tmp_path / "root")
+
+
+def test_a_schedule_is_made(request_of, store, config_file, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    made = create_local(
+        request_of(
+            config=Path("trips.toml"),
+            every="6h",
+            grace="10m",
+            timeout="2h",
+            retries=3,
+            settings=("trainer.seed=7",),
+        )
+    )
+    schedule = store.read("trips")
+    assert made["file"] == str(store.file("trips"))
+    assert (made["when"], made["missed"]) == ("every 6h", "latest")
+    assert schedule.config == str(config_file)
+    assert schedule.working_dir == str(tmp_path)
+    assert (schedule.every_secs, schedule.grace_secs, schedule.timeout_secs) == (21_600, 600, 7_200)
+    assert (schedule.retries, schedule.settings) == (3, ("trainer.seed=7",))
+    assert schedule.notify.command == "tell"
+    assert (schedule.since, schedule.enabled) == (schedule.created, True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({}, "exactly one of --cron, --every and --on-new-span"),
+        ({"cron": "0 3 * *"}, "cron.*five fields"),
+        ({"every": "6"}, "--every takes numbers with their units"),
+        ({"every": "6h", "grace": "soon"}, "--grace takes"),
+        ({"every": "6h", "runner": "kubeflow"}, "--runner takes one of local, beam here"),
+        ({"every": "6h", "runner": "lcoal"}, "Received: 'lcoal'"),
+        ({"every": "6h", "timezone": "Mars"}, "no such time zone"),
+        ({"on_new_span": True, "missed": "skip"}, "no meaning with on_new_span"),
+        ({"on_new_span": True, "settings": ("data.spans=8",)}, "names fixed ones"),
+        ({"every": "6h", "max_concurrency": 2}, "--max-concurrency is for --host"),
+        ({"every": "6h", "settings": ("trainer.sed=7",)}, "Did you mean"),
+        ({"every": "6h", "name": "a/b"}, "name = 'a/b'"),
+    ],
+)
+def test_what_it_refuses(request_of, store, changes, message):
+    with pytest.raises(BadInputError, match=message):
+        create_local(request_of(**changes))
+    assert store.names() == []
+
+
+def test_one_of_the_same_name(request_of, store):
+    create_local(request_of(every="6h"))
+    with pytest.raises(BadInputError, match=r"a schedule 'trips' in .*every 6h.*--replace"):
+        create_local(request_of(every="3h"))
+    switch_local("trips", store.root, on=False)
+    create_local(request_of(every="3h", replace=True))
+    assert (store.read("trips").every_secs, store.read("trips").enabled) == (10_800, False)
+    with pytest.raises(BadInputError, match="cannot be counted on the other way"):
+        create_local(request_of(on_new_span=True, replace=True))
+
+
+def test_it_is_switched(request_of, store, monkeypatch):
+    create_local(request_of(every="6h"))
+    before = store.read("trips")
+    switch_local("trips", store.root, on=True)
+    assert store.read("trips") == before
+    switch_local("trips", store.root, on=False)
+    assert not store.read("trips").enabled
+    later = before.since.replace(year=2040)
+    monkeypatch.setattr("pipelines.cli.schedule_creation._now", lambda: later)
+    switch_local("trips", store.root, on=True)
+    assert (store.read("trips").since, store.read("trips").created) == (later, before.created)
+
+
+class FakeServer:
+    def schedule(self, text, recurrence, name, experiment, account, replace, parameters):
+        from pipelines.kubeflow.server.submission import Submission
+
+        self.parameters = parameters
+        self.got = (text[:20], recurrence, name, experiment, account, replace)
+        return Submission("p", "v", "e", recurring_run_id="r")
+
+
+def test_spans_that_are_there_when_it_is_made_are_old_but_for_the_newest(request_of, store):
+    assert create_local(request_of(on_new_span=True))["old_spans"] == 2
+    known = store.folder / "trips" / "spans.json"
+    assert [key[-22:] for key in json.loads(known.read_text())["known"]] == [
+        "08-v000000000000000001",
+        "09-v000000000000000001",
+    ]
+    store.delete("trips")
+    assert not known.exists()
+
+
+def test_a_recurring_run(request_of):
+    server = FakeServer()
+    warned = []
+
+    def make(**changes):
+        return create_on_kubeflow(
+            request_of(settings=("data.path=/mnt/p/span-{SPAN}",), **changes), server, warned.append
+        )
+
+    made = make(cron="0 3 * * *", missed="catch-up", name="nightly", max_concurrency=2)
+    assert [text.split()[0] for text in warned] == ["[notify]"]
+    assert made["recurring_run_id"] == "r"
+    assert server.got[1:] == (
+        Recurrence(cron="0 0 3 * * *", catches_up=True, max_concurrency=2),
+        "nightly",
+        None,
+        None,
+        False,
+    )
+    make(every="6h", replace=True, experiment="weekly")
+    assert server.got[1:] == (Recurrence(interval_secs=21_600), None, "weekly", None, True)
+    assert server.parameters == {}
+    make(cron="30 0 3 * * *", param=("train_steps=70",))
+    assert server.parameters == {"train_steps": "70"}
+    assert server.got[1].cron == "30 0 3 * * *"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({}, "exactly one of --cron and --every"),
+        ({"cron": "0 3 * * *", "every": "6h"}, "exactly one of --cron and --every"),
+        ({"on_new_span": True}, "--on-new-span is watched by"),
+        ({"every": "6h", "missed": "skip"}, "--missed skip: Kubeflow knows"),
+        ({"every": "6h", "timeout": "2h"}, "--timeout is for a schedule of this machine"),
+        ({"cron": "61 3 * * *"}, r'--cron "61 3 \* \* \*": \'61\' is no minute'),
+        (
+            {"every": "6h", "param": ("train_step=5",)},
+            "--param train_step: .* Did you mean train_steps",
+        ),
+        ({"cron": "0 3 * * *", "timezone": "Europe/Berlin"}, "--timezone: Kubeflow's server"),
+    ],
+)
+def test_what_kubeflow_has_not(request_of, changes, message, monkeypatch):
+    def compiled(*given):
+        raise AssertionError("nothing is compiled for what is refused anyway")
+
+    monkeypatch.setattr("pipelines.kubeflow.compile.pipeline_file.compile_pipeline", compiled)
+    with pytest.raises(BadInputError, match=message):
+        create_on_kubeflow(request_of(**changes), FakeServer(), print)
+
+
+def test_tensorflow_does_not_greet_on_the_way_to_kubeflow(request_of, monkeypatch, capfd):
+    def compiled(*given):
+        os.write(
+            2, b"I0000 00:00:1764000000.000000    1 port.cc:153] oneDNN custom operations are on.\n"
+        )
+        os.write(2, b"what matters\n")
+        return "compiled"
+
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "2")
+    monkeypatch.setattr("pipelines.kubeflow.compile.pipeline_file.compile_pipeline", compiled)
+    create_on_kubeflow(request_of(every="6h"), FakeServer(), lambda text: None)
+    assert capfd.readouterr().err == "what matters\n"

@@ -1,0 +1,200 @@
+"""The scheduler as a process, by a clock that is real. Its runs end at once: the data are not there."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from datetime import datetime, timezone
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+from typer.testing import CliRunner
+
+from pipelines.cli.app import app
+from pipelines.scheduling.ledger import Ledger
+
+PROJECT = Path(__file__).parents[3]
+
+
+def invoke(*words, code=0):
+    result = CliRunner().invoke(app, ["schedule", *map(str, words)])
+    assert result.exit_code == code, result.output
+    return result
+
+
+class SchedulerProcess:
+    """`schedule run` with options."""
+
+    def __init__(self, folder, *options):
+        self.log = folder / f"scheduler-{time.monotonic_ns()}.log"
+        words = [sys.executable, "-m", "pipelines", "schedule", "run", "--root", "root", *options]
+        environment = {**os.environ, "PYTHONPATH": ":".join([str(PROJECT), *sys.path])}
+        with self.log.open("w") as stream:
+            self.process = subprocess.Popen(words, cwd=folder, stderr=stream, env=environment)
+
+    def wait_for(self, condition, secs=90):
+        """Waits until something is so."""
+        deadline = time.monotonic() + secs
+        while not condition():
+            assert self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() < deadline, self.log.read_text()
+            time.sleep(0.1)
+
+    def end(self, number=signal.SIGTERM):
+        """Ends it by a signal, and returns its exit code."""
+        self.process.send_signal(number)
+        return self.process.wait(90)
+
+
+@pytest.fixture
+def here(data, tmp_path, monkeypatch):
+    """A folder with a schedule of each third second; its data are not there when it runs."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "trips.toml").write_text(
+        'name = "trips"\n[data]\npath = "data.csv"\nlabel = "y"\n[notify]\n'
+        f'command = "tee -a {tmp_path}/told.jsonl"\n'
+        '[kubeflow]\nimage = "own:1"\n'
+    )
+    invoke(
+        *("create", "--config", "trips.toml", "--root", "root", "--every", "3s"),
+        *("--missed", "catch-up", "--grace", "5m"),
+    )
+    data.unlink()
+    return tmp_path
+
+
+@pytest.fixture
+def ledger(here):
+    return Ledger(here / "root" / "schedules" / "trips", "trips")
+
+
+def test_three_ticks_by_a_real_clock(here, ledger):
+    scheduler = SchedulerProcess(here, "--metrics-port", "0", "--metrics-file", "m/p.prom")
+    try:
+        scheduler.wait_for(lambda: ledger.counts()["failed"] >= 2)
+        second = SchedulerProcess(here)
+        assert second.process.wait(60) == 2
+        assert re.search(r"Another scheduler works in .*process \d+", second.log.read_text())
+        (address,) = re.findall(
+            r"metrics: (http://127\.0\.0\.1:\d+/metrics)", scheduler.log.read_text()
+        )
+        with urllib.request.urlopen(address, timeout=30) as answer:
+            text = answer.read().decode()
+        names = {family.name for family in text_string_to_metric_families(text)}
+        assert "estimator_pipelines_scheduled_runs" in names
+        scheduler.wait_for(lambda: ledger.counts()["failed"] >= 3)
+    finally:
+        code = scheduler.end()
+    assert code == 0
+    done = [tick for tick in ledger.ticks() if tick.state == "done"]
+    dues = [tick.due_time for tick in done]
+    assert {(after - before).seconds for before, after in pairwise(dues)} == {3}
+    for tick in done:
+        assert "data.csv" in tick.reason
+        assert tick.starts == 1
+        assert datetime.fromisoformat(tick.started) >= tick.due_time
+    told = [json.loads(line) for line in (here / "told.jsonl").read_text().splitlines()]
+    assert {one["tick"] for one in told} >= {tick.key for tick in done}
+    assert len(told) == len({one["id"] for one in told})
+    assert "estimator_pipelines_scheduled_runs_total" in (here / "m" / "p.prom").read_text()
+
+
+def test_a_run_is_stopped_with_the_scheduler(here, ledger, tmp_path):
+    # A run that is still reading its configuration: a pipe that nobody writes to.
+    (here / "trips.toml").unlink()
+    os.mkfifo(here / "trips.toml")
+    scheduler = SchedulerProcess(here)
+    try:
+        scheduler.wait_for(lambda: (tick := ledger.unfinished()) and tick.pid)
+        time.sleep(1.5)
+    finally:
+        begun = time.monotonic()
+        code = scheduler.end()
+    assert code == 0
+    assert time.monotonic() - begun < 60
+    left = ledger.unfinished()
+    assert (left.state, left.starts, left.failures) == ("claimed", 1, 0)
+    assert not os.path.exists(f"/proc/{left.pid}")
+
+
+def test_once(here, ledger):
+    time.sleep(3.1)
+    scheduler = SchedulerProcess(here, "--once")
+    while scheduler.process.poll() is None and not ledger.counts()["failed"]:
+        time.sleep(0.1)
+    invoke("disable", "trips", "--root", "root")  # where a run takes 3 s, the next is always due
+    assert scheduler.process.wait(120) == 1  # a run has failed
+    assert ledger.counts()["failed"] >= 1
+    assert SchedulerProcess(here, "--once").process.wait(60) == 0
+
+
+def test_check_says_what_is_late(here):
+    assert invoke("check", "--root", "root").stdout == "1 schedules, none late\n"
+    file = here / "root" / "schedules" / "trips.json"
+    fields = json.loads(file.read_text())
+    past = datetime(2026, 1, 31, tzinfo=timezone.utc).isoformat()
+    file.write_text(json.dumps({**fields, "since": past, "created": past, "every_secs": 86_400}))
+    late = invoke("check", "--root", "root", code=1).stdout
+    assert re.match(r"trips: \d+ late, the oldest by [\dwdhms]+: it was due at 2026-02-01T", late)
+    file.write_text("{")
+    assert "trips.json cannot be read" in invoke("check", "--root", "root", code=2).stderr
+
+
+def test_metrics(here):
+    text = invoke("metrics", "--root", "root").stdout
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    assert families["estimator_pipelines_schedule_enabled"].samples[0].value == 1
+    invoke("metrics", "--root", "root", "--metrics-file", here / "p.prom")
+    assert "estimator_pipelines_schedule_enabled" in (here / "p.prom").read_text()
+
+
+def test_manifests(here):
+    unit = invoke(
+        "manifest", "--kind", "systemd", "--root", "root", "--metrics-port", "9200"
+    ).stdout
+    assert f"--root {here}/root --metrics-port 9200\n" in unit
+    job = yaml.safe_load(invoke("manifest", "--kind", "kubernetes", "--root", "root").stdout)
+    assert job["metadata"]["name"] == "pipelines-trips"
+    invoke("delete", "trips", "--root", "root")
+    refused = invoke("manifest", "--kind", "kubernetes", "--root", "root", code=2)
+    assert "There are no schedules" in refused.stderr
+
+
+def test_backfill(spans, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = f'name = "trips"\n[data]\npath = "{spans}"\nlabel = "nothing"\n'
+    config += '[notify]\ncommand = "tee -a told.jsonl"\n'
+    (tmp_path / "trips.toml").write_text(config)
+    invoke("create", "--config", "trips.toml", "--root", "root", "--on-new-span")
+    shutil.rmtree(tmp_path / "span-9")
+    words = ("backfill", "--root", "root", "--from", "8", "--to", "10")
+    assert "there is no span 9" in invoke(*words, code=2).stderr
+    words = (*words[:-1], "8")
+    ended = invoke(*words, code=1)  # there is no such label
+    assert json.loads(ended.stdout.splitlines()[-1]) == {
+        "name": "trips",
+        "pushed": 0,
+        "unchanged": 0,
+        "not_blessed": 0,
+        "failed": 1,
+        "left": [],
+    }
+    assert "span 8: failed: " in ended.stderr
+    # There is no scheduler that could tell it later.
+    assert json.loads((tmp_path / "told.jsonl").read_text())["event"] == "failed"
+    assert "nothing" in ended.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "check", "metrics"])
+def test_a_root_that_is_not_there_is_an_error_and_is_not_made(tmp_path, command):
+    root = tmp_path / "volume that is not mounted"
+    assert f"There is no folder {root}" in invoke(command, "--root", root, code=1).stderr
+    assert not root.exists()

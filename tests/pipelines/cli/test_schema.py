@@ -1,0 +1,99 @@
+import json
+
+import pytest
+from google.protobuf import text_format
+from tensorflow_metadata.proto.v0 import schema_pb2
+
+from components.pusher.provenance import Provenance, write_provenance
+from pipelines.root.records import RunRecords
+from pipelines.root.schema.root_schema import replace_root_schema, schema_file
+
+SCHEMA = """
+feature { name: "x" type: FLOAT presence { min_fraction: 1 min_count: 1 } }
+feature { name: "city" type: BYTES domain: "city" presence { min_count: 1 } }
+string_domain { name: "city" value: "a" value: "b" }
+"""
+
+
+def columns(kinds):
+    """Returns the columns of a run's record."""
+    return [{"name": name, "kind": kind} for name, kind in kinds.items()]
+
+
+@pytest.fixture
+def root(tmp_path):
+    root = tmp_path / "root"
+    write_provenance(Provenance("run-1", "m"), str(root / "serving/5"), str(root / "serving"))
+    schema = text_format.Parse(SCHEMA, schema_pb2.Schema())
+    replace_root_schema(root, schema, "run-1", columns({"x": "number"}))
+    return root
+
+
+def test_show(warm_command, root, killed):
+    result = warm_command("schema", "show", "--root", root)
+    assert result.returncode == 0
+    lines = result.stdout.splitlines()
+    assert lines[0] == f"schema         {schema_file(root)}"
+    assert lines[1].startswith("from           run run-1, accepted on 20")
+    assert lines[2:] == [
+        "compared with  the data of run run-1",
+        "",
+        "column  type   present    values",
+        "x       FLOAT  required",
+        "city    BYTES  some rows  'a', 'b'",
+    ]
+    schema_file(root).write_text(SCHEMA)
+    write_provenance(Provenance("run-2", "m"), str(root / "serving/6"), str(root / "serving"))
+    own = {**killed.config, "schema": {"path": "/mine.pbtxt"}}
+    RunRecords(root).write(killed.changed(config=own))
+    result = warm_command("schema", "show", "--root", root)
+    lines = result.stdout.splitlines()
+    assert lines[1].endswith("; edited since")
+    assert lines[2:4] == [
+        "compared with  the data of version 6, which serves",
+        "! not used by the newest run: its schema.path = '/mine.pbtxt' goes before",
+    ]
+
+
+def test_show_as_json(warm_command, root):
+    shown = json.loads(warm_command("schema", "show", "--json", "--root", root).stdout)
+    assert shown.pop("written").startswith("20")
+    assert shown.pop("columns")[1] == {
+        "name": "city",
+        "type": "BYTES",
+        "present": "some rows",
+        "values": "'a', 'b'",
+        "domain": ["a", "b"],
+    }
+    assert shown == {
+        "file": str(schema_file(root)),
+        "run_id": "run-1",
+        "accepted": True,
+        "edited": False,
+        "compared_with_run": "run-1",
+        "serving_version": "5",
+        "path_of_newest_run": None,
+    }
+
+
+def test_what_cannot_be_shown_or_accepted_exits_with_2(warm_command, root, tmp_path):
+    empty = tmp_path / "empty"
+    for arguments, message in (
+        (("show", "--root", empty), "There is no schema in"),
+        (("accept", "--root", empty), "There are no runs in"),
+        (("accept", "run-9", "--root", root), "There are no runs in"),
+    ):
+        result = warm_command("schema", *arguments)
+        assert (result.returncode, result.stdout) == (2, ""), arguments
+        assert message in result.stderr
+    assert not empty.exists()
+    schema_file(root).write_text("feature {\n  typ: INT\n}\n")
+    result = warm_command("schema", "show", "--root", root)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "line 2, column 3" in result.stderr
+
+
+def test_help(warm_command):
+    result = warm_command("schema", "--help")
+    assert "show" in result.stdout
+    assert "accept" in result.stdout

@@ -1,0 +1,186 @@
+from pathlib import Path
+
+import pytest
+
+from pipelines.config.load import load_config
+from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.errors import BadInputError
+
+MINIMAL = '[data]\npath = "data.csv"\nlabel = "y"\n'
+
+
+def write(folder, text):
+    file = folder / "pipeline.toml"
+    file.write_text(text)
+    return file
+
+
+def test_data_and_label_are_enough():
+    config = load_config(data="folder/trips.csv", label="tips")
+    assert (config.data.path, config.data.label) == ("folder/trips.csv", "tips")
+    assert config.name == "trips"
+    assert config.module is None
+
+
+def test_name_is_made_valid():
+    assert load_config(data="x/my trips (1).csv", label="y").name == "my-trips--1"
+
+
+def test_paths_of_a_file_are_relative_to_it(tmp_path):
+    file = write(tmp_path, MINIMAL + '[module]\nfile = "code.py"\n')
+    config = load_config(file)
+    assert config.data.path == str(tmp_path / "data.csv")
+    assert config.module.file == str(tmp_path / "code.py")
+
+
+def test_layers_set_goes_before_options_before_file(tmp_path):
+    file = write(tmp_path, MINIMAL + "[trainer]\ntrain_steps = 10\neval_steps = 20\n")
+    config = load_config(file, data="b.csv", settings=["trainer.train_steps=30", "data.label=z"])
+    assert (config.data.path, config.data.label) == ("b.csv", "z")
+    assert (config.trainer.train_steps, config.trainer.eval_steps) == (30, 20)
+
+
+def test_set_takes_toml_values_and_plain_text(tmp_path):
+    settings = [
+        "trainer.hidden_units=[8, 4]",
+        "evaluator.label=tips_xf",
+        'data.exclude=["a"]',
+        'evaluator.thresholds=[{metric = "auc", lower = 0.6}]',
+        "trainer.custom_config.rate=0.5",
+    ]
+    config = load_config(data="a.csv", label="y", settings=settings)
+    assert config.trainer.hidden_units == (8, 4)
+    assert config.evaluator.label == "tips_xf"
+    assert config.evaluator.thresholds[0].lower == 0.6
+    assert config.trainer.custom_config == {"rate": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (MINIMAL + "[trainer]\ntrain_step = 5\n", ["trainer.train_step = 5", "mean train_steps"]),
+        (MINIMAL + "[trianer]\ntrain_steps = 5\n", ["trianer", "mean trainer"]),
+        (MINIMAL + "[trainer]\ntrain_steps = 0\n", ["trainer.train_steps = 0", "greater than"]),
+        (
+            MINIMAL + '[[evaluator.thresholds]]\nmetric = "auc"\nlowr = 1\n',
+            ["evaluator.thresholds.0.lowr", "mean lower"],
+        ),
+        (MINIMAL + '[[evaluator.thresholds]]\nmetric = "auc"\n', ["at least one of lower"]),
+        (MINIMAL + "[module]\n", ["exactly one of path"]),
+        (MINIMAL + '[beam]\nargs = ["workers=2"]\n', ["'workers=2' is no Beam option"]),
+        (
+            MINIMAL + '[example_validator]\non_anomalies = "stop"\n',
+            ["'stop'", "'warn', 'fail' or 'fail_if_broken'"],
+        ),
+        ("[data]\nlabel = 'y'\n", ["data.path is missing", "--data"]),
+        ("[data]\npath = 'y'\n", ["data.label is missing", "--label"]),
+        ("[data\n", ["not valid TOML", "line 1"]),
+    ],
+)
+def test_mistakes_are_named_with_value_and_fix(tmp_path, text, parts):
+    with pytest.raises(BadInputError) as error:
+        load_config(write(tmp_path, text))
+    for part in parts:
+        assert part in str(error.value)
+
+
+def test_missing_file_and_bad_setting(tmp_path):
+    with pytest.raises(BadInputError, match=r"none\.toml does not exist"):
+        load_config(tmp_path / "none.toml")
+    with pytest.raises(BadInputError, match=r"section\.key=value, received 'trainer'"):
+        load_config(data="a", label="b", settings=["trainer"])
+    with pytest.raises(BadInputError, match=r"data\.path is not a section"):
+        load_config(data="a", label="b", settings=["data.path.x=1"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "[trainer]\nhidden_units = [8, 0]\n",
+            r"hidden_units\.1 = 0: .* greater than or equal to 1",
+        ),
+        (f"[trainer]\ntrain_steps = {2**31}\n", r"less than or equal to 2147483647"),
+        ("[trainer]\nlearning_rate = inf\n", r"learning_rate = inf: .* finite"),
+        (f"[trainer]\nseed = {'9' * 5000}\n", r"9999999999\.\.\. on line 5 has 5000 digits"),
+        (f"x = {'[' * 5000}{']' * 5000}\n", "its values are nested too deeply"),
+        (f"[trainer.custom_config]\nx = {'[' * 60}{']' * 60}\n", "nested more than 50 levels deep"),
+        (
+            "[trainer.custom_config.a]\nb = [1, 2020-01-02]\n",
+            r"custom_config\.a\.b\[1\] = 2020-01-02 is a date, which JSON has not; write it as text",
+        ),
+    ],
+)
+def test_values_that_cannot_be_used(tmp_path, text, message):
+    with pytest.raises(BadInputError, match=message) as error:
+        load_config(write(tmp_path, MINIMAL + text))
+    assert str(tmp_path / "pipeline.toml") in str(error.value)
+    assert len(str(error.value)) < 600
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        (f"trainer.seed={'9' * 5000}", r"^--set trainer\.seed=9+\.\.\..* has 5000 digits"),
+        (f"trainer.custom_config.x={'[' * 5000}{']' * 5000}", "nested too deeply"),
+        (f"trainer.custom_config{'.x' * 5000}=1", "nested more than 50 levels deep"),
+        (f"data{'.x' * 5000}=1", r"data\.x.*there is no such key"),
+    ],
+)
+def test_settings_that_cannot_be_used(setting, message):
+    with pytest.raises(BadInputError, match=message) as error:
+        load_config(data="a.csv", label="y", settings=[setting])
+    assert len(str(error.value)) < 600
+
+
+def test_a_configuration_file_with_a_name_that_is_too_long():
+    with pytest.raises(BadInputError, match=r"\(5000 characters\) cannot be read: File name too"):
+        load_config(Path("x" * 5000))
+
+
+def test_the_schema_section(tmp_path):
+    config = load_config(write(tmp_path, MINIMAL + '[schema]\npath = "s.pbtxt"\n'))
+    assert config.schema_.path == str(tmp_path / "s.pbtxt")
+    assert PipelineConfig.model_validate(config.model_dump(mode="json")) == config
+    with pytest.raises(BadInputError, match=r"schema\.paht = 's': .* Did you mean path\?"):
+        load_config(write(tmp_path, MINIMAL + '[schema]\npaht = "s"\n'))
+    both = '[schema]\npath = "s.pbtxt"\ninfer_feature_shape = true\n'
+    with pytest.raises(BadInputError, match="no meaning with a path"):
+        load_config(write(tmp_path, MINIMAL + both))
+
+
+def test_a_cluster_of_the_trainer(tmp_path):
+    assert load_config(data="a.csv", label="y").trainer.workers == 0
+    file = write(tmp_path, MINIMAL + "[trainer]\nworkers = 2\nps = 1\n")
+    config = load_config(file, settings=["trainer.ps=3", "trainer.evaluator=true"])
+    trainer = config.trainer
+    assert (trainer.workers, trainer.ps, trainer.evaluator) == (2, 3, True)
+    assert PipelineConfig.model_validate(config.model_dump(mode="json")) == config
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["workers=2"], r"^trainer\.ps = 0: trainer\.workers = 2 needs .*; set trainer\.ps = 1"),
+        (["workers=2", "ps=0"], r"^trainer\.ps = 0: trainer\.workers = 2 needs a parameter server"),
+        (["ps=1"], r"^trainer\.ps = 1: there are no workers .* leave trainer\.ps out"),
+        (["evaluator=true"], r"^trainer\.evaluator = True: there are no workers .* set trainer\.w"),
+        (["workers=-1", "ps=1"], r"^trainer\.workers = -1: .* greater than or equal to 0\.$"),
+        (["workers=1", "ps=-1"], r"^trainer\.ps = -1: .* greater than or equal to 0\.$"),
+        (["workers=1.5", "ps=1"], r"^trainer\.workers = 1\.5: .* integer"),
+        (["workers=many", "ps=1"], r"^trainer\.workers = 'many': .* integer"),
+        (["workers=1", "ps=1", "evaluator=7"], r"^trainer\.evaluator = 7: .* boolean"),
+        (["worker=2"], r"^trainer\.worker = 2: there is no such key\. Did you mean workers\?"),
+    ],
+)
+def test_clusters_that_can_not_be(settings, message):
+    with pytest.raises(BadInputError, match=message):
+        load_config(data="a", label="y", settings=[f"trainer.{setting}" for setting in settings])
+
+
+def test_a_warm_start_needs_a_module(tmp_path):
+    settings = ["trainer.warm_start=true"]
+    with pytest.raises(BadInputError, match=r"warm_start = true needs a \[module\]"):
+        load_config(data="d.csv", label="y", settings=settings)
+    config = load_config(data="d.csv", label="y", settings=[*settings, "module.file=m.py"])
+    assert config.trainer.warm_start

@@ -1,0 +1,42 @@
+import pytest
+
+from pipelines.config.toml import read_toml, toml_value
+from pipelines.errors import BadInputError
+
+
+def test_values_of_a_file(tmp_path):
+    path = tmp_path / "run.toml"
+    path.write_text('name = "trips"\n[pusher]\nkeep = 3\n')
+    assert read_toml(path) == {"name": "trips", "pusher": {"keep": 3}}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"name = \n", "is not valid TOML"),
+        (b"name = '\xff'\n", "is not UTF-8 text"),
+        (b"a = 1\nb = " + b"9" * 5000 + b"\n", r"999\.\.\. on line 2 has 5000 digits"),
+        (b"a = " + b"[" * 5000 + b"]" * 5000, "nested too deeply"),
+    ],
+    ids=["value missing", "not UTF-8", "long integer", "nested"],
+)
+def test_what_cannot_be_read_is_said(tmp_path, content, message):
+    path = tmp_path / "run.toml"
+    path.write_bytes(content)
+    with pytest.raises(BadInputError, match=message):
+        read_toml(path)
+
+
+def test_a_folder_and_a_missing_file(tmp_path):
+    with pytest.raises(BadInputError, match="is a folder"):
+        read_toml(tmp_path)
+    with pytest.raises(BadInputError, match="does not exist"):
+        read_toml(tmp_path / "none.toml")
+
+
+def test_a_setting_is_toml_or_text():
+    assert toml_value("3", "pusher.keep") == 3
+    assert toml_value("[1, 2]", "x") == [1, 2]
+    assert toml_value("plain text", "x") == "plain text"
+    with pytest.raises(BadInputError, match="--set x=999"):
+        toml_value("9" * 5000, "x")

@@ -1,0 +1,46 @@
+import pytest
+
+from pipelines.kubeflow.compile.dag import pipeline_steps, task_name
+
+
+def steps(curated_schema=False):
+    return {step.role: step for step in pipeline_steps(curated_schema)}
+
+
+def test_the_steps_are_in_an_order_in_which_they_can_run():
+    done = set()
+    for step in pipeline_steps(curated_schema=False):
+        assert {role for role, _ in step.inputs.values()} <= done
+        done.add(step.role)
+
+
+def test_the_edges_are_those_of_the_definition():
+    found = steps()
+    assert found["trainer"].inputs == {
+        "examples": ("transform", "transformed_examples"),
+        "transform_graph": ("transform", "transform_graph"),
+        "schema": ("schema_gen", "schema"),
+    }
+    # What serves is no input of Kubeflow's: the root has it.
+    assert "baseline_model" not in found["evaluator"].inputs
+    assert "baseline_statistics" not in found["example_validator"].inputs
+    assert found["trainer"].outputs["model"] == "tfx.types.standard_artifacts.Model"
+
+
+def test_the_pusher_gets_what_is_kept_for_the_next_run():
+    assert set(steps()["pusher"].inputs) == {
+        "model", "model_blessing", "evaluation", "schema", "statistics",
+    }  # fmt: skip
+
+
+def test_a_curated_schema_has_no_input():
+    assert steps()["schema_gen"].inputs == {"statistics": ("statistics_gen", "statistics")}
+    assert steps(curated_schema=True)["schema_gen"].inputs == {}
+
+
+@pytest.mark.parametrize(
+    ("component", "name"),
+    [("CsvExampleGen", "csv-example-gen"), ("Plan", "plan"), ("SchemaGen", "schema-gen")],
+)
+def test_task_names(component, name):
+    assert task_name(component) == name

@@ -1,0 +1,52 @@
+import pytest
+
+from pipelines.errors import BadInputError
+from pipelines.kubeflow.compile.given_parameters import parse_parameters, typed_parameters
+
+SPECIFICATION = {
+    "root": {
+        "inputDefinitions": {
+            "parameters": {
+                "data_path": {"parameterType": "STRING"},
+                "train_steps": {"parameterType": "NUMBER_INTEGER"},
+                "rate": {"parameterType": "NUMBER_DOUBLE"},
+                "stops": {"parameterType": "BOOLEAN"},
+            }
+        }
+    }
+}
+
+
+def test_parameters_are_split_at_the_first_sign():
+    assert parse_parameters(["a=b=c", "d="]) == {"a": "b=c", "d": ""}
+
+
+@pytest.mark.parametrize("text", ["a", "=b"])
+def test_what_is_no_pair_is_refused(text):
+    with pytest.raises(BadInputError, match=f"Received: {text!r}"):
+        parse_parameters([text])
+
+
+def test_values_have_the_types_that_the_pipeline_declares():
+    given = {"data_path": "7", "train_steps": "7", "rate": "1e-3", "stops": "true"}
+    assert typed_parameters(SPECIFICATION, given) == {
+        "data_path": "7",
+        "train_steps": 7,
+        "rate": 0.001,
+        "stops": True,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("train_step", "7", "Did you mean train_steps"),
+        ("train_steps", "7.5", "takes a whole number. Received: '7.5'"),
+        ("train_steps", "true", "takes a whole number"),
+        ("rate", "fast", "takes a number"),
+        ("stops", "1", "takes true or false"),
+    ],
+)
+def test_what_the_server_would_refuse_is_refused(name, text, message):
+    with pytest.raises(BadInputError, match=message):
+        typed_parameters(SPECIFICATION, {name: text})

@@ -1,0 +1,72 @@
+import json
+
+from pipelines.config.kubeflow import KubeflowConfig
+from pipelines.kubeflow.compile.task_settings import NEVER_CACHED, apply_settings
+from pipelines.kubeflow.training.training_job import VARIABLE
+
+
+class Task:
+    """Takes what a task of kfp takes, and answers as it does."""
+
+    def __init__(self):
+        self.calls = {}
+
+    def __getattr__(self, name):
+        def call(*values, **named):
+            self.calls.setdefault(name, []).append((*values, *named.values()))
+            return self
+
+        return call
+
+
+def applied(component, may_cache=True, **settings):
+    task = Task()
+    given = KubeflowConfig.model_validate({"backend": "vertex", **settings})
+    apply_settings(task, given, component, may_cache=may_cache)
+    return task.calls
+
+
+def test_what_reads_or_writes_the_root_is_never_cached():
+    for component in NEVER_CACHED:
+        calls = applied(component, components={component: {"cache": True}})
+        assert calls["set_caching_options"] == [(False,)]
+    assert applied("Trainer")["set_caching_options"] == [(True,)]
+    assert applied("Trainer", may_cache=False)["set_caching_options"] == [(False,)]
+
+
+def test_settings_of_a_step_go_before_those_of_all():
+    components = {"Trainer": {"retries": 0, "cache": True, "env": {"A": "3"}}}
+    settings = {"retries": 4, "cache": False, "env": {"A": "1", "B": "2"}, "components": components}
+    trainer, transform = applied("Trainer", **settings), applied("Transform", **settings)
+    assert "set_retry" not in trainer
+    assert transform["set_retry"] == [(4, "30s")]
+    assert trainer["set_caching_options"] == [(True,)]
+    assert transform["set_caching_options"] == [(False,)]
+    assert trainer["set_env_variable"] == [("A", "3"), ("B", "2")]
+    assert transform["set_env_variable"] == [("A", "1"), ("B", "2")]
+
+
+def test_the_exit_handler_is_tried_again():
+    assert applied("End")["set_retry"] == [(2, "30s")]
+    assert applied("End", retries=4)["set_retry"] == [(4, "30s")]
+    assert applied("End", components={"End": {"retries": 1}})["set_retry"] == [(1, "30s")]
+    assert "set_retry" not in applied("End", retries=4, components={"End": {"retries": 0}})
+    assert "set_retry" not in applied("Record")
+
+
+def test_resources():
+    step = {"cpu": "500m", "memory": "2Gi", "accelerators": 2, "accelerator": "google.com/tpu"}
+    calls = applied("Trainer", components={"Trainer": step})
+    assert calls["set_cpu_limit"] == calls["set_cpu_request"] == [("500m",)]
+    assert calls["set_memory_limit"] == calls["set_memory_request"] == [("2Gi",)]
+    assert calls["set_accelerator_type"] == [("google.com/tpu",)]
+    assert calls["set_accelerator_limit"] == [(2,)]
+    assert "set_cpu_limit" not in applied("Transform", components={"Trainer": step})
+
+
+def test_the_trainer_is_told_of_its_training_job():
+    settings = {"image": "image:1", "training_job": {"poll_secs": 3}}
+    ((name, text),) = applied("Trainer", **settings)["set_env_variable"]
+    assert name == VARIABLE
+    assert json.loads(text)["settings"]["poll_secs"] == 3
+    assert "set_env_variable" not in applied("Transform", **settings)

@@ -1,0 +1,308 @@
+"""A compiled pipeline from the CSV to the pushed model, step by step."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.pipelines.test_run_record import RECORD
+
+from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.errors import BadInputError
+from pipelines.kubeflow.local_execution import local_run
+from pipelines.kubeflow.local_execution.local_run import TaskDisplay, as_seen_here, run_locally
+from pipelines.plan.inputs import RunRequest
+from pipelines.root.history import read_runs, run_of_version
+from pipelines.root.lock import LOCAL_KUBEFLOW, locked
+from pipelines.root.records import RunRecords
+from pipelines.root.schema.acceptance import accept_schema
+from pipelines.root.versions import rollback, serving_versions
+from pipelines.terminal.progress import PlainDisplay, Progress
+
+COMPONENTS = [
+    "CsvExampleGen", "StatisticsGen", "SchemaGen", "ExampleValidator", "Transform", "Trainer",
+    "Evaluator", "Pusher",
+]  # fmt: skip
+
+UNCHECKED = (
+    "evaluator.default_checks=false",
+    'evaluator.thresholds=[{metric = "auc", lower = 0.1}]',
+)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    return tmp_path_factory.mktemp("kubeflow") / "root"
+
+
+@pytest.fixture(scope="module")
+def first(root, run_here, little_settings):
+    return run_here(root, *little_settings)
+
+
+def statuses(record):
+    return {component.name: component.status for component in record.components}
+
+
+def test_a_model_is_pushed_and_the_run_recorded_as_a_local_one(first, root):
+    assert first.status == "pushed"
+    assert statuses(first) == dict.fromkeys(COMPONENTS, "finished")
+    assert first.metrics["auc"] > 0.9
+    assert first.checks
+    assert all(check["passed"] for check in first.checks)
+    assert first.label_by_split
+    assert [row["name"] for row in first.columns] == ["size", "color", "sold"]
+    assert Path(first.report).is_file()
+    assert Path(first.log).is_file()
+    (version,) = serving_versions(root)
+    assert first.version == str(version)
+    assert (root / "serving" / first.version / "saved_model.pb").is_file()
+    assert (root / "schema" / "schema.pbtxt").is_file()
+    assert read_runs(root)[0].run_id == first.run_id
+    assert not list((root / "kubeflow").iterdir())  # what the steps have left for each other
+
+
+def test_the_yaml_that_was_executed_is_there(first, root):
+    text = (root / "kubeflow_local" / "pipeline.yaml").read_text()
+    assert next(yaml.safe_load_all(text))["pipelineInfo"]["name"] == "little"
+
+
+def test_the_same_again_is_taken_from_the_cache_and_not_pushed(
+    first, root, run_here, little_settings
+):
+    second = run_here(root, *little_settings)
+    assert second.status == "unchanged"
+    # What serves is another one, and the data are held against the schema that is kept since.
+    ran = {"ExampleValidator", "Evaluator", "Pusher"}
+    assert statuses(second) == {
+        name: "finished" if name in ran else "cached" for name in COMPONENTS
+    }
+    assert second.baseline_version == first.version
+    assert second.baseline_metrics["auc"] == pytest.approx(first.metrics["auc"], abs=1e-9)
+    assert second.label_by_split == first.label_by_split  # what a cached step has found
+    third = run_here(root, *little_settings)
+    assert statuses(third) == {
+        name: "finished" if name == "Pusher" else "cached" for name in COMPONENTS
+    }
+    assert third.metrics == second.metrics
+
+
+def test_a_parameter_of_the_run_reaches_the_training(first, root, run_here, little_settings):
+    other = run_here(root, *little_settings, parameters={"train_steps": "90"})
+    assert other.config["trainer"]["train_steps"] == 90
+    assert statuses(other)["Transform"] == "cached"
+    assert statuses(other)["Trainer"] == "finished"
+    assert other.status in ("pushed", "not_blessed")
+
+
+def test_other_data_at_the_same_path_are_seen(tmp_path, run_here, little_data, little_settings):
+    file = tmp_path / "little.csv"
+    text = little_data.read_text()
+    settings = (f"data.path={file}", *little_settings[1:])
+    stopped = (*settings, "trainer.train_steps=1", *UNCHECKED)
+    for content in (text, text.replace(",red,", ",blue,")):
+        file.write_text(content)
+        record = run_here(tmp_path / "root", *stopped)
+        assert statuses(record)["CsvExampleGen"] == "finished"
+
+
+def test_a_threshold_that_is_not_reached(tmp_path, run_here, little_settings):
+    bound = 'evaluator.thresholds=[{metric = "auc", lower = 0.9999}]'
+    record = run_here(tmp_path / "root", *little_settings, bound)
+    assert record.status == "not_blessed"
+    assert "auc" in record.reason
+    assert not serving_versions(tmp_path / "root")
+    assert not list((tmp_path / "root").glob("kept/*"))
+
+
+def test_data_that_cannot_be_used_leave_no_run(tmp_path, run_here, little_settings):
+    with pytest.raises(
+        BadInputError, match=r"nothing\.csv on this .*here, pass --set data\.path=FILE"
+    ):
+        run_here(tmp_path / "root", *little_settings, f"data.path={tmp_path / 'nothing.csv'}")
+    assert read_runs(tmp_path / "root") == []
+
+
+def test_a_plan_that_fails_gives_its_reason_and_the_path_of_its_log(
+    tmp_path, run_here, little_settings
+):
+    with pytest.raises(BadInputError, match="no label column 'nothing'") as caught:
+        run_here(tmp_path / "root", *little_settings, "data.label=nothing")
+    (log,) = (tmp_path / "root" / "logs").glob("kubeflow-*/plan.log")
+    assert str(caught.value).endswith(f" (log: {log})")
+
+
+def test_one_run_at_a_time(tmp_path, run_here, little_settings):
+    root = tmp_path / "root"
+    for name in (".lock", LOCAL_KUBEFLOW):
+        with locked(root, name=name), pytest.raises(BadInputError, match="Another run is going on"):
+            run_here(root, *little_settings)
+    assert not (root / "logs").exists()
+
+
+def test_a_check_that_fails_ends_the_run_with_its_reason(tmp_path, run_here):
+    # Each of the files has another label, and the files are the splits.
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for name, label in (("train", "no"), ("eval", "yes")):
+        rows = [f"{number}.5,{label if number % 9 else 'yes' if label == 'no' else 'no'}"
+                for number in range(300)]  # fmt: skip
+        (folder / f"{name}.csv").write_text("size,sold\n" + "\n".join(rows) + "\n")
+    record = run_here(
+        tmp_path / "root",
+        f"data.path={folder}",
+        "data.label=sold",
+        "split.by=files",
+        "split.train=train.csv",
+        "split.eval=eval.csv",
+        "kubeflow.name=little",
+    )
+    assert record.status == "failed"
+    assert record.is_bad_input
+    assert record.reason.startswith("CsvExampleGen: the splits differ in the label")
+    assert statuses(record) == {"CsvExampleGen": "finished"}  # its check has failed
+    assert record.label_by_split  # found before it failed
+
+
+def test_users_code_that_fails_names_the_line(tmp_path, run_here, little_settings):
+    module = tmp_path / "broken_module.py"
+    module.write_text(
+        "def preprocessing_fn(inputs):\n    return inputs['nothing']\n\n"
+        "def trainer_fn(args, schema):\n    return {}\n"
+    )
+    record = run_here(tmp_path / "root", *little_settings[:2], f"module.file={module}")
+    assert record.status == "failed"
+    assert record.reason.startswith("Transform: KeyError: 'nothing'")
+    assert "broken_module.py, line 2" in record.reason
+    assert "kubeflow-" in record.log
+    assert Path(record.log).name == "transform.log"
+    assert Path(record.log).read_text().rstrip().endswith(record.reason)
+    assert read_runs(tmp_path / "root")[0].log == record.log
+    assert statuses(record)["Transform"] == "failed"
+
+
+def test_a_rollback_is_what_the_next_run_is_compared_with(first, root, run_here, little_settings):
+    version = str(serving_versions(root)[-1])  # of the first run, or of one with a parameter
+    served = run_of_version(root, version)
+    other = run_here(root, *little_settings, "trainer.seed=5", *UNCHECKED)
+    assert other.status == "pushed"
+    assert other.baseline_version == version
+    rollback(root)
+    third = run_here(root, *little_settings, "trainer.seed=6")
+    assert third.baseline_version == version
+    assert third.baseline_metrics["auc"] == pytest.approx(served.metrics["auc"], abs=1e-9)
+
+
+def test_plan_shows_what_it_has_noted(tmp_path):
+    notes = ("data: span 8 of /mnt/span-{SPAN}", "zip: leading zeros")
+    RunRecords(tmp_path).write(RECORD.changed(kubeflow_run="k-1", notes=notes))
+    out = io.StringIO()
+    shown = TaskDisplay(Progress(PlainDisplay(out)), tmp_path, "k-1")
+    shown.task_finished("Trainer", False, 2.0)
+    assert "span" not in out.getvalue()
+    shown.task_finished("Plan", False, 2.0)
+    assert out.getvalue().splitlines()[-2:] == [f"! {note}" for note in notes]
+
+
+def test_a_training_job_that_is_not_used_is_told(tmp_path, little_settings, monkeypatch):
+    def stop(config):
+        raise BadInputError("far enough")
+
+    monkeypatch.setattr(local_run, "compile_pipeline", stop)
+    settings = (*little_settings, "trainer.workers=2", "trainer.ps=1", "kubeflow.root=/mnt/p/taxi")
+
+    def shown(*further):
+        out = io.StringIO()
+        request = RunRequest(root=tmp_path / "root", settings=(*settings, *further))
+        with pytest.raises(BadInputError, match="far enough"):
+            run_locally(request, Progress(PlainDisplay(out)), {})
+        return out.getvalue()
+
+    line = "! kubeflow.training_job is not used with --local"
+    job = "kubeflow.training_job.kind=job"
+    assert line in shown(job)
+    assert line not in shown(job, "kubeflow.training_job.api_server=http://127.0.0.1:9")
+    assert line not in shown()
+
+
+def test_data_of_a_parameter_are_not_looked_for_here(tmp_path, little_settings, monkeypatch):
+    def stop(config):
+        raise BadInputError("far enough")
+
+    monkeypatch.setattr(local_run, "compile_pipeline", stop)
+    nowhere = f"data.path={tmp_path / 'none' / 'span-{SPAN}' / '*.csv'}"
+    request = RunRequest(root=tmp_path / "root", settings=(*little_settings, nowhere))
+    progress = Progress(PlainDisplay(io.StringIO()))
+    with pytest.raises(BadInputError, match=r"file or folder \S+none on this machine"):
+        run_locally(request, progress, {})
+    with pytest.raises(BadInputError, match="far enough"):
+        run_locally(request, progress, {"data_path": str(tmp_path)})
+
+
+def test_resume_has_no_meaning(tmp_path, run_here, little_settings):
+    with pytest.raises(BadInputError, match="--resume has no meaning"):
+        run_here(tmp_path / "root", *little_settings, resume=True)
+
+
+def test_the_configuration_as_it_is_seen_here(tmp_path):
+    config = PipelineConfig.model_validate(
+        {
+            "name": "taxi",
+            "data": {"path": str(tmp_path / "data" / "{SPAN}" / "*.csv"), "label": "y"},
+            "kubeflow": {
+                "image": "of/the:cluster",
+                "root": "/mnt/taxi",
+                "components": {"Trainer": {"cache": True, "cpu": "2"}},
+            },
+        }
+    )
+    seen = as_seen_here(config, tmp_path / "root", enable_cache=False)
+    assert seen.kubeflow.root == str(tmp_path / "root")
+    assert seen.kubeflow.image == "of/the:cluster"
+    assert seen.kubeflow.pipeline_root == "minio://mlpipeline/v2/artifacts"
+    assert [volume.path for volume in seen.kubeflow.volumes] == [
+        str(tmp_path),
+        str(tmp_path / "data"),
+    ]
+    assert not seen.kubeflow.cache
+    assert seen.kubeflow.components["Trainer"].cache is False
+    assert seen.kubeflow.components["Trainer"].cpu == "2"
+
+
+@pytest.mark.slow
+def test_data_that_do_not_fit_are_accepted_and_then_compared_with(
+    tmp_path, run_here, little_data, little_settings
+):
+    root, file = tmp_path / "root", tmp_path / "little.csv"
+    settings = (f"data.path={file}", *little_settings[1:])
+    text = little_data.read_text()
+    file.write_text(text)
+    assert run_here(root, *settings).status == "pushed"
+    file.write_text(text.replace(",blue,", ",violet,"))
+    failed = run_here(root, *settings)
+    assert failed.status == "failed"
+    assert failed.reason.startswith("ExampleValidator: the data are not what the model needs")
+    assert "schema accept" in failed.reason
+    assert any(note.startswith("anomaly: ") for note in failed.notes)
+    accepted = accept_schema(root)
+    assert accepted.run_id == failed.run_id
+    third = run_here(root, *settings)
+    assert statuses(third)["Transform"] == "finished"
+    assert not any(note.startswith("anomaly: ") for note in third.notes)
+
+
+@pytest.mark.slow
+def test_each_container_for_itself_gives_what_the_local_runner_gives(
+    tmp_path, little_settings, warm_command
+):
+    settings = [word for setting in little_settings for word in ("--set", setting)]
+    lines = {}
+    for runner in (("local",), ("kubeflow", "--local")):
+        ran = warm_command("run", *settings, "--root", tmp_path / runner[0], "--runner", *runner)
+        assert ran.returncode == 0, ran.stderr
+        lines[runner[0]] = json.loads(ran.stdout.splitlines()[-1])
+    ours, local = lines["kubeflow"], lines["local"]
+    assert ours["status"] == local["status"] == "pushed"
+    assert ours["metrics"] == pytest.approx(local["metrics"], abs=1e-6)
+    assert len(ours["checks"]) == len(local["checks"])

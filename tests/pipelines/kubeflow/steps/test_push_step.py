@@ -1,0 +1,120 @@
+import components  # noqa: I001  Before TFX: makes TFDV importable.
+
+import json
+
+import pytest
+from tfx.types.standard_artifacts import ExampleStatistics, ModelBlessing
+
+from components.evaluator.gate.verdict import Verdict
+from pipelines.data.staging import StagedData
+from pipelines.errors import RunFailedError
+from pipelines.kubeflow.steps.artifacts import metadata_of
+from pipelines.kubeflow.steps.component_plans import component_plans
+from pipelines.kubeflow.steps.step_call import StepCall
+from pipelines.kubeflow.steps.push_step import run_pusher
+from pipelines.kubeflow.steps.served_baseline import find_baseline_model, find_baseline_statistics
+from pipelines.root.schema.root_schema import schema_file
+from pipelines.plan.run_plan import RunRequest, plan_run
+from pipelines.root.versions import serving_versions
+
+assert components
+
+SCHEMA = """
+feature { name: "x" type: FLOAT presence { min_count: 1 } }
+feature { name: "y" type: INT presence { min_count: 1 } }
+"""
+
+
+@pytest.fixture
+def push(data, tmp_path, display):
+    """Returns a function that pushes a model, and gives the outcome."""
+    root = tmp_path / "root"
+    root.mkdir()
+    copies = tmp_path / "minio"
+    model = copies / "model" / "Format-Serving"
+    model.mkdir(parents=True)
+    (model / "saved_model.pb").write_bytes(b"a model")
+    for name in ("evaluation", "schema", "statistics"):
+        (copies / name).mkdir()
+    (copies / "schema" / "schema.pbtxt").write_text(SCHEMA)
+    statistics = ExampleStatistics()
+    statistics.split_names = '["train"]'
+
+    def make(run_id, blessed=True, baseline_version=None, fingerprint="1"):
+        Verdict(blessed, {}, [] if blessed else ["too bad"]).write(str(copies / "evaluation"))
+        plan = plan_run(
+            RunRequest(
+                root=root, data=str(data), label="y", settings=(f"trainer.seed={fingerprint}",)
+            ),
+            display,
+        )
+        pipeline = plan.define(StagedData(data.parent, data.name, ()))
+        found = component_plans(plan, pipeline, run_id, baseline_version)["pusher"]
+        blessing = ModelBlessing()
+        blessing.set_int_custom_property("blessed", int(blessed))
+        metadata = {
+            "model_blessing": metadata_of(blessing),
+            "statistics": metadata_of(statistics),
+        }
+        names = ("model", "model_blessing", "evaluation", "schema", "statistics")
+        inputs = {
+            name: {"artifacts": [{"name": name, "metadata": metadata.get(name, {})}]}
+            for name in names
+        }
+        output = {"artifacts": [{"name": "pushed_model", "uri": "minio://b/pushed"}]}
+        call = StepCall(
+            root,
+            {"inputs": {"artifacts": inputs}, "outputs": {"artifacts": {"pushed_model": output}}},
+            {name: str(copies / name) for name in names},
+            {"pushed_model": str(copies / "pushed")},
+        )
+        return json.loads(run_pusher(call, found, run_id)[1])
+
+    make.root = root
+    return make
+
+
+def test_a_push_keeps_what_the_next_run_needs(push):
+    outcome = push("run-a")
+    assert outcome["status"] == "pushed"
+    (version,) = serving_versions(push.root)
+    assert outcome["version"] == str(version)
+    served = push.root / "serving" / str(version) / "saved_model.pb"
+    assert served.read_bytes() == b"a model"
+    model = find_baseline_model(push.root, required=True)
+    assert (model / "Format-Serving" / "saved_model.pb").read_bytes() == b"a model"
+    assert find_baseline_statistics(push.root).is_dir()
+    assert schema_file(push.root).is_file()
+
+
+def test_a_step_that_is_tried_again_does_not_push_twice(push):
+    first = push("run-a")
+    assert push("run-a") == first
+    assert len(serving_versions(push.root)) == 1
+
+
+def test_a_model_that_is_not_blessed_leaves_nothing(push):
+    outcome = push("run-a", blessed=False)
+    assert outcome["status"] == "not_blessed"
+    assert outcome["reason"] == "too bad"
+    assert serving_versions(push.root) == []
+    assert not list(push.root.glob("kept/*"))
+    assert not schema_file(push.root).exists()
+    assert not list(push.root.glob(".schema-*"))
+
+
+def test_the_same_model_is_not_pushed_again(push):
+    version = push("run-a")["version"]
+    outcome = push("run-b", baseline_version=version)
+    assert outcome["status"] == "unchanged"
+    assert [folder.name for folder in push.root.glob("kept/*")] == ["run-a"]
+
+
+def test_a_version_that_came_between_ends_the_run(push):
+    version = push("run-a")["version"]
+    with pytest.raises(RunFailedError, match=rf"version {version} serves now.*compared with none"):
+        push("run-b", fingerprint="2")
+    later = push("run-b", baseline_version=version, fingerprint="2")
+    assert later["status"] == "pushed"
+    with pytest.raises(RunFailedError, match=f"compared with version {version}"):
+        push("run-c", baseline_version=version, fingerprint="3")

@@ -1,0 +1,276 @@
+"""What holds for every kind of job: each test runs with a TFJob and with an indexed Job."""
+
+import contextlib
+import os
+import time
+from dataclasses import replace
+
+import pytest
+
+from pipelines.config.kubeflow import TrainingJobConfig
+from pipelines.kubeflow.training.cluster_jobs import ClusterJobs, TrainingJobError
+from pipelines.kubeflow.training.job_choice import jobs_of_settings
+from pipelines.kubeflow.training.training_job import TrainingJob
+from tests.pipelines.kubeflow.kubernetes_server import KubernetesServer, RefusedError
+
+HEAD = "import json, os, sys, time\n"
+TASK = "task = json.loads(os.environ['TF_CONFIG'])['task']\nkind, index = task['type'], task['index']\n"
+SERVE_FOR_EVER = "if kind == 'ps': time.sleep(600)\n"
+
+# A program in a pod of an indexed Job: what `indexed_task` does around it is the real thing.
+INDEXED = """
+from pathlib import Path
+from pipelines.kubeflow import indexed_task
+os.environ['TF_CONFIG'] = indexed_task.tf_config_of(os.environ)
+def play():
+    try:
+        exec({program!r}, globals())
+    except SystemExit as error:
+        if isinstance(error.code, str):
+            print(error.code, file=sys.stderr)
+            return 1
+        return error.code or 0
+    return 0
+def end(code):
+    sys.stdout.flush()
+    os._exit(code)
+is_chief = json.loads(os.environ['TF_CONFIG'])['task']['type'] == 'chief'
+end(indexed_task.run_task(Path({file!r}), is_chief, play, end, lambda secs: time.sleep(0.05)))
+"""
+
+
+@pytest.fixture
+def server(tmp_path):
+    with contextlib.closing(KubernetesServer(tmp_path)) as started:
+        yield started
+
+
+@pytest.fixture(params=["tfjob", "job"])
+def jobs(request, server):
+    """The jobs of one kind."""
+    return jobs_of(server, request.param)
+
+
+def jobs_of(server, kind, **settings):
+    given = TrainingJobConfig(
+        kind=kind, api_server=server.url, namespace="ml", poll_secs=0.05, **settings
+    )
+    return jobs_of_settings(given.model_dump(mode="json"))
+
+
+def job(server, jobs, program, name="trainer-1", **settings):
+    """Returns a job of a chief, two workers and a parameter server that all run a program."""
+    given = TrainingJob("image:1", TrainingJobConfig(**settings).model_dump(mode="json"))
+    body = jobs.kind.manifest(given, name, "ml", "task.json", workers=2, ps=1)
+    if body["kind"] == "TFJob":
+        templates = [one["template"] for one in body["spec"]["tfReplicaSpecs"].values()]
+        text = HEAD + TASK + program
+    else:
+        templates = [body["spec"]["template"]]
+        file = str(server.folder / "task.json")
+        text = HEAD + INDEXED.format(program=TASK + program, file=file)
+    for template in templates:
+        template["spec"]["containers"][0]["command"] = ["python", "-S", "-c", text]
+    return body
+
+
+def test_a_job_has_succeeded_when_its_chief_has(server, jobs, tmp_path):
+    body = job(server, jobs, SERVE_FOR_EVER + "print('I am', kind, index)")
+    jobs.run(body, tmp_path / "logs")
+    logs = [file.read_text() for file in (tmp_path / "logs").iterdir()]
+    assert sum("I am chief 0" in log for log in logs) == 1
+    assert all(pod.kind != "PS" or pod.code == 0 for pod in server.pods["trainer-1"])
+    assert not [pod for pod in server.pods["trainer-1"] if pod.phase == "Running"]
+
+
+def test_a_task_that_fails_is_the_reason(server, jobs):
+    program = SERVE_FOR_EVER + (
+        "if (kind, index) == ('worker', 1): print('a traceback', flush=True); "
+        "sys.exit('ValueError: odd row')\n"
+        "time.sleep(600)"
+    )
+    with pytest.raises(
+        TrainingJobError, match=r"^trainer-1-(worker-1|2-\w+): ValueError: odd row$"
+    ):
+        jobs.run(job(server, jobs, program))
+    assert not [pod for pod in server.pods["trainer-1"] if pod.phase == "Running"]
+
+
+KILLED_ONCE = (
+    "place = {folder!r} + f'/{{kind}}-{{index}}'\n"
+    "if kind == 'worker' and not os.path.exists(place):\n"
+    "  open(place, 'w').close(); {end}\n"
+    "if kind == 'worker': open(place + '-done', 'w').close()\n"
+    "ends = [{folder!r} + f'/worker-{{number}}-done' for number in (0, 1)]\n"
+    "while kind == 'chief' and not all(map(os.path.exists, ends)): time.sleep(0.05)\n"
+    "time.sleep(0.5 if kind == 'chief' else 0)"
+)
+
+
+@pytest.mark.parametrize("end", ["os.kill(os.getpid(), 9)", "os._exit(143)"])
+def test_a_task_that_was_killed_is_started_again(server, jobs, tmp_path, end):
+    program = SERVE_FOR_EVER + KILLED_ONCE.format(folder=str(tmp_path), end=end)
+    jobs.run(job(server, jobs, program))
+    tries = [pod.restarts + 1 for pod in server.pods["trainer-1"] if pod.kind == "Worker"]
+    assert sum(tries) == 4  # each of the two began twice
+
+
+def test_a_task_that_fails_is_to_blame_and_not_one_that_was_killed_before(server, jobs, tmp_path):
+    program = SERVE_FOR_EVER + (
+        f"place = {str(tmp_path / 'killed')!r}\n"
+        "if kind == 'worker' and index == 0 and not os.path.exists(place):\n"
+        "  open(place, 'w').close(); print('step 7', flush=True); os.kill(os.getpid(), 9)\n"
+        "while not os.path.exists(place): time.sleep(0.05)\n"
+        "time.sleep(0.5)\n"
+        "if kind == 'chief': sys.exit('ValueError: odd row')\n"
+        "time.sleep(600)"
+    )
+    with pytest.raises(TrainingJobError, match=r": ValueError: odd row$"):
+        jobs.run(job(server, jobs, program))
+
+
+def test_tasks_that_are_killed_again_and_again_fail_the_job(server, jobs):
+    program = (
+        "if kind == 'chief': print('step 7', flush=True); os.kill(os.getpid(), 9)\ntime.sleep(600)"
+    )
+    with pytest.raises(TrainingJobError, match=r"failed: .*exit code 137 \(Error\): step 7$"):
+        jobs.run(job(server, jobs, program, restarts=2))
+
+
+def test_a_job_that_takes_too_long_is_ended(server, jobs):
+    with pytest.raises(TrainingJobError, match="longer than specified deadline"):
+        jobs.run(job(server, jobs, "time.sleep(600)", deadline_secs=1))
+    assert not [pod for pod in server.pods["trainer-1"] if pod.phase == "Running"]
+
+
+def test_a_job_that_is_there_is_waited_for(server, jobs):
+    body = job(server, jobs, SERVE_FOR_EVER + "time.sleep(0.3)")
+    server.submit(body)
+    jobs.run(body)
+    assert len(server.jobs) == 1
+
+
+@pytest.mark.parametrize("lingers", [0, 3])
+def test_a_job_that_has_failed_is_made_anew_by_the_next_try(server, jobs, tmp_path, lingers):
+    server.lingers = lingers
+    program = SERVE_FOR_EVER + (
+        f"place = {str(tmp_path / 'tried')!r}\n"
+        "if kind == 'chief' and not os.path.exists(place):\n"
+        "  open(place, 'w').close(); sys.exit('ValueError: out of quota')\n"
+        "time.sleep(0 if kind == 'chief' else 600)"
+    )
+    body = job(server, jobs, program)
+    with pytest.raises(TrainingJobError, match="out of quota"):
+        jobs.run(body)
+    first = server.jobs["trainer-1"]["metadata"]["uid"]
+    jobs.run(body)
+    assert server.jobs["trainer-1"]["metadata"]["uid"] != first
+
+
+def test_a_job_that_is_being_deleted_is_waited_out(server, jobs):
+    server.lingers = 4
+    body = job(server, jobs, SERVE_FOR_EVER)
+    server.submit(job(server, jobs, "time.sleep(600)"))
+    jobs._delete("trainer-1")
+    jobs.run(body)
+    assert server.jobs["trainer-1"]["spec"] == body["spec"]
+
+
+def test_a_job_that_stays_is_an_error(server, jobs):
+    server.lingers = 10**6
+    server.submit(job(server, jobs, "time.sleep(600)"))
+    jobs._delete("trainer-1")
+    with pytest.raises(
+        TrainingJobError, match=r"still there 0.3 s after.*kubectl -n ml get (tfjobs|jobs)\."
+    ):
+        replace(jobs, patience_secs=0.3).run(job(server, jobs, ""))
+
+
+def test_only_the_job_that_has_failed_is_deleted(server, jobs):
+    server.submit(job(server, jobs, "time.sleep(600)"))
+    jobs._delete("trainer-1", "the uid of another one")
+    assert list(server.jobs) == ["trainer-1"]
+
+
+@pytest.mark.parametrize("trouble", ["drops", "failures"])
+def test_kubernetes_may_be_out_of_reach_for_a_while(server, jobs, tmp_path, trouble):
+    naps = []
+
+    def sleep(secs):
+        naps.append(secs)
+        if len(naps) == 2:
+            setattr(server, trouble, 40)  # more than urllib3 tries by itself, ten times
+        if len(naps) > 200:
+            pytest.fail("it waits for ever")
+        time.sleep(0.02)
+
+    body = job(server, jobs, SERVE_FOR_EVER + "time.sleep(0.5)")
+    replace(jobs, sleep=sleep).run(body, tmp_path / "logs")
+    assert getattr(server, trouble) == 0
+    assert len(server.jobs) == 1
+
+
+@pytest.mark.parametrize("trouble", ["drops", "failures"])
+def test_a_job_goes_on_when_kubernetes_stays_out_of_reach(server, jobs, tmp_path, trouble):
+    def sleep(secs):
+        setattr(server, trouble, 10**6)
+
+    times = iter(range(0, 10**6, 30))
+    patient = replace(jobs, sleep=sleep, clock=lambda: next(times))
+    with pytest.raises(
+        TrainingJobError, match=r"out of reach for 600 s \(reading the \w+ trainer-1"
+    ):
+        patient.run(job(server, jobs, "time.sleep(600)"), tmp_path / "logs")
+    assert next(times) < 2000
+    assert list(server.jobs) == ["trainer-1"]
+    assert "deletionTimestamp" not in server.jobs["trainer-1"]["metadata"]
+
+
+def test_logs_that_are_lost_fail_nothing(server, jobs, tmp_path):
+    class Jobs(ClusterJobs):
+        def _wait(self, name):
+            found = super()._wait(name)
+            server.drops = 10**6
+            return found
+
+    body = job(server, jobs, SERVE_FOR_EVER)
+    Jobs(jobs.kind, jobs.client, jobs.namespace, jobs.poll_secs).run(body, tmp_path / "logs")
+
+
+@pytest.mark.parametrize("is_in_trouble", [False, True])
+def test_a_step_that_is_stopped_ends_its_job(server, jobs, tmp_path, is_in_trouble):
+    def interrupt(secs):
+        server.drops = 10**6 if is_in_trouble else 0
+        raise KeyboardInterrupt
+
+    body = job(server, jobs, "time.sleep(600)")
+    with pytest.raises(KeyboardInterrupt):
+        replace(jobs, sleep=interrupt).run(body, tmp_path / "logs")
+    assert list(server.jobs) == (["trainer-1"] if is_in_trouble else [])
+    if not is_in_trouble:
+        assert not server.services  # it has gone with its job
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (403, r"needs the verbs create, get and delete of (tfjobs.kubeflow.org|jobs.batch)"),
+        (404, "Does this Kubernetes have"),
+    ],
+)
+def test_what_kubernetes_refuses(server, jobs, code, message):
+    server.refuses = RefusedError(code, "no")
+    with pytest.raises(TrainingJobError, match=rf"refused the \w+ trainer-1: {code} no.*{message}"):
+        jobs.run(job(server, jobs, ""))
+
+
+def test_no_process_of_a_test_stays(server, jobs):
+    server.submit(job(server, jobs, "time.sleep(600)"))
+    replace(jobs, patience_secs=5)._complete(server.jobs["trainer-1"])
+    while "trainer-1" not in server.pods:
+        time.sleep(0.05)
+    processes = [pod.process.pid for pod in server.pods["trainer-1"]]
+    server.close()
+    for pid in processes:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)

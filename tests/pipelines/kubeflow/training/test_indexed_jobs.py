@@ -1,0 +1,171 @@
+import contextlib
+import json
+
+import pytest
+from tests.pipelines.kubeflow.test_cluster_jobs import SERVE_FOR_EVER, job, jobs_of
+
+from pipelines.config.kubeflow import TrainingJobConfig
+from pipelines.kubeflow.indexed_task import CLUSTER_VARIABLE
+from pipelines.kubeflow.training.cluster_jobs import ClusterJobs, TrainingJobError
+from pipelines.kubeflow.training.indexed_jobs import IndexedJobs, cluster_of
+from pipelines.kubeflow.training.training_job import TrainingJob
+from tests.pipelines.kubeflow.kubernetes_server import KubernetesServer
+
+KIND = IndexedJobs()
+
+
+@pytest.fixture
+def server(tmp_path):
+    with contextlib.closing(KubernetesServer(tmp_path)) as started:
+        yield started
+
+
+def manifest(**settings):
+    given = TrainingJob("image:1", TrainingJobConfig(**settings).model_dump(mode="json"))
+    return KIND.manifest(given, "trainer-1", "ml", "/mnt/task.json", workers=3, ps=2)
+
+
+def test_each_task_has_an_index():
+    spec = manifest()["spec"]
+    assert (spec["completionMode"], spec["completions"], spec["parallelism"]) == ("Indexed", 6, 6)
+    (container,) = spec["template"]["spec"]["containers"]
+    assert container["command"] == [
+        "python",
+        "-m",
+        "pipelines.kubeflow.indexed_task",
+        "/mnt/task.json",
+    ]
+    assert container["env"] == [
+        {"name": CLUSTER_VARIABLE, "value": json.dumps(cluster_of("trainer-1", 3, 2))}
+    ]
+
+
+def test_the_addresses_are_in_the_order_of_the_indices():
+    assert cluster_of("t", 2, 2) == {
+        "chief": ["t-0.t:2222"],
+        "worker": ["t-1.t:2222", "t-2.t:2222"],
+        "ps": ["t-3.t:2222", "t-4.t:2222"],
+    }
+
+
+def test_the_job_is_one_that_ends(monkeypatch):
+    monkeypatch.delenv("KFP_POD_NAME", raising=False)
+    body = manifest(restarts=5, deadline_secs=500, keep_secs=60)
+    assert body["metadata"] == {"name": "trainer-1", "namespace": "ml"}
+    spec = body["spec"]
+    assert spec["backoffLimit"] == 5
+    assert spec["activeDeadlineSeconds"] == 500
+    assert spec["ttlSecondsAfterFinished"] == 60
+    assert spec["template"]["spec"]["restartPolicy"] == "Never"  # podFailurePolicy demands it
+    lost, failed = spec["podFailurePolicy"]["rules"]
+    assert lost["action"] == "Ignore"
+    assert failed["action"] == "FailJob"
+    codes = failed["onExitCodes"]["values"]
+    assert (min(codes), max(codes), len(codes)) == (1, 127, 127)  # of signals: 128 and more
+
+
+def test_all_pods_have_the_accelerators():
+    body = manifest(accelerator="nvidia.com/gpu", accelerators=2)
+    (container,) = body["spec"]["template"]["spec"]["containers"]
+    assert container["resources"]["limits"] == {"nvidia.com/gpu": "2"}
+
+
+def test_the_service_gives_the_pods_their_names_and_goes_with_the_job():
+    body = manifest()
+    body["metadata"]["uid"] = "123"
+    (service,) = KIND.companions(body)
+    assert service["metadata"]["name"] == body["spec"]["template"]["spec"]["subdomain"]
+    assert service["spec"]["clusterIP"] == "None"
+    assert service["spec"]["selector"] == {"batch.kubernetes.io/job-name": "trainer-1"}
+    (owner,) = service["metadata"]["ownerReferences"]
+    assert (owner["apiVersion"], owner["kind"], owner["uid"]) == ("batch/v1", "Job", "123")
+    assert "blockOwnerDeletion" not in owner  # OpenShift grants it to few
+
+
+@pytest.mark.parametrize(
+    ("status", "state"),
+    [
+        ({}, "Pending"),
+        ({"active": 2}, "Running"),
+        ({"active": 2, "conditions": [{"type": "FailureTarget", "status": "True"}]}, "Running"),
+        ({"conditions": [{"type": "Suspended", "status": "True"}]}, "Suspended"),
+        ({"active": 1, "conditions": [{"type": "Suspended", "status": "False"}]}, "Running"),
+        ({"conditions": [{"type": "Complete", "status": "True"}]}, "Succeeded"),
+        (
+            {
+                "conditions": [
+                    {"type": "FailureTarget", "status": "True"},
+                    {"type": "Failed", "status": "True"},
+                ]
+            },
+            "Failed",
+        ),
+    ],
+)
+def test_states(status, state):
+    assert KIND.state({"status": status}) == state
+
+
+def test_a_pod_whose_node_is_emptied_does_not_count(server, tmp_path):
+    jobs = jobs_of(server, "job")
+    program = SERVE_FOR_EVER + (
+        f"place = {str(tmp_path / 'evicted')!r}\n"
+        "if kind == 'chief' and not os.path.exists(place):\n"
+        "  open(place, 'w').close(); time.sleep(600)\n"
+    )
+
+    def evict_the_chief(pods):
+        chiefs = [pod for pod in pods if pod.kind == "Chief"]
+        if (tmp_path / "evicted").exists() and len(chiefs) == 1:
+            chiefs[0].evict()
+            return chiefs[0]
+        return None
+
+    server.kill_once = evict_the_chief
+    jobs.run(job(server, jobs, program, restarts=0))
+    assert server.kill_once is None
+    assert len([pod for pod in server.pods["trainer-1"] if pod.kind == "Chief"]) == 2
+
+
+def test_the_service_of_an_earlier_job_is_replaced(server):
+    jobs = jobs_of(server, "job")
+    old = {
+        "metadata": {"name": "trainer-1", "ownerReferences": [
+            {"uid": "of the past", "apiVersion": "batch/v1", "kind": "Job", "name": "trainer-1"}
+        ]},
+        "spec": {"clusterIP": "None", "selector": {}},
+    }  # fmt: skip
+    server.services["trainer-1"] = old
+    jobs.run(job(server, jobs, SERVE_FOR_EVER))
+    (owner,) = server.services["trainer-1"]["metadata"]["ownerReferences"]
+    assert owner["uid"] == server.jobs["trainer-1"]["metadata"]["uid"]
+
+
+def test_a_step_that_is_tried_again_makes_the_service_that_is_missing(server):
+    jobs = jobs_of(server, "job")
+    body = job(server, jobs, SERVE_FOR_EVER + "time.sleep(0.3)")
+    server.submit(body)  # and then the step was killed
+    jobs.run(body)
+    assert list(server.services) == ["trainer-1"]
+
+
+def test_a_job_without_its_service_is_deleted(server):
+    server.denies = ("services",)
+    jobs = jobs_of(server, "job")
+    with pytest.raises(
+        TrainingJobError,
+        match=r"refused the Service trainer-1: 403 .*jobs.batch in the namespace ml, and the same of serv",
+    ):
+        jobs.run(job(server, jobs, "time.sleep(600)"))
+    assert not server.jobs
+
+
+def test_a_service_that_stays_is_an_error(server):
+    class Stuck(ClusterJobs):
+        def _is_there(self, core, what, body):
+            return False
+
+    jobs = jobs_of(server, "job")
+    stuck = Stuck(jobs.kind, jobs.client, "ml", 0.05, patience_secs=0.2)
+    with pytest.raises(TrainingJobError, match=r"kubectl -n ml delete service trainer-1"):
+        stuck.run(job(server, jobs, "time.sleep(600)"))

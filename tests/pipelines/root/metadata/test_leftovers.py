@@ -1,0 +1,39 @@
+from pipelines.root.metadata.leftovers import tidy_root
+
+LEFT = (
+    "serving/.pushing-1a/saved_model.pb",
+    "serving/.removing-5-1a/saved_model.pb",
+    "data/.0123456789abcdef.77/data-00000.csv",
+    "runs/20260102-030405.77.partial",
+    "runs/.20260102-030405.html.partial",
+    "artifacts/Trainer/model_run/unfinished/20260102-030405-0123/checkpoint",
+    "artifacts/Trainer/model_run/unfinished/20260103-000000-2-0123/checkpoint",
+)
+KEPT = (
+    "serving/5/saved_model.pb",
+    "withdrawn/7/saved_model.pb",
+    "data/0123456789abcdef/data-00000.csv",
+    "runs/20260102-030405.json",
+    "runs/20260102-030405.html",
+    "artifacts/Trainer/model_run/unfinished/20260103-000000-0123/checkpoint",
+    "artifacts/Trainer/model_run/unfinished/20260102-999999-0123/checkpoint",
+    "artifacts/Trainer/model/3/Format-Serving/saved_model.pb",
+)
+
+
+def test_what_killed_runs_have_left_is_removed_and_nothing_else(tmp_path):
+    for name in (*LEFT, *KEPT):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text('model_checkpoint_path: "model.ckpt-7"\n')
+    assert tidy_root(tmp_path, "20260103-000000", "20260102-999999") == [
+        f"the training of run {run_id}, at step 7, was not resumed: removed"
+        for run_id in ("20260102-030405", "20260103-000000-2")
+    ]
+    files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert files == set(KEPT)
+    assert sorted(path.name for path in (tmp_path / "serving").iterdir()) == ["5"]
+
+
+def test_a_new_root_has_nothing_to_tidy(tmp_path):
+    tidy_root(tmp_path, run_id="20260103-000000")
+    assert list(tmp_path.iterdir()) == []

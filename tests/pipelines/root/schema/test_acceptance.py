@@ -1,0 +1,279 @@
+import components  # noqa: I001  Before TFX: makes TFDV importable.
+
+import shutil
+
+import ml_metadata
+import numpy as np
+import pandas
+import pytest
+import tensorflow_data_validation as tfdv
+from ml_metadata.proto import metadata_store_pb2
+
+from components.example_validator.validation import validate
+from components.pusher.provenance import Provenance, write_provenance
+from pipelines.config.load import load_config
+from pipelines.errors import BadInputError
+from pipelines.root.schema.root_schema import read_root_schema, replace_root_schema, schema_file
+from pipelines.root.lock import locked
+from pipelines.root.records import ComponentRecord, RunRecord, RunRecords
+from pipelines.root.schema.acceptance import accept_schema
+from pipelines.root.schema.inference import schema_to_keep
+
+Event = metadata_store_pb2.Event
+KINDS = {"fare": "number", "n": "number", "city": "category", "note": "category", "tips": "boolean"}
+FIRST, SECOND = "20260101-000000", "20260102-000000"
+
+
+def columns(kinds):
+    """Returns the columns of a run's record."""
+    return [{"name": name, "kind": kind} for name, kind in kinds.items()]
+
+
+def table(rows=60):
+    random = np.random.default_rng(3)
+    return pandas.DataFrame(
+        {
+            "fare": random.uniform(1, 9, rows),
+            "n": random.integers(5, 50, rows),
+            "city": random.choice(["a", "b", "c"], rows),
+            "note": random.choice(["x", "y"], rows),
+            "tips": random.choice(["no", "yes"], rows),
+        }
+    )
+
+
+class Root:
+    """A root with runs; the first one has pushed version 5, and the schema is of its data."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.records = RunRecords(folder)
+        (folder / "metadata").mkdir(parents=True)
+        connection = metadata_store_pb2.ConnectionConfig()
+        connection.sqlite.filename_uri = str(folder / "metadata" / "metadata.sqlite")
+        connection.sqlite.connection_mode = 3
+        self.store = ml_metadata.MetadataStore(connection)
+        kind = components.StatisticsGen
+        self.types = (
+            self.store.put_artifact_type(metadata_store_pb2.ArtifactType(name="ExampleStatistics")),
+            self.store.put_execution_type(
+                metadata_store_pb2.ExecutionType(name=f"{kind.__module__}.{kind.__name__}")
+            ),
+            self.store.put_context_type(metadata_store_pb2.ContextType(name="pipeline_run")),
+        )
+
+    def run(self, run_id, frame, notes=(), *settings, validated=True, kinds=KINDS):
+        """Leaves what a run leaves that validated a table."""
+        folder = self.folder / "artifacts" / "StatisticsGen" / "statistics" / run_id
+        statistics = []
+        for split, part in (("train", frame[::2]), ("eval", frame[1::2])):
+            statistics.append(tfdv.generate_statistics_from_dataframe(part))
+            (folder / f"Split-{split}").mkdir(parents=True)
+            file = folder / f"Split-{split}" / "FeatureStats.pb"
+            file.write_bytes(statistics[-1].SerializeToString())
+        artifact_type, execution_type, context_type = self.types
+        event = Event(type=Event.OUTPUT)
+        event.path.steps.add(key="statistics")
+        self.store.put_execution(
+            metadata_store_pb2.Execution(
+                type_id=execution_type,
+                last_known_state=metadata_store_pb2.Execution.COMPLETE,
+            ),
+            [(metadata_store_pb2.Artifact(type_id=artifact_type, uri=str(folder)), event)],
+            [metadata_store_pb2.Context(type_id=context_type, name=run_id)],
+            True,
+        )
+        names = ["CsvExampleGen", *(["ExampleValidator"] if validated else [])]
+        self.records.write(
+            RunRecord(
+                run_id=run_id,
+                name="trips",
+                status="failed",
+                started="2026-01-01T00:00:00+00:00",
+                config=load_config(data="x.csv", label="tips", settings=settings).model_dump(
+                    mode="json"
+                ),
+                data_fingerprint="",
+                log="",
+                notes=notes,
+                columns=tuple({"name": name, "kind": kind} for name, kind in kinds.items()),
+                components=tuple(ComponentRecord(name, "finished", 1.0) for name in names),
+            )
+        )
+        return statistics
+
+    def push(self, version, run_id):
+        write_provenance(
+            Provenance(run_id, "m"),
+            str(self.folder / "serving" / str(version)),
+            str(self.folder / "serving"),
+        )
+
+    @property
+    def schema(self):
+        return read_root_schema(self.folder).schema
+
+
+ODD = ("anomaly: train split, column 'city': Odd.",)
+
+
+@pytest.fixture
+def root(tmp_path):
+    made = Root(tmp_path / "root")
+    first = made.run(FIRST, table())
+    made.push(5, FIRST)
+    schema = tfdv.infer_schema(first[0], infer_feature_shape=False)
+    schema = tfdv.update_schema(schema, first[1], infer_feature_shape=False)
+    schema = schema_to_keep(schema, KINDS, "tips", ("no", "yes"))
+    replace_root_schema(made.folder, schema, FIRST, columns(KINDS))
+    return made
+
+
+def accept(root, frame, *arguments):
+    """Returns the lines of an acceptance, of whose data nothing may be amiss with the new schema."""
+    for part in root.run(SECOND, frame, ODD):
+        assert validate(part, root.schema, fixed_schema=True).anomaly_info or not arguments
+    accepted = accept_schema(root.folder)
+    assert accepted.run_id == SECOND
+    for split in ("train", "eval"):
+        file = root.folder / f"artifacts/StatisticsGen/statistics/{SECOND}/Split-{split}"
+        part = type(part).FromString((file / "FeatureStats.pb").read_bytes())
+        assert not validate(part, root.schema, fixed_schema=True).anomaly_info
+    *lines, last = accepted.lines
+    assert last == f"~ new data are compared with those of run {SECOND}; before: of run {FIRST}"
+    assert read_root_schema(root.folder).run_to_compare_with(root.folder) == SECOND
+    return lines
+
+
+def test_a_renamed_category(root):
+    lines = accept(root, table().replace("a", "A"), "fails before")
+    assert lines == ["~ column 'city': new values 'A'"]
+
+
+def test_a_column_that_is_gone_and_one_that_is_new(root):
+    lines = accept(root, table().drop(columns="note").assign(extra=1.5), "fails before")
+    assert lines == ["- column 'note' (BYTES)", "+ column 'extra': FLOAT, required"]
+
+
+def test_another_type_missing_values_and_a_new_label(root):
+    frame = table()
+    frame["n"] = frame["n"] + 0.5
+    frame.loc[::7, "fare"] = np.nan
+    frame.loc[:5, "tips"] = "perhaps"
+    assert accept(root, frame, "fails before") == [
+        "~ column 'fare': present required -> some rows",
+        "~ column 'n': type INT -> FLOAT",
+        "~ column 'tips': new values 'perhaps'",
+    ]
+
+
+def test_drift_alone_changes_what_is_compared_with(root):
+    before = schema_file(root.folder).read_text()
+    assert accept(root, table().assign(fare=lambda frame: frame.fare * 60)) == [
+        "= the schema stays as it is"
+    ]
+    assert schema_file(root.folder).read_text() == before
+    with pytest.raises(
+        BadInputError, match=f"nothing to accept: run {SECOND} was accepted already"
+    ):
+        accept_schema(root.folder)
+
+
+def test_an_edit_that_the_data_fit_stays_and_another_gives_way(root):
+    schema = root.schema
+    for feature in schema.feature:
+        if feature.name == "fare":
+            feature.drift_comparator.jensen_shannon_divergence.threshold = 0.5
+            feature.float_domain.max = 1_000
+        if feature.name == "n":
+            feature.int_domain.max = 49
+    replace_root_schema(root.folder, schema, FIRST, columns(KINDS))
+    lines = accept(root, table().assign(n=lambda frame: frame.n + 100), "fails before")
+    assert len(lines) == 1
+    assert lines[0].startswith("~ column 'n': values at most 49 -> ")
+    (fare,) = (feature for feature in root.schema.feature if feature.name == "fare")
+    assert fare.drift_comparator.jensen_shannon_divergence.threshold == 0.5
+    assert fare.float_domain.max == 1_000
+
+
+def test_a_column_that_was_empty_takes_the_type_that_it_has(root):
+    kinds = {**KINDS, "note": "empty"}
+    statistics = root.run("20260101-100000", table().assign(note=None), kinds=kinds)
+    inferred = tfdv.infer_schema(statistics[0], infer_feature_shape=False)
+    replace_root_schema(root.folder, schema_to_keep(inferred, kinds, "tips"), FIRST, columns(kinds))
+    assert accept(root, table().assign(note=2.5)) == [
+        "~ column 'note': type any -> FLOAT; present optional -> required"
+    ]
+
+
+def test_a_root_without_a_schema_gets_that_of_the_run(root):
+    shutil.rmtree(root.folder / "schema")
+    root.run(SECOND, table().replace("a", "A"), ODD)
+    lines = accept_schema(root.folder).lines
+    assert lines == (
+        "+ the schema, which the root did not have",
+        f"~ new data are compared with those of run {SECOND}; before: of version 5",
+    )
+    assert {feature.name for feature in root.schema.feature} == set(KINDS)
+
+
+def test_a_run_that_is_named(root):
+    root.run(SECOND, table().replace("a", "A"), ODD)
+    root.run("20260103-000000", table())
+    with pytest.raises(BadInputError, match=f"20260103-000000 found no anomalies. .*: {SECOND}"):
+        accept_schema(root.folder)
+    assert accept_schema(root.folder, SECOND).run_id == SECOND
+
+
+def test_a_root_that_was_moved(root, tmp_path):
+    root.run(SECOND, table().replace("a", "A"), ODD)
+    moved = root.folder.rename(tmp_path / "moved")
+    assert accept_schema(moved).lines[0] == "~ column 'city': new values 'A'"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "run_id", "message"),
+    [
+        ((ODD,), "20200101-000000", f"no run '20200101-000000' in .*Runs: {SECOND}, {FIRST}"),
+        ((), None, f"the validation of run {SECOND} found no anomalies"),
+        ((ODD, "schema.path=mine.pbtxt"), None, "schema.path = 'mine.pbtxt', which goes before"),
+    ],
+    ids=["no such run", "nothing found", "a schema of one's own"],
+)
+def test_what_cannot_be_accepted(root, arguments, run_id, message):
+    root.run(SECOND, table(), *arguments)
+    before = schema_file(root.folder).read_bytes()
+    with pytest.raises(BadInputError, match=message):
+        accept_schema(root.folder, run_id)
+    assert schema_file(root.folder).read_bytes() == before
+
+
+def test_a_run_that_did_not_come_to_the_validation(root):
+    root.run(SECOND, table(), ODD, validated=False)
+    with pytest.raises(
+        BadInputError, match=f"run {SECOND} ended before the validation of its data"
+    ):
+        accept_schema(root.folder, SECOND)
+    with pytest.raises(BadInputError, match=f"the validation of run {FIRST} found no anomalies"):
+        accept_schema(root.folder)
+
+
+def test_statistics_that_are_not_there_any_more(root):
+    root.run(SECOND, table(), ODD)
+    shutil.rmtree(root.folder / "artifacts")
+    with pytest.raises(
+        BadInputError, match=rf"statistics of run {SECOND} are not there any more \(/"
+    ):
+        accept_schema(root.folder)
+
+
+def test_another_process_works_in_the_root(root):
+    root.run(SECOND, table(), ODD)
+    with locked(root.folder), pytest.raises(BadInputError, match="Another run is going on"):
+        accept_schema(root.folder)
+
+
+def test_a_folder_that_is_no_root_stays_as_it_is(tmp_path):
+    with pytest.raises(BadInputError, match="There are no runs in"):
+        accept_schema(tmp_path / "none")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,82 @@
+from dataclasses import replace
+
+import pytest
+
+from components.evaluator.gate.check import Check
+from pipelines.config.evaluator import ThresholdConfig
+from pipelines.root.check_records import (
+    against_text,
+    check_line,
+    check_records,
+    interval_text,
+    shown,
+)
+
+CHECK = Check(
+    metric="mean_squared_error",
+    against="baseline",
+    value=3.0,
+    reference=2.0,
+    bound=2.1,
+    higher_is_better=False,
+    difference=1.0,
+    low=0.5,
+    high=1.5,
+    confidence=0.95,
+    num_examples=77,
+    passed=False,
+    message="3 is worse than 2",
+)
+
+
+def records(*thresholds, checks=(), intervals=None):
+    metrics = {"auc": 0.7, "mean_squared_error": 3.0, "recall": None}
+    baseline = {"auc": 0.75, "mean_squared_error": 2.0}
+    return check_records(checks, thresholds, metrics, baseline, intervals or {})
+
+
+@pytest.mark.parametrize(
+    ("threshold", "expected"),
+    [
+        ({"metric": "auc", "lower": 0.6}, [("lower", 0.7, None, 0.6, True)]),
+        ({"metric": "auc", "lower": 0.8}, [("lower", 0.7, None, 0.8, False)]),
+        ({"metric": "auc", "upper": 0.8}, [("upper", 0.7, None, 0.8, True)]),
+        ({"metric": "auc", "upper": 0.6}, [("upper", 0.7, None, 0.6, False)]),
+        (
+            {"metric": "mean_squared_error", "upper": 4, "max_regression": 0.5},
+            [("upper", 3.0, None, 4, True), ("max_regression", 3.0, 2.0, 2.5, False)],
+        ),
+        ({"metric": "auc", "max_regression": 0.06}, [("max_regression", 0.7, 0.75, 0.69, True)]),
+        ({"metric": "recall", "lower": 0.1}, [("lower", None, None, 0.1, False)]),
+        ({"metric": "recall", "max_regression": 0.1}, []),  # no baseline has it
+    ],
+)
+def test_thresholds_become_checks(threshold, expected):
+    found = [
+        (c["against"], c["value"], c["reference"], pytest.approx(c["bound"]), c["passed"])
+        for c in records(ThresholdConfig(**threshold))
+    ]
+    assert found == expected
+
+
+def test_a_threshold_has_the_interval_that_is_known_of_its_metric():
+    bounds = ThresholdConfig(metric="mean_squared_error", upper=4, max_regression=0.5)
+    found = records(bounds, checks=[CHECK], intervals={"mean_squared_error": (2.5, None)})
+    assert [c["against"] for c in found] == ["baseline", "upper", "max_regression"]
+    assert [interval_text(c) for c in found] == ["+0.5 to +1.5", "2.5 to no bound", "+0.5 to +1.5"]
+    assert [against_text(c) for c in found] == ["baseline", "upper", "max_regression"]
+
+
+def test_lines_of_text():
+    below, regression = records(
+        ThresholdConfig(metric="auc", lower=0.8, max_regression=0.1),
+        intervals={"auc": (0.65, 0.75)},
+    )
+    assert check_line(below) == "✗ auc 0.7 >= 0.8, lower (interval 0.65 to 0.75)"
+    assert check_line(regression) == (
+        "✓ auc 0.7 >= 0.65, max_regression from the baseline's 0.75 (interval not known)"
+    )
+    assert check_line(vars(CHECK)) == "✗ 3 is worse than 2"
+    unbound = vars(replace(CHECK, low=None, high=None))
+    assert interval_text(unbound) == "no bounds"
+    assert shown(None) == "not a number"

@@ -1,0 +1,114 @@
+import dataclasses
+
+import pytest
+
+from pipelines.errors import BadInputError
+from pipelines.root.lineage import lineage_lines, lineage_of, parameters_of, versions_of_spans
+from pipelines.root.pruned_runs import PrunedRuns
+from pipelines.root.records import RunRecord, RunRecords
+
+FIRST = RunRecord(
+    run_id="20260101-000000", name="a", status="pushed", started="2026-01-01T00:00:00+00:00",
+    finished="2026-01-01T00:01:00+00:00", log="/l", version="1700",
+    config={"name": "a", "data": {"path": "/d/{SPAN}.csv", "label": "y"}, "module": {"path": "my.taxi"},
+            "trainer": {"train_steps": 50, "seed": None, "custom_config": {}}},
+    data_fingerprint="11" * 32, code_fingerprint="22" * 32, metrics={"auc": 0.75},
+    spans=({"span": 3, "version": None, "num_files": 1},),
+    data_files=({"path": "/d/3.csv", "bytes": 1234, "sha256": "33" * 32},),
+    environment={"git commit": "abc"},
+)  # fmt: skip
+SECOND = dataclasses.replace(
+    FIRST, run_id="20260102-000000", version="1800", baseline_version="1700", mended=None,
+    spans=({"span": 3, "version": None, "num_files": 1}, {"span": 4, "version": None, "num_files": 1}),
+)  # fmt: skip
+THIRD = dataclasses.replace(
+    FIRST, run_id="20260103-000000", version=None, status="not_blessed", baseline_version="1800",
+    spans=({"span": 4, "version": None, "num_files": 1},), data_files=(),
+)  # fmt: skip
+
+
+@pytest.fixture
+def root(tmp_path):
+    for record in (FIRST, SECOND, THIRD):
+        RunRecords(tmp_path).write(record)
+    (tmp_path / "serving" / "1800").mkdir(parents=True)
+    (tmp_path / "serving" / "1700").mkdir()
+    return tmp_path
+
+
+def test_backward_from_what_serves(root):
+    (found,) = lineage_of(root)
+    assert (found["run_id"], found["version"], found["version_state"]) == (
+        SECOND.run_id, "1800", "serving",
+    )  # fmt: skip
+    assert found["data"]["files"] == list(FIRST.data_files)
+    assert found["baseline_run"] == FIRST.run_id
+    assert found["compared_by"] == [THIRD.run_id]
+    assert found["code"]["module"] == "my.taxi"
+    assert found["parameters"] == {"module.path": "my.taxi", "trainer.train_steps": 50}
+
+
+def test_by_version_by_run_and_forward_from_a_span(root):
+    assert lineage_of(root, "1700") == lineage_of(root, FIRST.run_id)
+    found = lineage_of(root, span="4")
+    assert [(one["run_id"], one["version"]) for one in found] == [
+        (SECOND.run_id, "1800"), (THIRD.run_id, None),
+    ]  # fmt: skip
+    assert [one["run_id"] for one in lineage_of(root, span="3")] == [FIRST.run_id, SECOND.run_id]
+
+
+def test_runs_whose_records_were_removed_are_told(root):
+    PrunedRuns(root).add([FIRST])
+    (root / "runs" / f"{FIRST.run_id}.json").unlink()
+    (root / "serving" / "1700").rmdir()
+    found = lineage_of(root, span="3")
+    assert [(one["run_id"], one["version"], one["version_state"], one["is_pruned"]) for one in found] == [
+        (FIRST.run_id, "1700", "removed", True), (SECOND.run_id, "1800", "serving", False),
+    ]  # fmt: skip
+    assert lineage_of(root, "1700") == lineage_of(root, FIRST.run_id) == found[:1]
+    assert "\n".join(lineage_lines(found[0])) == (
+        "version 1700 (removed)\n"
+        f"  run        {FIRST.run_id} of 'a': pushed, {FIRST.started} to {FIRST.finished}\n"
+        "  spans      3\n"
+        "  record     removed by the rules of retention; no more is known"
+    )
+    (three, four) = versions_of_spans(root, SECOND.spans, [SECOND, THIRD])
+    assert [(run["run_id"], run["version_state"]) for run in three["runs"]] == [
+        (FIRST.run_id, "removed"), (SECOND.run_id, "serving"),
+    ]  # fmt: skip
+    assert [(run["status"], run["version"]) for run in four["runs"]] == [
+        ("pushed", "1800"), ("not_blessed", None),
+    ]  # fmt: skip
+
+
+def test_what_is_not_there_is_named_with_what_is(root, tmp_path):
+    with pytest.raises(
+        BadInputError, match=r"No run that .* knows of has read the span 7. Spans: 3, 4"
+    ):
+        lineage_of(root, span="7")
+    with pytest.raises(BadInputError, match=r"'9' .* Versions: 1700, 1800; the newest runs: 2026"):
+        lineage_of(root, "9")
+    with pytest.raises(BadInputError, match="No version is served"):
+        lineage_of(tmp_path / "empty")
+
+
+def test_as_text(root):
+    text = "\n".join(lineage_lines(lineage_of(root)[0]))
+    for part in (
+        "version 1800 (serving)",
+        "spans      3..4",
+        f"/d/3.csv (1,234 bytes, sha256 {'33' * 32})",
+        "commit     abc",
+        "settings   module.path = my.taxi, trainer.train_steps = 50",
+        f"version 1700 ({FIRST.run_id})",
+        f"baseline   of the runs {THIRD.run_id}",
+    ):
+        assert part in text
+    old = "\n".join(lineage_lines(lineage_of(root, THIRD.run_id)[0]))
+    assert "the files were not recorded" in old
+    assert "no version was pushed" in old
+
+
+def test_parameters_leave_out_what_is_not_set():
+    config = {"data": {"path": "x"}, "pusher": {"keep": 5}, "evaluator": {"metrics": None}}
+    assert parameters_of(dataclasses.replace(FIRST, config=config)) == {"pusher.keep": 5}

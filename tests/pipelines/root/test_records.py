@@ -1,0 +1,101 @@
+import json
+from datetime import datetime, timezone
+
+import pytest
+
+from pipelines.root.records import ComponentRecord, RunRecord, RunRecords, new_run_id
+
+RECORD = RunRecord(
+    run_id="20260102-030405",
+    name="taxi",
+    status="running",
+    started="2026-01-02T03:04:05+00:00",
+    config={"name": "taxi"},
+    data_fingerprint="abc",
+    log="/var/log/run.log",
+    components=(ComponentRecord("Trainer", "finished", 1.5),),
+    notes=("a note",),
+    thresholds=({"metric": "auc", "lower": 0.6, "upper": None, "max_regression": None},),
+    checks=({"metric": "auc", "passed": True},),
+    not_checked=("the loss",),
+    intervals={"auc": (None, 0.75)},
+    columns=({"name": "x", "kind": "date", "use": "days", "missing_share": 0.5, "note": ""},),
+    label_by_split={"test": "chi-square", "p_value": 0.25, "sizes": {"train": 2, "eval": 1}},
+    spans=({"span": "2026-01-31", "version": 2, "num_files": 3},),
+)
+
+
+def test_records_survive_a_round_trip_and_are_replaced(tmp_path):
+    records = RunRecords(tmp_path)
+    assert records.read_all() == []
+    records.write(RECORD)
+    pushed = RECORD.changed(status="pushed", version="7", metrics={"auc": 0.9})
+    records.write(pushed)
+    assert records.read_all() == [pushed]
+    assert records.read(RECORD.run_id) == pushed
+    assert records.read("other") is None
+    assert [file.name for file in records.folder.iterdir()] == ["20260102-030405.json"]
+
+
+def test_summary_is_the_last_line_of_a_run():
+    line = RECORD.changed(
+        status="pushed",
+        version="7",
+        metrics={"auc": 0.9},
+        report="r.html",
+        baseline_version="6",
+        baseline_metrics={"auc": 0.8},
+        checks=({"metric": "auc", "passed": True},),
+        not_checked=("the loss",),
+        serving_version="7",
+    ).summary()
+    assert json.loads(json.dumps(line)) == {
+        "run_id": "20260102-030405",
+        "status": "pushed",
+        "version": "7",
+        "metrics": {"auc": 0.9},
+        "report": "r.html",
+        "baseline_version": "6",
+        "baseline_metrics": {"auc": 0.8},
+        "checks": [{"metric": "auc", "passed": True}],
+        "not_checked": ["the loss"],
+        "serving_version": "7",
+        "spans": [{"span": "2026-01-31", "version": 2, "num_files": 3}],
+    }
+    assert "spans" not in RECORD.changed(spans=()).summary()
+
+
+def test_run_ids_are_unique():
+    now = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
+    assert new_run_id([], now) == "20260102-030405"
+    assert new_run_id([RECORD], now) == "20260102-030405-2"
+
+
+def test_paths_in_a_root_that_is_moved_are_those_of_today(tmp_path):
+    root = tmp_path / "root"
+    record = RECORD.changed(log=str(root / "logs" / "1.log"), report=str(root / "runs" / "1.html"))
+    RunRecords(root).write(record)
+    assert RunRecords(root).read_all() == [record]
+    moved = root.rename(tmp_path / "elsewhere")
+    (found,) = RunRecords(moved).read_all()
+    assert (found.log, found.report) == (f"{moved}/logs/1.log", f"{moved}/runs/1.html")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"components": [{"name": 1}]}', "\udcff"])
+def test_a_record_that_cannot_be_read_is_left_out_with_a_warning(tmp_path, caplog, text):
+    records = RunRecords(tmp_path)
+    records.write(RECORD)
+    broken = records.folder / "20260102-030406.json"
+    broken.write_bytes(text.encode(errors="surrogateescape"))
+    assert records.read_all() == [RECORD]
+    assert records.read("20260102-030406") is None
+    assert f"{broken} is no record of a run and is left out" in caplog.text
+
+
+def test_runs_of_one_second_are_in_the_order_of_their_numbers(tmp_path):
+    records = RunRecords(tmp_path)
+    ids = ["20260102-030405", *(f"20260102-030405-{number}" for number in range(2, 12))]
+    ids = ["20260102-030404-2", *ids, "20260102-030406"]
+    for run_id in reversed(ids):
+        records.write(RECORD.changed(run_id=run_id))
+    assert [record.run_id for record in records.read_all()] == ids

@@ -1,0 +1,42 @@
+import components  # noqa: I001  Before TFX: makes TFDV importable.
+
+import pytest
+from tfx.types.standard_artifacts import PushedModel
+
+from components.evaluator.gate.verdict import Verdict
+from pipelines.run.push_outcome import push_outcome
+from pipelines.root.records import RunOutcome
+
+assert components
+
+
+@pytest.fixture
+def outcome(tmp_path):
+    def make(*failures, **properties):
+        pushed = PushedModel()
+        for name, value in properties.items():
+            if isinstance(value, int):
+                pushed.set_int_custom_property(name, value)
+            else:
+                pushed.set_string_custom_property(name, value)
+        Verdict(not failures, {}, list(failures)).write(str(tmp_path))
+        return push_outcome(pushed, str(tmp_path), tmp_path)
+
+    return make
+
+
+def test_a_model_was_pushed(outcome):
+    assert outcome(pushed=1, pushed_version="7") == RunOutcome("pushed", version="7")
+
+
+def test_a_model_was_not_blessed(outcome):
+    assert outcome("too low", "too high", pushed=0) == RunOutcome(
+        "not_blessed", reason="too low; too high"
+    )
+
+
+def test_the_same_model_serves_or_was_withdrawn(outcome, tmp_path):
+    same = {"pushed": 0, "unchanged_version": "5", "not_pushed_reason": "the same"}
+    assert outcome(**same) == RunOutcome("unchanged", reason="the same")
+    (tmp_path / "withdrawn" / "5").mkdir(parents=True)
+    assert outcome(**same).reason == "the same (`rollback --to 5` serves it again)"

@@ -1,0 +1,207 @@
+import html
+import shutil
+
+import pytest
+
+from components.pusher.provenance import Provenance, write_provenance
+from pipelines.cli.app import app as cli
+from pipelines.errors import BadInputError, RunFailedError
+from pipelines.plan.run_plan import RunRequest
+from pipelines.root.history import read_runs
+from pipelines.root.lock import LOCAL_KUBEFLOW, is_locked, locked
+from pipelines.root.records import RunRecords
+from pipelines.run.run import run
+from pipelines.runners import RUNNERS, Runner
+from pipelines.terminal.progress import Progress
+from pipelines.terminal.signals import RunInterruptedError
+from tests.pipelines.report.html_checks import dead_links
+
+
+class RecordingRunner(Runner):
+    """Runs no component: remembers those it was given, and raises."""
+
+    def __init__(self, root, error):
+        self.root, self.error = root, error
+        self.components = None
+        self.statuses = None
+
+    def run(self, launcher):
+        self.components = [component.id for component in launcher.components]
+        self.statuses = [record.status for record in read_runs(self.root)]
+        raise self.error
+
+
+class NoCapture:
+    def keep_in(self, log):
+        self.log = log
+
+
+@pytest.fixture
+def run_with(data, tmp_path, display, monkeypatch):
+    """Returns a function that runs the data with a runner that raises `error`."""
+
+    def run_it(error):
+        runner = RecordingRunner(tmp_path / "root", error)
+        monkeypatch.setitem(RUNNERS, "recording", runner)
+        request = RunRequest(root=tmp_path / "root", data=str(data), label="y", runner="recording")
+        return run(request, Progress(display), NoCapture()), runner
+
+    return run_it
+
+
+def test_the_runner_that_is_chosen_is_the_one_that_runs(run_with, tmp_path, monkeypatch):
+    class NotChosen(Runner):
+        def run(self, launcher):
+            raise AssertionError("this runner was not chosen")
+
+    monkeypatch.setitem(RUNNERS, "local", NotChosen())
+    record, runner = run_with(RunFailedError("Trainer", "stopped by the recording runner"))
+    assert set(runner.components) == {
+        "CsvExampleGen", "StatisticsGen", "SchemaGen", "ExampleValidator", "Transform",
+        "ServedModel", "ServedStatistics", "Trainer", "Evaluator", "Pusher",
+    }  # fmt: skip
+    assert runner.statuses == ["running"]
+    assert (record.status, record.reason) == ("failed", "Trainer: stopped by the recording runner")
+    assert read_runs(tmp_path / "root") == [record]
+
+
+def test_the_spans_are_said_at_once_and_noted(spans, tmp_path, display, shown, monkeypatch):
+    runner = RecordingRunner(tmp_path / "root", RunFailedError("Trainer", "stopped"))
+    monkeypatch.setitem(RUNNERS, "recording", runner)
+    request = RunRequest(
+        root=tmp_path / "root", data=spans, label="y", runner="recording", settings=("data.spans=last 2",)
+    )  # fmt: skip
+    record = run(request, Progress(display), NoCapture())
+    said = f"data: spans 9..10 (version 1) of {spans}"
+    assert shown.getvalue().splitlines()[2] == f"! {said}"
+    assert record.notes[0] == said
+    assert [span["span"] for span in record.summary()["spans"]] == [9, 10]
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "reason"),
+    [
+        (RunInterruptedError("SIGTERM"), "interrupted", "stopped by a signal"),
+        (KeyboardInterrupt("of the user's"), "failed", "KeyboardInterrupt: of the user&#39;s"),
+        (SystemExit(0), "failed", "SystemExit: 0"),
+        (GeneratorExit("odd"), "failed", "GeneratorExit: odd"),
+        (OSError("disk full"), "failed", "OSError: disk full"),
+    ],
+)
+def test_however_a_run_ends_its_record_and_report_say_so(run_with, tmp_path, error, status, reason):
+    record, _ = run_with(error)
+    assert (record.status, html.escape(record.reason).replace("&#x27;", "&#39;")) == (
+        status,
+        reason,
+    )
+    assert reason in (tmp_path / "root" / "runs" / f"{record.run_id}.html").read_text()
+    assert not is_locked(tmp_path / "root")
+
+
+def test_pages_link_to_no_run_that_retention_has_removed(data, tmp_path, display, monkeypatch):
+    root, run_ids = tmp_path / "root", []
+
+    class PushingRunner(Runner):
+        def run(self, launcher):
+            run_id = RunRecords(root).read_all()[-1].run_id
+            version = str(1000 + len(run_ids))
+            base = root / "serving"
+            write_provenance(Provenance(run_id, str(root)), str(base / version), str(base))
+            raise OSError("disk full")
+
+    monkeypatch.setitem(RUNNERS, "pushing", PushingRunner())
+    for number in range(4):
+        request = RunRequest(
+            root=root, data=str(data), label="y", runner="pushing",
+            settings=("retention.runs=2", f"trainer.train_steps={number + 1}"),
+        )  # fmt: skip
+        record = run(request, Progress(display), NoCapture())
+        run_ids.append(record.run_id)
+        if number == 1:
+            shutil.rmtree(root / "serving" / "1000")  # as the Pusher does
+    kept = [one.run_id for one in RunRecords(root).read_all()]
+    assert run_ids[0] not in kept
+    assert dead_links(root / "runs") == []
+    index = (root / "runs" / "index.html").read_text()
+    assert f'"run-{run_ids[0]}"' not in index
+    assert f'"run-{run_ids[-1]}"' in index
+    assert index.count("<strong>serves</strong>") == 1
+    # The page of the version that served before was made again: it serves no more.
+    (before,) = (one for one in RunRecords(root).read_all() if one.run_id == run_ids[2])
+    page = (root / "runs" / f"{before.run_id}.html").read_text()
+    assert f"{before.version} (kept when this page was made)" in page
+    assert f"{before.version} (serving" not in page
+
+
+@pytest.mark.parametrize("is_bad_input", [True, False])
+def test_a_run_that_fails_over_its_input_says_so_by_its_exit_code(run_with, tmp_path, is_bad_input):
+    record, _ = run_with(RunFailedError("CsvExampleGen", "no rows", is_bad_input=is_bad_input))
+    assert record.status == "failed"
+    assert read_runs(tmp_path / "root") == [record]
+    assert cli._exit_code(record) == (2 if is_bad_input else 1)
+    shown = []
+    cli._say_outcome(shown.append, record)
+    assert any("`run --resume` goes on" in line for line in shown) is not is_bad_input
+
+
+@pytest.mark.parametrize("status", ["failed", "interrupted"])
+def test_a_run_of_kubeflow_is_not_resumed_but_run_again(killed, status):
+    shown = []
+    record = killed.changed(status=status, reason="it broke", kubeflow_run="run-1")
+    cli._say_outcome(shown.append, record)
+    assert any("another run goes on from here" in line for line in shown)
+    assert not any("--resume" in line for line in shown)
+
+
+@pytest.mark.parametrize("name", [".lock", LOCAL_KUBEFLOW])
+def test_two_runs_do_not_share_a_root(run_with, tmp_path, name):
+    with (
+        locked(tmp_path / "root", name=name),
+        pytest.raises(BadInputError, match="Another run is going on"),
+    ):
+        run_with(AssertionError("must not run"))
+    assert read_runs(tmp_path / "root") == []
+
+
+@pytest.mark.parametrize("name", [".lock", LOCAL_KUBEFLOW])
+def test_a_root_that_is_busy_is_said_before_the_data_are_read(tmp_path, display, name):
+    root = tmp_path / "root"
+    request = RunRequest(root=root, data=str(tmp_path / "nothing.csv"), label="y")
+    with (
+        locked(root, name=name),
+        pytest.raises(BadInputError, match="Another run is going on"),
+    ):
+        run(request, Progress(display), NoCapture())
+    with pytest.raises(BadInputError, match=r"nothing\.csv"):
+        run(request, Progress(display), NoCapture())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"label": "z"}, "no label column 'z'"),
+        ({"runner": "cluster"}, "Available runners: kubeflow, beam, local"),
+    ],
+)
+def test_what_is_refused_leaves_no_root(data, tmp_path, display, changes, message):
+    request = {"root": tmp_path / "root", "data": str(data), "label": "y", **changes}
+    with pytest.raises(BadInputError, match=message):
+        run(RunRequest(**request), Progress(display), NoCapture())
+    assert not (tmp_path / "root").exists()
+
+
+def test_a_run_that_fails_after_its_push_has_pushed(data, tmp_path, display, monkeypatch):
+    root = tmp_path / "root"
+
+    class PushingRunner(Runner):
+        def run(self, launcher):
+            base = root / "serving"
+            run_id = RunRecords(root).read_all()[-1].run_id
+            write_provenance(Provenance(run_id, str(root)), str(base / "1000"), str(base))
+            raise OSError("disk full")
+
+    monkeypatch.setitem(RUNNERS, "pushing", PushingRunner())
+    request = RunRequest(root=root, data=str(data), label="y", runner="pushing")
+    record = run(request, Progress(display), NoCapture())
+    assert (record.status, record.version) == ("pushed", "1000")
+    assert record.reason == "after the push: OSError: disk full"

@@ -1,0 +1,163 @@
+"""The text is read back by Prometheus' own parser."""
+
+import urllib.request
+from datetime import timedelta
+
+import pytest
+from prometheus_client import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from components.pusher.provenance import Provenance, write_provenance
+from pipelines.config.notify import NotifyConfig
+from pipelines.scheduling.monitoring.metrics import (
+    PipelineCollector,
+    registry,
+    serve_metrics,
+    write_metrics,
+)
+from pipelines.scheduling.notify.notification import of_missed
+from pipelines.scheduling.ticks import iso, time_tick
+from tests.pipelines.scheduling.conftest import START
+
+PREFIX = "estimator_pipelines_"
+
+
+def parsed(text):
+    """Returns values by name and labels."""
+    found = {}
+    for family in text_string_to_metric_families(text):
+        assert family.documentation
+        for sample in family.samples:
+            found[(sample.name.removeprefix(PREFIX), *sample.labels.values())] = sample.value
+    return found
+
+
+def at(minutes):
+    return START + timedelta(minutes=minutes)
+
+
+@pytest.fixture
+def collector(root, clock, scheduler, ledger, make_schedule, record):
+    scheduler.store.write(make_schedule())
+    times = {"started": iso(at(1)), "finished": iso(at(1.5))}
+    for minute, status in ((1, "pushed"), (2, "failed")):
+        tick = time_tick("trips", at(minute)).changed(state="done", status=status, **times)
+        ledger.write(tick)
+        times = {"started": iso(at(2)), "finished": iso(at(4))}
+    ledger.write(time_tick("trips", at(4)).changed(state="skipped", count=2))
+    ledger.write(time_tick("trips", at(5)))
+    missed = of_missed(root, (time_tick("trips", at(5)),), iso(at(6)))
+    scheduler.outbox.put(missed, NotifyConfig(command="tell"))
+    for version in (8, 9):
+        write_provenance(
+            Provenance("run-9", "m"), str(root / f"serving/{version}"), str(root / "serving")
+        )
+    record(
+        "run-9", status="pushed", version="9", metrics={"auc": 0.75, "loss": None},
+        finished=iso(at(1.5)),
+    )  # fmt: skip
+    clock.pass_by(7.9 * 60)
+    return PipelineCollector(root, clock, scheduler.outbox)
+
+
+def test_runs_that_no_schedule_has_started(root, clock, scheduler, record):
+    def now():
+        found = parsed(generate_latest(registry(collector)).decode())
+        return {key: value for key, value in found.items() if key[0].startswith("newest_")}
+
+    collector = PipelineCollector(root, clock, scheduler.outbox)
+    assert now() == {}
+    record("20260131-100000", status="pushed", started=iso(at(0)), finished=iso(at(3)))
+    record("20260131-100500", status="failed", started=iso(at(5)), finished=iso(at(6.5)))
+    found = now()
+    statuses = {key[1] for key, value in found.items() if key[0] == "newest_run_status" and value}
+    assert statuses == {"failed"}
+    assert len([key for key in found if key[0] == "newest_run_status"]) == 6
+    assert {key[0]: value for key, value in found.items() if key[0] != "newest_run_status"} == {
+        "newest_run_start_time_seconds": at(5).timestamp(),
+        "newest_run_end_time_seconds": at(6.5).timestamp(),
+        "newest_run_duration_seconds": 90,
+        "newest_good_run_end_time_seconds": at(3).timestamp(),
+    }
+    # One that was killed has not ended.
+    record("20260131-100800", status="running", started=iso(at(8)), finished=None)
+    found = now()
+    assert found["newest_run_status", "interrupted"] == 1
+    assert found["newest_run_start_time_seconds",] == at(8).timestamp()
+    assert found["newest_run_end_time_seconds",] == at(6.5).timestamp()
+
+
+def test_the_values(collector):
+    found = parsed(generate_latest(registry(collector)).decode())
+    assert {key[2]: value for key, value in found.items() if key[0] == "scheduled_runs_total"} == {
+        "pushed": 1,
+        "failed": 1,
+        "unchanged": 0,
+        "not_blessed": 0,
+    }
+    expected = {
+        ("skipped_ticks_total", "trips"): 2,
+        ("schedule_enabled", "trips"): 1,
+        ("schedule_running", "trips"): 0,  # no scheduler works that goes on with the tick of 5
+        ("schedule_interrupted", "trips"): 1,
+        ("schedule_next_time_seconds", "trips"): at(6).timestamp(),
+        ("schedule_due_ticks", "trips"): 2,  # of minutes 6 and 7
+        ("schedule_late_ticks", "trips"): 2,
+        ("schedule_has_problem", "trips"): 0,
+        ("pending_notifications", "trips"): 1,
+        ("last_run_end_time_seconds", "trips"): at(4).timestamp(),
+        ("last_good_run_end_time_seconds", "trips"): at(1.5).timestamp(),
+        ("last_run_duration_seconds", "trips"): 120,
+        ("last_run_status", "trips", "failed"): 1,
+        ("last_run_status", "trips", "pushed"): 0,
+        ("served_version",): 9,
+        ("served_model_metric", "auc"): 0.75,
+        ("served_model_push_time_seconds",): at(1.5).timestamp(),
+        ("metrics_time_seconds",): at(7.9).timestamp(),
+    }
+    assert {key: found.get(key) for key in expected} == expected
+    assert found[("schedule_late_seconds", "trips")] == pytest.approx(1.9 * 60)
+    assert ("served_model_metric", "loss") not in found
+
+
+def test_names_are_as_prometheus_asks(collector):
+    for family in text_string_to_metric_families(generate_latest(registry(collector)).decode()):
+        assert family.name.startswith(PREFIX)
+        assert family.type in ("counter", "gauge")
+        samples = {sample.name for sample in family.samples}
+        assert all(name.endswith("_total") for name in samples) == (family.type == "counter")
+
+
+def test_nothing_is_served_yet(root, clock, scheduler):
+    scheduler.store.folder.mkdir(parents=True)
+    found = parsed(
+        generate_latest(registry(PipelineCollector(root, clock, scheduler.outbox))).decode()
+    )
+    assert list(found) == [("damaged_schedules",), ("metrics_time_seconds",)]
+
+
+def test_a_damaged_schedule_hides_no_other(collector, scheduler):
+    scheduler.store.file("other").write_text("{")
+    found = parsed(generate_latest(registry(collector)).decode())
+    assert found[("damaged_schedules",)] == 1
+    assert found[("schedule_enabled", "trips")] == 1
+
+
+def test_the_file_is_replaced(collector, tmp_path):
+    file = tmp_path / "metrics" / "pipelines.prom"
+    write_metrics(collector, file)
+    assert parsed(file.read_text())[("served_version",)] == 9
+    write_metrics(collector, file)
+    assert [one.name for one in file.parent.iterdir()] == ["pipelines.prom"]
+
+
+def test_the_port(collector):
+    port, end = serve_metrics(collector, "127.0.0.1", 0)
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=20) as answer:
+            assert answer.headers["Content-Type"].startswith("text/plain")
+            assert parsed(answer.read().decode())[("served_version",)] == 9
+        with pytest.raises(OSError, match="in use"):
+            serve_metrics(collector, "127.0.0.1", port)
+    finally:
+        end()

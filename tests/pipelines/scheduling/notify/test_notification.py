@@ -1,0 +1,64 @@
+import json
+
+from pipelines.scheduling.notify.notification import of_missed, of_outcome
+from pipelines.scheduling.ticks import Tick
+
+TICK = Tick(
+    "trips",
+    "20260131T100000Z",
+    "2026-01-31T10:00:00+00:00",
+    state="done",
+    status="not_blessed",
+    run_id="run-1",
+    reason="auc is worse",
+)
+NOW = "2026-01-31T10:05:00+00:00"
+
+
+def test_a_run_that_was_not_blessed_and_has_drifted(root, record):
+    record(
+        "run-1",
+        status="not_blessed",
+        metrics={"auc": 0.5},
+        serving_version="3",
+        report="/r.html",
+        notes=("data: span 8", "anomaly: column 'miles': metres?"),
+    )
+    told = of_outcome(root, TICK.changed(drifted=True), NOW, None)
+    assert [one.event for one in told] == ["not_blessed", "drifted"]
+    content = told[0].as_json()
+    json.dumps(content, allow_nan=False)
+    assert content["id"] == "trips-20260131T100000Z-not_blessed"
+    assert content["text"] == "trips: run run-1 was not blessed: auc is worse"
+    assert content["metrics"] == {"auc": 0.5}
+    assert (content["serving_version"], content["report"]) == ("3", "/r.html")
+    assert (content["schema"], content["root"], content["time"]) == (1, str(root), NOW)
+    assert told[1].notes == ("column 'miles': metres?",)
+    assert told[1].text == "trips: the data have changed: column 'miles': metres?"
+    assert told[0].id != told[1].id
+
+
+def test_a_run_that_was_none(root, tmp_path):
+    tick = TICK.changed(status="failed", run_id=None, reason="no such column")
+    (told,) = of_outcome(root, tick, NOW, tmp_path / "1.err")
+    assert told.text == f"trips: the run that was due at {TICK.due} failed: no such column"
+    assert told.log == str(tmp_path / "1.err")
+
+
+def test_a_push(root):
+    tick = TICK.changed(status="pushed", reason=None, version="4")
+    (told,) = of_outcome(root, tick, NOW, None)
+    assert told.text == "trips: run run-1 pushed version 4"
+
+
+def test_missed_ones(root):
+    later = TICK.changed(key="20260131T100200Z", due="2026-01-31T10:02:00+00:00")
+    told = of_missed(root, (TICK, later), NOW)
+    assert told.missed == {"count": 2, "first": TICK.due, "last": later.due}
+    assert told.text == (
+        f"trips: 2 runs were due between {TICK.due} and {later.due} and had not started by {NOW}"
+    )
+    assert of_missed(root, (TICK,), NOW).text == (
+        f"trips: a run was due at {TICK.due} and had not started by {NOW}"
+    )
+    assert told.id == "trips-20260131T100000Z-missed"

@@ -1,0 +1,100 @@
+import io
+import logging
+
+import pytest
+
+from pipelines.terminal.progress import PlainDisplay, Progress
+
+
+@pytest.fixture
+def shown():
+    stream = io.StringIO()
+    with Progress(PlainDisplay(stream, secs_between_activities=0), max_steps=200) as progress:
+        yield progress, stream
+
+
+def test_training_is_shown_as_the_estimator_logs_it(shown):
+    progress, stream = shown
+    logger = logging.getLogger("tensorflow")
+    logger.setLevel(logging.INFO)
+    progress.component_started("Trainer")
+    logger.info("global_step/sec: %s", "812.4")
+    logger.info("loss = %s, step = %s (%s sec)", "0.25", 100, "0.1")
+    logger.info("Saving dict for global step %d: %s", 200, "accuracy = 0.9, loss = 0.2")
+    logger.info("something else")
+    progress.component_finished("Trainer", False, 12.34)
+    progress.component_finished("Pusher", True, 0.1)
+    assert stream.getvalue().splitlines() == [
+        "    Trainer ...",
+        "    Trainer  step 100/200, loss 0.25, 812 steps/s",
+        "    evaluation at step 200: accuracy = 0.9, loss = 0.2",
+        "✓ Trainer  12.3 s",
+        "= Pusher  unchanged, reused",
+    ]
+
+
+def test_the_training_of_a_cluster_is_shown_as_its_chief_logs_it(shown):
+    progress, stream = shown
+    progress.component_started("Trainer", trains=True)
+    logger = logging.getLogger("components.trainer.task_logs")
+    logger.setLevel(logging.INFO)
+    logger.info("%s", "Restoring parameters from /root/model.ckpt-50")
+    logger.info("%s", "loss = 0.25, step = 100 (0.1 sec)")
+    assert stream.getvalue().splitlines() == [
+        "    Trainer ...",
+        "    continues from the checkpoint of step 50",
+        "    Trainer  step 100/200, loss 0.25",
+    ]
+
+
+def test_only_training_continues_from_a_checkpoint_and_only_at_its_start(shown):
+    progress, stream = shown
+    logger = logging.getLogger("tensorflow")
+    logger.setLevel(logging.INFO)
+    restored = "Restoring parameters from some/model.ckpt-40"
+    progress.component_started("Evaluator")
+    logger.info(restored)
+    progress.component_started("my own trainer", trains=True)
+    logger.info(restored)
+    logger.info(restored)  # an evaluation
+    progress.component_started("my own trainer", trains=True)
+    logger.info("loss = %s, step = %s (%s sec)", "0.25", 100, "0.1")
+    logger.info(restored)
+    lines = stream.getvalue().splitlines()
+    assert lines[:3] == [
+        "    Evaluator ...",
+        "    my own trainer ...",
+        "    continues from the checkpoint of step 40",
+    ]
+    assert sum("continues" in line for line in lines) == 1
+
+
+def test_activities_are_thinned_out_but_lines_are_not():
+    stream = io.StringIO()
+    display = PlainDisplay(stream, secs_between_activities=1_000)
+    for text in ("one", "two"):
+        display.activity(text)
+        display.line(text)
+    assert stream.getvalue().split() == ["one", "one", "two"]
+
+
+def test_one_of_several_models_has_a_line_of_its_own_when_it_is_trained(shown):
+    progress, stream = shown
+    progress.component_started("Trainer", trains=True)
+    estimator, selection = (
+        logging.getLogger(name) for name in ("tensorflow", "pipelines.tabular.model_selection")
+    )
+    estimator.setLevel(logging.INFO)
+    selection.setLevel(logging.INFO)
+    selection.info("Training %s: %d steps at most.", "linear", 900)
+    estimator.info("loss = %s, step = %s (%s sec)", "0.25", 100, "0.1")
+    estimator.info("Saving dict for global step %d: %s", 200, "loss = 0.2")
+    selection.info("Trained %s", "linear: average_loss 0.2 at step 200 (3.0 s)")
+    estimator.info("Saving dict for global step %d: %s", 200, "loss = 0.2")
+    assert stream.getvalue().splitlines() == [
+        "    Trainer ...",
+        "    Trainer  linear  step 100/900, loss 0.25",
+        "    Trainer  linear  evaluation at step 200: loss = 0.2",
+        "    linear: average_loss 0.2 at step 200 (3.0 s)",
+        "    evaluation at step 200: loss = 0.2",
+    ]

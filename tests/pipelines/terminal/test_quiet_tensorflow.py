@@ -1,0 +1,41 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+# A process of its own: pytest has its own hold on the descriptors.
+SCRIPT = """
+import os, sys
+from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
+
+LINES = b'''WARNING: All log messages before absl::InitializeLog() is called are written to STDERR
+I0000 00:00:1795439723.779558   28445 port.cc:153] oneDNN custom operations are on.
+E0000 00:00:1795439723.779558   28445 port.cc:153] an error
+'''
+try:
+    with quiet_tensorflow():
+        os.write(2, LINES)
+        print("from Python", file=sys.stderr)
+        raise LookupError
+except LookupError:
+    print("behind it", file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(("level", "num_greetings"), [("2", 0), ("0", 2)])
+def test_only_greetings_are_left_out_and_only_where_they_are_not_wanted(level, num_greetings):
+    ran = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": level},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = ran.stderr.splitlines()
+    assert [line[-10:] for line in lines[num_greetings:]] == [
+        "] an error",
+        "rom Python",
+        "behind it",
+    ]
+    assert len(lines) == num_greetings + 3
