@@ -12,14 +12,13 @@ from pipelines.config.beam import BeamConfig
 from pipelines.config.data import ColumnUse, DataConfig, ProblemType, Section, SplitConfig
 from pipelines.config.evaluator import EvaluatorConfig, ExampleValidatorConfig
 from pipelines.config.kubeflow import KubeflowConfig
-from pipelines.config.load import load_config
 from pipelines.config.metadata import MetadataConfig
 from pipelines.config.notify import NotifyConfig
 from pipelines.config.retention import RetentionConfig
 from pipelines.config.span_pattern import before_placeholder
 from pipelines.config.trainer import TrainerConfig
 
-__all__ = ["DataConfig", "PipelineConfig", "ProblemType", "load_config"]
+__all__ = ["DataConfig", "PipelineConfig", "ProblemType"]
 
 
 class SchemaConfig(Section):
