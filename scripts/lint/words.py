@@ -1,0 +1,94 @@
+"""Checks that docstrings say what a thing does, in the words of a colleague.
+
+A docstring's first sentence has a verb or is a noun phrase: it does not open with a question word ("What
+runs a component", "Whether it is open"). The line of an argument or an attribute begins with a noun: not
+with "Of the pipeline", "That of the chief" or "As in TensorFlow". `--count` prints figures by package
+instead of the places.
+"""
+
+import argparse
+import ast
+import pathlib
+import re
+import sys
+from collections.abc import Iterator
+
+ROOT = pathlib.Path(__file__).parents[2]
+FOLDERS = ("estimator_core", "components", "pipelines", "scripts", "benchmarks", "tests")
+# Questions that a docstring answers instead of saying what the thing is or does.
+QUESTION = re.compile(r"(What|Whether|How|Where|When|Which|Who|Whose|Why)\b")
+ARGUMENT = re.compile(
+    r"^ +\*{0,2}`{0,2}(?P<name>\w+)`{0,2}(?: \([^)]*\))?: (?P<word>Of|That|Those|As|From|So|To|By|In|For|With|Whose|What|Which|Where|How|Whether|When|Who) "
+)
+SECTIONS = ("Args:", "Attributes:", "Returns:", "Yields:", "Raises:")
+
+
+def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yields the line and the text of each docstring."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            text = ast.get_docstring(node, clean=False)
+            if text is not None:
+                yield node.body[0].lineno, text
+
+
+def findings(line: int, text: str) -> Iterator[tuple[int, str]]:
+    """Yields the line of each sentence to rewrite, and the reason."""
+    if QUESTION.match(text.lstrip()):
+        yield line, f"opens with a question word: {text.strip().splitlines()[0]}"
+    in_section = False
+    for offset, row in enumerate(text.splitlines()):
+        if row.strip() in SECTIONS:
+            in_section = row.strip() in ("Args:", "Attributes:")
+        elif in_section and ARGUMENT.match(row):
+            yield line + offset, f"an argument's line begins with a noun: {row.strip()}"
+
+
+def files(folder: str) -> list[pathlib.Path]:
+    """Returns the Python files of a folder of the repository."""
+    return sorted((ROOT / folder).rglob("*.py"))
+
+
+def count(folder: str) -> str:
+    """Returns the figures of one package."""
+    words = whats = total = questions = arguments = bad = modules = bad_modules = 0
+    for file in files(folder):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        for line, text in docstrings(tree):
+            total += 1
+            found = re.findall(r"[A-Za-z']+", text)
+            words += len(found)
+            whats += sum(word.lower() == "what" for word in found)
+            questions += bool(QUESTION.match(text.lstrip()))
+            bad += sum("argument" in reason for _, reason in findings(line, text))
+            arguments += len(re.findall(r"^ +\*{0,2}\w+(?: \([^)]*\))?: [A-Z]", text, re.MULTILINE))
+        text = ast.get_docstring(tree)
+        modules += text is not None
+        bad_modules += bool(text and QUESTION.match(text))
+    return (
+        f"{folder}: what {1000 * whats / max(words, 1):.1f} in 1,000 words; docstrings that open with a "
+        f"question word {questions} of {total} ({100 * questions / max(total, 1):.1f} %), of modules "
+        f"{bad_modules} of {modules}; arguments without a noun {bad} of {arguments}"
+    )
+
+
+def main() -> int:
+    """Prints the places to rewrite; returns 1 when there are any."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", action="store_true", help="print figures by package")
+    arguments = parser.parse_args()
+    if arguments.count:
+        print("\n".join(count(folder) for folder in FOLDERS))
+        return 0
+    bad = False
+    for folder in FOLDERS:
+        for file in files(folder):
+            for line, text in docstrings(ast.parse(file.read_text(encoding="utf-8"))):
+                for place, reason in findings(line, text):
+                    bad = True
+                    print(f"{file.relative_to(ROOT)}:{place}: {reason}")
+    return int(bad)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
