@@ -204,14 +204,13 @@ class TrainingJobConfig(Section):
     The chief, the workers and the parameter servers are those of `[trainer]`.
 
     Attributes:
-      kind: `tfjob` needs the training operator; `job` is an indexed Job of Kubernetes itself, 1.28 or
-        newer; `auto` is a TFJob where Kubernetes serves them, else a Job.
+      kind: `job`, an indexed Job of Kubernetes 1.28 or newer.
       namespace: Namespace of the job. Default: that of the Trainer's pod. Another namespace must have the
         claims, the secrets and the service account, too, and the job is not deleted with the pod.
       cpu: Cores of each task.
       memory: Memory of each task.
-      accelerators: How many accelerators the chief and the workers have; in a `job` the
-        parameter servers have them, too.
+      accelerators: Number of accelerators of each task, parameter servers included: the pods of a Job
+        have one description.
       accelerator: The name of their resource in Kubernetes, such as `nvidia.com/gpu`.
       deadline_secs: Seconds after which the job is ended.
       keep_secs: How long a finished job is kept, in seconds, so that you can look at it.
@@ -221,7 +220,7 @@ class TrainingJobConfig(Section):
       poll_secs: Seconds between two looks at the job.
     """
 
-    kind: Literal["tfjob", "job", "auto"] = "tfjob"
+    kind: Literal["job"] = "job"
     namespace: _ObjectName | None = None
     cpu: _Cpu | None = None
     memory: _Memory | None = None

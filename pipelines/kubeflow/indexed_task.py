@@ -1,4 +1,4 @@
-"""What runs in each pod of an indexed Job: `python -m pipelines.kubeflow.indexed_task FILE`.
+"""Runs one task of a training in its pod of an indexed Job: `python -m pipelines.kubeflow.indexed_task FILE`.
 
 A Job is complete when all of its pods have succeeded. But nothing tells a parameter server that the
 training is over, and a worker that comes back then would wait for servers that are gone. So the chief
@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 CLUSTER_VARIABLE = "ESTIMATOR_PIPELINES_CLUSTER"
 """Environment variable with the addresses of all tasks, in the order of the indices."""
@@ -23,6 +24,7 @@ INDEX_VARIABLE = "JOB_COMPLETION_INDEX"
 DONE_FILE = "chief_is_done"
 
 _CHIEF = "chief"
+_SIGTERM_EXIT_CODE = 143
 _LOOK_EVERY_SECS = 2.0
 
 
@@ -94,22 +96,53 @@ def run_task(
     return 0 if done.exists() else code
 
 
+def play(file: Path) -> int:
+    """Runs the task of the cluster that TF_CONFIG gives to this process; returns the exit code.
+
+    An error of the user's code is no reason to start the task again: the exit code is 1. A task that
+    was asked to end, as Kubernetes does when it empties a node, is started elsewhere: the code is 143.
+
+    Args:
+      file: File that describes the task.
+    """
+    import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
+    from components.trainer.cluster_task import ClusterTask
+    from components.trainer.task_failure import TaskFailedError
+    from pipelines.runners.causes import describe_cause
+
+    task = ClusterTask(**json.loads(file.read_text(encoding="utf-8")))
+    try:
+        task()
+    except TaskFailedError as failure:
+        error = failure.error()
+        if isinstance(error, SystemExit) and error.code == _SIGTERM_EXIT_CODE:
+            print("SIGTERM has ended this task.", file=sys.stderr, flush=True)
+            return _SIGTERM_EXIT_CODE
+        print(failure.text, file=sys.stderr)
+        print(describe_cause(error), file=sys.stderr, flush=True)
+        return 1
+    return 0
+
+
+def end(code: int) -> NoReturn:
+    """Ends this process. Threads of TensorFlow's server must not keep it alive."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Plays the part in the cluster that belongs to this pod's index; returns the exit code.
 
     Args:
       arguments: The file that describes the task.
     """
-    from pipelines.kubeflow import training_task
-
     config = tf_config_of(os.environ)
     os.environ["TF_CONFIG"] = config
     (file,) = arguments
     is_chief = json.loads(config)["task"]["type"] == _CHIEF
-    return run_task(Path(file), is_chief, lambda: training_task.main(arguments), training_task.end)
+    return run_task(Path(file), is_chief, lambda: play(Path(file)), end)
 
 
 if __name__ == "__main__":
-    from pipelines.kubeflow import training_task
-
-    training_task.end(main(sys.argv[1:]))
+    end(main(sys.argv[1:]))

@@ -191,7 +191,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    raise_at_signals()  # what goes on elsewhere, such as a TFJob, is ended with the step
+    raise_at_signals()  # what goes on elsewhere, such as a training job, is ended with the step
     code = main()
     ignore_signals()
     # Threads of Beam and gRPC must not keep a step alive that is over, nor its exit code from it.

@@ -17,9 +17,8 @@ ROOT = pathlib.Path(__file__).parents[2]
 FOLDERS = ("estimator_core", "components", "pipelines", "scripts", "benchmarks", "tests")
 # Questions that a docstring answers instead of saying what the thing is or does.
 QUESTION = re.compile(r"(What|Whether|How|Where|When|Which|Who|Whose|Why)\b")
-ARGUMENT = re.compile(
-    r"^ +\*{0,2}`{0,2}(?P<name>\w+)`{0,2}(?: \([^)]*\))?: (?P<word>Of|That|Those|As|From|So|To|By|In|For|With|Whose|What|Which|Where|How|Whether|When|Who) "
-)
+NO_NOUN = "Of|That|Those|As|From|So|To|By|In|For|With|Whose|What|Which|Where|How|Whether|When|Who"
+ARGUMENT = re.compile(rf"^ +\*{{0,2}}`{{0,2}}\w+`{{0,2}}(?: \([^)]*\))?: (?:{NO_NOUN}) ")
 SECTIONS = ("Args:", "Attributes:", "Returns:", "Yields:", "Raises:")
 
 

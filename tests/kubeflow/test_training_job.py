@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from pipelines.config.kubeflow import KubeflowConfig
-from pipelines.kubeflow.training.indexed_jobs import IndexedJobs
+from pipelines.kubeflow.training.indexed_job import manifest, service
 from pipelines.kubeflow.training.training_job import job_name, training_job
 from tests.kubeflow.object_store import SERVER
 
@@ -19,7 +19,6 @@ SETTINGS = {
     "node_selector": {"cloud.google.com/gke-accelerator": "nvidia-l4"},
     "tolerations": [{"key": "gpu", "operator": "Exists", "effect": "NoExecute", "seconds": 30}],
     "training_job": {
-        "kind": "job",
         "cpu": "500m",
         "memory": "8Gi",
         "accelerators": 2,
@@ -36,13 +35,12 @@ pytestmark = pytest.mark.skipif(
 
 def objects(changes=(), workers=3, ps=2):
     """Returns the Job and its Service of settings, as they are submitted."""
-    kind = IndexedJobs()
     settings = {**SETTINGS, **dict(changes)}
     job = training_job(KubeflowConfig.model_validate(settings))
     name = job_name("/mnt/pipelines/taxi/training/1")
-    body = kind.manifest(job, name, "ml", "/mnt/pipelines/task.json", workers, ps)
+    body = manifest(job, name, "ml", "/mnt/pipelines/task.json", workers, ps)
     accepted = {**body, "metadata": {**body["metadata"], "uid": "1"}}
-    return "\n".join(map(json.dumps, [body, *kind.companions(accepted)]))
+    return "\n".join(map(json.dumps, [body, service(accepted)]))
 
 
 def submit(text):
@@ -53,9 +51,7 @@ def submit(text):
     return done.returncode, done.stdout
 
 
-@pytest.mark.parametrize(
-    "changes", [{}, {"training_job": {"kind": "job"}, "volumes": [], "secrets": []}]
-)
+@pytest.mark.parametrize("changes", [{}, {"training_job": {}, "volumes": [], "secrets": []}])
 def test_the_job_and_its_service_are_accepted(changes):
     assert submit(objects(changes)) == (0, "accepted\n")
 

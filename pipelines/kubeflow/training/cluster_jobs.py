@@ -1,20 +1,29 @@
-"""Speaks to Kubernetes of the job that trains: submits it, waits for it, and says why it failed."""
+"""Submits the job that trains to Kubernetes, waits for it, and says why it failed."""
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pipelines.kubeflow.training.job_kind import Body, JobKind
+from pipelines.kubeflow.training.indexed_job import (
+    GROUP,
+    PLURAL,
+    VERSION,
+    Body,
+    service,
+    state,
+)
 from pipelines.kubeflow.training.job_pods import JobPods
 from pipelines.kubeflow.training.kubernetes_errors import REQUEST_SECS, is_transient, message_of
+from pipelines.kubeflow.training.training_job import step_namespace
 
 _LOGGER = logging.getLogger(__name__)
 
 _DENIED = (401, 403)
 _PATIENCE_SECS = 600.0
+_RESOURCE = f"{PLURAL}.{GROUP}"
 
 _Answer = TypeVar("_Answer")
 
@@ -28,16 +37,14 @@ class ClusterJobs:
     """The jobs of a namespace whose pods are clusters.
 
     Attributes:
-      kind: Of the jobs.
-      client: Of the `kubernetes` package.
-      namespace: Where they are.
-      poll_secs: How often one is asked for.
-      patience_secs: How long Kubernetes may be out of reach, or a job may take to be deleted.
-      sleep: Waits between two questions.
-      clock: Counts seconds.
+      client: `ApiClient` of the `kubernetes` package.
+      namespace: Namespace of the jobs.
+      poll_secs: Seconds between two requests for the state of a job.
+      patience_secs: Seconds that Kubernetes may be out of reach, or that deleting a job may take.
+      sleep: Function that waits between two requests.
+      clock: Function that returns seconds.
     """
 
-    kind: JobKind
     client: Any
     namespace: str
     poll_secs: float
@@ -52,14 +59,14 @@ class ClusterJobs:
         The job is deleted when this process is stopped. It goes on when Kubernetes is out of reach.
 
         Args:
-          body: The job, from `kind.manifest`.
-          log_dir: Takes the log of each of its pods. Default: none is kept.
+          body: The job, from `indexed_job.manifest`.
+          log_dir: Folder for the logs of its pods. Default: none is kept.
 
         Raises:
           TrainingJobError: It failed, was deleted, or Kubernetes refused it or was out of reach.
         """
         name = body["metadata"]["name"]
-        pods = JobPods(self.kind, self.client, self.namespace)
+        pods = JobPods(self.client, self.namespace)
         try:
             self._complete(self._create(name, body))
             job = self._wait(name)
@@ -71,32 +78,8 @@ class ClusterJobs:
             pods.keep_logs(name, log_dir)  # a pod that ends still has its log
             raise
         pods.keep_logs(name, log_dir)
-        if self.kind.state(job) == "Failed":
+        if state(job) == "Failed":
             raise TrainingJobError(pods.why(name, job))
-
-    def is_served(self) -> bool:
-        """Returns whether Kubernetes has this kind of job.
-
-        Raises:
-          TrainingJobError: It does not say.
-        """
-        from kubernetes import client
-
-        def read() -> Any:
-            return client.CustomObjectsApi(self.client).get_api_resources(
-                self.kind.group, self.kind.version, _request_timeout=REQUEST_SECS
-            )
-
-        try:
-            served = self._persist("looking for", self.kind.resource, read)
-        except client.ApiException as error:
-            if error.status == 404:
-                return False
-            raise TrainingJobError(
-                f"Kubernetes does not say whether it has {self.kind.resource}: {error.status} "
-                f'{message_of(error)}. Set kubeflow.training_job.kind to "tfjob" or "job".'
-            ) from error
-        return any(one.name == self.kind.plural for one in served.resources)
 
     def _create(self, name: str, body: Body) -> Body:
         """Submits a job, and returns it as Kubernetes has it; or one of this name that has not failed."""
@@ -111,52 +94,47 @@ class ClusterJobs:
         deadline = self.clock() + self.patience_secs
         while True:
             try:
-                return self._persist("submitting", self.kind.named(name), create)
+                return self._persist("submitting", f"Job {name}", create)
             except client.ApiException as error:
                 if error.status != 409:
-                    raise TrainingJobError(self._refusal(self.kind.named(name), error)) from error
+                    raise TrainingJobError(self._refusal(f"Job {name}", error)) from error
             found = self._read(name)
             if found is None:
                 continue  # it has gone in the meantime
             is_going = "deletionTimestamp" in found["metadata"]
-            if not is_going and self.kind.state(found) != "Failed":
-                _LOGGER.info("The %s is there already: waiting for it", self.kind.named(name))
+            if not is_going and state(found) != "Failed":
+                _LOGGER.info("The %s is there already: waiting for it", f"Job {name}")
                 return found
             if self.clock() >= deadline:
                 raise TrainingJobError(
-                    f"The {self.kind.named(name)} of an earlier try is still there "
+                    f"The Job {name} of an earlier try is still there "
                     f"{self.patience_secs:g} s after it was to be deleted. Look at it: kubectl -n "
-                    f"{self.namespace} get {self.kind.resource} {name} -o yaml"
+                    f"{self.namespace} get {_RESOURCE} {name} -o yaml"
                 )
             if not is_going:
                 _LOGGER.warning(
-                    "The %s of an earlier try has failed: making it anew", self.kind.named(name)
+                    "The %s of an earlier try has failed: making it anew", f"Job {name}"
                 )
                 self._delete(name, found["metadata"].get("uid"))
             self.sleep(self.poll_secs)
 
     def _complete(self, job: Body) -> None:
-        """Makes what the pods of a job need beside it; what belongs to an earlier job is replaced.
+        """Makes the Service of a job's pods; a Service of an earlier job is replaced.
 
         Raises:
-          TrainingJobError: Kubernetes refuses it. The job is deleted: its pods would find nothing.
+          TrainingJobError: Kubernetes refuses it. The job is deleted: its pods would not find each other.
         """
         from kubernetes import client
 
-        core = client.CoreV1Api(self.client)
-        for body in self.kind.companions(job):
-            what, deadline = (
-                f"Service {body['metadata']['name']}",
-                self.clock() + self.patience_secs,
-            )
-            while not self._is_there(core, what, body):
-                if self.clock() >= deadline:
-                    raise TrainingJobError(
-                        f"The {what} of an earlier {self.kind.name} is still there "
-                        f"{self.patience_secs:g} s after it was to be deleted. Delete it: "
-                        f"kubectl -n {self.namespace} delete {what.lower()}"
-                    )
-                self.sleep(self.poll_secs)
+        core, body = client.CoreV1Api(self.client), service(job)
+        what, deadline = f"Service {body['metadata']['name']}", self.clock() + self.patience_secs
+        while not self._is_there(core, what, body):
+            if self.clock() >= deadline:
+                raise TrainingJobError(
+                    f"The {what} of an earlier Job is still there {self.patience_secs:g} s after it was "
+                    f"to be deleted. Delete it: kubectl -n {self.namespace} delete {what.lower()}"
+                )
+            self.sleep(self.poll_secs)
 
     def _is_there(self, core: Any, what: str, body: Body) -> bool:
         """Makes a Service; returns False when one of another job is in its place, and deletes that."""
@@ -198,12 +176,12 @@ class ClusterJobs:
         while True:
             job = self._read(name)
             if job is None:
-                raise TrainingJobError(f"The {self.kind.named(name)} was deleted.")
-            state = self.kind.state(job)
-            if state != last:
-                _LOGGER.info("%s: %s", self.kind.named(name), state)
-                last = state
-            if state in ("Succeeded", "Failed"):
+                raise TrainingJobError(f"The Job {name} was deleted.")
+            now = state(job)
+            if now != last:
+                _LOGGER.info("Job %s: %s", name, now)
+                last = now
+            if now in ("Succeeded", "Failed"):
                 return job
             self.sleep(self.poll_secs)
 
@@ -218,12 +196,12 @@ class ClusterJobs:
             return found
 
         try:
-            return self._persist("reading", self.kind.named(name), read)
+            return self._persist("reading", f"Job {name}", read)
         except client.ApiException as error:
             if error.status == 404:
                 return None
             raise TrainingJobError(
-                f"The {self.kind.named(name)} can't be read: {error.status} {message_of(error)}"
+                f"The Job {name} can't be read: {error.status} {message_of(error)}"
             ) from error
 
     def _persist(
@@ -277,11 +255,11 @@ class ClusterJobs:
             )
 
         try:
-            self._persist("deleting", self.kind.named(name), delete, patience_secs)
+            self._persist("deleting", f"Job {name}", delete, patience_secs)
         except client.ApiException as error:
             if error.status not in (404, 409):  # it has gone, or is another one
                 raise TrainingJobError(
-                    f"The {self.kind.named(name)} could not be deleted: {error.status} {message_of(error)}"
+                    f"The Job {name} could not be deleted: {error.status} {message_of(error)}"
                 ) from error
 
     def _delete_and_go_on(self, name: str) -> None:
@@ -293,17 +271,49 @@ class ClusterJobs:
 
     @property
     def _place(self) -> tuple[str, str, str, str]:
-        return self.kind.group, self.kind.version, self.namespace, self.kind.plural
+        return GROUP, VERSION, self.namespace, PLURAL
 
     def _refusal(self, what: str, error: Any) -> str:
         advice = (
             f"The service account of the Trainer's step needs the verbs create, get and delete of "
-            f"{self.kind.resource} in the namespace {self.namespace}{self.kind.rights}."
+            f"{_RESOURCE} and of services in the namespace {self.namespace}."
             if error.status in _DENIED
-            else f"Does this Kubernetes have {self.kind.resource}? If not, "
-            'kubeflow.training_job.kind = "job" needs no operator; without kubeflow.training_job the '
+            else f"Is {self.namespace} a namespace of this Kubernetes? Without kubeflow.training_job the "
             "tasks are processes of the Trainer's pod."
             if error.status == 404
             else ""
         )
         return f"Kubernetes has refused the {what}: {error.status} {message_of(error)} {advice}".rstrip()
+
+
+def jobs_of_settings(
+    settings: Mapping[str, Any], sleep: Callable[[float], None] = time.sleep
+) -> ClusterJobs:
+    """Returns the jobs of `[kubeflow.training_job]`.
+
+    Args:
+      settings: Settings of the section.
+      sleep: Function that waits between two requests.
+
+    Raises:
+      TrainingJobError: This process is in no cluster, and the settings name none.
+    """
+    namespace = settings["namespace"] or step_namespace() or "kubeflow"
+    client = _client(settings["api_server"])
+    return ClusterJobs(client, namespace, settings["poll_secs"], sleep=sleep)
+
+
+def _client(api_server: str | None) -> Any:
+    from kubernetes import client, config
+
+    if api_server:
+        return client.ApiClient(client.Configuration(host=api_server))
+    try:
+        config.load_incluster_config()
+    except config.ConfigException as error:
+        raise TrainingJobError(
+            f"kubeflow.training_job: this process is in no cluster of Kubernetes ({error}). Give "
+            "kubeflow.training_job.api_server, or leave kubeflow.training_job out: the tasks "
+            "are processes of the Trainer's pod then."
+        ) from error
+    return client.ApiClient()

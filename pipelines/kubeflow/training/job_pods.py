@@ -1,4 +1,4 @@
-"""The pods of a job that trains: what they have printed, and which one is to blame for a failure."""
+"""The pods of a job that trains: their logs, and the one that is to blame for a failure."""
 
 import logging
 from collections.abc import Mapping
@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipelines.kubeflow.training.job_kind import JobKind, true_conditions
+from pipelines.kubeflow.training.indexed_job import (
+    POD_LABEL,
+    ended_by_its_deadline,
+    true_conditions,
+)
 from pipelines.kubeflow.training.kubernetes_errors import REQUEST_SECS, message_of
 from pipelines.kubeflow.training.training_job import CONTAINER
 
@@ -18,15 +22,13 @@ _FIRST_SIGNAL = 128  # exit codes from here on are of programs that a signal has
 
 @dataclass(frozen=True)
 class JobPods:
-    """The pods of the jobs of one kind.
+    """The pods of the jobs of a namespace.
 
     Attributes:
-      kind: Of the jobs.
-      client: Of the `kubernetes` package.
-      namespace: Where they are.
+      client: `ApiClient` of the `kubernetes` package.
+      namespace: Namespace of the jobs.
     """
 
-    kind: JobKind
     client: Any
     namespace: str
 
@@ -35,7 +37,7 @@ class JobPods:
 
         listed = client.CoreV1Api(self.client).list_namespaced_pod(
             self.namespace,
-            label_selector=f"{self.kind.pod_label}={name}",
+            label_selector=f"{POD_LABEL}={name}",
             _request_timeout=REQUEST_SECS,
         )
         return list(listed.items)
@@ -54,7 +56,7 @@ class JobPods:
         )
 
     def keep_logs(self, name: str, log_dir: Path | None) -> None:
-        """Keeps what the pods have printed that are still there; that it can't hides no other error."""
+        """Writes the logs of the pods that still exist. A failure to do so is only a warning."""
         from kubernetes import client
         from urllib3.exceptions import HTTPError
 
@@ -67,18 +69,16 @@ class JobPods:
                     self._log(pod.metadata.name), encoding="utf-8"
                 )
         except (client.ApiException, HTTPError, OSError) as error:
-            _LOGGER.warning(
-                "The logs of the %s are lost: %s", self.kind.named(name), message_of(error)
-            )
+            _LOGGER.warning("The logs of the Job %s are lost: %s", name, message_of(error))
 
     def why(self, name: str, job: Mapping[str, Any]) -> str:
-        """Returns why a job has failed: the last line of the task that failed, or what Kubernetes says."""
+        """Returns the reason of a failure: the last line of the task that failed, or Kubernetes' message."""
         from kubernetes import client
         from urllib3.exceptions import HTTPError
 
         said = true_conditions(job)["Failed"].get("message", "")
-        why = f"the {self.kind.named(name)} failed: {said}"
-        if self.kind.ended_by_its_deadline(job):
+        why = f"the Job {name} failed: {said}"
+        if ended_by_its_deadline(job):
             return why
         try:
             failed = [pod for pod in self._pods(name) if pod.status.phase == "Failed"]
@@ -89,9 +89,7 @@ class JobPods:
                 if lines:
                     return f"{pod.metadata.name}: {lines[-1]}"
         except (client.ApiException, HTTPError) as error:
-            _LOGGER.warning(
-                "The pods of the %s can't be read: %s", self.kind.named(name), message_of(error)
-            )
+            _LOGGER.warning("The pods of the Job %s can't be read: %s", name, message_of(error))
         return why
 
 

@@ -1,4 +1,4 @@
-"""The Trainer whose cluster is a job of Kubernetes: it submits it, waits for it, evaluates and exports."""
+"""The Trainer whose cluster is a Job of Kubernetes: it submits it, waits for it, evaluates and exports."""
 
 import json
 import logging
@@ -8,7 +8,8 @@ from pathlib import Path
 from components.trainer import executor
 from components.trainer.cluster_task import ClusterTask
 from components.trainer.local_cluster import LocalCluster
-from pipelines.kubeflow.training.job_choice import jobs_of_settings
+from pipelines.kubeflow.training.cluster_jobs import jobs_of_settings
+from pipelines.kubeflow.training.indexed_job import manifest
 from pipelines.kubeflow.training.training_job import TrainingJob, job_name
 
 _LOGGER = logging.getLogger(__name__)
@@ -17,7 +18,7 @@ TASK_FILE = "task.json"
 
 
 class Executor(executor.Executor):
-    """Trains in a TFJob or an indexed Job. All of the task lies in the root, which the pods see."""
+    """Trains in an indexed Job. All files of a task are in the root, which the pods see."""
 
     def train_cluster(self, cluster: LocalCluster, task: ClusterTask, log_dir: str | None) -> None:
         """Submits the job and waits for it; one that was submitted by an earlier try is waited for.
@@ -32,8 +33,6 @@ class Executor(executor.Executor):
         file.write_text(json.dumps(asdict(task)), encoding="utf-8")
         jobs = jobs_of_settings(job.settings)
         name = job_name(str(folder))
-        body = jobs.kind.manifest(job, name, jobs.namespace, str(file), cluster.workers, cluster.ps)
-        _LOGGER.info(
-            "Training in the %s %s in the namespace %s", jobs.kind.name, name, jobs.namespace
-        )
+        body = manifest(job, name, jobs.namespace, str(file), cluster.workers, cluster.ps)
+        _LOGGER.info("Training in the Job %s in the namespace %s", name, jobs.namespace)
         jobs.run(body, Path(log_dir) if log_dir else None)

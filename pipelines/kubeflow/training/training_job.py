@@ -25,10 +25,10 @@ VARIABLE = "ESTIMATOR_PIPELINES_TRAINING_JOB"
 
 EXECUTOR = "pipelines.kubeflow.training.training_executor.Executor"
 CONTAINER = "tensorflow"
-"""The operator of TFJobs sets TF_CONFIG in the container of this name only."""
+"""Name of the container of each task."""
 
 PORT = 2222
-"""At which each task listens."""
+"""Port of each task."""
 
 _FOLDER = "training"
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -36,10 +36,10 @@ _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 @dataclass(frozen=True)
 class TrainingJob:
-    """A job to be, of either kind.
+    """Settings of a job to submit.
 
     Attributes:
-      image: Of each task.
+      image: Image of each task.
       settings: `[kubeflow.training_job]`.
       volumes: The fields of `VolumeConfig` of each.
       env: Environment variables of each task.
@@ -133,33 +133,24 @@ def job_name(folder: str) -> str:
     return f"trainer-{hashlib.sha256(folder.encode()).hexdigest()[:12]}"
 
 
-def pod_template(
-    job: TrainingJob,
-    command: list[str],
-    *,
-    has_accelerators: bool,
-    env: dict[str, str] | None = None,
-) -> dict[str, Any]:
+def pod_template(job: TrainingJob, command: list[str], env: dict[str, str]) -> dict[str, Any]:
     """Returns the description of a task's pod.
 
     Args:
-      job: What it is given.
-      command: What it runs.
-      has_accelerators: Whether it has those of the settings.
+      job: Settings of the job.
+      command: Command of the container.
       env: Environment variables beside the job's.
     """
     return {
         "metadata": {"annotations": {"sidecar.istio.io/inject": "false"}},
-        "spec": _pod(job, command, {**job.env, **(env or {})}, has_accelerators),
+        "spec": _pod(job, command, {**job.env, **env}),
     }
 
 
-def _pod(
-    job: TrainingJob, command: list[str], variables: dict[str, str], has_accelerators: bool
-) -> dict[str, Any]:
+def _pod(job: TrainingJob, command: list[str], variables: dict[str, str]) -> dict[str, Any]:
     settings = job.settings
     limits = {key: settings[key] for key in ("cpu", "memory") if settings[key]}
-    if has_accelerators and settings["accelerator"]:
+    if settings["accelerator"]:
         limits[settings["accelerator"]] = str(settings["accelerators"])
     volumes = [
         {"name": f"volume-{number}", "persistentVolumeClaim": {"claimName": volume["claim"]}}
@@ -186,7 +177,7 @@ def _pod(
         "image": job.image,
         "command": command,
         "env": env,
-        "ports": [{"name": "tfjob-port", "containerPort": PORT}],
+        "ports": [{"name": "training", "containerPort": PORT}],
         "volumeMounts": mounts,
     }
     if limits:

@@ -9,9 +9,8 @@ import uuid
 from urllib.parse import parse_qs, urlsplit
 
 from tests.pipelines.kubeflow.job_controller import JobController
-from tests.pipelines.kubeflow.tfjob_operator import TfJobOperator
 
-CONTROLLERS = {"batch/v1 jobs": JobController, "kubeflow.org/v1 tfjobs": TfJobOperator}
+PLACE = "batch/v1 jobs"
 
 
 class RefusedError(Exception):
@@ -27,7 +26,6 @@ class KubernetesServer:
       jobs: By name, as they were submitted, with their status.
       pods: By the name of the job.
       services: By name.
-      has_operator: Whether TFJobs are served.
       denies: What the service account may not make, such as `services`.
       drops: How many requests get no answer: their connection is closed.
       failures: How many requests are answered with 503.
@@ -36,11 +34,11 @@ class KubernetesServer:
 
     def __init__(self, folder):
         self.jobs, self.pods, self.services, self.refuses = {}, {}, {}, None
-        self.kill_once, self.has_operator, self.denies = None, True, ()
+        self.kill_once, self.denies = None, ()
         self.drops, self.failures, self.lingers = 0, 0, 0
         self.folder, self._lock, self._ends = folder, threading.RLock(), threading.Event()
         self._started = {}
-        self._controllers = {place: kind(self) for place, kind in CONTROLLERS.items()}
+        self._controller = JobController(self)
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -104,24 +102,8 @@ class KubernetesServer:
         handler.wfile.write(content.encode())
 
     def _route(self, method, path, query, body):
-        for place in self._controllers:
-            group, plural = place.split()
-            is_served = self.has_operator or plural != "tfjobs"
-            if is_served and path == f"/apis/{group}":
-                resources = [
-                    {
-                        "name": plural,
-                        "kind": "",
-                        "namespaced": True,
-                        "singularName": "",
-                        "verbs": [],
-                    }
-                ]
-                return {"kind": "APIResourceList", "groupVersion": group, "resources": resources}
-            if is_served and (
-                found := re.fullmatch(rf"/apis/{group}/namespaces/[^/]+/{plural}(?:/(.+))?", path)
-            ):
-                return self._answer_of_jobs(method, place, found[1], body)
+        if found := re.fullmatch(r"/apis/batch/v1/namespaces/[^/]+/jobs(?:/(.+))?", path):
+            return self._answer_of_jobs(method, found[1], body)
         if found := re.fullmatch(r"/api/v1/namespaces/[^/]+/services(?:/(.+))?", path):
             return self._answer_of_services(method, found[1], body)
         if found := re.fullmatch(r"/api/v1/namespaces/[^/]+/pods(?:/(.+)/log)?", path):
@@ -131,16 +113,16 @@ class KubernetesServer:
                 return "\n".join(lines[-int(query["tailLines"]) :])
             label, _, job = query["labelSelector"].partition("=")
             items = []
-            if job in self.jobs and label == self._controller(job).pod_label:
+            if job in self.jobs and label == self._controller.pod_label:
                 items = [pod.as_json() for pod in self.pods.get(job, [])]
             return {"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items}
         raise RefusedError(404, f"the server could not find the requested resource {path}")
 
-    def _answer_of_jobs(self, method, place, name, body):
+    def _answer_of_jobs(self, method, name, body):
         if method == "POST":
             return self.submit(body)
-        if name not in self.jobs or _place_of(self.jobs[name]) != place:
-            raise RefusedError(404, f'{place} "{name}" not found')
+        if name not in self.jobs:
+            raise RefusedError(404, f'{PLACE} "{name}" not found')
         metadata = self.jobs[name]["metadata"]
         if method == "DELETE":
             wanted = (body.get("preconditions") or {}).get("uid", metadata["uid"])
@@ -183,14 +165,14 @@ class KubernetesServer:
     def submit(self, body):
         name = body["metadata"]["name"]
         if name in self.jobs:
-            raise RefusedError(409, f'{_place_of(body)} "{name}" already exists')
+            raise RefusedError(409, f'{PLACE} "{name}" already exists')
         if not re.fullmatch(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", name):
             raise RefusedError(403, "metadata.name: DNS-1035 label")
-        if fault := self._controllers[_place_of(body)].fault(body):
+        if fault := self._controller.fault(body):
             raise RefusedError(422, fault)
         metadata = {**body["metadata"], "uid": str(uuid.uuid4())}
         self.jobs[name] = {**body, "metadata": metadata, "status": {"conditions": []}}
-        self._controller(name).accept(name)
+        self._controller.accept(name)
         return self.jobs[name]
 
     def condition(self, name, kind, message, reason=""):
@@ -207,9 +189,6 @@ class KubernetesServer:
     def is_too_late(self, name, deadline_secs):
         return time.monotonic() - self._started[name] > deadline_secs
 
-    def _controller(self, name):
-        return self._controllers[_place_of(self.jobs[name])]
-
     def _operate(self):
         while not self._ends.wait(0.1):
             with self._lock:
@@ -217,7 +196,7 @@ class KubernetesServer:
                     self._reconcile(name)
 
     def _reconcile(self, name):
-        controller = self._controller(name)
+        controller = self._controller
         if "deletionTimestamp" in self.jobs[name]["metadata"]:
             return
         if self.has_condition(name, "Succeeded", "Complete", "Failed"):
@@ -231,7 +210,3 @@ class KubernetesServer:
             self.kill_once = None
             victim.kill()
         controller.reconcile(name)
-
-
-def _place_of(job):
-    return f"{job['apiVersion']} {job['kind'].lower()}s"

@@ -1,8 +1,12 @@
 import json
 import threading
+from dataclasses import asdict
 
 import pytest
 
+from components.trainer.cluster_task import ClusterTask
+from components.trainer.task_failure import TaskFailedError
+from pipelines.kubeflow import indexed_task
 from pipelines.kubeflow.indexed_task import (
     CLUSTER_VARIABLE,
     DONE_FILE,
@@ -10,7 +14,7 @@ from pipelines.kubeflow.indexed_task import (
     run_task,
     tf_config_of,
 )
-from pipelines.kubeflow.training.indexed_jobs import cluster_of
+from pipelines.kubeflow.training.indexed_job import cluster_of
 
 CLUSTER = cluster_of("t", workers=2, ps=2)
 
@@ -90,3 +94,45 @@ def test_a_task_that_ends_before_the_chief_has_its_own_code(tmp_path):
 def test_a_pod_that_comes_back_when_all_is_over_has_nothing_to_do(tmp_path, is_chief):
     (tmp_path / DONE_FILE).touch()
     assert run_task(tmp_path / "task.json", is_chief, lambda: 1 / 0, never) == 0
+
+
+TASK = ClusterTask("{}", {"train_args": "{}"}, {"model_run_dir": "/r"}, "/r/model")
+
+
+def run(tmp_path, monkeypatch, play):
+    file = tmp_path / "task.json"
+    file.write_text(json.dumps(asdict(TASK)))
+    monkeypatch.setattr(ClusterTask, "__call__", play)
+    return indexed_task.play(file)
+
+
+def test_it_plays_the_part_of_the_file(tmp_path, monkeypatch):
+    played = []
+    assert run(tmp_path, monkeypatch, lambda task: played.append(task)) == 0
+    assert played == [TASK]
+
+
+def test_the_reason_is_the_last_line_and_the_task_is_not_started_again(
+    tmp_path, monkeypatch, capsys
+):
+    def fail(task):
+        raise TaskFailedError.of(ArithmeticError("odd row"))
+
+    code = run(tmp_path, monkeypatch, fail)
+    assert 1 <= code < 128  # from 128 on, Kubernetes would start it again
+    assert capsys.readouterr().err.strip().splitlines()[-1] == "ArithmeticError: odd row"
+
+
+def test_a_task_that_sigterm_has_ended_is_started_again(tmp_path, monkeypatch, capsys):
+    def end(task):
+        raise TaskFailedError.of(SystemExit(143))
+
+    assert run(tmp_path, monkeypatch, end) == 143
+    assert capsys.readouterr().err == "SIGTERM has ended this task.\n"
+
+
+def test_another_exit_of_the_users_code_is_an_error(tmp_path, monkeypatch):
+    def leave(task):
+        raise TaskFailedError.of(SystemExit(0))
+
+    assert run(tmp_path, monkeypatch, leave) == 1

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.pipelines.test_run_record import RECORD
 
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.errors import BadInputError
@@ -19,6 +18,7 @@ from pipelines.root.records import RunRecords
 from pipelines.root.schema.acceptance import accept_schema
 from pipelines.root.versions import rollback, serving_versions
 from pipelines.terminal.progress import PlainDisplay, Progress
+from tests.pipelines.root.test_records import RECORD
 
 COMPONENTS = [
     "CsvExampleGen", "StatisticsGen", "SchemaGen", "ExampleValidator", "Transform", "Trainer",

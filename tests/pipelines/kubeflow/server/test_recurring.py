@@ -3,12 +3,12 @@
 import contextlib
 
 import pytest
-from tests.pipelines.kubeflow.test_submission import TEXT
 
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.server.recurring import Recurrence, dropped_warning, written
 from pipelines.kubeflow.server.submission import Server
 from tests.pipelines.kubeflow.kfp_server import KfpServer
+from tests.pipelines.kubeflow.server.test_submission import TEXT
 
 
 @pytest.fixture

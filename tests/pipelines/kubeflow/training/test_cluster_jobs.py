@@ -1,4 +1,4 @@
-"""What holds for every kind of job: each test runs with a TFJob and with an indexed Job."""
+"""Jobs on a Kubernetes of the loopback whose pods are processes."""
 
 import contextlib
 import os
@@ -8,8 +8,12 @@ from dataclasses import replace
 import pytest
 
 from pipelines.config.kubeflow import TrainingJobConfig
-from pipelines.kubeflow.training.cluster_jobs import ClusterJobs, TrainingJobError
-from pipelines.kubeflow.training.job_choice import jobs_of_settings
+from pipelines.kubeflow.training.cluster_jobs import (
+    ClusterJobs,
+    TrainingJobError,
+    jobs_of_settings,
+)
+from pipelines.kubeflow.training.indexed_job import manifest
 from pipelines.kubeflow.training.training_job import TrainingJob
 from tests.pipelines.kubeflow.kubernetes_server import KubernetesServer, RefusedError
 
@@ -45,32 +49,24 @@ def server(tmp_path):
         yield started
 
 
-@pytest.fixture(params=["tfjob", "job"])
-def jobs(request, server):
-    """The jobs of one kind."""
-    return jobs_of(server, request.param)
+@pytest.fixture
+def jobs(server):
+    return jobs_of(server)
 
 
-def jobs_of(server, kind, **settings):
-    given = TrainingJobConfig(
-        kind=kind, api_server=server.url, namespace="ml", poll_secs=0.05, **settings
-    )
+def jobs_of(server):
+    given = TrainingJobConfig(api_server=server.url, namespace="ml", poll_secs=0.05)
     return jobs_of_settings(given.model_dump(mode="json"))
 
 
 def job(server, jobs, program, name="trainer-1", **settings):
     """Returns a job of a chief, two workers and a parameter server that all run a program."""
     given = TrainingJob("image:1", TrainingJobConfig(**settings).model_dump(mode="json"))
-    body = jobs.kind.manifest(given, name, "ml", "task.json", workers=2, ps=1)
-    if body["kind"] == "TFJob":
-        templates = [one["template"] for one in body["spec"]["tfReplicaSpecs"].values()]
-        text = HEAD + TASK + program
-    else:
-        templates = [body["spec"]["template"]]
-        file = str(server.folder / "task.json")
-        text = HEAD + INDEXED.format(program=TASK + program, file=file)
-    for template in templates:
-        template["spec"]["containers"][0]["command"] = ["python", "-S", "-c", text]
+    body = manifest(given, name, "ml", "task.json", workers=2, ps=1)
+    file = str(server.folder / "task.json")
+    text = HEAD + INDEXED.format(program=TASK + program, file=file)
+    (container,) = body["spec"]["template"]["spec"]["containers"]
+    container["command"] = ["python", "-S", "-c", text]
     return body
 
 
@@ -89,9 +85,7 @@ def test_a_task_that_fails_is_the_reason(server, jobs):
         "sys.exit('ValueError: odd row')\n"
         "time.sleep(600)"
     )
-    with pytest.raises(
-        TrainingJobError, match=r"^trainer-1-(worker-1|2-\w+): ValueError: odd row$"
-    ):
+    with pytest.raises(TrainingJobError, match=r"^trainer-1-2-\w+: ValueError: odd row$"):
         jobs.run(job(server, jobs, program))
     assert not [pod for pod in server.pods["trainer-1"] if pod.phase == "Running"]
 
@@ -181,7 +175,7 @@ def test_a_job_that_stays_is_an_error(server, jobs):
     server.submit(job(server, jobs, "time.sleep(600)"))
     jobs._delete("trainer-1")
     with pytest.raises(
-        TrainingJobError, match=r"still there 0.3 s after.*kubectl -n ml get (tfjobs|jobs)\."
+        TrainingJobError, match=r"still there 0.3 s after.*kubectl -n ml get jobs\."
     ):
         replace(jobs, patience_secs=0.3).run(job(server, jobs, ""))
 
@@ -234,7 +228,7 @@ def test_logs_that_are_lost_fail_nothing(server, jobs, tmp_path):
             return found
 
     body = job(server, jobs, SERVE_FOR_EVER)
-    Jobs(jobs.kind, jobs.client, jobs.namespace, jobs.poll_secs).run(body, tmp_path / "logs")
+    Jobs(jobs.client, jobs.namespace, jobs.poll_secs).run(body, tmp_path / "logs")
 
 
 @pytest.mark.parametrize("is_in_trouble", [False, True])
@@ -254,8 +248,8 @@ def test_a_step_that_is_stopped_ends_its_job(server, jobs, tmp_path, is_in_troub
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        (403, r"needs the verbs create, get and delete of (tfjobs.kubeflow.org|jobs.batch)"),
-        (404, "Does this Kubernetes have"),
+        (403, r"needs the verbs create, get and delete of jobs.batch and of services"),
+        (404, "Is ml a namespace of this Kubernetes"),
     ],
 )
 def test_what_kubernetes_refuses(server, jobs, code, message):
@@ -274,3 +268,9 @@ def test_no_process_of_a_test_stays(server, jobs):
     for pid in processes:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+def test_outside_of_a_cluster():
+    settings = TrainingJobConfig().model_dump(mode="json")
+    with pytest.raises(TrainingJobError, match=r"training_job.api_server"):
+        jobs_of_settings(settings)

@@ -2,16 +2,14 @@ import contextlib
 import json
 
 import pytest
-from tests.pipelines.kubeflow.test_cluster_jobs import SERVE_FOR_EVER, job, jobs_of
 
 from pipelines.config.kubeflow import TrainingJobConfig
 from pipelines.kubeflow.indexed_task import CLUSTER_VARIABLE
 from pipelines.kubeflow.training.cluster_jobs import ClusterJobs, TrainingJobError
-from pipelines.kubeflow.training.indexed_jobs import IndexedJobs, cluster_of
+from pipelines.kubeflow.training.indexed_job import cluster_of, manifest, service, state
 from pipelines.kubeflow.training.training_job import TrainingJob
 from tests.pipelines.kubeflow.kubernetes_server import KubernetesServer
-
-KIND = IndexedJobs()
+from tests.pipelines.kubeflow.training.test_cluster_jobs import SERVE_FOR_EVER, job, jobs_of
 
 
 @pytest.fixture
@@ -20,13 +18,13 @@ def server(tmp_path):
         yield started
 
 
-def manifest(**settings):
+def job_of(**settings):
     given = TrainingJob("image:1", TrainingJobConfig(**settings).model_dump(mode="json"))
-    return KIND.manifest(given, "trainer-1", "ml", "/mnt/task.json", workers=3, ps=2)
+    return manifest(given, "trainer-1", "ml", "/mnt/task.json", workers=3, ps=2)
 
 
 def test_each_task_has_an_index():
-    spec = manifest()["spec"]
+    spec = job_of()["spec"]
     assert (spec["completionMode"], spec["completions"], spec["parallelism"]) == ("Indexed", 6, 6)
     (container,) = spec["template"]["spec"]["containers"]
     assert container["command"] == [
@@ -50,7 +48,7 @@ def test_the_addresses_are_in_the_order_of_the_indices():
 
 def test_the_job_is_one_that_ends(monkeypatch):
     monkeypatch.delenv("KFP_POD_NAME", raising=False)
-    body = manifest(restarts=5, deadline_secs=500, keep_secs=60)
+    body = job_of(restarts=5, deadline_secs=500, keep_secs=60)
     assert body["metadata"] == {"name": "trainer-1", "namespace": "ml"}
     spec = body["spec"]
     assert spec["backoffLimit"] == 5
@@ -65,25 +63,25 @@ def test_the_job_is_one_that_ends(monkeypatch):
 
 
 def test_all_pods_have_the_accelerators():
-    body = manifest(accelerator="nvidia.com/gpu", accelerators=2)
+    body = job_of(accelerator="nvidia.com/gpu", accelerators=2)
     (container,) = body["spec"]["template"]["spec"]["containers"]
     assert container["resources"]["limits"] == {"nvidia.com/gpu": "2"}
 
 
 def test_the_service_gives_the_pods_their_names_and_goes_with_the_job():
-    body = manifest()
+    body = job_of()
     body["metadata"]["uid"] = "123"
-    (service,) = KIND.companions(body)
-    assert service["metadata"]["name"] == body["spec"]["template"]["spec"]["subdomain"]
-    assert service["spec"]["clusterIP"] == "None"
-    assert service["spec"]["selector"] == {"batch.kubernetes.io/job-name": "trainer-1"}
-    (owner,) = service["metadata"]["ownerReferences"]
+    made = service(body)
+    assert made["metadata"]["name"] == body["spec"]["template"]["spec"]["subdomain"]
+    assert made["spec"]["clusterIP"] == "None"
+    assert made["spec"]["selector"] == {"batch.kubernetes.io/job-name": "trainer-1"}
+    (owner,) = made["metadata"]["ownerReferences"]
     assert (owner["apiVersion"], owner["kind"], owner["uid"]) == ("batch/v1", "Job", "123")
     assert "blockOwnerDeletion" not in owner  # OpenShift grants it to few
 
 
 @pytest.mark.parametrize(
-    ("status", "state"),
+    ("status", "expected"),
     [
         ({}, "Pending"),
         ({"active": 2}, "Running"),
@@ -102,12 +100,12 @@ def test_the_service_gives_the_pods_their_names_and_goes_with_the_job():
         ),
     ],
 )
-def test_states(status, state):
-    assert KIND.state({"status": status}) == state
+def test_the_state_of_a_job_follows_from_its_conditions(status, expected):
+    assert state({"status": status}) == expected
 
 
 def test_a_pod_whose_node_is_emptied_does_not_count(server, tmp_path):
-    jobs = jobs_of(server, "job")
+    jobs = jobs_of(server)
     program = SERVE_FOR_EVER + (
         f"place = {str(tmp_path / 'evicted')!r}\n"
         "if kind == 'chief' and not os.path.exists(place):\n"
@@ -128,7 +126,7 @@ def test_a_pod_whose_node_is_emptied_does_not_count(server, tmp_path):
 
 
 def test_the_service_of_an_earlier_job_is_replaced(server):
-    jobs = jobs_of(server, "job")
+    jobs = jobs_of(server)
     old = {
         "metadata": {"name": "trainer-1", "ownerReferences": [
             {"uid": "of the past", "apiVersion": "batch/v1", "kind": "Job", "name": "trainer-1"}
@@ -142,7 +140,7 @@ def test_the_service_of_an_earlier_job_is_replaced(server):
 
 
 def test_a_step_that_is_tried_again_makes_the_service_that_is_missing(server):
-    jobs = jobs_of(server, "job")
+    jobs = jobs_of(server)
     body = job(server, jobs, SERVE_FOR_EVER + "time.sleep(0.3)")
     server.submit(body)  # and then the step was killed
     jobs.run(body)
@@ -151,10 +149,10 @@ def test_a_step_that_is_tried_again_makes_the_service_that_is_missing(server):
 
 def test_a_job_without_its_service_is_deleted(server):
     server.denies = ("services",)
-    jobs = jobs_of(server, "job")
+    jobs = jobs_of(server)
     with pytest.raises(
         TrainingJobError,
-        match=r"refused the Service trainer-1: 403 .*jobs.batch in the namespace ml, and the same of serv",
+        match=r"refused the Service trainer-1: 403 .*jobs.batch and of services in the namespace ml",
     ):
         jobs.run(job(server, jobs, "time.sleep(600)"))
     assert not server.jobs
@@ -165,7 +163,7 @@ def test_a_service_that_stays_is_an_error(server):
         def _is_there(self, core, what, body):
             return False
 
-    jobs = jobs_of(server, "job")
-    stuck = Stuck(jobs.kind, jobs.client, "ml", 0.05, patience_secs=0.2)
+    jobs = jobs_of(server)
+    stuck = Stuck(jobs.client, "ml", 0.05, patience_secs=0.2)
     with pytest.raises(TrainingJobError, match=r"kubectl -n ml delete service trainer-1"):
         stuck.run(job(server, jobs, "time.sleep(600)"))

@@ -4,7 +4,6 @@ import pytest
 from kubernetes import client
 from urllib3.exceptions import ProtocolError
 
-from pipelines.kubeflow.training.indexed_jobs import IndexedJobs
 from pipelines.kubeflow.training.job_pods import JobPods
 
 LOGS = {"killed": "step 7\n", "fails": "a traceback\nValueError: odd row\n \n", "silent": "\n"}
@@ -34,7 +33,7 @@ def why(monkeypatch):
         monkeypatch.setattr(JobPods, "_pods", lambda self, name: pods)
         monkeypatch.setattr(JobPods, "_log", lambda self, name: LOGS[name])
         failed = {"type": "Failed", "status": "True", "message": "It failed.", "reason": reason}
-        return JobPods(IndexedJobs(), None, "ml").why("a", {"status": {"conditions": [failed]}})
+        return JobPods(None, "ml").why("a", {"status": {"conditions": [failed]}})
 
     return say
 
@@ -72,7 +71,7 @@ def test_logs_that_cannot_be_read_hide_no_error(why, monkeypatch, tmp_path, capl
         raise ProtocolError("connection aborted")
 
     monkeypatch.setattr(JobPods, "_pods", lose)
-    pods = JobPods(IndexedJobs(), None, "ml")
+    pods = JobPods(None, "ml")
     pods.keep_logs("a", tmp_path / "logs")
     assert "The logs of the Job a are lost: connection aborted" in caplog.text
     job = json.loads('{"status": {"conditions": [{"type": "Failed", "status": "True"}]}}')

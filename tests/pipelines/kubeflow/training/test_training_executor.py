@@ -1,4 +1,4 @@
-"""A Trainer whose cluster is a TFJob or an indexed Job, on a Kubernetes whose pods are real processes."""
+"""A Trainer whose cluster is an indexed Job, on a Kubernetes whose pods are real processes."""
 
 import contextlib
 import re
@@ -15,9 +15,9 @@ def server(tmp_path):
         yield started
 
 
-def settings_of(server, kind, restarts=5):
+def settings_of(server, restarts=5):
     job = (
-        f'kubeflow.training_job={{kind = "{kind}", api_server = "{server.url}", poll_secs = 0.2, '
+        f'kubeflow.training_job={{api_server = "{server.url}", poll_secs = 0.2, '
         f"restarts = {restarts}}}"
     )
     return ("trainer.workers=1", "trainer.ps=1", job)
@@ -29,44 +29,29 @@ def worker_that_runs(pods):
     return next(workers, None)
 
 
-def template_of(body):
-    """Returns the description of the chief's pod."""
-    spec = body["spec"]
-    return (
-        spec["tfReplicaSpecs"]["Chief"]["template"]
-        if "tfReplicaSpecs" in spec
-        else spec["template"]
-    )
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "ends", "program"),
-    [("tfjob", "Succeeded", "training_task"), ("job", "Complete", "indexed_task")],
-)
 def test_the_cluster_trains_in_a_job_and_the_model_is_pushed(
-    tmp_path, run_here, little_settings, server, kind, ends, program
+    tmp_path, run_here, little_settings, server
 ):
     server.kill_once = worker_that_runs
     root = tmp_path / "root"
-    record = run_here(root, *little_settings, *settings_of(server, kind), "trainer.train_steps=400")
+    record = run_here(root, *little_settings, *settings_of(server), "trainer.train_steps=400")
     assert record.status == "pushed", record.reason
     assert record.metrics["auc"] > 0.9
     assert server.kill_once is None  # the worker was killed, and started again
     (body,) = server.jobs.values()
     conditions = {one["type"]: one["status"] for one in body["status"]["conditions"]}
-    assert conditions[ends] == "True"
-    (container,) = template_of(body)["spec"]["containers"]
-    assert container["command"][:3] == ["python", "-m", f"pipelines.kubeflow.{program}"]
+    assert conditions["Complete"] == "True"
+    (container,) = body["spec"]["template"]["spec"]["containers"]
+    assert container["command"][:3] == ["python", "-m", "pipelines.kubeflow.indexed_task"]
     assert container["volumeMounts"][0]["mountPath"] == str(tmp_path)  # where the root is
     assert len(serving_versions(root)) == 1
     assert not list(root.glob("training/*"))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["tfjob", "job"])
 def test_a_chief_whose_node_is_emptied_goes_on_from_its_checkpoint(
-    tmp_path, run_here, little_settings, server, kind
+    tmp_path, run_here, little_settings, server
 ):
     evicted = []
 
@@ -77,11 +62,10 @@ def test_a_chief_whose_node_is_emptied_goes_on_from_its_checkpoint(
             chief.evict()
 
     server.kill_once = evict_once
-    settings = (*settings_of(server, kind, restarts=1), "trainer.train_steps=1000")
+    settings = (*settings_of(server, restarts=1), "trainer.train_steps=1000")
     record = run_here(tmp_path / "root", *little_settings, *settings)
     assert record.status == "pushed", record.reason
-    chief = "*-chief-0" if kind == "tfjob" else "*-0-*"
-    logs = sorted(tmp_path.glob(f"trainer-{chief}.log"), key=lambda log: log.stat().st_mtime)
+    logs = sorted(tmp_path.glob("trainer-*-0-*.log"), key=lambda log: log.stat().st_mtime)
     text = "".join(log.read_text(errors="replace") for log in logs)
     before, after = text.split("SIGTERM has ended this task.")
     # The chief sets the variables back to its checkpoint: without it, it would begin at 0.
@@ -98,11 +82,10 @@ def steps_in(text):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["tfjob", "job"])
 def test_what_the_users_code_raises_in_a_task_is_the_reason(
-    tmp_path, run_here, little_settings, server, kind
+    tmp_path, run_here, little_settings, server
 ):
-    module = tmp_path / f"breaking_{kind}_module.py"  # each name once in a process
+    module = tmp_path / "breaking_module.py"
     module.write_text(
         "import json, os\nimport estimator_core as estimator\nimport tensorflow as tf\n"
         "def preprocessing_fn(inputs):\n"
@@ -123,11 +106,11 @@ def test_what_the_users_code_raises_in_a_task_is_the_reason(
     record = run_here(
         tmp_path / "root",
         *little_settings[:2],
-        *settings_of(server, kind),
+        *settings_of(server),
         f"module.file={module}",
         "evaluator.label=y",
     )
     assert record.status == "failed"
     assert record.reason.startswith("Trainer: TrainingJobError: trainer-")
     assert "ArithmeticError: row 7 is odd" in record.reason
-    assert f"breaking_{kind}_module.py, line 9" in record.reason
+    assert "breaking_module.py, line 9" in record.reason

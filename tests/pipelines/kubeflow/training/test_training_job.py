@@ -8,8 +8,7 @@ import pytest
 from pipelines.config.kubeflow import KubeflowConfig, TrainingJobConfig
 from pipelines.kubeflow.component_plan import ComponentPlan
 from pipelines.kubeflow.training import training_job as module
-from pipelines.kubeflow.training.indexed_jobs import IndexedJobs
-from pipelines.kubeflow.training.tfjobs import TfJobs
+from pipelines.kubeflow.training.indexed_job import manifest
 from pipelines.kubeflow.training.training_job import (
     VARIABLE,
     TrainingJob,
@@ -42,11 +41,11 @@ def job(**changes):
 
 
 def test_the_pods_see_the_root_and_what_the_steps_see():
-    template = pod_template(job(), ["run"], has_accelerators=True, env={"B": "2"})
+    template = pod_template(job(), ["run"], {"B": "2"})
     assert template["metadata"]["annotations"] == {"sidecar.istio.io/inject": "false"}
     pod = template["spec"]
     (container,) = pod["containers"]
-    assert container["name"] == "tensorflow"  # TF_CONFIG goes to this one alone
+    assert container["name"] == "tensorflow"
     assert container["image"] == "image:1"
     assert container["volumeMounts"] == [
         {"name": "volume-0", "mountPath": "/mnt", "subPath": "a"},
@@ -69,8 +68,6 @@ def test_the_pods_see_the_root_and_what_the_steps_see():
     assert pod["nodeSelector"] == {"pool": "ml"}
     assert pod["tolerations"] == [{"key": "gpu", "operator": "Exists", "tolerationSeconds": 30}]
     assert pod["serviceAccountName"] == "runner"
-    (server,) = pod_template(job(), ["run"], has_accelerators=False)["spec"]["containers"]
-    assert "nvidia.com/gpu" not in server["resources"]["limits"]
 
 
 @pytest.fixture
@@ -89,9 +86,8 @@ def test_the_job_belongs_to_the_pod_of_the_step(pod):
     assert (found["kind"], found["name"], found["uid"]) == ("Pod", "taxi-abc", "123")
 
 
-@pytest.mark.parametrize("kind", [TfJobs(), IndexedJobs()])
-def test_each_kind_of_job_says_whose_it_is(pod, kind):
-    body = kind.manifest(job(), "a", "ml", "task.json", 1, 1)
+def test_a_job_names_its_owner(pod):
+    body = manifest(job(), "a", "ml", "task.json", 1, 1)
     assert body["metadata"] == {"name": "a", "namespace": "ml", **owner(job().settings, "ml")}
     assert "ownerReferences" in body["metadata"]
 
