@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tfx.dsl.components.base.base_node import BaseNode
 
     from pipelines.definitions.csv_to_serving import CsvToServing
-    from pipelines.plan.run_plan import RunPlan
+    from pipelines.definitions.run_plan import RunPlan
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from pipelines.root.schema.root_schema import prepare_root_schema, schema_file
 from pipelines.root.schema.text import parse_schema, read_bytes
 
 if TYPE_CHECKING:
-    from pipelines.plan.run_plan import RunPlan
+    from pipelines.definitions.run_plan import RunPlan
 
 
 @dataclass(frozen=True)

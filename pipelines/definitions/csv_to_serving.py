@@ -1,13 +1,17 @@
-"""CSV -> gated, versioned model: the DAG."""
+"""The pipeline from a CSV to a gated, versioned model: its DAG."""
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import components
 from components.tfx.compat import BEAM_PLUGIN_ARG
 from pipelines.data.staging import StagedData
-from pipelines.definitions.model_code import ModelCode
+from pipelines.definitions.evaluation import build_eval_config
+from pipelines.definitions.run_plan import RunPlan
+from pipelines.root.changed_data import baseline_when_pushed
+from pipelines.root.history import newest_version_ever, unsettled_pushes
+from pipelines.root.metadata.place import connection_config, root_id
+from pipelines.root.schema.root_schema import schema_file
 
 # Beam would otherwise download and start a runner of its own.
 IN_PROCESS_RUNNER = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"
@@ -17,26 +21,9 @@ IN_PROCESS_RUNNER = "--runner=apache_beam.runners.portability.fn_api_runner.FnAp
 NO_TFX_PACKAGE = "--sdk_container_image=unused"
 
 
-@dataclass(frozen=True)
-class PipelinePlaces:
-    """Where a pipeline keeps what it makes.
-
-    Attributes:
-      artifacts: Outputs of the components.
-      metadata: How ML Metadata is reached.
-      serving: The versions that are served.
-      withdrawn: Those that were taken out of service.
-    """
-
-    artifacts: Path
-    metadata: components.ConnectionConfig
-    serving: Path
-    withdrawn: Path
-
-
 @dataclass(frozen=True, eq=False)
 class CsvToServing:
-    """The pipeline, and its components by what they do in it."""
+    """The pipeline, and its components by their role."""
 
     pipeline: components.Pipeline
     example_gen: components.CsvExampleGen
@@ -53,155 +40,65 @@ class CsvToServing:
 
 
 def csv_to_serving(
-    name: str,
-    data: StagedData,
-    code: ModelCode,
-    eval_config: Any,
-    places: PipelinePlaces,
-    enable_cache: bool = True,
-    keep: int | None = None,
-    newer_than: int = 0,
-    taken_over: tuple[str, ...] = (),
-    model_fingerprint: str = "",
-    baseline_then: tuple[str, float, float] | None = None,
-    beam_args: tuple[str, ...] = (),
-    curated_schema: Path | None = None,
-    infer_feature_shape: bool = False,
-    cluster: components.LocalCluster | None = None,
-    group_column: str | None = None,
-    text_columns: tuple[str, ...] = (),
-    label_column: str | None = None,
-    drift_limits: components.DriftLimits | None = None,
-    moving_columns: tuple[str, ...] = (),
-    float_columns: tuple[str, ...] = (),
-    root_schema: Path | None = None,
-    accepted_run: str = "",
-    warm_start: bool = False,
+    plan: RunPlan, data: StagedData, beam_args: tuple[str, ...] = ()
 ) -> CsvToServing:
-    """Returns the pipeline.
+    """Returns the pipeline of a run.
 
     Args:
-      name: Of the pipeline.
-      data: What CsvExampleGen reads.
-      code: The functions of Transform and Trainer.
-      eval_config: Metrics, slices and thresholds.
-      places: Where everything goes.
-      enable_cache: Whether a component is skipped when nothing it depends on has changed.
-      keep: Number of served versions to keep; None keeps all.
-      newer_than: The highest version so far, which may be out of service.
-      taken_over: Runs that were killed after their push: the same model is not pushed again.
-      model_fingerprint: Of all that the model is made of: one that is served is not pushed again.
-      baseline_then: What the model that serves reached when it was pushed, see `DefaultChecks`.
-      beam_args: Further Beam options; they go before the in-process runner.
-      curated_schema: File of the schema; None infers it.
-      infer_feature_shape: Whether an inferred schema fixes the shape of columns without gaps. By
-        default it does not: a feature that a client leaves out is a missing value.
-      cluster: Processes that train together; None trains in one.
-      group_column: Rows with one value in it fall into one split; None draws rows.
-      text_columns: Columns that stay text though they look like numbers.
-      label_column: Raw column of the label, in which every anomaly is severe.
-      drift_limits: From where on a column has drifted.
-      moving_columns: Columns that are meant to be others each time.
-      float_columns: Columns that are float32 though all their cells are integers.
-      root_schema: File of the schema that the data are held against; None takes that of the model.
-      accepted_run: Run whose data they are compared with; empty for those of the model that serves.
-      warm_start: Whether the Trainer is given the model that serves to start from.
+      plan: Plan of the run.
+      data: Files for CsvExampleGen.
+      beam_args: Options of Beam that belong to the pipeline. A runner adds its own at each run, which the
+        cache does not see.
     """
-    example_gen = components.CsvExampleGen(
-        input_base=str(data.folder),
-        input_config=components.Input(
-            splits=[
-                components.Input.Split(name=split, pattern=pattern)
-                for split, pattern in data.splits or (("single_split", data.pattern),)
-            ]
-        ),
-        output_config=_divided_by(group_column),
-        text_columns=text_columns,
-        float_columns=float_columns,
-    )
-    statistics_gen = components.StatisticsGen(
-        examples=example_gen.outputs["examples"], stats_options=_stats_options()
-    )
-    schema_gen: components.SchemaGen | components.ImportSchemaGen
-    if curated_schema is None:
-        schema_gen = components.SchemaGen(
-            statistics=statistics_gen.outputs["statistics"], infer_feature_shape=infer_feature_shape
-        )
-    else:
-        importer = components.ImportSchemaGen(schema_file=str(curated_schema))
-        schema_gen = importer.with_id("SchemaGen")
-    served_statistics = components.Resolver(
-        strategy_class=components.ServedStatisticsStrategy,
-        config={"base_directory": str(places.serving), "accepted_run": accepted_run},
-        statistics=components.Channel(type=components.ExampleStatistics),
-    ).with_id("ServedStatistics")
-    imported_schema = None
-    if root_schema is not None:
-        importer = components.ImportSchemaGen(schema_file=str(root_schema))
-        imported_schema = importer.with_id("RootSchema")
+    code = plan.code
+    example_gen = _example_gen(plan, data)
+    examples = example_gen.outputs["examples"]
+    statistics_gen = components.StatisticsGen(examples=examples, stats_options=_stats_options())
+    statistics = statistics_gen.outputs["statistics"]
+    schema_gen = _schema_gen(plan, statistics)
+    schema = schema_gen.outputs["schema"]
+    root_schema = _root_schema(plan)
+    served_statistics = _served_statistics(plan)
     example_validator = components.ExampleValidator(
-        statistics=statistics_gen.outputs["statistics"],
-        schema=(imported_schema or schema_gen).outputs["schema"],
+        statistics=statistics,
+        schema=root_schema.outputs["schema"] if root_schema else schema,
         baseline_statistics=served_statistics.outputs["statistics"],
-        label=label_column,
-        limits=drift_limits,
-        moving=moving_columns,
-        fixed_schema=bool(curated_schema or root_schema),
+        label=plan.config.data.label,
+        limits=_drift_limits(plan),
+        moving=plan.moving_columns,
+        fixed_schema=bool(plan.schema or plan.root_schema),
     )
     transform = components.Transform(
-        examples=example_gen.outputs["examples"],
-        schema=schema_gen.outputs["schema"],
+        examples=examples,
+        schema=schema,
         preprocessing_fn=code.preprocessing_fn,
         custom_config=code.transform_config,
         disable_statistics=True,
     )
-    transform.add_upstream_node(example_validator)  # data that do not fit are not learned from
-    served_model = components.Resolver(
-        strategy_class=components.ServedModelStrategy,
-        config={
-            "base_directory": str(places.serving),
-            "required": warm_start
-            or code.default_checks is not None
-            or any(bound.max_regression is not None for bound in code.thresholds),
-        },
-        model=components.Channel(type=components.Model),
-    ).with_id("ServedModel")
+    transform.add_upstream_node(example_validator)  # bad data are not learned from
+    served_model = _served_model(plan)
     trainer = components.Trainer(
         examples=transform.outputs["transformed_examples"],
         transform_graph=transform.outputs["transform_graph"],
-        schema=schema_gen.outputs["schema"],
-        base_model=served_model.outputs["model"] if warm_start else None,
+        schema=schema,
+        base_model=served_model.outputs["model"] if plan.config.trainer.warm_start else None,
         module_file=code.module_file,
         **{code.trainer: code.trainer_path or code.trainer},
         train_args=components.TrainArgs(num_steps=code.train_steps),
         eval_args=components.EvalArgs(num_steps=code.eval_steps or 0),
         custom_config=code.custom_config,
-        cluster=cluster,
+        cluster=plan.cluster,
     )
     evaluator = components.Evaluator(
-        examples=example_gen.outputs["examples"],
+        examples=examples,
         model=trainer.outputs["model"],
         baseline_model=served_model.outputs["model"],
-        eval_config=eval_config,
-        schema=schema_gen.outputs["schema"],
+        eval_config=build_eval_config(code.label, code.metrics, code.thresholds, code.slices),
+        schema=schema,
         default_checks=code.default_checks
-        and replace(code.default_checks, baseline_then=baseline_then),
+        and replace(code.default_checks, baseline_then=baseline_when_pushed(plan.root)),
     )
-    pusher = components.Pusher(
-        model=trainer.outputs["model"],
-        model_blessing=evaluator.outputs["blessing"],
-        push_destination=components.PushDestination(
-            filesystem=components.PushDestination.Filesystem(base_directory=str(places.serving))
-        ),
-        custom_config={
-            "keep": keep,
-            "newer_than": newer_than,
-            "taken_over": list(taken_over),
-            "skip_unchanged": True,
-            "model_fingerprint": model_fingerprint,
-            "withdrawn": str(places.withdrawn),
-        },
-    )
+    pusher = _pusher(plan, trainer, evaluator)
     roles: dict[str, Any] = {
         "example_gen": example_gen,
         "statistics_gen": statistics_gen,
@@ -214,17 +111,46 @@ def csv_to_serving(
         "evaluator": evaluator,
         "pusher": pusher,
     }
-    if imported_schema:
-        roles["root_schema"] = imported_schema
+    if root_schema:
+        roles["root_schema"] = root_schema
     pipeline = components.Pipeline(
-        pipeline_name=name,
-        pipeline_root=str(places.artifacts),
-        metadata_connection_config=places.metadata,
+        pipeline_name=".".join(filter(None, (plan.config.name, root_id(plan.root)))),
+        pipeline_root=str(plan.root / "artifacts"),
+        metadata_connection_config=connection_config(plan.root, plan.config.metadata),
         components=list(roles.values()),
-        enable_cache=enable_cache,
+        enable_cache=plan.enable_cache,
         beam_pipeline_args=[IN_PROCESS_RUNNER, NO_TFX_PACKAGE, *beam_args, BEAM_PLUGIN_ARG],
     )
     return CsvToServing(pipeline=pipeline, **roles)
+
+
+def _example_gen(plan: RunPlan, data: StagedData) -> components.CsvExampleGen:
+    splits = data.splits or (("single_split", data.pattern),)
+    kept_text = tuple(name for name in plan.kept.text if name not in plan.text_columns)
+    return components.CsvExampleGen(
+        input_base=str(data.folder),
+        input_config=components.Input(
+            splits=[components.Input.Split(name=name, pattern=pattern) for name, pattern in splits]
+        ),
+        output_config=_divided_by(plan.splits.column if plan.splits.by == "column" else None),
+        text_columns=plan.text_columns + kept_text,
+        float_columns=plan.kept.floats,
+    )
+
+
+def _divided_by(column: str | None) -> Any:
+    """Returns the output config that draws a third of a column's values; None draws rows.
+
+    Args:
+      column: Column whose rows of one value fall into one split.
+    """
+    if column is None:
+        return None
+    config = components.Output()
+    for name, buckets in (("train", 2), ("eval", 1)):
+        config.split_config.splits.add(name=name, hash_buckets=buckets)
+    config.split_config.partition_feature_name = column
+    return config
 
 
 def _stats_options() -> Any:
@@ -234,12 +160,76 @@ def _stats_options() -> Any:
     return tfdv.StatsOptions(num_quantiles_histogram_buckets=100)
 
 
-def _divided_by(column: str | None) -> Any:
-    """Returns how CsvExampleGen draws a third of a column's values; None lets it draw rows."""
-    if column is None:
+def _schema_gen(
+    plan: RunPlan, statistics: Any
+) -> components.SchemaGen | components.ImportSchemaGen:
+    """Returns the component that infers the schema, or imports the curated one.
+
+    Unless it is asked for, an inferred schema fixes no shape: a feature that a client leaves out is a
+    missing value.
+    """
+    if plan.schema:
+        importer = components.ImportSchemaGen(schema_file=str(plan.schema.file))
+        return importer.with_id("SchemaGen")
+    return components.SchemaGen(
+        statistics=statistics, infer_feature_shape=plan.config.schema_.infer_feature_shape
+    )
+
+
+def _root_schema(plan: RunPlan) -> components.ImportSchemaGen | None:
+    if not plan.root_schema:
         return None
-    config = components.Output()
-    for name, buckets in (("train", 2), ("eval", 1)):
-        config.split_config.splits.add(name=name, hash_buckets=buckets)
-    config.split_config.partition_feature_name = column
-    return config
+    importer = components.ImportSchemaGen(schema_file=str(schema_file(plan.root)))
+    return importer.with_id("RootSchema")
+
+
+def _served_statistics(plan: RunPlan) -> components.Resolver:
+    accepted_run = plan.root_schema.run_to_compare_with(plan.root) if plan.root_schema else ""
+    return components.Resolver(
+        strategy_class=components.ServedStatisticsStrategy,
+        config={"base_directory": str(plan.root / "serving"), "accepted_run": accepted_run},
+        statistics=components.Channel(type=components.ExampleStatistics),
+    ).with_id("ServedStatistics")
+
+
+def _drift_limits(plan: RunPlan) -> components.DriftLimits:
+    settings = plan.config.example_validator
+    return components.DriftLimits(settings.l_infinity, settings.jensen_shannon, settings.breaking)
+
+
+def _served_model(plan: RunPlan) -> components.Resolver:
+    code = plan.code
+    is_required = (
+        plan.config.trainer.warm_start
+        or code.default_checks is not None
+        or any(bound.max_regression is not None for bound in code.thresholds)
+    )
+    return components.Resolver(
+        strategy_class=components.ServedModelStrategy,
+        config={"base_directory": str(plan.root / "serving"), "required": is_required},
+        model=components.Channel(type=components.Model),
+    ).with_id("ServedModel")
+
+
+def _pusher(
+    plan: RunPlan, trainer: components.Trainer, evaluator: components.Evaluator
+) -> components.Pusher:
+    """Returns the Pusher.
+
+    It gives a version above all former ones, even those out of service, and pushes neither a model that
+    serves nor one that a run has pushed before it was killed.
+    """
+    serving = components.PushDestination.Filesystem(base_directory=str(plan.root / "serving"))
+    return components.Pusher(
+        model=trainer.outputs["model"],
+        model_blessing=evaluator.outputs["blessing"],
+        push_destination=components.PushDestination(filesystem=serving),
+        custom_config={
+            "keep": plan.config.pusher.keep,
+            "newer_than": newest_version_ever(plan.root),
+            "taken_over": list(unsettled_pushes(plan.root)),
+            "skip_unchanged": True,
+            "model_fingerprint": plan.model_fingerprint,
+            "withdrawn": str(plan.root / "withdrawn"),
+        },
+    )

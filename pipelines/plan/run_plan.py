@@ -1,155 +1,23 @@
-"""The first part of a run: the request, checked against the data. Nothing is written yet."""
+"""Makes the plan of a run: the request, checked against the data. Nothing is written yet."""
 
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from components.nearest import nearest_first
 from pipelines.beam.options import engine_name
 from pipelines.cache.fingerprints import model_fingerprint
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.data.profile import CsvProfile
-from pipelines.data.spans import ResolvedSpans
-from pipelines.data.splits import ROW_BY_ROW, Splits
-from pipelines.data.staging import StagedData
 from pipelines.definitions import evaluation
-from pipelines.definitions.model_code import ModelCode
+from pipelines.definitions.run_plan import RunPlan
 from pipelines.errors import BadInputError
 from pipelines.plan.changed_code import touches_training
-from pipelines.plan.data_plan import plan_data
+from pipelines.plan.data_plan import DataPlan, plan_data
 from pipelines.plan.inputs import RunInputs, RunRequest, read_inputs
-from pipelines.root.changed_data import baseline_when_pushed
-from pipelines.root.history import mended_runs, newest_version_ever, unsettled_pushes
-from pipelines.root.metadata.place import connection_config, root_id
+from pipelines.root.history import mended_runs
 from pipelines.root.records import RunRecord
 from pipelines.root.schema.curated import CuratedSchema, read_curated_schema
-from pipelines.root.schema.kept_types import KeptTypes
-from pipelines.root.schema.root_schema import RootSchema, read_root_schema, schema_file
-from pipelines.tabular.column_table import ColumnRow
+from pipelines.root.schema.root_schema import RootSchema, read_root_schema
 from pipelines.terminal.progress import Display
-
-if TYPE_CHECKING:
-    from components import LocalCluster
-    from pipelines.definitions.csv_to_serving import CsvToServing
-
-
-_MOVING_KINDS = ("date", "id")
-"""Kinds of columns whose values are others in new data."""
-
-
-@dataclass(frozen=True)
-class RunPlan:
-    """What a run is going to do.
-
-    Attributes:
-      root: Absolute path; everything of the pipeline is kept below it.
-      config: The configuration.
-      profile: Of the CSV files.
-      code: What is trained, and how it is judged.
-      enable_cache: Whether unchanged components are skipped.
-      unfinished: The run that this one goes on with; None for a new run.
-      schema: The user's own; None infers it.
-      root_schema: The root's, that the data are held against; None without one, or with the user's own.
-      kept: Columns that are read as that schema has them.
-      mended: The run that failed or was stopped whose training this one goes on with though the code
-        has changed; behind it the one whose training that one went on with, and so on.
-      columns: What each column is taken for, and how it is used.
-      splits: How the rows are divided.
-      findings: What is worth knowing of the data, one sentence each.
-      spans: That are read; None where `data.path` has none.
-      text_columns: Columns that stay text though they look like numbers, beside those of `kept`.
-      scheduled_by: The tick of a schedule that the run belongs to.
-    """
-
-    root: Path
-    config: PipelineConfig
-    profile: CsvProfile
-    code: ModelCode
-    enable_cache: bool
-    unfinished: RunRecord | None
-    schema: CuratedSchema | None = None
-    mended: tuple[RunRecord, ...] = ()
-    columns: tuple[ColumnRow, ...] = ()
-    splits: Splits = ROW_BY_ROW
-    findings: tuple[str, ...] = ()
-    root_schema: RootSchema | None = None
-    kept: KeptTypes = field(default_factory=KeptTypes)
-    spans: ResolvedSpans | None = None
-    text_columns: tuple[str, ...] = ()
-    scheduled_by: str | None = None
-
-    def define(self, data: StagedData, beam_args: tuple[str, ...] = ()) -> "CsvToServing":
-        """Returns the pipeline that does it.
-
-        Args:
-          data: What CsvExampleGen reads.
-          beam_args: Options of Beam that belong to the pipeline. A runner gives its own at each run,
-            which the cache does not see.
-        """
-        import components
-        from pipelines.definitions.csv_to_serving import PipelinePlaces, csv_to_serving
-
-        validator = self.config.example_validator
-        kept_text = tuple(name for name in self.kept.text if name not in self.text_columns)
-        return csv_to_serving(
-            name=".".join(filter(None, (self.config.name, root_id(self.root)))),
-            data=data,
-            code=self.code,
-            eval_config=evaluation.build_eval_config(
-                self.code.label, self.code.metrics, self.code.thresholds, self.code.slices
-            ),
-            places=PipelinePlaces(
-                artifacts=self.root / "artifacts",
-                metadata=connection_config(self.root, self.config.metadata),
-                serving=self.root / "serving",
-                withdrawn=self.root / "withdrawn",
-            ),
-            curated_schema=self.schema.file if self.schema else None,
-            infer_feature_shape=self.config.schema_.infer_feature_shape,
-            newer_than=newest_version_ever(self.root),
-            taken_over=unsettled_pushes(self.root),
-            model_fingerprint=""  # of a training that other code began, nothing tells what it is
-            if self.mended
-            else model_fingerprint(
-                self.config,
-                self.code,
-                self.profile.files,
-                self.schema,
-                (kept_text, self.kept.floats),
-            ),
-            enable_cache=self.enable_cache,
-            keep=self.config.pusher.keep,
-            baseline_then=baseline_when_pushed(self.root),
-            beam_args=beam_args,
-            cluster=self._cluster(),
-            warm_start=self.config.trainer.warm_start,
-            group_column=self.splits.column if self.splits.by == "column" else None,
-            text_columns=self.text_columns + kept_text,
-            float_columns=self.kept.floats,
-            root_schema=schema_file(self.root) if self.root_schema else None,
-            accepted_run=self.root_schema.run_to_compare_with(self.root)
-            if self.root_schema
-            else "",
-            label_column=self.config.data.label,
-            drift_limits=components.DriftLimits(
-                validator.l_infinity, validator.jensen_shannon, validator.breaking
-            ),
-            moving_columns=self.moving_columns,
-        )
-
-    @property
-    def moving_columns(self) -> tuple[str, ...]:
-        """Columns that are meant to be others each time."""
-        of_kind = (column.name for column in self.columns if column.kind in _MOVING_KINDS)
-        return (*self.config.example_validator.moving, *of_kind)
-
-    def _cluster(self) -> "LocalCluster | None":
-        import components
-
-        settings = self.config.trainer
-        if not settings.workers:
-            return None
-        return components.LocalCluster(settings.workers, settings.ps, settings.evaluator)
 
 
 def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = None) -> RunPlan:
@@ -218,7 +86,15 @@ def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = N
         spans=data.spans,
         text_columns=learned.text_columns,
         scheduled_by=request.scheduled_by,
+        model_fingerprint=_fingerprint(inputs, learned, schema) if not mended else "",
     )
+
+
+def _fingerprint(inputs: RunInputs, learned: DataPlan, schema: CuratedSchema | None) -> str:
+    kept = inputs.data.kept
+    kept_text = tuple(name for name in kept.text if name not in learned.text_columns)
+    files = inputs.data.profile.files
+    return model_fingerprint(inputs.config, learned.code, files, schema, (kept_text, kept.floats))
 
 
 def check_same_root_schema(plan: RunPlan) -> None:

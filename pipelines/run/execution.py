@@ -9,7 +9,7 @@ from pipelines.cache.reasons import reason_in_words
 from pipelines.checks.component_checks import component_checks
 from pipelines.checks.schema_keeping import SchemaKeeping
 from pipelines.data.staging import StagedData, stage
-from pipelines.plan.run_plan import RunPlan
+from pipelines.definitions.run_plan import RunPlan
 from pipelines.root.metadata.place import has_store
 from pipelines.root.records import ComponentRecord, RunOutcome, RunRecords
 from pipelines.root.schema.root_schema import settle_root_schema
@@ -43,6 +43,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     note_plan(plan, recorder, progress.display)
     progress.display.activity("loading TFX ...")
     import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
+    from pipelines.definitions.csv_to_serving import csv_to_serving
     from pipelines.root.metadata.leftovers import tidy_root
     from pipelines.runners.component_launcher import ComponentLauncher
 
@@ -53,7 +54,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     settle_root_schema(plan.root, run_id)
     data = stage_data(plan, recorder)
     (plan.root / "metadata").mkdir(exist_ok=True)
-    pipeline = plan.define(data)
+    pipeline = csv_to_serving(plan, data)
     recorder.add_graph(component_graph(pipeline))
     fingerprints = plan_fingerprints(plan, pipeline, run_id)
     if kept := _kept_transform(plan, pipeline, fingerprints):

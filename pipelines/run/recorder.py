@@ -8,7 +8,7 @@ from typing import Any
 from pipelines.cache.fingerprints import code_definitions, code_fingerprint, file_hashes
 from pipelines.cache.unchanged_run import run_identity
 from pipelines.definitions.evaluation import merge_thresholds
-from pipelines.plan.run_plan import RunPlan
+from pipelines.definitions.run_plan import RunPlan
 from pipelines.report.files import write_pages
 from pipelines.root.changed_data import Interval
 from pipelines.root.check_records import CheckRecord

@@ -32,14 +32,15 @@ from components.evaluator.gate.verdict import Verdict
 from components.pusher import executor, versions
 from pipelines.run.run import run
 from pipelines.run.run import execution as run_execution
-from pipelines.plan import run_plan
 from pipelines.run.run import recorder as run_recorder
+from pipelines.definitions import csv_to_serving
 from pipelines.definitions.csv_to_serving import CsvToServing
 from pipelines.terminal.progress import PlainDisplay, Progress
 from pipelines.root.metadata.store import open_store
 from pipelines.root.schema.root_schema import read_root_schema
 from pipelines.root.history import newest_version_ever, read_runs, unsettled_pushes
-from pipelines.plan.run_plan import RunPlan, RunRequest
+from pipelines.definitions.run_plan import RunPlan
+from pipelines.plan.run_plan import RunRequest
 from pipelines.runners import component_launcher
 
 assert components
@@ -235,7 +236,7 @@ def schema_run(root):
 
 
 def main(root, data, moments):
-    run_plan.RunPlan.define = define
+    csv_to_serving.csv_to_serving = define
     run_execution.component_fingerprints = lambda pipeline, run_id, *_, **__: {
         pipeline.pusher: run_id
     }

@@ -3,10 +3,15 @@
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from pipelines.config.data import DataConfig
+from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.data.profile import CsvProfile
 from pipelines.data.staging import StagedData
 from pipelines.definitions.model_code import ModelCode
+from pipelines.definitions.run_plan import RunPlan
+from pipelines.root.schema.curated import CuratedSchema
 
 if TYPE_CHECKING:
     from pipelines.definitions.csv_to_serving import CsvToServing
@@ -22,7 +27,7 @@ _PUSHER_READS = {
 """What the Pusher's step keeps beside the model, for the next run; and why it does not push."""
 
 _PLACE = Path("/")
-_NOTHING = ModelCode(
+_ANY_CODE = ModelCode(
     preprocessing_fn="a.b",
     trainer="trainer_fn",
     trainer_path="a.c",
@@ -32,7 +37,7 @@ _NOTHING = ModelCode(
     train_steps=1,
     eval_steps=1,
     label=None,
-    metrics=(),
+    metrics=("auc",),
     thresholds=(),
     slices=(),
 )
@@ -63,18 +68,18 @@ def pipeline_steps(curated_schema: bool) -> tuple[Step, ...]:
     Args:
       curated_schema: Whether the user gives the schema.
     """
-    from pipelines.definitions.csv_to_serving import PipelinePlaces, csv_to_serving
-    from pipelines.root.metadata.place import connection_config
+    from pipelines.definitions.csv_to_serving import csv_to_serving
 
-    shape = csv_to_serving(
-        name="shape",
-        data=StagedData(_PLACE, "*.csv", ()),
-        code=_NOTHING,
-        eval_config=_any_eval_config(),
-        places=PipelinePlaces(_PLACE, connection_config(_PLACE), _PLACE, _PLACE),
-        curated_schema=_PLACE / "schema.pbtxt" if curated_schema else None,
+    plan = RunPlan(
+        root=_PLACE,
+        config=PipelineConfig(name="shape", data=DataConfig(path="data.csv", label="label")),
+        profile=CsvProfile([], {}, 0, "", has_byte_order_mark=False),
+        code=_ANY_CODE,
+        enable_cache=True,
+        unfinished=None,
+        schema=CuratedSchema(_PLACE / "schema.pbtxt", "") if curated_schema else None,
     )
-    return steps_of(shape)
+    return steps_of(csv_to_serving(plan, StagedData(_PLACE, "*.csv", ())))
 
 
 def steps_of(pipeline: "CsvToServing") -> tuple[Step, ...]:
@@ -118,10 +123,3 @@ def type_path(artifact_type: type) -> str:
 def task_name(component: str) -> str:
     """Returns what a step is called on Kubeflow, such as `csv-example-gen`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", component).lower()
-
-
-def _any_eval_config() -> Any:
-    from tensorflow_model_analysis.proto import config_pb2
-
-    metrics = config_pb2.MetricsSpec(metrics=[config_pb2.MetricConfig(class_name="AUC")])
-    return config_pb2.EvalConfig(metrics_specs=[metrics])

@@ -17,7 +17,7 @@ from pipelines.run.execution import plan_fingerprints
 
 if TYPE_CHECKING:
     from pipelines.definitions.csv_to_serving import CsvToServing
-    from pipelines.plan.run_plan import RunPlan
+    from pipelines.definitions.run_plan import RunPlan
 
 
 def component_plans(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.data.spans import name_spans
+from pipelines.definitions.run_plan import RunPlan
 from pipelines.errors import RunFailedError
 from pipelines.kubeflow.compile.beam_steps import check_beam, step_options
 from pipelines.kubeflow.compile.dag import PLAN
@@ -14,7 +15,7 @@ from pipelines.kubeflow.run_folder import RunFolder, locked_for_step
 from pipelines.kubeflow.steps.component_plans import component_plans
 from pipelines.kubeflow.steps.data_files import check_as_profiled, data_files_of
 from pipelines.kubeflow.steps.old_runs import tidy_runs
-from pipelines.plan.run_plan import RunPlan, RunRequest, plan_run
+from pipelines.plan.run_plan import RunRequest, plan_run
 from pipelines.root.records import RunRecords
 from pipelines.root.schema.root_schema import read_root_schema, settle_root_schema
 from pipelines.run.execution import component_graph, note_plan, stage_data
@@ -84,7 +85,9 @@ def _begin(plan: RunPlan, folder: RunFolder, display: PlainDisplay) -> dict[str,
         data.folder.touch()  # a copy that is needed
     files = data_files_of(data)
     check_as_profiled(plan.profile, PLAN)
-    pipeline = plan.define(data)
+    from pipelines.definitions.csv_to_serving import csv_to_serving
+
+    pipeline = csv_to_serving(plan, data)
     recorder.add_graph(component_graph(pipeline))
     plans = component_plans(plan, pipeline, run_id, record.baseline_version)
     plans["example_gen"] = replace(plans["example_gen"], data=files.as_plan())

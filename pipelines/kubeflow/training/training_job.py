@@ -14,8 +14,8 @@ from pipelines.config.kubeflow import KubeflowConfig, StepConfig
 from pipelines.kubeflow.run_folder import kubeflow_run_of
 
 if TYPE_CHECKING:
+    from pipelines.definitions.run_plan import RunPlan
     from pipelines.kubeflow.component_plan import ComponentPlan
-    from pipelines.plan.run_plan import RunPlan
 
 JOB_KEY = "training_job"
 """Execution property of a Trainer whose cluster is a job of Kubernetes."""

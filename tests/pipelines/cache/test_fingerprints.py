@@ -10,6 +10,7 @@ from pipelines.cache.fingerprints import (
     model_fingerprint,
 )
 from pipelines.data.staging import StagedData
+from pipelines.definitions.csv_to_serving import csv_to_serving
 from pipelines.plan.run_plan import RunRequest, plan_run
 from pipelines.root.schema.curated import CuratedSchema
 
@@ -21,7 +22,7 @@ def plan(data, tmp_path, display):
 
 @pytest.fixture
 def pipeline(plan, tmp_path):
-    return plan.define(StagedData(tmp_path, "data.csv", ()))
+    return csv_to_serving(plan, StagedData(tmp_path, "data.csv", ()))
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from pipelines.definitions.csv_to_serving import csv_to_serving
 from pipelines.checks.component_checks import (
     AnomalyCheck,
     LabelCheck,
@@ -51,7 +52,7 @@ def test_the_checks_of_a_run(data, tmp_path, display, model, compares):
     plan = plan_run(
         RunRequest(root=tmp_path / "root", data=str(data), label="y", settings=settings), display
     )
-    pipeline = plan.define(StagedData(data.parent, data.name, ()))
+    pipeline = csv_to_serving(plan, StagedData(data.parent, data.name, ()))
     found = {
         component.id: check for component, check in component_checks(plan, pipeline, "7").items()
     }

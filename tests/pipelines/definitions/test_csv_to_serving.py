@@ -10,6 +10,7 @@ from tfx.dsl.compiler import compiler
 from tfx.dsl.components.common.resolver import RESOLVER_CONFIG
 from tfx.utils.dependency_utils import make_beam_dependency_flags
 
+from pipelines.definitions.csv_to_serving import csv_to_serving
 from pipelines.data.staging import StagedData
 from pipelines.terminal.progress import PlainDisplay
 from pipelines.plan.run_plan import RunRequest, plan_run
@@ -22,7 +23,7 @@ def define(data, tmp_path, display):
             RunRequest(root=tmp_path / "root", data=str(data), label="y", settings=settings),
             display,
         )
-        return plan.define(StagedData(tmp_path, "part-*.csv", ()), beam_args)
+        return csv_to_serving(plan, StagedData(tmp_path, "part-*.csv", ()), beam_args)
 
     return make
 
@@ -186,7 +187,9 @@ def test_splits_and_columns_reach_example_gen(define, data, tmp_path):
         PlainDisplay(io.StringIO()),
     )
     parts = (("train", "train/*.csv"), ("eval", "eval/*.csv"))
-    properties = made.define(StagedData(tmp_path, "*.csv", (), parts)).example_gen.exec_properties
+    properties = csv_to_serving(
+        made, StagedData(tmp_path, "*.csv", (), parts)
+    ).example_gen.exec_properties
     assert "train/*.csv" in properties["input_config"]
     assert "eval/*.csv" in properties["input_config"]
     assert "zip" in properties["custom_config"]

@@ -8,6 +8,7 @@ from tensorflow_metadata.proto.v0 import schema_pb2
 from tfx.dsl.components.common.resolver import RESOLVER_CONFIG
 
 from components.pusher.provenance import Provenance, write_provenance
+from pipelines.definitions.csv_to_serving import csv_to_serving
 from pipelines.data.staging import StagedData
 from pipelines.errors import BadInputError
 from pipelines.cache.fingerprints import code_fingerprint
@@ -46,7 +47,7 @@ def test_a_plan_says_what_is_done_and_writes_nothing(plan, data, tmp_path, shown
 
 def test_a_plan_defines_the_pipeline_below_its_root(plan, data, tmp_path):
     made = plan("pusher.keep=3", "name=trips", enable_cache=False)
-    defined = made.define(StagedData(tmp_path, "data.csv", ()))
+    defined = csv_to_serving(made, StagedData(tmp_path, "data.csv", ()))
     pipeline = defined.pipeline
     assert pipeline.pipeline_info.pipeline_name == "trips"
     assert pipeline.pipeline_info.pipeline_root == str(tmp_path / "root" / "artifacts")
@@ -212,14 +213,14 @@ def keep_schema(tmp_path):
 def test_data_are_held_against_the_schema_of_the_root(plan, keep_schema, tmp_path):
     staged = StagedData(tmp_path, "data.csv", ())
     without = plan()
-    assert (without.root_schema, without.define(staged).root_schema) == (None, None)
+    assert (without.root_schema, csv_to_serving(without, staged).root_schema) == (None, None)
     keep_schema()
     write_provenance(
         Provenance("run", "m"), str(tmp_path / "root/serving/5"), str(tmp_path / "root/serving")
     )
     keep_schema()  # while version 5 serves
     made = plan()
-    pipeline = made.define(staged)
+    pipeline = csv_to_serving(made, staged)
     assert made.kept.text == ("y",)
     assert pipeline.root_schema.exec_properties["schema_file"] == str(
         tmp_path / "root" / "schema" / "schema.pbtxt"
@@ -232,7 +233,7 @@ def test_data_are_held_against_the_schema_of_the_root(plan, keep_schema, tmp_pat
     assert '"y"' in pipeline.example_gen.exec_properties["custom_config"].replace("\\", "")
     before, now = (
         json.loads(item.pusher.exec_properties["custom_config"])["model_fingerprint"]
-        for item in (without.define(staged), pipeline)
+        for item in (csv_to_serving(without, staged), pipeline)
     )
     assert before != now  # as the label is text now
 
@@ -243,7 +244,7 @@ def test_the_users_schema_goes_before_that_of_the_root(plan, keep_schema, tmp_pa
     file.write_text(SCHEMA.replace("BYTES", "INT"))
     made = plan(f"schema.path={file}")
     assert (made.root_schema, made.kept.text) == (None, ())
-    pipeline = made.define(StagedData(tmp_path, "data.csv", ()))
+    pipeline = csv_to_serving(made, StagedData(tmp_path, "data.csv", ()))
     assert pipeline.root_schema is None
     assert pipeline.example_validator.exec_properties["fixed_schema"] == 1
 
@@ -286,7 +287,7 @@ def test_a_run_is_not_resumed_on_a_validation_that_does_not_count_any_more(
 
 def test_the_schema_is_inferred_or_taken_from_a_file(plan, tmp_path):
     def schema_gen(*settings):
-        return plan(*settings).define(StagedData(tmp_path, "data.csv", ())).schema_gen
+        return csv_to_serving(plan(*settings), StagedData(tmp_path, "data.csv", ())).schema_gen
 
     assert schema_gen().exec_properties["infer_feature_shape"] == 0
     assert schema_gen("schema.infer_feature_shape=true").exec_properties["infer_feature_shape"] == 1

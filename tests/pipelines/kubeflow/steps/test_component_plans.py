@@ -3,6 +3,7 @@ import components  # noqa: I001  Before TFX: makes TFDV importable.
 import pytest
 
 from components.pusher.provenance import Provenance, write_provenance
+from pipelines.definitions.csv_to_serving import csv_to_serving
 from pipelines.data.staging import StagedData
 from pipelines.kubeflow.steps.component_plans import component_plans
 from pipelines.root.schema.root_schema import schema_file
@@ -22,7 +23,7 @@ def plans(data, tmp_path, display):
     def make(run_id="run-b", baseline_version=None, settings=()):
         request = RunRequest(root=tmp_path / "root", data=str(data), label="y", settings=settings)
         plan = plan_run(request, display)
-        pipeline = plan.define(StagedData(data.parent, data.name, ()))
+        pipeline = csv_to_serving(plan, StagedData(data.parent, data.name, ()))
         return component_plans(plan, pipeline, run_id, baseline_version)
 
     return make

@@ -6,6 +6,7 @@ import pytest
 from tfx.types.standard_artifacts import ExampleStatistics, ModelBlessing
 
 from components.evaluator.gate.verdict import Verdict
+from pipelines.definitions.csv_to_serving import csv_to_serving
 from pipelines.data.staging import StagedData
 from pipelines.errors import RunFailedError
 from pipelines.kubeflow.steps.artifacts import metadata_of
@@ -48,7 +49,7 @@ def push(data, tmp_path, display):
             ),
             display,
         )
-        pipeline = plan.define(StagedData(data.parent, data.name, ()))
+        pipeline = csv_to_serving(plan, StagedData(data.parent, data.name, ()))
         found = component_plans(plan, pipeline, run_id, baseline_version)["pusher"]
         blessing = ModelBlessing()
         blessing.set_int_custom_property("blessed", int(blessed))

@@ -1,0 +1,82 @@
+"""The plan of a run: all that is settled before anything is written."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.data.profile import CsvProfile
+from pipelines.data.spans import ResolvedSpans
+from pipelines.data.splits import ROW_BY_ROW, Splits
+from pipelines.definitions.model_code import ModelCode
+from pipelines.root.records import RunRecord
+from pipelines.root.schema.curated import CuratedSchema
+from pipelines.root.schema.kept_types import KeptTypes
+from pipelines.root.schema.root_schema import RootSchema
+from pipelines.tabular.column_table import ColumnRow
+
+if TYPE_CHECKING:
+    from components import LocalCluster
+
+_MOVING_KINDS = ("date", "id")
+"""Kinds of columns that have new values in each run's data."""
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """The plan of a run.
+
+    Attributes:
+      root: Absolute path of the folder that holds everything of the pipeline.
+      config: Configuration.
+      profile: Profile of the CSV files.
+      code: Code that is trained, and how its model is judged.
+      enable_cache: Skips components whose inputs have not changed.
+      unfinished: Run that this one continues; None for a new run.
+      schema: Curated schema of the user; None infers it.
+      root_schema: Schema of the root, which the data are validated against; None if there is none, or if
+        the user gives one.
+      kept: Columns that are read with the types of `root_schema`.
+      mended: Former runs whose training this one continues with changed code, the newest first.
+      columns: Kind and use of each column.
+      splits: Division of the rows into train and eval.
+      findings: Sentences about the data for the user.
+      spans: Spans that are read; None if `data.path` has none.
+      text_columns: Columns that stay text though they look like numbers, beside those of `kept`.
+      scheduled_by: Tick of the schedule that started the run.
+      model_fingerprint: Hash of everything that determines the model; empty if it is not known.
+    """
+
+    root: Path
+    config: PipelineConfig
+    profile: CsvProfile
+    code: ModelCode
+    enable_cache: bool
+    unfinished: RunRecord | None
+    schema: CuratedSchema | None = None
+    mended: tuple[RunRecord, ...] = ()
+    columns: tuple[ColumnRow, ...] = ()
+    splits: Splits = ROW_BY_ROW
+    findings: tuple[str, ...] = ()
+    root_schema: RootSchema | None = None
+    kept: KeptTypes = field(default_factory=KeptTypes)
+    spans: ResolvedSpans | None = None
+    text_columns: tuple[str, ...] = ()
+    scheduled_by: str | None = None
+    model_fingerprint: str = ""
+
+    @property
+    def moving_columns(self) -> tuple[str, ...]:
+        """Columns whose values are expected to be new in each run's data."""
+        of_kind = (column.name for column in self.columns if column.kind in _MOVING_KINDS)
+        return (*self.config.example_validator.moving, *of_kind)
+
+    @property
+    def cluster(self) -> "LocalCluster | None":
+        """Processes that train together; None trains in one process."""
+        import components
+
+        settings = self.config.trainer
+        if not settings.workers:
+            return None
+        return components.LocalCluster(settings.workers, settings.ps, settings.evaluator)
