@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import components  # noqa: F401  - makes TFDV importable for every test in this folder
 from scripts.flink.cluster import FlinkCluster
 
 PROJECT = Path(__file__).parents[2]

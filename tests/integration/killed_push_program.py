@@ -31,8 +31,8 @@ import pipelines.root.metadata.leftovers
 from components.evaluator.gate.verdict import Verdict
 from components.pusher import executor, versions
 from pipelines.run.run import run
-from pipelines.run.run import execution as run_execution
-from pipelines.run.run import recorder as run_recorder
+from pipelines.run import execution as run_execution
+from pipelines.run import recorder as run_recorder
 from pipelines.definitions import csv_to_serving
 from pipelines.definitions.csv_to_serving import CsvToServing
 from pipelines.terminal.progress import PlainDisplay, Progress

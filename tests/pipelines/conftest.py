@@ -2,6 +2,7 @@ import io
 
 import pytest
 
+import components  # noqa: F401  - makes TFDV importable for every test in this folder
 from pipelines.config.load import load_config
 from pipelines.data.profile import profile_csv
 from pipelines.root.records import RunRecord, RunRecords

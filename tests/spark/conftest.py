@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+import components  # noqa: F401  - makes TFDV importable for every test in this folder
+
 PROJECT = Path(__file__).parents[2]
 SPARK = PROJECT / ".spark"
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import components  # noqa: F401  Before TFX: makes TFDV importable.
 from pipelines.examples.taxi import generate
 from tests.flink import runs
 

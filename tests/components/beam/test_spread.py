@@ -1,5 +1,3 @@
-import components  # noqa: I001  Before TFX: makes TFDV importable.
-
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +6,6 @@ import pytest
 from apache_beam.transforms import util
 
 from components.beam.spread import Spread
-
-assert components
 
 RUNNER = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 LETTERS = "qwertzuiop"

@@ -1,8 +1,7 @@
-import components  # noqa: I001  Before TFX: makes TFDV importable.
-
 import pytest
 from tfx.components.example_gen import component as stock
 
+import components
 from components.example_gen import executor
 from components.example_gen.component import CsvExampleGen
 

@@ -1,5 +1,3 @@
-import components  # noqa: I001  Before TFX: makes TFDV importable.
-
 import os
 
 import pytest
@@ -7,6 +5,7 @@ from tfx.orchestration import metadata
 from tfx.orchestration.pipeline import Pipeline
 from tfx.proto import example_gen_pb2
 
+import components
 from components.example_gen.driver import content_fingerprint
 from pipelines.definitions.csv_to_serving import IN_PROCESS_RUNNER, NO_TFX_PACKAGE
 from pipelines.runners.component_launcher import ComponentLauncher

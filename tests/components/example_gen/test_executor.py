@@ -1,5 +1,3 @@
-import components  # noqa: I001  Before TFX: makes TFDV importable.
-
 import hashlib
 import random
 from collections import Counter
@@ -14,8 +12,6 @@ from tfx.types import standard_artifacts
 from tfx.utils import proto_utils
 
 from components.example_gen import executor
-
-assert components
 
 OUTPUT = utils.make_default_output_config(
     example_gen_pb2.Input(splits=[example_gen_pb2.Input.Split(name="all", pattern="*")])

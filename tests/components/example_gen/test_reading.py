@@ -1,5 +1,3 @@
-import components  # noqa: I001  Before TFX: makes TFDV importable.
-
 from pathlib import Path
 
 import apache_beam as beam
@@ -9,8 +7,6 @@ from apache_beam.testing.util import assert_that, equal_to
 from google.protobuf import text_format
 
 from components.example_gen.reading import read_examples
-
-assert components
 
 RUNNER = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 

@@ -1,5 +1,3 @@
-import components  # noqa: I001  Before TFX: makes TFDV importable.
-
 import hashlib
 import random
 from pathlib import Path
@@ -10,8 +8,6 @@ from apache_beam.testing.util import assert_that, equal_to
 
 from components.beam import record_files
 from components.example_gen import row_files
-
-assert components
 
 RUNNER = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 

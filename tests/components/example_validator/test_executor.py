@@ -1,5 +1,3 @@
-import components  # noqa: I001  Before TFX: makes TFDV importable.
-
 import json
 
 import pytest
@@ -8,8 +6,6 @@ from tensorflow_metadata.proto.v0 import anomalies_pb2, schema_pb2, statistics_p
 from tfx.types import artifact_utils, standard_artifacts
 
 from components.example_validator.executor import Executor
-
-assert components
 
 ERROR, WARNING = anomalies_pb2.AnomalyInfo.ERROR, anomalies_pb2.AnomalyInfo.WARNING
 

@@ -1,5 +1,3 @@
-import components  # noqa: I001  Before TFX: makes TFDV importable.
-
 import ml_metadata
 import pytest
 from ml_metadata.proto import metadata_store_pb2
@@ -7,8 +5,6 @@ from ml_metadata.proto import metadata_store_pb2
 from components.example_validator.served_statistics import ServedStatisticsStrategy
 from components.pusher.provenance import Provenance
 from components.pusher.versions import push_version
-
-assert components
 
 Event = metadata_store_pb2.Event
 

@@ -1,7 +1,5 @@
 """Executes the Trainer on a line through the origin, which the tests train on."""
 
-import components  # noqa: I001  Before TFX: makes TFDV importable.
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,8 +12,6 @@ from tfx.types.artifact import Artifact
 from tfx.utils import io_utils, json_utils, proto_utils
 
 from components.trainer.executor import Executor
-
-assert components
 
 # y = 3 x, so the weight that is learned is 3.
 ROWS = [{"x": x / 8, "y": 3 * x / 8} for x in range(1, 9)]

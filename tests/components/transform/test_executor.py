@@ -1,5 +1,3 @@
-import components  # noqa: I001  Before TFX: makes TFDV importable.
-
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +10,6 @@ from tfx.proto import example_gen_pb2
 from tfx.types import standard_artifacts
 
 from components.transform.executor import Executor
-
-assert components
 
 NUM_ROWS = 9_000
 SCHEMA = (

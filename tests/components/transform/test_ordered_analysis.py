@@ -1,5 +1,3 @@
-import components  # noqa: I001  Before TFX: makes TFDV importable.
-
 import itertools
 import pickle
 import random
@@ -13,8 +11,6 @@ from tensorflow_transform import analyzer_nodes, analyzers
 from tensorflow_transform.beam import common
 
 from components.transform import ordered_analysis
-
-assert components
 
 RUNNER = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 

@@ -1,5 +1,3 @@
-import components  # noqa: I001  Before TFX: makes TFDV importable.
-
 import random
 from pathlib import Path
 
@@ -11,8 +9,6 @@ from tensorflow_metadata.proto.v0 import schema_pb2
 
 from components.beam import record_files
 from components.transform import ordered_output, ordered_source
-
-assert components
 
 RUNNER = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 NAMES = [f"feature_{number}" for number in range(12)]

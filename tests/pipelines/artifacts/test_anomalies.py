@@ -1,12 +1,8 @@
-import components  # noqa: I001  Before TFX: makes TFDV importable.
-
 import pytest
 from tensorflow_metadata.proto.v0 import anomalies_pb2
 from tfx.types.standard_artifacts import ExampleAnomalies
 
 from pipelines.artifacts.anomalies import Anomaly, read_anomalies, read_drift
-
-assert components
 
 ERROR, WARNING = anomalies_pb2.AnomalyInfo.ERROR, anomalies_pb2.AnomalyInfo.WARNING
 

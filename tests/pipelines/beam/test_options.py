@@ -4,7 +4,7 @@ import pytest
 from apache_beam.options import pipeline_options
 
 from pipelines.beam import options
-from pipelines.config.pipeline_config import beam as config
+from pipelines.config import beam as config
 
 LAUNCHER = Path("/root/beam/worker.sh")
 

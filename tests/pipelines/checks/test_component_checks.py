@@ -1,12 +1,9 @@
 """What they find is tested through `execute`; here, that they can be made again elsewhere."""
 
-import components  # noqa: I001  Before TFX: makes TFDV importable.
-
 import json
 
 import pytest
 
-from pipelines.definitions.csv_to_serving import csv_to_serving
 from pipelines.checks.component_checks import (
     AnomalyCheck,
     LabelCheck,
@@ -18,10 +15,9 @@ from pipelines.checks.component_checks import (
     component_checks,
 )
 from pipelines.data.staging import StagedData
+from pipelines.definitions.csv_to_serving import csv_to_serving
 from pipelines.kubeflow.steps.kept_findings import KeptFindings
 from pipelines.plan.run_plan import RunRequest, plan_run
-
-assert components
 
 
 @pytest.mark.parametrize(

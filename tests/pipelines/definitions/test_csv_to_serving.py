@@ -1,5 +1,3 @@
-import components  # noqa: I001  Before TFX: makes TFDV importable.
-
 import dataclasses
 import io
 import itertools
@@ -10,10 +8,11 @@ from tfx.dsl.compiler import compiler
 from tfx.dsl.components.common.resolver import RESOLVER_CONFIG
 from tfx.utils.dependency_utils import make_beam_dependency_flags
 
-from pipelines.definitions.csv_to_serving import csv_to_serving
+import components
 from pipelines.data.staging import StagedData
-from pipelines.terminal.progress import PlainDisplay
+from pipelines.definitions.csv_to_serving import csv_to_serving
 from pipelines.plan.run_plan import RunRequest, plan_run
+from pipelines.terminal.progress import PlainDisplay
 
 
 @pytest.fixture

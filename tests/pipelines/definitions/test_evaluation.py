@@ -1,14 +1,12 @@
-import components  # noqa: I001  Before TFX: makes TFDV importable.
-
 import pytest
 from tensorflow_model_analysis.metrics import metric_specs, metric_types
 
-from components.evaluator.metrics.batched_metrics import sums_for
 from components.evaluator.gate.default_checks import DefaultChecks
-from pipelines.definitions import evaluation
-from pipelines.config.load import load_config
+from components.evaluator.metrics.batched_metrics import sums_for
 from pipelines.config.evaluator import ThresholdConfig
-from pipelines.errors import BadInputError
+from pipelines.config.load import load_config
+from pipelines.config.metrics import METRICS
+from pipelines.definitions import evaluation
 from pipelines.definitions.evaluation import (
     build_eval_config,
     check_evaluator_config,
@@ -18,9 +16,7 @@ from pipelines.definitions.evaluation import (
     merge_thresholds,
     problem_type_of_metrics,
 )
-from pipelines.config.metrics import METRICS
-
-assert components
+from pipelines.errors import BadInputError
 
 
 def config(*settings):

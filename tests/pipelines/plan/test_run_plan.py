@@ -1,5 +1,3 @@
-import components  # noqa: I001  Before TFX: makes TFDV importable.
-
 import json
 
 import pytest
@@ -8,21 +6,18 @@ from tensorflow_metadata.proto.v0 import schema_pb2
 from tfx.dsl.components.common.resolver import RESOLVER_CONFIG
 
 from components.pusher.provenance import Provenance, write_provenance
-from pipelines.definitions.csv_to_serving import csv_to_serving
-from pipelines.data.staging import StagedData
-from pipelines.errors import BadInputError
 from pipelines.cache.fingerprints import code_fingerprint
-from pipelines.root.schema.root_schema import replace_root_schema
+from pipelines.data.staging import StagedData
+from pipelines.definitions.csv_to_serving import csv_to_serving
+from pipelines.errors import BadInputError
 from pipelines.plan.run_plan import RunRequest, check_same_root_schema, plan_run
 from pipelines.root.records import ComponentRecord, RunRecords
+from pipelines.root.schema.root_schema import replace_root_schema
 
 
 def columns(kinds):
     """Returns the columns of a run's record."""
     return [{"name": name, "kind": kind} for name, kind in kinds.items()]
-
-
-assert components
 
 
 @pytest.fixture

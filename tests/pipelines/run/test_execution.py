@@ -1,8 +1,5 @@
-import components  # noqa: I001  Before TFX: makes TFDV importable.
-
-from dataclasses import replace
-
 import json
+from dataclasses import replace
 
 import pytest
 import tensorflow as tf
@@ -21,22 +18,19 @@ from tfx.types.standard_artifacts import (
 
 from components.evaluator.gate.verdict import Verdict
 from components.pusher.provenance import Provenance, write_provenance
+from pipelines.cache.outcome import CacheOutcome
+from pipelines.errors import RunFailedError
+from pipelines.plan.run_plan import RunRequest, plan_run
 from pipelines.root.metadata import leftovers
 from pipelines.root.metadata import store as metadata_store
-from pipelines.run.run import execution as run_execution
-from pipelines.errors import RunFailedError
 from pipelines.root.metadata.place import sqlite_file
-from pipelines.terminal.progress import Progress
-from pipelines.root.schema.root_schema import read_root_schema
-from pipelines.run.execution import execute
-from pipelines.plan.run_plan import RunRequest, plan_run
 from pipelines.root.records import RunRecords
+from pipelines.root.schema.root_schema import read_root_schema
+from pipelines.run import execution as run_execution
+from pipelines.run.execution import execute
 from pipelines.run.recorder import RunRecorder, start_record
 from pipelines.runners import Runner, component_launcher
-from pipelines.cache.outcome import CacheOutcome
-
-assert components
-
+from pipelines.terminal.progress import Progress
 
 SCHEMA = """
 feature { name: "x" type: FLOAT presence { min_count: 1 } }

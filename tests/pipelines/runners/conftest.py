@@ -1,5 +1,3 @@
-import components  # noqa: I001  Before TFX: makes TFDV importable.
-
 import sys
 from pathlib import Path
 
@@ -14,10 +12,8 @@ from tfx.types.component_spec import ChannelParameter, ComponentSpec
 from tfx.types.standard_artifacts import Examples
 
 from components.errors import SettingError
-from pipelines.terminal.signals import RunInterruptedError
 from pipelines.runners.component_launcher import ComponentLauncher
-
-assert components
+from pipelines.terminal.signals import RunInterruptedError
 
 CALLS = []
 ARGUMENTS = []

@@ -6,7 +6,6 @@ import tensorflow_transform as tft
 import tensorflow_transform.beam as tft_beam
 from tensorflow_transform.tf_metadata import dataset_metadata, schema_utils
 
-import components  # noqa: F401  - makes TFX's libraries importable
 from pipelines.tabular import preprocessing
 from pipelines.tabular.plan import (
     CategoricalFeature,

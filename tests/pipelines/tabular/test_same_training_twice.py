@@ -1,7 +1,5 @@
 """The generic trainer_fn twice on the same rows: every variable is the same to the last digit."""
 
-import components  # noqa: I001  Before TFX: makes TFDV importable.
-
 import types
 
 import numpy as np
@@ -20,8 +18,6 @@ from pipelines.tabular.plan import (
     TrainingPlan,
 )
 from pipelines.tabular.preprocessing import BUCKET_KEY, IS_MISSING_KEY, NUMERIC_KEY
-
-assert components
 
 NUM_ROWS = 900
 NUM_WORDS = 50

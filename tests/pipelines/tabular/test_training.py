@@ -1,7 +1,5 @@
 """The generic trainer_fn on transformed examples whose best answer is known."""
 
-import components  # noqa: I001  Before TFX: makes TFDV importable.
-
 import types
 
 import numpy as np
@@ -21,8 +19,6 @@ from tests.pipelines.tabular.one_number_one_city import (
     make_plan,
     serialize,
 )
-
-assert components
 
 
 @pytest.fixture

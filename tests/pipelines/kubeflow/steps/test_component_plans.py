@@ -1,15 +1,11 @@
-import components  # noqa: I001  Before TFX: makes TFDV importable.
-
 import pytest
 
 from components.pusher.provenance import Provenance, write_provenance
-from pipelines.definitions.csv_to_serving import csv_to_serving
 from pipelines.data.staging import StagedData
+from pipelines.definitions.csv_to_serving import csv_to_serving
 from pipelines.kubeflow.steps.component_plans import component_plans
-from pipelines.root.schema.root_schema import schema_file
 from pipelines.plan.run_plan import RunRequest, plan_run
-
-assert components
+from pipelines.root.schema.root_schema import schema_file
 
 SCHEMA = """
 feature { name: "x" type: FLOAT presence { min_count: 1 } }

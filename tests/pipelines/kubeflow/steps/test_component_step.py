@@ -1,5 +1,3 @@
-import components  # noqa: I001  Before TFX: makes TFDV importable.
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -11,17 +9,15 @@ from tfx.orchestration.portable.beam_executor_operator import BeamExecutorOperat
 from tfx.types.standard_artifacts import ExampleStatistics
 
 from pipelines.errors import RunFailedError
+from pipelines.kubeflow.component_plan import ComponentPlan
 from pipelines.kubeflow.steps import component_step
 from pipelines.kubeflow.steps.artifacts import metadata_of
-from pipelines.kubeflow.component_plan import ComponentPlan
-from pipelines.kubeflow.steps.data_files import DataFiles
 from pipelines.kubeflow.steps.component_step import read_inputs, run_component
-from pipelines.kubeflow.steps.step_call import StepCall
+from pipelines.kubeflow.steps.data_files import DataFiles
 from pipelines.kubeflow.steps.kept_findings import KeptFindings
 from pipelines.kubeflow.steps.record_steps import end_run
+from pipelines.kubeflow.steps.step_call import StepCall
 from pipelines.kubeflow.training.training_job import JOB_KEY
-
-assert components
 
 SCHEMA = 'feature { name: "x" type: FLOAT }\n'
 TYPES = "tfx.types.standard_artifacts"

@@ -1,5 +1,3 @@
-import components  # noqa: I001  Before TFX: makes TFDV importable.
-
 import hashlib
 import shutil
 
@@ -8,15 +6,13 @@ import pytest
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.errors import BadInputError, RunFailedError
 from pipelines.kubeflow import run_folder
-from pipelines.kubeflow.steps import plan_step
 from pipelines.kubeflow.compile.admission import COMPONENTS
 from pipelines.kubeflow.component_plan import read_component_plan
-from pipelines.kubeflow.steps.plan_step import plan_on_kubeflow
 from pipelines.kubeflow.run_folder import RunFolder, locked_for_step
-from pipelines.root.lock import is_locked
+from pipelines.kubeflow.steps import plan_step
+from pipelines.kubeflow.steps.plan_step import plan_on_kubeflow
 from pipelines.root.history import read_runs, unfinished_run
-
-assert components
+from pipelines.root.lock import is_locked
 
 
 @pytest.fixture

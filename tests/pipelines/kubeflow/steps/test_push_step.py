@@ -1,24 +1,20 @@
-import components  # noqa: I001  Before TFX: makes TFDV importable.
-
 import json
 
 import pytest
 from tfx.types.standard_artifacts import ExampleStatistics, ModelBlessing
 
 from components.evaluator.gate.verdict import Verdict
-from pipelines.definitions.csv_to_serving import csv_to_serving
 from pipelines.data.staging import StagedData
+from pipelines.definitions.csv_to_serving import csv_to_serving
 from pipelines.errors import RunFailedError
 from pipelines.kubeflow.steps.artifacts import metadata_of
 from pipelines.kubeflow.steps.component_plans import component_plans
-from pipelines.kubeflow.steps.step_call import StepCall
 from pipelines.kubeflow.steps.push_step import run_pusher
 from pipelines.kubeflow.steps.served_baseline import find_baseline_model, find_baseline_statistics
-from pipelines.root.schema.root_schema import schema_file
+from pipelines.kubeflow.steps.step_call import StepCall
 from pipelines.plan.run_plan import RunRequest, plan_run
+from pipelines.root.schema.root_schema import schema_file
 from pipelines.root.versions import serving_versions
-
-assert components
 
 SCHEMA = """
 feature { name: "x" type: FLOAT presence { min_count: 1 } }

@@ -1,5 +1,3 @@
-import components  # noqa: I001  Before TFX: makes TFDV importable.
-
 import shutil
 
 import ml_metadata
@@ -9,15 +7,16 @@ import pytest
 import tensorflow_data_validation as tfdv
 from ml_metadata.proto import metadata_store_pb2
 
+import components
 from components.example_validator.validation import validate
 from components.pusher.provenance import Provenance, write_provenance
 from pipelines.config.load import load_config
 from pipelines.errors import BadInputError
-from pipelines.root.schema.root_schema import read_root_schema, replace_root_schema, schema_file
 from pipelines.root.lock import locked
 from pipelines.root.records import ComponentRecord, RunRecord, RunRecords
 from pipelines.root.schema.acceptance import accept_schema
 from pipelines.root.schema.inference import schema_to_keep
+from pipelines.root.schema.root_schema import read_root_schema, replace_root_schema, schema_file
 
 Event = metadata_store_pb2.Event
 KINDS = {"fare": "number", "n": "number", "city": "category", "note": "category", "tips": "boolean"}
