@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks.retraining_spans import run_sequence, table_row
+from benchmarks.campaigns.retraining_spans import run_sequence, table_row
 
 
 @pytest.mark.slow

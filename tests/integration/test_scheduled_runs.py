@@ -10,7 +10,7 @@ import pytest
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_no_run_is_lost_and_none_is_doubled(tmp_path):
-    words = [sys.executable, "-m", "benchmarks.scheduled_runs", "--work", str(tmp_path)]
+    words = [sys.executable, "-m", "benchmarks.campaigns.scheduled_runs", "--work", str(tmp_path)]
     words += ["--parts", "ticks", "--ticks", "3", "--kills", "2=both"]
     ended = subprocess.run(words, capture_output=True, text=True, timeout=1700)
     assert ended.returncode == 0, ended.stdout + ended.stderr

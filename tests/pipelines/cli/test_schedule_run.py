@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 
 from pipelines.cli.app import app
 from pipelines.scheduling.ledger import Ledger
+from pipelines.scheduling.store import ScheduleStore
 
 PROJECT = Path(__file__).parents[3]
 
@@ -108,25 +109,40 @@ def test_three_ticks_by_a_real_clock(here, ledger):
 
 
 def test_a_run_is_stopped_with_the_scheduler(here, ledger, tmp_path):
-    # A run that is still reading its configuration: a pipe that nobody writes to.
-    (here / "trips.toml").unlink()
-    os.mkfifo(here / "trips.toml")
+    # A run that is still reading its configuration, from a pipe to which nothing is written.
+    pipe = here / "trips.toml"
+    pipe.unlink()
+    os.mkfifo(pipe)
     scheduler = SchedulerProcess(here)
+    writer = None
+
+    def is_read():
+        nonlocal writer
+        try:
+            writer = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:  # nobody reads yet
+            return False
+        return True
+
     try:
         scheduler.wait_for(lambda: (tick := ledger.unfinished()) and tick.pid)
-        time.sleep(1.5)
+        scheduler.wait_for(is_read)
     finally:
         begun = time.monotonic()
         code = scheduler.end()
     assert code == 0
     assert time.monotonic() - begun < 60
+    os.close(writer)
     left = ledger.unfinished()
     assert (left.state, left.starts, left.failures) == ("claimed", 1, 0)
     assert not os.path.exists(f"/proc/{left.pid}")
 
 
-def test_once(here, ledger):
-    time.sleep(3.1)
+def test_once_makes_the_runs_that_are_due_and_ends(here, ledger):
+    store = ScheduleStore(here / "root")
+    schedule = store.read("trips")
+    earlier = schedule.created - timedelta(seconds=10)
+    store.write(schedule.model_copy(update={"created": earlier, "since": earlier}))
     scheduler = SchedulerProcess(here, "--once")
     while scheduler.process.poll() is None and not ledger.counts()["failed"]:
         time.sleep(0.1)

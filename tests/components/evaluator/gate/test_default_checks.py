@@ -1,6 +1,6 @@
 """Each default check has a bad model that it stops; how often it stops honest ones is counted.
 
-More data sets, and the pipeline's own model: benchmarks/gate_false_alarms.py.
+More data sets, and the pipeline's own model: benchmarks/campaigns/gate_false_alarms.py.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Sequences of retraining in one root each: what becomes of stable data, of slow drift, of broken data.
 
-    python -m benchmarks.retraining_spans [--spans 10] [--sequences stable drift broken]
+    python -m benchmarks.campaigns.retraining_spans [--spans 10] [--sequences stable drift broken]
 
 Each span is a file of generated rows and a `run` command; the commands are forked off one process that
 has the imports behind it. Expected is:

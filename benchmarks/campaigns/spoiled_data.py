@@ -1,6 +1,6 @@
 """What a run says of data that are spoiled, or that nothing can be learned from: by real commands.
 
-python -m benchmarks.spoiled_data [--only NAME ...] [--project FOLDER] [--work FOLDER]
+python -m benchmarks.campaigns.spoiled_data [--only NAME ...] [--project FOLDER] [--work FOLDER]
 
 Each scenario generates its data, gives the commands of a user one after the other, and says what must come
 out: exit code, status, words in what is shown, components that must not run. The lines that say it are
@@ -22,10 +22,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY))
 
-from benchmarks import spoiled_tables, tabular_run  # noqa: E402
+from benchmarks import tabular_run  # noqa: E402
+from benchmarks.campaigns import spoiled_tables  # noqa: E402
 from benchmarks.tabular_sets import shipped  # noqa: E402
 from benchmarks.tabular_sets_generated import generated  # noqa: E402
 

@@ -1,6 +1,6 @@
 """A year of weekly retraining that nobody watches: what served when, what was told, what is left on the disk.
 
-    python -m benchmarks.year_of_retraining [--weeks 52] [--work FOLDER]
+    python -m benchmarks.campaigns.year_of_retraining [--weeks 52] [--work FOLDER]
 
 Each Monday brings a span of generated trips, whose distances grow by a percent a week; a scheduler with an
 injected clock runs the pipeline on it, and `[retention]` prunes the root. In one week the distances are
@@ -23,8 +23,8 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-from benchmarks.forked_run import ForkedRun, import_all
-from benchmarks.retraining_spans import Row, rows_of_span, write_rows
+from benchmarks.campaigns.forked_run import ForkedRun, import_all
+from benchmarks.campaigns.retraining_spans import Row, rows_of_span, write_rows
 from benchmarks.tables import format_table
 from components.pusher.provenance import read_provenance
 from pipelines.root.history import run_of_version

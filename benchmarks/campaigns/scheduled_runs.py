@@ -1,6 +1,7 @@
 """Scheduled runs over growing spans, with kills: is any lost, is any done twice, is each push gated?
 
-    python -m benchmarks.scheduled_runs [--ticks 20] [--parts ticks real backfill sleep] [--work FOLDER]
+    python -m benchmarks.campaigns.scheduled_runs [--ticks 20] [--work FOLDER]
+        [--parts ticks real backfill sleep]
 
 Real pipeline runs of small data. A minute of the schedule's clock passes whenever nothing is due; each brings
 a span. The runs are forked off the scheduler, which has the imports behind it. Killed by SIGKILL are:
@@ -27,8 +28,8 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-from benchmarks.forked_run import ForkedRun, import_all
-from benchmarks.retraining_spans import rows_of_span, write_rows
+from benchmarks.campaigns.forked_run import ForkedRun, import_all
+from benchmarks.campaigns.retraining_spans import rows_of_span, write_rows
 from benchmarks.tables import format_table
 from pipelines.atomic_files import read_json, write_json
 from pipelines.root.records import RunRecord, RunRecords
@@ -154,7 +155,13 @@ def show_ticks(folder: Path, ticks: int, kills: dict[int, str]) -> None:
     ScheduleStore(folder / "root").write(make_schedule(folder))
     schedulers = 0
     while True:
-        words = [sys.executable, "-m", "benchmarks.scheduled_runs", "--scheduler", str(folder)]
+        words = [
+            sys.executable,
+            "-m",
+            "benchmarks.campaigns.scheduled_runs",
+            "--scheduler",
+            str(folder),
+        ]
         print("a scheduler begins", flush=True)
         given = [f"{number}={what}" for number, what in kills.items()]
         code = subprocess.run([*words, "--ticks", str(ticks), "--kills", *given]).returncode
@@ -267,7 +274,7 @@ def show_real_clock(folder: Path, ticks: int = 3) -> None:
 
 def _schedule(folder: Path, *words: object) -> "subprocess.Popen[bytes]":
     command = [sys.executable, "-m", "pipelines", "schedule", *map(str, words)]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     return subprocess.Popen(
         [*command, "--root", str(folder / "real_root")], cwd=folder, env=environment
     )

@@ -1,6 +1,6 @@
 """How often the default checks of the gate stop an honest model, and whether they stop bad ones.
 
-    python -m benchmarks.gate_false_alarms [--seeds 20]
+    python -m benchmarks.campaigns.gate_false_alarms [--seeds 20]
 
 For each seed the data are drawn anew: a first month trains the baseline, a second one the candidate, and
 the checks are made on a third of it. What the baseline reached when it was pushed is of a fourth of its
