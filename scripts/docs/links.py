@@ -9,7 +9,13 @@ from pathlib import Path
 _CODE = re.compile(r"(^ *(?P<fence>```+|~~~+).*?^ *(?P=fence) *$)", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]+)\]\((?P<target>[^)\s]+)\)")
 _PLACE = "\0"
-_PAGES = {"README.md": "index.md", "CHANGELOG.md": "changelog.md"}
+ROOT_PAGES = {
+    "README.md": "index.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+}
+"""Pages of the site by the file in the root of the repository."""
 
 
 @dataclass(frozen=True)
@@ -28,15 +34,15 @@ class Site:
         Args:
             file: Relative to the root, such as `docs/spans.md`.
         """
-        if file in _PAGES:
-            return _PAGES[file]
+        if file in ROOT_PAGES:
+            return ROOT_PAGES[file]
         if file.startswith("docs/"):
             return file.removeprefix("docs/")
         return f"sources/{file}.md"
 
     def file_of(self, page: str) -> str:
         """Returns the file that a page is made of."""
-        files = {made: file for file, made in _PAGES.items()}
+        files = {made: file for file, made in ROOT_PAGES.items()}
         return files.get(page, f"docs/{page}")
 
     def shown_sources(self, text: str, file: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT))
 from api_pages import API_PAGES, api_page
 from command_page import command_page
 from configuration_page import configuration_page
-from links import Site
+from links import ROOT_PAGES, Site
 
 from pipelines.cli.app import app
 from pipelines.config.pipeline_config import PipelineConfig
@@ -27,7 +27,8 @@ def pages() -> dict[str, str]:
     made["reference/commands.md"] = command_page(app)
     made["reference/configuration.md"] = configuration_page(PipelineConfig)
     shown: set[str] = set()
-    for path in [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]:
+    files = [*(ROOT / name for name in ROOT_PAGES), *sorted((ROOT / "docs").rglob("*.md"))]
+    for path in files:
         name, text = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
         made[site.page_of(name)] = site.rewritten(text, name)
         shown |= set(site.shown_sources(text, name))

@@ -5,7 +5,7 @@ import re
 import shlex
 
 ROOT = pathlib.Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
 
 _BLOCK = re.compile(r"^( *)```([\w-]*)\n(.*?)^\1``` *$", re.DOTALL | re.MULTILINE)
