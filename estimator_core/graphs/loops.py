@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from estimator_core import summaries, tf1
 from estimator_core.checkpoints.background_saver import BackgroundSaver, WaitForCheckpoint
+from estimator_core.checkpoints.latest import latest_checkpoint, name_newest
 from estimator_core.execution.evaluation_metrics import SHARE_WITH_ROWS
 from estimator_core.graphs import input_wait
 from estimator_core.graphs.batch_runner import BatchRunner
@@ -64,7 +65,10 @@ def train(
         hooks, saver = _train_hooks(program, hooks, saving_listeners, progress)
         loss = None
         input_ended = False
-        check_checkpoint(spec, tf.train.latest_checkpoint(config.model_dir))
+        checkpoint_path = latest_checkpoint(config.model_dir)
+        if program.execution.is_chief:
+            name_newest(config.model_dir, checkpoint_path)
+        check_checkpoint(spec, checkpoint_path)
         creator = program.session_creator(checkpoint_dir=config.model_dir)
         run_steps = _runner(program, hooks)
         with (
