@@ -163,7 +163,7 @@ def test_without_any_whole_checkpoint_nothing_begins_anew(estimator, input_fn, t
         lambda: evaluated_by_the_task(estimator, input_fn),
         lambda: warm(estimator, input_fn, tmp_path / "warm"),
     ):
-        with pytest.raises(ValueError, match="No checkpoint in .* is whole") as error:
+        with pytest.raises(ValueError, match=r"No checkpoint in .* is whole") as error:
             use()
         for step in (0, 2, 4):
             assert f"model.ckpt-{step}.index can't be read" in str(error.value)

@@ -101,7 +101,9 @@ def test_a_batch_without_rows_weighs_nothing_in_the_loss_of_a_head():
         value, update = spec.eval_metric_ops["loss/price"]
         session.run(tf1.local_variables_initializer())
         session.run(update)
-        session.run(update, {logits: LOGITS[:0], **{labels[key]: LABELS[key][:0] for key in LABELS}})
+        session.run(
+            update, {logits: LOGITS[:0], **{labels[key]: LABELS[key][:0] for key in LABELS}}
+        )
         assert session.run(value) == pytest.approx(PRICE_LOSS)
 
 
