@@ -65,9 +65,10 @@ def train(
         hooks, saver = _train_hooks(program, hooks, saving_listeners, progress)
         loss = None
         input_ended = False
-        checkpoint_path = latest_checkpoint(config.model_dir)
+        model_dir = config.model_dir or ""  # that of an Estimator has one
+        checkpoint_path = latest_checkpoint(model_dir)
         if program.execution.is_chief:
-            name_newest(config.model_dir, checkpoint_path)
+            name_newest(model_dir, checkpoint_path)
         check_checkpoint(spec, checkpoint_path)
         creator = program.session_creator(checkpoint_dir=config.model_dir)
         run_steps = _runner(program, hooks)
