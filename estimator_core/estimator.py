@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import summaries, tf1
-from estimator_core.checkpoints import reader, warm_start_settings
+from estimator_core.checkpoints import latest, reader, warm_start_settings
 from estimator_core.execution.base import Execution
 from estimator_core.execution.evaluation_metrics import with_metric_ops
 from estimator_core.execution.select import select_execution
@@ -444,8 +444,12 @@ class Estimator:
     # Checkpoints
 
     def latest_checkpoint(self) -> str | None:
-        """Returns the path of the newest checkpoint; None when there is none."""
-        return tf.train.latest_checkpoint(self.model_dir)
+        """Returns the path of the newest checkpoint whose files are whole; None when there is none.
+
+        Raises:
+            ValueError: There are checkpoints, and none is whole.
+        """
+        return latest.latest_checkpoint(self.model_dir)
 
     def get_variable_names(self) -> list[str]:
         """Returns the names of all variables in the newest checkpoint.

@@ -8,13 +8,14 @@ import tensorflow as tf
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from estimator_core import tf1
+from estimator_core.checkpoints.latest import latest_checkpoint
 
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 
 def saved_global_step(model_dir: str) -> int:
     """Returns the global step of the newest checkpoint in `model_dir`; 0 when there is none."""
-    path = tf.train.latest_checkpoint(model_dir)
+    path = latest_checkpoint(model_dir)
     return 0 if path is None else global_step_of(path)
 
 
@@ -113,7 +114,7 @@ def check_shapes(checkpoint_path: str) -> None:
 
 
 def _newest(model_dir: str) -> str:
-    path = tf.train.latest_checkpoint(model_dir)
+    path = latest_checkpoint(model_dir)
     if path is None:
         raise ValueError(f"Estimator has not been trained yet: no checkpoint in {model_dir}")
     return path

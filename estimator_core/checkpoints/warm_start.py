@@ -21,7 +21,7 @@ def warm_start(settings: WarmStartSettings) -> None:
     for warning in report.warnings:
         logger.warning("%s", warning)
     tf1.train.warm_start(
-        settings.ckpt_to_initialize_from,
+        report.checkpoint_path,
         settings.vars_to_warm_start,
         dict(settings.var_name_to_vocab_info or {}),
         dict(settings.var_name_to_prev_var_name or {}),

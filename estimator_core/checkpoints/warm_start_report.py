@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.checkpoints import reader
+from estimator_core.checkpoints.latest import latest_checkpoint
 from estimator_core.checkpoints.warm_start_settings import WarmStartSettings
 
 Start = Literal["loaded", "remapped", "fresh", "missing", "shape mismatch"]
@@ -141,7 +142,7 @@ def checkpoint_path(path: str) -> str:
     Raises:
         ValueError: There is none.
     """
-    found = tf.train.latest_checkpoint(path) if tf.io.gfile.isdir(path) else path
+    found = latest_checkpoint(path) if tf.io.gfile.isdir(path) else path
     if found is None or not tf.io.gfile.glob(f"{found}*"):
         raise ValueError(
             "There is no checkpoint to warm-start from: give the path of a checkpoint, without "

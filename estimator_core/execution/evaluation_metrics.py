@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.metric_fn import MetricFn
+from estimator_core.spec.rows import batch_weight
 
 _LOSS = "loss"
+
+SHARE_WITH_ROWS = "share of batches with rows"
+"""Name of a metric that `evaluate` looks at and leaves out; it is there when a batch may have no rows."""
 
 
 def with_metric_ops(spec: EstimatorSpec) -> EstimatorSpec:
@@ -22,8 +29,14 @@ def with_metric_ops(spec: EstimatorSpec) -> EstimatorSpec:
     return spec
 
 
-def with_evaluation_metrics(spec: EstimatorSpec) -> EstimatorSpec:
+def with_evaluation_metrics(spec: EstimatorSpec, batch: Any = None) -> EstimatorSpec:
     """Returns the spec with metric ops, and with the metric "loss": the mean of the batches' losses.
+
+    A batch without rows does not count: its mean loss is NaN, and a sum of none is 0.
+
+    Args:
+        spec: What model_fn returned in mode EVAL.
+        batch: The tensors of the batch that it is of; None counts each batch.
 
     Raises:
         ValueError: A metric of the user's has a name that the Estimator needs.
@@ -35,10 +48,32 @@ def with_evaluation_metrics(spec: EstimatorSpec) -> EstimatorSpec:
             "default metric with the same name."
         )
     before = len(tf1.local_variables())
-    loss = tf1.metrics.mean(spec.loss)
+    weight = batch_weight(batch)
+    own = {_LOSS: tf1.metrics.mean(_counted(spec.loss, weight), weight)}
+    if weight is not None:
+        own[SHARE_WITH_ROWS] = tf1.metrics.mean(weight)
     if spec.scaffold.local_init_op is not None:  # made before there was this metric
         mine = [variable.initializer for variable in tf1.local_variables()[before:]]
         local_init_op = tf.group(spec.scaffold.local_init_op, *mine)
         scaffold = tf1.train.Scaffold(local_init_op=local_init_op, copy_from_scaffold=spec.scaffold)
         spec = spec._replace(scaffold=scaffold)
-    return spec._replace(eval_metric_ops={**spec.eval_metric_ops, _LOSS: loss})
+    return spec._replace(eval_metric_ops={**spec.eval_metric_ops, **own})
+
+
+def mean_of_batches(losses: Sequence[tf.Tensor], batches: Sequence[Any]) -> tf.Tensor:
+    """Returns the mean of the losses whose batch has rows; 0 when none has.
+
+    Args:
+        losses: That of each batch.
+        batches: The tensors of each batch.
+    """
+    weights = [batch_weight(batch) for batch in batches]
+    if None in weights:
+        return tf.add_n(losses) / len(losses)
+    total = tf.add_n([_counted(*each) for each in zip(losses, weights, strict=True)])
+    return tf.math.divide_no_nan(total, tf.cast(tf.add_n(weights), total.dtype))
+
+
+def _counted(loss: tf.Tensor, weight: tf.Tensor | None) -> tf.Tensor:
+    """Returns the loss, and 0 for a batch without rows, whose own may be NaN."""
+    return loss if weight is None else tf.where(weight > 0, loss, tf.zeros_like(loss))

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution.base import GradientUpdate, LoopSize, Step, StepFn
-from estimator_core.execution.evaluation_metrics import with_evaluation_metrics
+from estimator_core.execution.evaluation_metrics import mean_of_batches, with_evaluation_metrics
 from estimator_core.execution.inputs import Inputs
 from estimator_core.execution.loops.in_graph_loop import (
     ManySteps,
@@ -149,6 +149,7 @@ class Sharded(RepeatsSteps):
         features, labels = batches[0]
         if isinstance(inputs, PaddedInputs):
             features, labels = with_padding(features, labels), None
+        of_shards = [tf.nest.flatten(batch) for batch in batches]  # model_fn may change the dicts
         before = len(graph.get_operations())
         with self._sums.taken_from(graph):
             spec = step_fn(features, labels)
@@ -156,8 +157,11 @@ class Sharded(RepeatsSteps):
         operations = graph.get_operations()[before:]
         place_on_shard(operations, self._sharding.cores_per_replica)
         shards = Shards(self._sums, operations, entries, spec, self.num_replicas)
-        spec = self._combined(spec, shards, inputs)
-        return self.step_of(with_evaluation_metrics(spec) if mode == ModeKeys.EVAL else spec, mode)
+        combined = self._combined(spec, shards, inputs)
+        if mode == ModeKeys.EVAL:
+            loss = mean_of_batches(shards.all_of(spec.loss), of_shards)
+            combined = with_evaluation_metrics(combined._replace(loss=loss), of_shards)
+        return self.step_of(combined, mode)
 
     def check_has_sums(self, mode: str) -> None:
         """Checks that training adds up something over the shards, once the model is built.

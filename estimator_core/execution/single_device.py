@@ -56,10 +56,12 @@ class SingleDevice(RepeatsSteps):
 
     def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
         """Returns the step that `step_fn` builds."""
-        spec = step_fn(*inputs.next_batch())
+        batch = inputs.next_batch()
+        tensors = tf.nest.flatten(batch)  # model_fn may take features out of their dict
+        spec = step_fn(*batch)
         if mode != ModeKeys.EVAL:
             return self.step_of(spec, mode)
-        spec = with_evaluation_metrics(spec)
+        spec = with_evaluation_metrics(spec, tensors)
         if self.steps_per_session_run == 1:
             return Step(spec)
         updates = [update for _, update in spec.eval_metric_ops.values()]

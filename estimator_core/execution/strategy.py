@@ -82,10 +82,12 @@ class ReplicasInSync(RepeatsSteps):
         def in_replica() -> None:
             context = tf.distribute.get_replica_context()
             replica = int(tf.get_static_value(context.replica_id_in_sync_group))
-            spec = step_fn(
-                *batches[replica % len(batches)]
-            )  # replicas of other processes come before
-            specs[replica] = with_evaluation_metrics(spec) if mode == ModeKeys.EVAL else spec
+            batch = batches[replica % len(batches)]  # replicas of other processes come before
+            tensors = tf.nest.flatten(batch)  # model_fn may take features out of their dict
+            spec = step_fn(*batch)
+            specs[replica] = (
+                with_evaluation_metrics(spec, tensors) if mode == ModeKeys.EVAL else spec
+            )
 
         self.strategy.extended.call_for_each_replica(in_replica)
         return self.step_of(_combined([specs[replica] for replica in sorted(specs)]), mode)

@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
+from estimator_core.checkpoints.latest import latest_checkpoint
 from estimator_core.cluster import CHIEF, WORKER, Cluster
 from estimator_core.execution.base import Step, StepFn
 from estimator_core.execution.cluster.collectives import AVERAGES, LOSS, Peers, TaskLostError, Watch
@@ -139,7 +140,7 @@ class WorkersInSync(ReplicasInSync):
         )
 
         def find_checkpoint() -> str | None:
-            return tf.train.latest_checkpoint(checkpoint_dir) if checkpoint_dir else checkpoint_path
+            return latest_checkpoint(checkpoint_dir) if checkpoint_dir else checkpoint_path
 
         return SessionInStep(creator, self._peers, self._meet, find_checkpoint, self._timeout_secs)
 

@@ -11,6 +11,8 @@ import tensorflow as tf
 
 from estimator_core import summaries, tf1
 from estimator_core.checkpoints.background_saver import BackgroundSaver, WaitForCheckpoint
+from estimator_core.checkpoints.latest import latest_checkpoint, name_newest
+from estimator_core.execution.evaluation_metrics import SHARE_WITH_ROWS
 from estimator_core.graphs import input_wait
 from estimator_core.graphs.batch_runner import BatchRunner
 from estimator_core.graphs.loop_runner import LoopRunner
@@ -63,7 +65,11 @@ def train(
         hooks, saver = _train_hooks(program, hooks, saving_listeners, progress)
         loss = None
         input_ended = False
-        check_checkpoint(spec, tf.train.latest_checkpoint(config.model_dir))
+        model_dir = config.model_dir or ""  # that of an Estimator has one
+        checkpoint_path = latest_checkpoint(model_dir)
+        if program.execution.is_chief:
+            name_newest(model_dir, checkpoint_path)
+        check_checkpoint(spec, checkpoint_path)
         creator = program.session_creator(checkpoint_dir=config.model_dir)
         run_steps = _runner(program, hooks)
         with (
@@ -210,7 +216,7 @@ def evaluate(
         hooks: The caller's `SessionRunHook`s.
 
     Returns:
-        Metric name to NumPy value; with an input that gives no batch, what the metrics begin with.
+        Metric name to NumPy value; with an input that gives no rows, what the metrics begin with.
     """
     logger.info("Starting evaluation at %s", time.strftime("%Y-%m-%dT%H:%M:%S"))
     start = time.monotonic()
@@ -230,6 +236,8 @@ def evaluate(
             except tf.errors.OpError as error:
                 _say_where(error, f"Evaluation failed after {evaluate_batches.done} batches.")
                 raise
+    results = dict(final.final_ops_values)
+    share_with_rows = results.pop(SHARE_WITH_ROWS, 1.0)
     if not evaluate_batches.done:
         replicas = program.execution.num_replicas
         few = (
@@ -240,6 +248,12 @@ def evaluate(
             "with. Check that its files are not empty and that it does not drop the last, smaller batch.",
             few,
         )
+    elif not share_with_rows:
+        logger.warning(
+            "All %d batches of input_fn are empty, and the metrics have the values that they begin with. "
+            "Check that its files and filters leave any rows.",
+            evaluate_batches.done,
+        )
     logger.info("Inference Time : %0.5fs", time.monotonic() - start)
     logger.info("Finished evaluation at %s", time.strftime("%Y-%m-%d-%H:%M:%S"))
-    return final.final_ops_values
+    return results

@@ -72,7 +72,8 @@ def reduce_loss(
     elif loss_reduction == LossReduction.WEIGHTED_SUM_BY_NONZERO_WEIGHTS:
         loss = _mean_over(weighted, tf.not_equal(weights, 0.0))
     else:
-        loss = tf.reduce_mean(weighted)
+        count = tf.cast(tf.size(weighted), weighted.dtype)
+        loss = tf.math.divide_no_nan(tf.reduce_sum(weighted), count)  # 0 for a batch without rows
     loss = tf.cast(loss, dtype)
     if regularization_losses:
         loss = tf.add_n([loss, *regularization_losses])

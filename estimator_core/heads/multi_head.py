@@ -13,6 +13,7 @@ from estimator_core.spec.estimator_spec import DEFAULT_SERVING_SIGNATURE
 from estimator_core.spec.export_outputs import ExportOutput, PredictOutput
 from estimator_core.spec.keys import MetricKeys, SignatureKeys
 from estimator_core.spec.mode_keys import ModeKeys
+from estimator_core.spec.rows import batch_weight
 
 
 class MultiHead(Head):
@@ -191,8 +192,10 @@ class MultiHead(Head):
         """Adds a batch to the metrics and returns them; see `Head.update_metrics`."""
         losses = self._losses(labels, logits, features, mode)
         logits_by_name = self._split(logits)
+        weight = batch_weight(logits)
         for name, head in self._heads.items():
-            metrics_lib.update(eval_metrics[f"{MetricKeys.LOSS}/{name}"], losses[name])
+            key = f"{MetricKeys.LOSS}/{name}"
+            metrics_lib.update(eval_metrics[key], losses[name], sample_weight=weight)
             of_head = {key: eval_metrics[key] for key in head.metrics()}
             head.update_metrics(
                 of_head,

@@ -13,6 +13,7 @@ from estimator_core import tf1
 from estimator_core.feature_columns.input_layer import input_layer
 from estimator_core.logits.activation_summary import add_activation_summary
 from estimator_core.spec.mode_keys import ModeKeys
+from estimator_core.spec.rows import batch_weight
 
 _BATCH_NORM_MOMENTUM = 0.999
 _BATCH_NORM_EPSILON = 0.001
@@ -169,8 +170,13 @@ def batch_normalization(value: tf.Tensor, training: bool) -> tf.Tensor:
             value, moving_mean, moving_variance, beta, gamma, _BATCH_NORM_EPSILON
         )
     mean, variance = tf.nn.moments(value, axes=[0])
+    weight = batch_weight(value)
+    if weight is not None:  # of a batch without rows, they are NaN
+        mean, variance = (tf.math.multiply_no_nan(each, weight) for each in (mean, variance))
     for average, current in ((moving_mean, mean), (moving_variance, variance)):
         change = (average - current) * (1.0 - _BATCH_NORM_MOMENTUM)
+        if weight is not None:
+            change *= weight
         tf1.add_to_collection(
             tf1.GraphKeys.UPDATE_OPS, average.assign_sub(change, read_value=False)
         )

@@ -23,6 +23,16 @@ def with_a_smaller_last_batch():
     return tf.data.Dataset.from_tensor_slices(arrays()).batch(7)
 
 
+def with_empty_batches():
+    """A filter within batches leaves some of them without rows."""
+
+    def keep(features, label):
+        few = tf.reduce_sum(tf.cast(label, tf.int32)) < 2
+        return tf.nest.map_structure(lambda each: each[:0] if few else each, (features, label))
+
+    return forty_batches().map(keep)
+
+
 def weighted():
     def add_weight(features, label):
         return {**features, "weight": tf.abs(features["x"][:, :1])}, label
@@ -179,6 +189,7 @@ PROGRAMS = {
     "binary_with_weights": (binary_with_weights, weighted, None),
     "wide_and_deep": (wide_and_deep, forty_batches, None),
     "regressor": (regressor, with_a_smaller_last_batch, None),
+    "empty_batches": (regressor, with_empty_batches, None),
     "three_classes": (three_classes, forty_batches, None),
     "py_func": (evaluated(mean_only, calls_python), forty_batches, "PyFunc"),
     "py_func_in_a_metric": (evaluated(of_python), forty_batches, "PyFunc"),

@@ -63,3 +63,8 @@ def test_a_batch_without_any_weight_has_no_loss(reduction):
 def test_unknown_reductions_are_refused(reduction):
     with pytest.raises(ValueError, match=f"loss_reduction={reduction!r}"):
         check_loss_reduction(reduction)
+
+
+@pytest.mark.parametrize("reduction", LossReduction.ALL)
+def test_a_batch_without_rows_has_no_loss(reduction):
+    assert reduce_loss(tf.zeros([0, 1]), 1.0, reduction, [tf.constant(0.25)]).numpy() == 0.25

@@ -91,6 +91,22 @@ def test_metrics_of_all_heads():
     assert found["prediction/mean/sold"] == pytest.approx(0.5)
 
 
+def test_a_batch_without_rows_weighs_nothing_in_the_loss_of_a_head():
+    with tf.Graph().as_default(), tf1.Session() as session:
+        logits = tf1.placeholder_with_default(LOGITS, [None, 2])
+        labels = {
+            name: tf1.placeholder_with_default(value, [None]) for name, value in LABELS.items()
+        }
+        spec = make_head().create_estimator_spec({}, "eval", logits, labels=labels)
+        value, update = spec.eval_metric_ops["loss/price"]
+        session.run(tf1.local_variables_initializer())
+        session.run(update)
+        session.run(
+            update, {logits: LOGITS[:0], **{labels[key]: LABELS[key][:0] for key in LABELS}}
+        )
+        assert session.run(value) == pytest.approx(PRICE_LOSS)
+
+
 def test_summaries_and_the_training_step():
     with tf.Graph().as_default():
         bias = tf1.get_variable("bias", [1, 2], initializer=tf1.initializers.zeros())

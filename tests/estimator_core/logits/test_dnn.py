@@ -94,6 +94,18 @@ def test_batch_normalization():
             )
 
 
+def test_a_batch_without_rows_leaves_the_moving_averages_of_batch_normalization():
+    with tf.Graph().as_default(), tf1.Session() as session:
+        value = tf1.placeholder(tf.float32, [None, 1])
+        batch_normalization(value, training=True)
+        updates = tf1.get_collection(tf1.GraphKeys.UPDATE_OPS)
+        averages = [each for each in tf1.global_variables() if "moving" in each.op.name]
+        session.run(tf1.global_variables_initializer())
+        session.run(updates, {value: [[1.0], [3.0]]})
+        session.run(updates, {value: np.zeros([0, 1])})
+        assert session.run(averages) == [pytest.approx(0.002), pytest.approx(1.0)]
+
+
 @pytest.mark.parametrize(
     ("kwargs", "message"),
     [

@@ -1,0 +1,121 @@
+"""The newest checkpoint of a model_dir that can be restored.
+
+The file `checkpoint` names the newest one. When that file, or the checkpoint that it names, is broken, the
+newest whole checkpoint of the folder takes its place.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from typing import Any
+
+import tensorflow as tf
+
+from estimator_core import tf1
+from estimator_core.checkpoints.whole import files_of, why_not_whole
+from estimator_core.logs import logger
+
+_STATE = "checkpoint"
+_NAME = "model.ckpt"  # of the checkpoints of an Estimator, before "-<step>"
+_WAIT_SECS = 0.5  # a checkpoint that is saved once more is broken while its files are written
+
+_told: set[Any] = set()
+"""What was warned of; what follows new checkpoints looks again and again."""
+
+
+def latest_checkpoint(model_dir: str) -> str | None:
+    """Returns the path of the newest whole checkpoint; None when `model_dir` has never been trained in.
+
+    Raises:
+        ValueError: There are checkpoints, and none is whole.
+    """
+    named = _named(model_dir)
+    if named and why_not_whole(named) is None:
+        return named
+    if not named and not tf.io.gfile.isdir(model_dir):
+        return None
+    return _instead_of(named, model_dir)
+
+
+def _instead_of(named: str | None, model_dir: str) -> str | None:
+    """Returns the newest whole checkpoint when the one that is named is not."""
+    state = os.path.join(model_dir, _STATE)
+    has_state = tf.io.gfile.exists(state)
+    steps = _steps(model_dir, only=None if has_state else _NAME)
+    if not has_state and not steps:
+        return None
+    key = (model_dir, named, files_of(named) if named else has_state)
+    if key not in _told:
+        time.sleep(_WAIT_SECS)
+    if _named(model_dir) != named or (named and why_not_whole(named) is None):
+        return latest_checkpoint(model_dir)  # a training beside has saved it just now
+    problems = []
+    if not named:
+        problems.append(f"{state} can't be read" if has_state else f"{state} is missing")
+    for path in dict.fromkeys([*([named] if named else ()), *steps]):
+        problem = why_not_whole(path)
+        if problem is None:
+            if key not in _told:
+                told = "; ".join(problems)
+                logger.warning("%s. The newest whole checkpoint is taken: %s", told, path)
+                _told.add(key)
+            return path
+        problems.append(problem)
+    raise ValueError(
+        f"No checkpoint in {model_dir} is whole, so there is none to go on from: {'; '.join(problems)}. "
+        "Restore the files from a copy; or, to begin at step 0, use another model_dir or delete the "
+        f"file {_STATE!r} and the checkpoints."
+    )
+
+
+def name_newest(model_dir: str, path: str | None) -> None:
+    """Makes the file `checkpoint` name `path` as the newest one, where it does not; no file is deleted.
+
+    A training that begins at `path` then saves, keeps and deletes checkpoints as if there had been no
+    newer one.
+    """
+    if path is None or _named(model_dir) == path:
+        return
+    state = _state(model_dir)
+    before = [] if state is None else state.all_model_checkpoint_paths
+    kept = [each for each in before if each != path and why_not_whole(each) is None]
+    # Relative paths, as an Estimator writes them: the directory may be moved.
+    prefix = os.path.join(model_dir, "")
+    paths = [each.removeprefix(prefix) for each in (*kept, path)]
+    new = tf1.train.generate_checkpoint_state_proto(model_dir, paths[-1])
+    new.all_model_checkpoint_paths[:] = paths
+    file = os.path.join(model_dir, _STATE)
+    with tf.io.gfile.GFile(f"{file}.new", "w") as stream:
+        stream.write(str(new))
+    tf.io.gfile.rename(f"{file}.new", file, overwrite=True)
+
+
+def _state(model_dir: str) -> Any:
+    try:
+        return tf.train.get_checkpoint_state(model_dir)
+    except ValueError:  # it is empty, or no text
+        return None
+
+
+def _named(model_dir: str) -> str | None:
+    """Returns the newest checkpoint that the file `checkpoint` names; None when it names none."""
+    state = _state(model_dir)
+    return None if state is None else str(state.model_checkpoint_path)
+
+
+def _steps(model_dir: str, only: str | None) -> list[str]:
+    """Returns the checkpoints of `model_dir` that have an index, the one of the highest step first.
+
+    Args:
+        model_dir: Where they are.
+        only: Their name before "-<step>"; None takes all names, that of an Estimator before others.
+    """
+    found = []
+    for name in tf.io.gfile.listdir(model_dir):
+        match = re.fullmatch(r"(.+)-(\d+)\.index", name)
+        if match and only in (None, match[1]):
+            path = os.path.join(model_dir, name.removesuffix(".index"))
+            found.append((match[1] == _NAME, int(match[2]), path))
+    return [path for _, _, path in sorted(found, reverse=True)]

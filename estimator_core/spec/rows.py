@@ -1,0 +1,31 @@
+"""Batches without rows: what is computed of one is not a number, or says nothing of the model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+
+def batch_weight(batch: Any) -> tf.Tensor | None:
+    """Returns what a batch weighs in a mean over batches: 1, or 0 when it has no rows; a float32 scalar.
+
+    A batch has no rows when none of its tensors has; scalars say nothing. None stands for 1, when that is
+    known before.
+
+    Args:
+        batch: Tensors, dense, sparse or ragged, in dicts, tuples and lists; None may be among them.
+    """
+    counts = []
+    for each in tf.nest.flatten(batch):
+        if not tf.is_tensor(each) or each.shape.rank == 0:
+            continue
+        if each.shape.rank and each.shape[0]:
+            return None
+        if isinstance(each, tf.SparseTensor):
+            counts.append(each.dense_shape[0])
+        elif isinstance(each, tf.RaggedTensor):
+            counts.append(tf.cast(each.nrows(), tf.int64))
+        elif isinstance(each, tf.Tensor) and each.dtype not in (tf.variant, tf.resource):
+            counts.append(tf.size(each, tf.int64))
+    return tf.cast(tf.add_n(counts) > 0, tf.float32) if counts else None

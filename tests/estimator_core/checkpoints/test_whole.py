@@ -1,0 +1,92 @@
+import os
+
+import pytest
+import tensorflow as tf
+
+from estimator_core.checkpoints.whole import why_not_whole
+
+tf1 = tf.compat.v1
+_INDEX, _DATA = ".index", ".data-00000-of-00001"
+
+
+def saved(folder, devices=("/cpu:0",)):
+    """A checkpoint of strings, a variable in parts, and small and empty ones: a data file for each device."""
+    with tf.Graph().as_default(), tf1.Session() as session:
+        for number, device in enumerate(devices):
+            with tf1.device(device), tf1.variable_scope(f"part_{number}"):
+                words = tf.constant(["a" * 200, "", "été"])
+                tf1.get_variable("words", initializer=words, use_resource=True)
+                parts = tf1.fixed_size_partitioner(3)
+                tf1.get_variable("in_parts", [10, 3], partitioner=parts)
+                tf1.get_variable("half", [], tf.bfloat16, tf1.zeros_initializer())
+                tf1.get_variable("is_there", initializer=tf.constant([True, False]))
+                tf1.get_variable("empty", [0, 4])
+        session.run(tf1.global_variables_initializer())
+        return tf1.train.Saver(sharded=True).save(session, str(folder / "model.ckpt"), 5)
+
+
+def cut(path, to):
+    with open(path, "rb+") as file:
+        file.truncate(to if to >= 0 else os.path.getsize(path) + to)
+
+
+def test_what_a_saver_has_written_is_whole(tmp_path):
+    assert why_not_whole(saved(tmp_path)) is None
+
+
+def test_what_keras_has_written_is_whole(tmp_path):
+    checkpoint = tf.train.Checkpoint(x=tf.Variable(1.0), words=tf.Variable(["one", "two"]))
+    path = checkpoint.save(str(tmp_path / "ckpt"))
+    assert why_not_whole(path) is None
+    cut(f"{path}{_DATA}", -1)
+    assert _DATA[:6] in why_not_whole(path)
+
+
+@pytest.mark.parametrize("suffix", [_INDEX, _DATA])
+@pytest.mark.parametrize("to", [None, 0, 1, 60, -1])
+def test_a_file_that_is_missing_or_cut_is_named(suffix, to, tmp_path):
+    path = saved(tmp_path)
+    if to is None:
+        os.remove(f"{path}{suffix}")
+        assert why_not_whole(path) == f"{path}{suffix} is missing"
+    else:
+        cut(f"{path}{suffix}", to)
+        assert why_not_whole(path).startswith(f"{path}{suffix[:5]}")
+        assert "can't be read" in why_not_whole(path)
+
+
+def test_an_index_of_zeros_can_not_be_read(tmp_path):
+    path = saved(tmp_path)
+    size = os.path.getsize(f"{path}.index")
+    with open(f"{path}.index", "wb") as file:
+        file.write(bytes(size))
+    assert "can't be read" in why_not_whole(path)
+
+
+def test_each_of_several_data_files_has_to_be_there(tmp_path):
+    path = saved(tmp_path, ["/cpu:0", "/cpu:1"])
+    assert why_not_whole(path) is None
+    os.remove(f"{path}.data-00001-of-00002")
+    assert why_not_whole(path) == f"{path}.data-00001-of-00002 is missing"
+
+
+def test_a_data_file_of_an_earlier_save_of_the_step_does_not_matter(tmp_path):
+    path = saved(tmp_path)
+    (tmp_path / "model.ckpt-5.data-00001-of-00003").write_bytes(b"")
+    assert why_not_whole(path) is None
+
+
+def test_a_file_that_changes_is_looked_at_anew(tmp_path):
+    path = saved(tmp_path)
+    assert why_not_whole(path) is None
+    cut(f"{path}{_DATA}", -1)
+    assert why_not_whole(path) is not None
+    saved(tmp_path)
+    assert why_not_whole(path) is None
+
+
+def test_the_format_of_tensorflow_0_is_one_file_without_an_index(tmp_path):
+    path = tmp_path / "model.ckpt-5"
+    assert why_not_whole(str(path)) == f"{path}.index is missing"
+    path.write_bytes(b"of TensorFlow 0.12")
+    assert why_not_whole(str(path)) is None
