@@ -11,6 +11,7 @@ from components.pusher.versions import push_version
 assert components
 
 Event = metadata_store_pb2.Event
+from tests.pushed_versions import add_model
 
 
 class Root:
@@ -42,7 +43,7 @@ class Root:
             ("Model", "Trainer", "model"),
         ):
             folder = self.folder / f"{kind}-{name}"
-            (folder / "Format-Serving").mkdir(parents=True)
+            add_model(folder / "Format-Serving")
             uris[kind] = str(folder)
             artifact = metadata_store_pb2.Artifact(type_id=self.types[kind], uri=str(folder))
             event = Event(type=Event.OUTPUT)

@@ -5,8 +5,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from pipelines.cli.app import app
 from pipelines.cli import kubeflow as kubeflow_commands
+from pipelines.cli.app import app
 from pipelines.kubeflow.server import submission
 from tests.pipelines.kubeflow.kfp_server import KfpServer
 

@@ -7,7 +7,8 @@ from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 from tfx.dsl.components.common.resolver import RESOLVER_CONFIG
 
-from components.pusher.provenance import Provenance, write_provenance
+from components.pusher.provenance import Provenance
+from tests.pushed_versions import write_version
 from pipelines.data.staging import StagedData
 from pipelines.errors import BadInputError
 from pipelines.cache.fingerprints import code_fingerprint
@@ -214,7 +215,7 @@ def test_data_are_held_against_the_schema_of_the_root(plan, keep_schema, tmp_pat
     without = plan()
     assert (without.root_schema, without.define(staged).root_schema) == (None, None)
     keep_schema()
-    write_provenance(
+    write_version(
         Provenance("run", "m"), str(tmp_path / "root/serving/5"), str(tmp_path / "root/serving")
     )
     keep_schema()  # while version 5 serves

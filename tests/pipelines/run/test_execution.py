@@ -20,7 +20,8 @@ from tfx.types.standard_artifacts import (
 )
 
 from components.evaluator.gate.verdict import Verdict
-from components.pusher.provenance import Provenance, write_provenance
+from components.pusher.provenance import Provenance
+from tests.pushed_versions import write_version
 from pipelines.root.metadata import leftovers
 from pipelines.root.metadata import store as metadata_store
 from pipelines.run.run import execution as run_execution
@@ -191,7 +192,7 @@ def test_a_pushed_model(leave, run, shown):
 
 
 def push(root, run_id, version=5):
-    write_provenance(
+    write_version(
         Provenance(run_id, "m"), str(root / "serving" / str(version)), str(root / "serving")
     )
 
@@ -300,9 +301,7 @@ def test_a_baseline_that_is_worse_than_when_it_was_pushed_is_noted(leave, run, k
         intervals={"auc": (0.93, 0.97)},
     )
     RunRecords(root).write(former)
-    write_provenance(
-        Provenance(former.run_id, "m"), str(root / "serving/1000"), str(root / "serving")
-    )
+    write_version(Provenance(former.run_id, "m"), str(root / "serving/1000"), str(root / "serving"))
     start, recorder, _ = run()
     start()
     assert "of version 1000, auc was 0.95 and is 0.8" in recorder.record.notes[-1]

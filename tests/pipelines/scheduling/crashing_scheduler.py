@@ -15,9 +15,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from pipelines import atomic_files as files
-from pipelines.scheduling import ledger, memory, run_process, scheduler, store
+from pipelines.scheduling import ledger, memory, receivers, run_process, scheduler, store
 from pipelines.scheduling.clock import Stop
-from pipelines.scheduling.notify import outbox
+from pipelines.scheduling.notify import letter, outbox
 from tests.pipelines.scheduling.conftest import FakeClock
 
 NOW = datetime(2026, 1, 31, 10, 2, 10, tzinfo=timezone.utc)
@@ -72,7 +72,7 @@ class Killer:
 def main():
     root, number, how = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     killer = Killer(number, how)
-    for module in (ledger, memory, outbox, store):
+    for module in (ledger, letter, memory, receivers, store):
         module.write_json = killer.around(files.write_json, "write")
     for module in (ledger, outbox, store):
         module.remove = killer.around(files.remove, "remove")

@@ -10,7 +10,8 @@ import tensorflow_data_validation as tfdv
 from ml_metadata.proto import metadata_store_pb2
 
 from components.example_validator.validation import validate
-from components.pusher.provenance import Provenance, write_provenance
+from components.pusher.provenance import Provenance
+from tests.pushed_versions import write_version
 from pipelines.config.load import load_config
 from pipelines.errors import BadInputError
 from pipelines.root.schema.root_schema import read_root_schema, replace_root_schema, schema_file
@@ -103,7 +104,7 @@ class Root:
         return statistics
 
     def push(self, version, run_id):
-        write_provenance(
+        write_version(
             Provenance(run_id, "m"),
             str(self.folder / "serving" / str(version)),
             str(self.folder / "serving"),
