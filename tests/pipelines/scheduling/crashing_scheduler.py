@@ -47,7 +47,7 @@ class Killer:
         self.number, self.how, self.names, self.process = number, how, [], None
 
     def around(self, action, name):
-        def killing(*arguments):
+        def killing(*arguments, **named):
             self.names.append(name)
             # A run that is left behind is still alive when the next scheduler looks.
             waits = {0: "before", 1: "inside"}.get(self.number - len(self.names), "")
