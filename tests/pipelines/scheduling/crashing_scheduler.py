@@ -53,7 +53,7 @@ class Killer:
             waits = {0: "before", 1: "inside"}.get(self.number - len(self.names), "")
             if name == "start" and self.how == "alone":
                 os.environ["SMALL_RUN_WAITS"] = waits
-            result = action(*arguments)
+            result = action(*arguments, **named)
             if isinstance(result, run_process.RunProcess):
                 self.process = result
             if len(self.names) == self.number:
