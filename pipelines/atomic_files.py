@@ -10,11 +10,19 @@ from typing import Any
 from pipelines.errors import BadInputError
 
 
-def write_json(file: Path, fields: Mapping[str, Any]) -> None:
-    """Replaces a file; when this returns, the new content survives a power cut."""
+def write_json(file: Path, fields: Mapping[str, Any], private: bool = False) -> None:
+    """Replaces a file; when this returns, the new content survives a power cut.
+
+    Args:
+      file: The file; its folder is made.
+      fields: The content.
+      private: Whether only its owner may read it.
+    """
     file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_name(f".{file.name}.{os.uname().nodename}-{os.getpid()}.partial")
     with partial.open("w", encoding="utf-8") as stream:
+        if private:
+            os.fchmod(stream.fileno(), 0o600)  # before anything is in it
         json.dump(fields, stream, indent=1)
         stream.write("\n")
         stream.flush()
@@ -50,7 +58,7 @@ def read_json(file: Path) -> dict[str, Any]:
         fields = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise BadInputError(f"{file} cannot be read: {error}. Mend it, or remove it.") from error
     if not isinstance(fields, dict):
         raise BadInputError(f"{file} holds no JSON object. Mend it, or remove it.")

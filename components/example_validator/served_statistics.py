@@ -7,7 +7,7 @@ from tfx.dsl.io import fileio
 from tfx.types import artifact_utils
 from tfx.types.artifact import Artifact
 
-from components.pusher import versions
+from components.pusher.listing import list_versions
 from components.pusher.provenance import read_provenance
 
 _RUN_CONTEXT = "pipeline_run"
@@ -69,7 +69,7 @@ class ServedStatisticsStrategy(resolver.ResolverStrategy):
     def _contexts_of_served_model(
         self, store: ml_metadata.MetadataStore
     ) -> list[metadata_store_pb2.Context]:
-        served = versions.list_versions(self._base_directory)
+        served = list_versions(self._base_directory)
         provenance = read_provenance(self._base_directory, served[-1]) if served else None
         if provenance is None:
             return []

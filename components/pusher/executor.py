@@ -14,6 +14,7 @@ from tfx.types.artifact import Artifact
 from tfx.utils import io_utils, json_utils, proto_utils
 
 from components.pusher import versions
+from components.pusher.listing import list_versions
 from components.pusher.provenance import Provenance, read_provenance
 from components.tfx.model_paths import serving_model_path
 
@@ -170,7 +171,7 @@ def push(request: PushRequest, now_secs: float) -> Pushed | Unchanged | None:
 
 def _already_pushed(request: PushRequest) -> int | None:
     """Returns the newest version if this run pushed it, or one that it takes over."""
-    existing = versions.list_versions(request.base_directory)
+    existing = list_versions(request.base_directory)
     found = read_provenance(request.base_directory, existing[-1]) if existing else None
     runs = {request.provenance.pipeline_run_id, *request.settings.taken_over} - {""}
     if (
@@ -185,8 +186,8 @@ def _already_pushed(request: PushRequest) -> int | None:
 def _same_model(request: PushRequest) -> Unchanged | None:
     """Returns the newest version, or a withdrawn one, that is the same model; None without one."""
     base, withdrawn = request.base_directory, request.settings.withdrawn
-    newest = versions.list_versions(base)[-1:]
-    taken_out = versions.list_versions(withdrawn)[::-1] if withdrawn else []
+    newest = list_versions(base)[-1:]
+    taken_out = list_versions(withdrawn)[::-1] if withdrawn else []
     for folder, version in [(base, v) for v in newest] + [(withdrawn, v) for v in taken_out]:
         found, own = read_provenance(folder, version), request.provenance
         if found is not None and (

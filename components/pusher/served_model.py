@@ -6,7 +6,7 @@ from tfx.dsl.io import fileio
 from tfx.types import artifact_utils, standard_artifacts
 from tfx.types.artifact import Artifact
 
-from components.pusher import versions
+from components.pusher.listing import list_versions
 from components.pusher.provenance import read_provenance
 
 
@@ -44,7 +44,7 @@ class ServedModelStrategy(resolver.ResolverStrategy):
             LookupError: A version is served whose model is not known, or no longer there.
         """
         (key,) = input_dict
-        served = versions.list_versions(self._base_directory)
+        served = list_versions(self._base_directory)
         if not served:
             return {key: []}
         provenance = read_provenance(self._base_directory, served[-1])

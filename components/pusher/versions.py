@@ -7,24 +7,13 @@ from collections.abc import Iterator
 from tfx.dsl.io import fileio
 from tfx.utils import io_utils
 
+from components.pusher.listing import SAVED_MODEL_FILES, list_versions, numbers_in
 from components.pusher.provenance import Provenance, write_provenance
 
-# Model servers only look at directories whose name is a number.
+# Model servers only look at names that are numbers.
 _STAGING_PREFIX = ".pushing-"
 _REMOVAL_PREFIX = ".removing-"
-_SAVED_MODEL = "saved_model.pb"
-
-
-def list_versions(base_directory: str) -> list[int]:
-    """Returns the versions in a directory, oldest first; empty if there is no directory."""
-    if not fileio.isdir(base_directory):
-        return []
-    names = (name.rstrip("/") for name in fileio.listdir(base_directory))
-    return sorted(
-        int(name)
-        for name in names
-        if name.isdecimal() and fileio.isdir(os.path.join(base_directory, name))
-    )
+_SAVED_MODEL = SAVED_MODEL_FILES[0]
 
 
 def push_version(
@@ -100,7 +89,7 @@ def prune_versions(base_directory: str, keep: int) -> list[int]:
 
 def _candidates(base_directory: str, now_secs: float, newer_than: int) -> Iterator[int]:
     """Yields versions to try, the first one above all that exist."""
-    taken = (newer_than, *list_versions(base_directory))
+    taken = (newer_than, *numbers_in(base_directory))
     version = max(int(now_secs), *(v + 1 for v in taken))
     while True:
         yield version

@@ -30,8 +30,11 @@ def runs_command(
     """List past runs, their verdicts, the versions they pushed, and which one serves."""
     from pipelines.cli.runs_table import reason_lines, runs_json, runs_table
     from pipelines.root.history import read_runs
+    from pipelines.root.versions import serving_warnings
 
     records = read_runs(root.resolve())
+    for line in serving_warnings(root.resolve()):
+        print(f"! {line}", file=sys.stderr)
     if compare is not None:
         _compare(records, compare, root, as_json)
         return
@@ -115,17 +118,29 @@ def rollback_command(
         ),
     ] = None,
 ) -> None:
-    """Serve an earlier version again and print it."""
+    """Serve an earlier version again and print it.
+
+    A rollback that was interrupted is completed when it is repeated, and goes no further.
+    """
     from pipelines.errors import BadInputError
     from pipelines.report.files import write_index
-    from pipelines.root.versions import rollback as roll_back
+    from pipelines.root.rollback import Rollback
+    from pipelines.root.rollback import rollback as roll_back
+    from pipelines.root.versions import serving_warnings
+
+    place = root.resolve()
+
+    def say(done: Rollback) -> None:
+        print(done, file=sys.stderr)
+        print(done.to, flush=True)
+        try:
+            write_index(place)  # which says what serves
+        except OSError as error:
+            print(f"{error}; `report --index` makes the index again", file=sys.stderr)
 
     try:
-        version = roll_back(root.resolve(), to)
+        roll_back(place, to, say)
     except (BadInputError, OSError) as error:
         refuse(str(error))
-    print(version, flush=True)
-    try:
-        write_index(root.resolve())  # which says what serves
-    except OSError as error:
-        print(f"{error}; `report --index` makes the index again", file=sys.stderr)
+    for line in serving_warnings(place):
+        print(f"! {line}", file=sys.stderr)

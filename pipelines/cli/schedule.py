@@ -178,20 +178,23 @@ def list_command(
         from pipelines.cli.schedule_run import found_in
 
         place = root.resolve()
-        found, now = found_in(place)
+        found, now, outbox = found_in(place)
     if as_json:
         print(json.dumps([one.as_json(now) for one in found], indent=1, allow_nan=False))
-        return
-    if not found:
-        print(f"There are no schedules in {place}.", file=sys.stderr)
         return
     from rich.console import Console
 
     from pipelines.scheduling.locks import is_scheduled
-    from pipelines.scheduling.monitoring.overview import problems, table
+    from pipelines.scheduling.monitoring.overview import notification_problems, problems, table
 
+    about_notifications = notification_problems(found, outbox)
+    if not found:
+        for line in about_notifications:
+            print(f"! {line}")
+        print(f"There are no schedules in {place}.", file=sys.stderr)
+        return
     Console(width=None if sys.stdout.isatty() else 140).print(table(found, now))
-    for line in problems(found, now):
+    for line in (*problems(found, now), *about_notifications):
         print(f"! {line}")
     if not is_scheduled(place / "schedules"):
         print(

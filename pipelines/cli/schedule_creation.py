@@ -68,7 +68,12 @@ def create_local(request: CreateRequest) -> dict[str, Any]:
     root = request.root.resolve()
     check_root(root)
     store = ScheduleStore(root)
-    name = request.name or config.name
+    with store.changing():
+        return _create(request, config, store)
+
+
+def _create(request: CreateRequest, config: PipelineConfig, store: ScheduleStore) -> dict[str, Any]:
+    root, name = store.root, request.name or config.name
     former = store.read(name) if name in store.names() else None
     if former is not None and not request.replace:
         raise BadInputError(
@@ -98,10 +103,12 @@ def switch_local(name: str, root: Path, on: bool) -> None:
       BadInputError: There is none of this name.
     """
     store = ScheduleStore(root)
-    schedule = store.read(name)
-    if schedule.enabled != on:
-        since = _now() if on else schedule.since
-        store.write(schedule.model_copy(update={"enabled": on, "since": since}))
+    store.read(name)
+    with store.changing():
+        schedule = store.read(name)
+        if schedule.enabled != on:
+            since = _now() if on else schedule.since
+            store.write(schedule.model_copy(update={"enabled": on, "since": since}))
 
 
 def create_on_kubeflow(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pipelines.scheduling.clock import Clock, Stop
     from pipelines.scheduling.monitoring.metrics import PipelineCollector
     from pipelines.scheduling.monitoring.overview import Standing
+    from pipelines.scheduling.notify.outbox import Outbox
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -131,6 +132,7 @@ def backfill_command(
     clock = SystemClock(stop)
     with errors_as_exit_codes():
         scheduler = Scheduler(place, clock, stop)
+        scheduler.store.hide_receivers()
         schedule = scheduler.store.chosen(name)
         folder = scheduler.store.folder / schedule.name
         # Beside `schedule run`: its runs and these take turns, each by the lock of the run.
@@ -159,7 +161,7 @@ def check_command(root: Root = DEFAULT_ROOT) -> None:
     from pipelines.scheduling.monitoring.overview import problems
 
     with errors_as_exit_codes():
-        found, now = found_in(existing(root))
+        found, now, _ = found_in(existing(root))
     lines = problems(found, now)
     if lines:
         print("\n".join(lines))
@@ -229,15 +231,16 @@ def manifest_command(
         print(cron_job(schedules, config.kubeflow, str(place), image, cron), end="")
 
 
-def found_in(root: Path) -> "tuple[list[Standing], datetime]":
-    """Returns how the schedules of a root stand, and the time of that."""
+def found_in(root: Path) -> "tuple[list[Standing], datetime, Outbox]":
+    """Returns how the schedules of a root stand, the time of that, and the notifications."""
     from pipelines.scheduling.clock import Stop, SystemClock
     from pipelines.scheduling.monitoring.overview import standings
     from pipelines.scheduling.scheduler import Scheduler
 
     clock: Clock = SystemClock(Stop())
     now = clock.now()
-    return standings(root, now, Scheduler(root, clock, Stop()).outbox.pending()), now
+    outbox = Scheduler(root, clock, Stop()).outbox
+    return standings(root, now, outbox), now, outbox
 
 
 @contextlib.contextmanager

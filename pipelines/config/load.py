@@ -88,17 +88,26 @@ def explain(error: ValidationError, config_file: Path | None) -> str:
         if problem["type"] == "extra_forbidden":
             nearest = nearest_first(location[-1], _valid_keys(problem["loc"][:-1]))
             lines.append(
-                f"{key} = {shown(_text(problem['input']))}: there is no such key. "
+                f"{key}{_assigned(problem)}: there is no such key. "
                 f"Did you mean {nearest[0]}? Valid here: {', '.join(nearest)}."
             )
         elif problem["type"] == "missing":
             lines.append(f"{key} is missing.")
         else:
             reason = problem["msg"].removeprefix("Value error, ")
-            value = f" = {shown(_text(problem['input']))}" if location else ""
-            lines.append(f"{key}{value}: {reason[:1].lower() + reason[1:]}.")
+            lines.append(f"{key}{_assigned(problem)}: {reason[:1].lower() + reason[1:]}.")
     source = f"{config_file}: " if config_file else ""
     return "\n".join(source + line for line in lines)
+
+
+def _assigned(problem: Any) -> str:
+    """Returns a value as it follows its key; not an address of `[notify]`: errors are logged and shown."""
+    location = problem["loc"]
+    if not location or (
+        location[0] == "notify" and location[1:2] not in (("on",), ("timeout_secs",))
+    ):
+        return ""
+    return f" = {shown(_text(problem['input']))}"
 
 
 def _text(value: Any) -> str:

@@ -1,6 +1,7 @@
 """`[notify]` of the configuration: who is told of what scheduled runs come to."""
 
 import shlex
+from collections.abc import Collection
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -23,11 +24,11 @@ class NotifyConfig(Section):
         `webhook`.
       on: What is told: `failed`, `not_blessed`, `drifted` (a column's values have changed, or the data do
         not fit the schema), `missed` (a run that did not start when it should have), `pushed`, `unchanged`.
-      timeout_secs: Of one attempt.
+      timeout_secs: Time limit of one attempt, of each receiver.
     """
 
-    command: str | None = None
-    webhook: str | None = None
+    command: str | None = Field(default=None, repr=False)
+    webhook: str | None = Field(default=None, repr=False)
     webhook_env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
     on: tuple[Event, ...] = ("failed", "not_blessed", "drifted", "missed")
     timeout_secs: float = Field(default=10, gt=0, le=600, allow_inf_nan=False)
@@ -36,6 +37,15 @@ class NotifyConfig(Section):
     def tells(self) -> bool:
         """Whether anybody is told."""
         return bool(self.command or self.webhook or self.webhook_env)
+
+    def without(self, receivers: Collection[str]) -> "NotifyConfig":
+        """Returns the same with fewer receivers: without `command`, `webhook` or both."""
+        gone = {
+            "command": ("command",),
+            "webhook": ("webhook", "webhook_env"),
+        }
+        names = [name for receiver in receivers for name in gone.get(receiver, ())]
+        return self.model_copy(update=dict.fromkeys(names))
 
     @field_validator("command")
     @classmethod

@@ -11,7 +11,7 @@ from pipelines.errors import BadInputError
 from pipelines.report.files import write_index
 from pipelines.retention.plan import Removal, plan_removals
 from pipelines.retention.removal import remove
-from pipelines.root.lock import LOCAL_KUBEFLOW, check_unlocked, locked
+from pipelines.root.lock import exclusively
 from pipelines.root.metadata.place import has_store, was_moved
 from pipelines.root.records import RunRecords
 
@@ -63,8 +63,7 @@ def prune_command(root: Path, given: dict[str, Any], dry_run: bool) -> list[Remo
     """
     if not (root / "runs").is_dir():
         raise BadInputError(f"There are no runs in {root}.")
-    with locked(root, holder="prune"):
-        check_unlocked(root, LOCAL_KUBEFLOW)
+    with exclusively(root, "prune"):
         removals = prune_root(root, rules_of(root, given), dry_run)
     if not dry_run:
         write_index(root)  # it links to reports that may be gone

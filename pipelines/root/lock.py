@@ -46,6 +46,22 @@ def locked(root: Path, wait_secs: float = 0, holder: str = "", name: str = _NAME
         yield
 
 
+@contextmanager
+def exclusively(root: Path, holder: str = "") -> Iterator[None]:
+    """Holds the lock of a root while no run is going on there, here or as `--runner kubeflow --local`.
+
+    Args:
+      root: Of the pipeline.
+      holder: Who holds it, for those who wait. Default: this process, by its number.
+
+    Raises:
+      RootBusyError: A run is going on, or another command changes the root.
+    """
+    with locked(root, holder=holder):
+        check_unlocked(root, LOCAL_KUBEFLOW)
+        yield
+
+
 def _lock(stream: TextIO, wait_secs: float) -> None:
     deadline = time.monotonic() + wait_secs
     while True:

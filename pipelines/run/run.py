@@ -12,7 +12,7 @@ from pipelines.plan.run_plan import check_same_root_schema, plan_run
 from pipelines.report.files import write_pages
 from pipelines.retention.prune import prune_after_run
 from pipelines.root.history import mark_killed
-from pipelines.root.lock import LOCAL_KUBEFLOW, check_free, check_unlocked, locked
+from pipelines.root.lock import check_free, exclusively
 from pipelines.root.metadata.place import check_place, root_id, settle_place
 from pipelines.root.records import RunOutcome, RunRecord, RunRecords, new_run_id
 from pipelines.run.execution import execute
@@ -42,8 +42,7 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
     check_place(inputs.root, inputs.config.metadata)
     plan = plan_run(request, progress.display, inputs)
     progress.max_steps = plan.code.train_steps
-    with locked(plan.root):
-        check_unlocked(plan.root, LOCAL_KUBEFLOW)
+    with exclusively(plan.root):
         check_same_root_schema(plan)
         mark_killed(plan.root)
         settle_place(plan.root, plan.config.metadata)  # before the run has its id
@@ -95,8 +94,7 @@ def record_unchanged(
     if find_unchanged(*asked) is None:
         return None
     root = inputs.root
-    with locked(root):
-        check_unlocked(root, LOCAL_KUBEFLOW)
+    with exclusively(root):
         mark_killed(root)
         found = find_unchanged(*asked)  # another process may have run meanwhile
         if found is None:

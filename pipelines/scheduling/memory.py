@@ -16,13 +16,11 @@ class Memory:
       told_missed: Key of the newest tick that was told to be missed; empty without one.
       told_spans: Keys of the spans that were told to be missed the last time.
       problem: Why the scheduler cannot tell what is due; None if it can.
-      notify: `[notify]` of its configuration when that could be read the last time.
     """
 
     told_missed: str = ""
     told_spans: list[str] = field(default_factory=list)
     problem: str | None = None
-    notify: dict[str, Any] | None = None
 
 
 def read_memory(folder: Path) -> Memory:
@@ -32,7 +30,9 @@ def read_memory(folder: Path) -> Memory:
       folder: Of the schedule.
     """
     try:
-        return Memory(**read_json(folder / "state.json"))
+        fields = read_json(folder / "state.json")
+        fields.pop("notify", None)  # of a former version
+        return Memory(**fields)
     except (FileNotFoundError, BadInputError, TypeError):
         return Memory()  # at worst, something is told a second time
 

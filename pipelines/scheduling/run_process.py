@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from pipelines.scheduling.receivers import is_of_notify
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.ticks import Tick
 
@@ -60,7 +61,9 @@ class Process(Protocol):
 def run_command(schedule: Schedule, tick: Tick, root: Path, resume: bool) -> tuple[str, ...]:
     """Returns the command of a scheduled run."""
     spans = (f"data.spans={tick.spans}",) if tick.spans is not None else ()
-    settings = [word for setting in (*schedule.settings, *spans) for word in ("--set", setting)]
+    # What is for the scheduler alone may be a secret, and everybody sees the arguments of a process.
+    own = [setting for setting in schedule.settings if not is_of_notify(setting)]
+    settings = [word for setting in (*own, *spans) for word in ("--set", setting)]
     command = [sys.executable, "-m", "pipelines", "run", "--config", schedule.config]
     command += [*settings, "--root", str(root), "--runner", schedule.runner]
     return (*command, "--scheduled-by", tick.id, *(("--resume",) if resume else ()))

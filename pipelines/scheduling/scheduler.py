@@ -1,5 +1,6 @@
 """Runs what is due of all schedules of a root, one after another."""
 
+import contextlib
 import logging
 from collections.abc import Callable
 from datetime import datetime
@@ -84,6 +85,7 @@ class Scheduler:
         Runs that an earlier scheduler has begun come first. Runs that become due meanwhile are included.
         """
         done: list[Tick] = []
+        self.store.hide_receivers()
         try:
             while not self._stop.requested and (tick := self._run_next()) is not None:
                 done.append(tick)
@@ -111,10 +113,9 @@ class Scheduler:
         """Sends the notifications that are due; those that no receiver takes are kept for later."""
 
         def config_of(name: str) -> NotifyConfig | None:
-            try:
-                return self._notify_config(self.store.read(name))
-            except BadInputError:
+            if name not in self.store.names():
                 return None
+            return self._notify_config(self.store.read(name))
 
         self.outbox.send_due(config_of)
         self._on_change()
@@ -244,20 +245,23 @@ class Scheduler:
 
     def _notify_config(self, schedule: Schedule) -> NotifyConfig:
         """Returns `[notify]` of the configuration file, or what it was when it could last be read."""
-        folder = self.store.ledger(schedule.name).folder
         try:
             config = load_config(Path(schedule.config), settings=schedule.settings).notify
         except (BadInputError, OSError):
-            known = read_memory(folder).notify
-            return schedule.notify if known is None else NotifyConfig.model_validate(known)
-        remember(folder, notify=config.model_dump(mode="json"))
+            return schedule.notify
+        with contextlib.suppress(
+            OSError
+        ):  # a full disk: it is for the time when the file is broken
+            now = schedule.model_copy(update={"notify": config})
+            self.store.receivers(schedule.name).write(now)
         return config
 
     def _wait_secs(self) -> float:
         """Returns how long to wait. That is never long, because commands may change the schedules."""
         now = self._clock.now()
         waits = [_LONGEST_WAIT_SECS]
-        waits += [(letter.next_attempt - now).total_seconds() for letter in self.outbox.pending()]
+        if (next_attempt := self.outbox.next_attempt()) is not None:
+            waits.append((next_attempt - now).total_seconds())
         for schedule in self._schedules():
             ledger = self.store.ledger(schedule.name)
             if schedule.enabled and schedule.on_new_span:

@@ -2,6 +2,7 @@
 
 import contextlib
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -10,11 +11,15 @@ from components.nearest import nearest_first
 from pipelines.atomic_files import read_json, remove, write_json
 from pipelines.config.load import explain
 from pipelines.errors import BadInputError
+from pipelines.root.lock import RootBusyError, locked
 from pipelines.scheduling.ledger import Ledger
 from pipelines.scheduling.locks import is_run_going_on
+from pipelines.scheduling.receivers import Receivers
 from pipelines.scheduling.schedule import Schedule
 
 _FORMAT = 1
+_LOCK = ".change.lock"
+_LOCK_WAIT_SECS = 10
 
 
 class ScheduleStore:
@@ -46,9 +51,10 @@ class ScheduleStore:
         if fields.pop("format", _FORMAT) != _FORMAT:
             raise BadInputError(f"{file} was written by a newer version of this program.")
         try:
-            return Schedule.model_validate(fields)
+            schedule = Schedule.model_validate(fields)
         except ValidationError as error:
             raise BadInputError(f"{explain(error, file)} Mend it, or remove it.") from error
+        return self.receivers(name).added_to(schedule)
 
     def read_all(self) -> list[Schedule]:
         """Returns all schedules by name.
@@ -81,9 +87,45 @@ class ScheduleStore:
         return self.read(names[0])
 
     def write(self, schedule: Schedule) -> None:
-        """Stores a schedule."""
-        fields = schedule.model_dump(mode="json", exclude_defaults=True)
+        """Stores a schedule; who is told, in a file of its own that only its owner can read."""
+        receivers = self.receivers(schedule.name)
+        receivers.write(schedule)
+        fields = receivers.taken_from(schedule).model_dump(mode="json", exclude_defaults=True)
         write_json(self.file(schedule.name), {"format": _FORMAT, **fields})
+
+    def hide_receivers(self) -> None:
+        """Takes who is told out of the files of a former version, which others can read."""
+        for name in self.names():
+            # What is damaged is said elsewhere; a full disk is not full for ever.
+            with contextlib.suppress(BadInputError, OSError):
+                if self._has_visible_receivers(name):
+                    with self.changing():
+                        receivers = self.receivers(name)
+                        self.write(receivers.of_former_version(self.read(name)))
+                        receivers.forget_former_version()
+
+    def _has_visible_receivers(self, name: str) -> bool:
+        return self.receivers(name).are_visible(read_json(self.file(name)))
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[None]:
+        """Keeps other commands from changing schedules meanwhile; runs do not matter.
+
+        Raises:
+          BadInputError: Another command has been at it for long.
+        """
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(locked(self.folder, _LOCK_WAIT_SECS, name=_LOCK))
+            except RootBusyError as error:
+                raise BadInputError(
+                    f"Another command is changing the schedules in {self.root}. Try again."
+                ) from error
+            yield
+
+    def receivers(self, name: str) -> Receivers:
+        """Returns who is told of the runs of a schedule."""
+        return Receivers(self.folder / name)
 
     def delete(self, name: str) -> None:
         """Removes a schedule and what is known of its ticks; runs and versions stay.
@@ -93,6 +135,10 @@ class ScheduleStore:
         """
         if name not in self.names():
             raise BadInputError(self._unknown(name))
+        with self.changing():
+            self._delete(name)
+
+    def _delete(self, name: str) -> None:
         unfinished = self.ledger(name).unfinished()
         if unfinished is not None and is_run_going_on(self.folder):
             raise BadInputError(

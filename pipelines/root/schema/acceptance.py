@@ -8,7 +8,7 @@ from pipelines.artifacts.anomalies import NOTE_PREFIX
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.errors import BadInputError
 from pipelines.root.history import mark_killed
-from pipelines.root.lock import locked
+from pipelines.root.lock import exclusively
 from pipelines.root.records import RunRecord, RunRecords
 from pipelines.root.schema.inference import schema_to_keep
 from pipelines.root.schema.root_schema import (
@@ -52,7 +52,7 @@ def accept_schema(root: Path, run_id: str | None = None) -> Acceptance:
     """
     if not (root / "runs").is_dir():
         raise BadInputError(f"There are no runs in {root}.")
-    with locked(root):
+    with exclusively(root, "schema accept"):
         mark_killed(root)
         settle_root_schema(root, *_unfinished(root))
         record = _choose(root, run_id)

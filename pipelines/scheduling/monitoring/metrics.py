@@ -4,6 +4,7 @@ They are read from the root at each scrape, so that counters continue when a sch
 """
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -42,12 +43,22 @@ class PipelineCollector:
         """Yields the metrics, as `prometheus_client` asks for them."""
         now = self._clock.now()
         damaged: list[str] = []
-        found = standings(self._root, now, self._outbox.pending(), damaged=damaged)
+        found = standings(self._root, now, self._outbox, damaged=damaged)
         yield from _of_schedules(found, now)
         yield from _of_runs(self._root)
         yield from _of_model(self._root)
         yield _gauge(
             "damaged_schedules", "Schedules with a file that cannot be read", (), len(damaged)
+        )
+        aside = Counter(one.schedule for one in self._outbox.undelivered())
+        yield _gauge(
+            "undelivered_notifications",
+            "Notifications that were given up and put aside; of no schedule if that cannot be read",
+            ("schedule",),
+            *(
+                ((name,), float(aside[name]))
+                for name in sorted({*aside, *(one.schedule.name for one in found)})
+            ),
         )
         yield _gauge(
             "metrics_time_seconds", "When these metrics were collected", (), now.timestamp()

@@ -12,7 +12,7 @@ from pipelines.scheduling.due import Due, find_due, next_time
 from pipelines.scheduling.durations import format_duration
 from pipelines.scheduling.locks import is_run_going_on, is_scheduled
 from pipelines.scheduling.memory import read_memory
-from pipelines.scheduling.notify.outbox import Letter
+from pipelines.scheduling.notify.outbox import Outbox, Undelivered
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.span_arrival import FindArrivals, find_arrivals
 from pipelines.scheduling.store import ScheduleStore
@@ -33,7 +33,9 @@ class Standing:
       counts: Ticks by status, and `skipped`, from the beginning.
       num_due: Ticks that are due and not claimed.
       late: Those of them that should have been started by now.
-      pending: Notifications that are to be sent.
+      pending: How many notifications are to be sent.
+      pending_error: Why the last try to send one of them failed; None without one.
+      undelivered: Notifications that were put aside.
       problem: Why it cannot be seen what is due; None if it can.
     """
 
@@ -47,6 +49,8 @@ class Standing:
     num_due: int
     late: Sequence[Tick]
     pending: int
+    pending_error: str | None
+    undelivered: Sequence[Undelivered]
     problem: str | None
 
     def late_secs(self, now: datetime) -> float:
@@ -81,6 +85,10 @@ class Standing:
             "late": len(self.late),
             "late_secs": round(self.late_secs(now)),
             "pending_notifications": self.pending,
+            "pending_notifications_error": self.pending_error,
+            "undelivered_notifications": [
+                {"file": str(one.file), "reason": one.reason} for one in self.undelivered
+            ],
             "problem": self.problem,
         }
 
@@ -88,7 +96,7 @@ class Standing:
 def standings(
     root: Path,
     now: datetime,
-    pending: Sequence[Letter],
+    outbox: Outbox,
     find: FindArrivals = find_arrivals,
     damaged: list[str] | None = None,
 ) -> list[Standing]:
@@ -97,7 +105,7 @@ def standings(
     Args:
       root: Of the pipeline.
       now: UTC.
-      pending: Notifications that are to be sent.
+      outbox: The notifications.
       find: Finds the spans of a schedule's data.
       damaged: Gets what is said of files that cannot be read. None raises that.
 
@@ -108,7 +116,7 @@ def standings(
     found = []
     for name in store.names():
         try:
-            found.append(_standing(store, store.read(name), now, pending, find))
+            found.append(_standing(store, store.read(name), now, outbox, find))
         except BadInputError as error:
             if damaged is None:
                 raise
@@ -120,7 +128,7 @@ def _standing(
     store: ScheduleStore,
     schedule: Schedule,
     now: datetime,
-    pending: Sequence[Letter],
+    outbox: Outbox,
     find: FindArrivals,
 ) -> Standing:
     ledger = store.ledger(schedule.name)
@@ -132,6 +140,7 @@ def _standing(
         problem = str(error)
     last, last_good = ledger.last_outcomes()
     unfinished = ledger.unfinished()
+    pending = [letter for letter in outbox.pending() if letter.schedule == schedule.name]
     goes_on = is_scheduled(store.folder) or is_run_going_on(store.folder)
     return Standing(
         schedule=schedule,
@@ -143,7 +152,9 @@ def _standing(
         counts=ledger.counts(),
         num_due=due.count,
         late=due.late,
-        pending=sum(letter.schedule == schedule.name for letter in pending),
+        pending=len(pending),
+        pending_error=next((letter.error for letter in pending if letter.error), None),
+        undelivered=[one for one in outbox.undelivered() if one.schedule == schedule.name],
         problem=problem,
     )
 
@@ -168,6 +179,17 @@ def problems(found: Sequence[Standing], now: datetime) -> list[str]:
     return lines
 
 
+def notification_problems(found: Sequence[Standing], outbox: Outbox) -> list[str]:
+    """Returns what is wrong with notifications, one sentence each. Runs do not depend on them."""
+    lines = [
+        f"{one.schedule.name}: {one.pending} notifications are not told yet: {one.pending_error}"
+        for one in found
+        if one.pending_error is not None
+    ]
+    aside = [f"not delivered: {one.file}: {one.reason}" for one in outbox.undelivered()]
+    return [*lines, *aside]
+
+
 def table(found: Sequence[Standing], now: datetime) -> Any:
     """Returns schedules as a `rich.table.Table`."""
     from rich.table import Table
@@ -189,6 +211,8 @@ def table(found: Sequence[Standing], now: datetime) -> Any:
             marks.append("PROBLEM")
         if one.pending:
             marks.append(f"{one.pending} not told")
+        if one.undelivered:
+            marks.append(f"{len(one.undelivered)} UNDELIVERED")
         made.add_row(
             one.schedule.name,
             one.schedule.when(),

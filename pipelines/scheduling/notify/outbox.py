@@ -1,46 +1,47 @@
-"""Notifications that are to be sent: files, until their receiver has taken them."""
+"""Notifications that are to be sent: files, until their receiver has taken them.
+
+Nothing here ends a scheduler. What cannot be written, such as on a full disk, is kept in memory; what no
+receiver takes for a week, and what is no notification, is put aside, and `schedule list` shows it.
+"""
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
-from pipelines.atomic_files import read_json, remove, write_json
+from pipelines.atomic_files import remove, sync_folder
 from pipelines.config.notify import NotifyConfig
 from pipelines.errors import BadInputError
 from pipelines.scheduling.clock import Clock
-from pipelines.scheduling.notify.delivery import Deliver, DeliveryError
+from pipelines.scheduling.notify.delivery import Deliver
+from pipelines.scheduling.notify.delivery_error import DeliveryError
+from pipelines.scheduling.notify.letter import Letter, read_letter
 from pipelines.scheduling.notify.notification import Notification
-from pipelines.scheduling.ticks import iso
 
 _LOGGER = logging.getLogger(__name__)
 
 _FIRST_WAIT_SECS = 10.0
 _LONGEST_WAIT_SECS = 3_600.0
+_MOST_DOUBLINGS = 20
 _GIVEN_UP_AFTER_SECS = 7 * 86_400.0
+_REST_SECS = 60.0
+"""So long at most, the others of a schedule wait when one has failed: each try may take its whole time."""
 
 
 @dataclass(frozen=True)
-class Letter:
-    """A notification that is to be sent.
+class Undelivered:
+    """A notification that was put aside.
 
     Attributes:
-      file: Where it is kept.
-      schedule: Whose settings say to whom.
-      content: What is sent.
-      attempts: How often that was tried.
-      next_attempt: When it is tried again.
-      error: Of the newest attempt.
+      file: Where it is.
+      schedule: Name of the schedule; empty if that cannot be read.
+      reason: Why nobody has taken it.
     """
 
     file: Path
     schedule: str
-    content: dict[str, Any]
-    attempts: int
-    next_attempt: datetime
-    error: str | None
+    reason: str
 
 
 class Outbox:
@@ -54,26 +55,51 @@ class Outbox:
 
     def __init__(self, folder: Path, clock: Clock, deliver: Deliver):
         self._folder = folder
+        self._aside = folder / "undelivered"
         self._clock = clock
         self._deliver = deliver
+        # By file, what could not be written there; None if all is done and the file could not be removed.
+        self._unwritten: dict[Path, Letter | None] = {}
+        self._rests_until: dict[str, datetime] = {}  # by schedule
 
     def put(self, notification: Notification, config: NotifyConfig) -> None:
         """Keeps a notification until it is sent, if its event is to be told."""
         if not config.tells or notification.event not in config.on:
             return
-        content = notification.as_json()
-        fields = {
-            "schedule": notification.schedule,
-            "content": content,
-            "attempts": 0,
-            "next_attempt": iso(self._clock.now()),
-            "error": None,
-        }
-        write_json(self._folder / f"{notification.id}.json", fields)
+        now = self._clock.now()
+        self._keep(
+            Letter(
+                self._folder / f"{notification.id}.json",
+                notification.schedule,
+                notification.as_json(),
+                datetime.fromisoformat(notification.time),
+                next_attempt=now,
+            )
+        )
 
     def pending(self) -> list[Letter]:
         """Returns what is to be sent, by name."""
-        return list(filter(None, map(_read, sorted(self._folder.glob("[!.]*.json")))))
+        return self._pending(put_aside=False)
+
+    def undelivered(self) -> list[Undelivered]:
+        """Returns what was put aside, by name, and what is to be."""
+        found = []
+        for folder in (self._aside, self._folder):
+            for file in _files(folder):
+                try:
+                    letter = read_letter(file)
+                except BadInputError as error:
+                    found.append(Undelivered(file, "", str(error)))
+                else:
+                    if letter is not None and folder == self._aside:
+                        found.append(
+                            Undelivered(file, letter.schedule, letter.error or "not known")
+                        )
+        return found
+
+    def next_attempt(self) -> datetime | None:
+        """Returns when something is to be sent next; None if nothing is."""
+        return min(map(self._time_of, self.pending()), default=None)
 
     def send_due(self, config_of: Callable[[str], NotifyConfig | None]) -> None:
         """Sends what is due; what is not taken is tried again later, and no error is raised.
@@ -81,57 +107,100 @@ class Outbox:
         Args:
           config_of: Returns to whom, by the name of the schedule; None if that is not there any more.
         """
-        for letter in self.pending():
-            if letter.next_attempt <= self._clock.now():
-                self._send(letter, config_of(letter.schedule))
+        # What was refused before comes last: it may be the fault of its content.
+        for letter in sorted(self._pending(put_aside=True), key=lambda one: one.attempts):
+            if self._time_of(letter) <= self._clock.now():
+                self._send(letter, config_of)
 
-    def _send(self, letter: Letter, config: NotifyConfig | None) -> None:
-        if config is None or not config.tells:
-            _LOGGER.warning("%s is not told: nobody is to be told any more", letter.file.stem)
-            remove(letter.file)
-            return
+    def _pending(self, put_aside: bool) -> list[Letter]:
+        found = {file: letter for file, letter in self._unwritten.items() if letter is not None}
+        for file in _files(self._folder):
+            if file not in self._unwritten:
+                try:
+                    letter = read_letter(file)
+                except BadInputError as error:
+                    if put_aside:
+                        self._put_aside(file, f"{file.name} is no notification: {error}")
+                else:
+                    if letter is not None:
+                        found[file] = letter
+        return [found[file] for file in sorted(found)]
+
+    def _time_of(self, letter: Letter) -> datetime:
+        rest = self._rests_until.get(letter.schedule, letter.next_attempt)
+        return max(letter.next_attempt, rest)
+
+    def _send(self, letter: Letter, config_of: Callable[[str], NotifyConfig | None]) -> None:
         try:
-            self._deliver(config, letter.content)
+            config = config_of(letter.schedule)
+            if config is None or not config.tells:
+                reason = "the schedule is not there any more, or nobody is to be told any more"
+                self._give_up(replace(letter, error=letter.error or reason))
+                return
+            self._deliver(config.without(letter.taken), letter.content)
         except DeliveryError as error:
-            self._put_off(letter, str(error))
+            taken = (*letter.taken, *error.taken)
+            self._put_off(replace(letter, error=str(error), taken=taken))
+        except BadInputError as error:
+            self._put_off(replace(letter, error=str(error)))
+        except Exception as error:
+            # A fault of ours, or of the configuration, is no reason for the runs to stop. Its text may
+            # hold an address.
+            self._put_off(replace(letter, error=f"it cannot be sent ({type(error).__name__})"))
         else:
             _LOGGER.info("told: %s", letter.content["text"])
-            remove(letter.file)
+            self._forget(letter)
 
-    def _put_off(self, letter: Letter, error: str) -> None:
+    def _put_off(self, letter: Letter) -> None:
         now = self._clock.now()
-        age = (now - datetime.fromisoformat(letter.content["time"])).total_seconds()
-        if age > _GIVEN_UP_AFTER_SECS:
-            _LOGGER.error("%s was never told, and is given up: %s", letter.file.stem, error)
-            remove(letter.file)
+        name, error = letter.file.stem, letter.error
+        if (now - letter.written).total_seconds() > _GIVEN_UP_AFTER_SECS:
+            self._give_up(letter)
             return
-        wait = min(_FIRST_WAIT_SECS * 2**letter.attempts, _LONGEST_WAIT_SECS)
-        _LOGGER.warning(
-            "%s is not told, and tried again in %.0f s: %s", letter.file.stem, wait, error
+        doublings = min(letter.attempts, _MOST_DOUBLINGS)
+        wait = min(_FIRST_WAIT_SECS * 2**doublings, _LONGEST_WAIT_SECS)
+        self._rests_until[letter.schedule] = now + timedelta(seconds=min(wait, _REST_SECS))
+        _LOGGER.warning("%s is not told, and tried again in %.0f s: %s", name, wait, error)
+        self._keep(
+            replace(
+                letter, attempts=letter.attempts + 1, next_attempt=now + timedelta(seconds=wait)
+            )
         )
-        fields = {
-            "schedule": letter.schedule,
-            "content": letter.content,
-            "attempts": letter.attempts + 1,
-            "next_attempt": iso(now + timedelta(seconds=wait)),
-            "error": error,
-        }
-        write_json(letter.file, fields)
+
+    def _give_up(self, letter: Letter) -> None:
+        self._keep(letter)
+        self._put_aside(letter.file, f"it was never told, and is given up: {letter.error}")
+
+    def _keep(self, letter: Letter) -> None:
+        try:
+            letter.write()
+        except OSError as error:
+            if letter.file not in self._unwritten:
+                text = letter.content["text"]
+                _LOGGER.error("kept in memory, as it cannot be written: %s (%s)", text, error)
+            self._unwritten[letter.file] = letter
+        else:
+            self._unwritten.pop(letter.file, None)
+
+    def _forget(self, letter: Letter) -> None:
+        self._unwritten.pop(letter.file, None)
+        try:
+            remove(letter.file)
+        except OSError as error:
+            _LOGGER.error("%s was told and cannot be removed: %s", letter.file, error)
+            self._unwritten[letter.file] = None
+
+    def _put_aside(self, file: Path, reason: str) -> None:
+        _LOGGER.error("%s is put aside, in %s: %s", file.stem, self._aside, reason)
+        try:
+            self._aside.mkdir(parents=True, exist_ok=True)
+            file.rename(self._aside / file.name)
+            sync_folder(self._aside)
+            self._unwritten.pop(file, None)
+        except OSError as error:
+            _LOGGER.error("%s cannot be put aside: %s", file, error)
+            self._unwritten[file] = None
 
 
-def _read(file: Path) -> Letter | None:
-    try:
-        fields = read_json(file)
-        return Letter(
-            file,
-            fields["schedule"],
-            fields["content"],
-            fields["attempts"],
-            datetime.fromisoformat(fields["next_attempt"]),
-            fields["error"],
-        )
-    except FileNotFoundError:  # it was just sent
-        return None
-    except (BadInputError, LookupError, ValueError) as error:
-        _LOGGER.warning("%s is no notification and is left out: %s", file, error)
-        return None
+def _files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("[!.]*.json"))

@@ -5,6 +5,7 @@ from ml_metadata.proto import metadata_store_pb2
 from components.example_validator.served_statistics import ServedStatisticsStrategy
 from components.pusher.provenance import Provenance
 from components.pusher.versions import push_version
+from tests.pushed_versions import add_model
 
 Event = metadata_store_pb2.Event
 
@@ -38,7 +39,9 @@ class Root:
             ("Model", "Trainer", "model"),
         ):
             folder = self.folder / f"{kind}-{name}"
-            (folder / "Format-Serving").mkdir(parents=True)
+            folder.mkdir(parents=True)
+            if kind == "Model":
+                add_model(folder / "Format-Serving")
             uris[kind] = str(folder)
             artifact = metadata_store_pb2.Artifact(type_id=self.types[kind], uri=str(folder))
             event = Event(type=Event.OUTPUT)

@@ -7,6 +7,7 @@ from ml_metadata.proto import metadata_store_pb2
 from components.pusher.provenance import Provenance
 from components.pusher.served_model import ServedModelStrategy
 from components.pusher.versions import push_version
+from tests.pushed_versions import add_model
 
 
 class Root:
@@ -67,7 +68,7 @@ def test_the_baseline_is_what_is_served_not_what_is_newest(root: Root) -> None:
 
 
 def test_a_version_of_unknown_origin_is_an_error_where_a_baseline_is_needed(root: Root) -> None:
-    (root.serving / "1").mkdir(parents=True)
+    add_model(root.serving / "1")
     message = r"Version 1 in .*serving is served.* no Pusher of ours.* without max_regression"
     with pytest.raises(LookupError, match=message):
         root.resolve()

@@ -5,6 +5,8 @@ import pytest
 from tfx.utils import io_utils
 
 from components.pusher import versions
+from components.pusher.listing import misleading_names
+from tests.pushed_versions import add_model
 
 
 @pytest.fixture
@@ -69,15 +71,45 @@ def test_a_push_that_fails_leaves_no_version(
 
 
 def test_leftovers_and_other_files_are_no_versions(base: str) -> None:
-    for name in ("7", ".pushing-1", "temp-8", "9x"):
-        (Path(base) / name).mkdir(parents=True)
+    for name in (
+        "7",
+        ".pushing-1",
+        "temp-8",
+        "9x",
+        "007",
+        "1.partial",
+        "²",
+        "-8",
+        "+9",
+        str(2**63),
+    ):
+        add_model(Path(base) / name)
     (Path(base) / "10").write_text("a file")
+    (Path(base) / "11").mkdir()  # half copied
+    (Path(base) / "12").symlink_to(Path(base) / "nowhere")
+    (Path(base) / "13" / "saved_model.pb").mkdir(parents=True)
     assert versions.list_versions(base) == [7]
+    assert misleading_names(base) == ["007", "10", "11", "12", "13"]  # what TF Serving would take
+
+
+def test_a_version_may_be_a_text_or_behind_a_link(base: str) -> None:
+    (Path(base) / "7").mkdir(parents=True)
+    (Path(base) / "7" / "saved_model.pbtxt").touch()
+    (Path(base) / "8").symlink_to("7")
+    assert versions.list_versions(base) == [7, 8]
+
+
+def test_a_version_is_higher_than_what_only_looks_like_one(model: str, base: str) -> None:
+    (Path(base) / "2000").mkdir(parents=True)
+    (Path(base) / "0003000").write_text("a file")
+    (Path(base) / str(2**63 - 1)).touch()  # there is no higher one
+    assert versions.push_version(model, base, 1000) == 3001
+    assert misleading_names(base) == [str(2**63 - 1)]
 
 
 def test_list_versions_sorts_by_number(base: str) -> None:
     for name in ("999", "1000", "10"):
-        (Path(base) / name).mkdir(parents=True)
+        add_model(Path(base) / name)
     assert versions.list_versions(base) == [10, 999, 1000]
 
 

@@ -52,6 +52,7 @@ class Module:
     def serve(self, version):
         extra = self.root / "serving" / str(version) / "assets.extra"
         extra.mkdir(parents=True)
+        (extra.parent / "saved_model.pb").touch()
         (extra / "push.json").write_text(
             json.dumps({"pipeline_run_id": "20260101-000000", "model": "../m"})
         )

@@ -82,6 +82,7 @@ def root_with_two_versions(folder):
     """Makes a root with a run, its report, its schema, and two versions."""
     for version in ("7", "12"):
         (folder / "serving" / version / "assets.extra").mkdir(parents=True)
+        (folder / "serving" / version / "saved_model.pb").touch()
         (folder / "serving" / version / "assets.extra" / "push.json").write_text(
             json.dumps({"pipeline_run_id": "20260101-000000", "model": "../model"})
         )

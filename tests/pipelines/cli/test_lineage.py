@@ -6,6 +6,7 @@ from typer.testing import CliRunner
 
 from pipelines.cli.app import app
 from pipelines.root.records import RunRecord, RunRecords
+from tests.pushed_versions import add_model
 
 
 def write(root):
@@ -14,7 +15,7 @@ def write(root):
         data_fingerprint="1", log="", version="7", spans=({"span": 3, "version": None, "num_files": 1},),
     )  # fmt: skip
     RunRecords(root).write(record)
-    (root / "serving" / "7").mkdir(parents=True)
+    add_model(root / "serving" / "7")
 
 
 def test_text_json_and_refusals(tmp_path):

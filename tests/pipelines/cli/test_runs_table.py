@@ -1,13 +1,15 @@
 import io
+import shutil
 
 import pytest
 from rich.console import Console
 
-from components.pusher.provenance import Provenance, write_provenance
+from components.pusher.provenance import Provenance
 from pipelines.cli.runs_table import evaluation_lines, reason_lines, runs_json, runs_table
 from pipelines.root.history import read_runs
 from pipelines.root.records import RunRecords
-from pipelines.root.versions import rollback
+from pipelines.root.rollback import rollback
+from tests.pushed_versions import write_version
 
 
 @pytest.fixture
@@ -19,7 +21,7 @@ def root(killed, tmp_path):
         ("20260101-000001", 1000, None),
         ("20260101-000002", 2000, 0.75),
     ):
-        write_provenance(
+        write_version(
             Provenance(run_id, str(root)),
             str(root / "serving" / str(version)),
             str(root / "serving"),
@@ -99,9 +101,7 @@ def test_runs_as_json(root):
 
 
 def test_a_version_that_was_removed_is_said_to_be(root):
-    (root / "serving/1000/assets.extra/push.json").unlink()
-    (root / "serving/1000/assets.extra").rmdir()
-    (root / "serving/1000").rmdir()
+    shutil.rmtree(root / "serving/1000")
     assert table(root)[1][2:5] == ["pushed", "1000", "(removed)"]
 
 

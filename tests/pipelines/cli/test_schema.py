@@ -4,9 +4,10 @@ import pytest
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 
-from components.pusher.provenance import Provenance, write_provenance
+from components.pusher.provenance import Provenance
 from pipelines.root.records import RunRecords
 from pipelines.root.schema.root_schema import replace_root_schema, schema_file
+from tests.pushed_versions import write_version
 
 SCHEMA = """
 feature { name: "x" type: FLOAT presence { min_fraction: 1 min_count: 1 } }
@@ -23,7 +24,7 @@ def columns(kinds):
 @pytest.fixture
 def root(tmp_path):
     root = tmp_path / "root"
-    write_provenance(Provenance("run-1", "m"), str(root / "serving/5"), str(root / "serving"))
+    write_version(Provenance("run-1", "m"), str(root / "serving/5"), str(root / "serving"))
     schema = text_format.Parse(SCHEMA, schema_pb2.Schema())
     replace_root_schema(root, schema, "run-1", columns({"x": "number"}))
     return root
@@ -43,7 +44,7 @@ def test_show(warm_command, root, killed):
         "city    BYTES  some rows  'a', 'b'",
     ]
     schema_file(root).write_text(SCHEMA)
-    write_provenance(Provenance("run-2", "m"), str(root / "serving/6"), str(root / "serving"))
+    write_version(Provenance("run-2", "m"), str(root / "serving/6"), str(root / "serving"))
     own = {**killed.config, "schema": {"path": "/mine.pbtxt"}}
     RunRecords(root).write(killed.changed(config=own))
     result = warm_command("schema", "show", "--root", root)

@@ -48,3 +48,18 @@ def test_addresses_are_in_no_record(load):
 def test_what_it_refuses(load, text, message):
     with pytest.raises(BadInputError, match=message):
         load(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'webhook = "SECRET"',
+        'comand = "SECRET"',
+        'webhook_env = "https://a/SECRET"',
+        "webhook = ['SECRET']",
+    ],
+)
+def test_what_it_refuses_is_not_repeated(load, text):
+    with pytest.raises(BadInputError) as raised:
+        load(text)
+    assert "SECRET" not in str(raised.value)

@@ -5,7 +5,7 @@ from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 from tfx.dsl.components.common.resolver import RESOLVER_CONFIG
 
-from components.pusher.provenance import Provenance, write_provenance
+from components.pusher.provenance import Provenance
 from pipelines.cache.fingerprints import code_fingerprint
 from pipelines.data.staging import StagedData
 from pipelines.definitions.csv_to_serving import csv_to_serving
@@ -13,6 +13,7 @@ from pipelines.errors import BadInputError
 from pipelines.plan.run_plan import RunRequest, check_same_root_schema, plan_run
 from pipelines.root.records import ComponentRecord, RunRecords
 from pipelines.root.schema.root_schema import replace_root_schema
+from tests.pushed_versions import write_version
 
 
 def columns(kinds):
@@ -210,7 +211,7 @@ def test_data_are_held_against_the_schema_of_the_root(plan, keep_schema, tmp_pat
     without = plan()
     assert (without.root_schema, csv_to_serving(without, staged).root_schema) == (None, None)
     keep_schema()
-    write_provenance(
+    write_version(
         Provenance("run", "m"), str(tmp_path / "root/serving/5"), str(tmp_path / "root/serving")
     )
     keep_schema()  # while version 5 serves

@@ -7,6 +7,7 @@ import pytest
 from pipelines.report.files import INDEX, index_file, report_file, write_index, write_pages
 from pipelines.root.details import RunDetails
 from pipelines.root.records import RunRecords
+from tests.pushed_versions import add_model
 
 from .conftest import DETAILS, FORMER, RECORD  # noqa: TID252
 from .html_checks import dead_links  # noqa: TID252
@@ -46,7 +47,7 @@ def test_a_page_is_made_again_only_when_something_has_changed(root):
     assert report_file(root, all_of(root), RECORD.run_id) == target
     assert index_file(root, all_of(root)) == index
     assert (target.stat().st_mtime, index.stat().st_mtime) == (1, 1)
-    (root / "serving" / RECORD.version).mkdir(parents=True)  # such as by a rollback
+    add_model(root / "serving" / RECORD.version)  # such as by a rollback
     report_file(root, all_of(root), RECORD.run_id)
     index_file(root, all_of(root))
     assert min(target.stat().st_mtime, index.stat().st_mtime) > 1

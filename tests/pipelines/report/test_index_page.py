@@ -1,6 +1,7 @@
 import dataclasses
 
 from pipelines.report.index_page import render_index
+from tests.pushed_versions import add_model
 
 from .conftest import FORMER, HOSTILE, RECORD  # noqa: TID252
 from .html_checks import check_page  # noqa: TID252
@@ -14,7 +15,7 @@ def write_reports(root, *records):
 
 def serve(root, *versions):
     for version in versions:
-        (root / "serving" / version).mkdir(parents=True)
+        add_model(root / "serving" / version)
 
 
 def test_all_runs_what_serves_and_the_metric_over_time(tmp_path):

@@ -8,6 +8,7 @@ from pipelines.report.files import report_file
 from pipelines.report.kept_plots import KeptPlots
 from pipelines.root.details import RunDetails
 from pipelines.root.records import RunRecords
+from tests.pushed_versions import add_model
 
 from .conftest import DETAILS, FORMER, RECORD  # noqa: TID252
 
@@ -72,7 +73,7 @@ def test_a_report_that_is_made_again_needs_no_matplotlib(tmp_path):
         RunDetails(tmp_path, RECORD.run_id).write(section, values)
     first = report_file(tmp_path, RunRecords(tmp_path).read_all(), RECORD.run_id)
     before = first.read_text().count("<svg")
-    (tmp_path / "serving" / str(RECORD.version)).mkdir(parents=True)  # such as by a rollback
+    add_model(tmp_path / "serving" / str(RECORD.version))  # such as by a rollback
     script = f"""
 import sys
 from pipelines.cli.app import app

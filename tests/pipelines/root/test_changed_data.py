@@ -1,8 +1,9 @@
 import pytest
 
-from components.pusher.provenance import Provenance, write_provenance
+from components.pusher.provenance import Provenance
 from pipelines.root.changed_data import baseline_when_pushed, changed_data_note
 from pipelines.root.records import RunRecords
+from tests.pushed_versions import write_version
 
 THEN = {"auc": 0.9, "binary_crossentropy": 0.3, "recall": 0.5}
 INTERVALS = {"auc": (0.88, 0.92), "binary_crossentropy": (0.25, 0.35)}
@@ -49,5 +50,5 @@ def test_what_the_served_version_reached_when_it_was_pushed(killed, tmp_path):
     for version, run_id, made in ((1, "20260101-000001", checks), (2, "20260101-000002", ())):
         RunRecords(root).write(killed.changed(run_id=run_id, status="pushed", checks=made))
         base = root / "serving"
-        write_provenance(Provenance(run_id, "m"), str(base / str(version)), str(base))
+        write_version(Provenance(run_id, "m"), str(base / str(version)), str(base))
         assert baseline_when_pushed(root) == (("auc", 0.9, 0.5) if version == 1 else None)

@@ -1,6 +1,6 @@
 import pytest
 
-from components.pusher.provenance import Provenance, write_provenance
+from components.pusher.provenance import Provenance
 from pipelines.root.history import (
     mark_killed,
     mended_runs,
@@ -12,6 +12,7 @@ from pipelines.root.history import (
 )
 from pipelines.root.lock import locked
 from pipelines.root.records import RunRecords
+from tests.pushed_versions import write_version
 
 
 def test_a_killed_run_is_listed_as_interrupted_unless_it_goes_on(killed, tmp_path):
@@ -49,7 +50,7 @@ def push(tmp_path):
     def push_version(version, run_id, folder="serving"):
         base = tmp_path / "root" / folder
         target = base / str(version)
-        write_provenance(Provenance(run_id, f"{base}/../model"), str(target), str(base))
+        write_version(Provenance(run_id, f"{base}/../model"), str(target), str(base))
 
     return push_version
 

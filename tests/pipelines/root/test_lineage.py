@@ -1,4 +1,5 @@
 import dataclasses
+import shutil
 
 import pytest
 
@@ -6,6 +7,7 @@ from pipelines.errors import BadInputError
 from pipelines.root.lineage import lineage_lines, lineage_of, parameters_of, versions_of_spans
 from pipelines.root.pruned_runs import PrunedRuns
 from pipelines.root.records import RunRecord, RunRecords
+from tests.pushed_versions import add_model
 
 FIRST = RunRecord(
     run_id="20260101-000000", name="a", status="pushed", started="2026-01-01T00:00:00+00:00",
@@ -31,8 +33,8 @@ THIRD = dataclasses.replace(
 def root(tmp_path):
     for record in (FIRST, SECOND, THIRD):
         RunRecords(tmp_path).write(record)
-    (tmp_path / "serving" / "1800").mkdir(parents=True)
-    (tmp_path / "serving" / "1700").mkdir()
+    add_model(tmp_path / "serving" / "1800")
+    add_model(tmp_path / "serving" / "1700")
     return tmp_path
 
 
@@ -60,7 +62,7 @@ def test_by_version_by_run_and_forward_from_a_span(root):
 def test_runs_whose_records_were_removed_are_told(root):
     PrunedRuns(root).add([FIRST])
     (root / "runs" / f"{FIRST.run_id}.json").unlink()
-    (root / "serving" / "1700").rmdir()
+    shutil.rmtree(root / "serving" / "1700")
     found = lineage_of(root, span="3")
     assert [(one["run_id"], one["version"], one["version_state"], one["is_pruned"]) for one in found] == [
         (FIRST.run_id, "1700", "removed", True), (SECOND.run_id, "1800", "serving", False),

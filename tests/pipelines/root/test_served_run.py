@@ -1,11 +1,12 @@
 import pytest
 
-from components.pusher.provenance import Provenance, write_provenance
+from components.pusher.provenance import Provenance
 from pipelines.config.load import load_config
 from pipelines.errors import BadInputError
 from pipelines.root.records import RunRecords
+from pipelines.root.rollback import rollback
 from pipelines.root.served_run import named_as_in_root, serving_run
-from pipelines.root.versions import rollback
+from tests.pushed_versions import write_version
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def root(killed, tmp_path):
         )
         RunRecords(root).write(record)
         base = root / "serving"
-        write_provenance(Provenance(record.run_id, "m"), str(base / str(version)), str(base))
+        write_version(Provenance(record.run_id, "m"), str(base / str(version)), str(base))
         return root
 
     return push

@@ -17,7 +17,7 @@ from tfx.types.standard_artifacts import (
 )
 
 from components.evaluator.gate.verdict import Verdict
-from components.pusher.provenance import Provenance, write_provenance
+from components.pusher.provenance import Provenance
 from pipelines.cache.outcome import CacheOutcome
 from pipelines.errors import RunFailedError
 from pipelines.plan.run_plan import RunRequest, plan_run
@@ -31,6 +31,7 @@ from pipelines.run.execution import execute
 from pipelines.run.recorder import RunRecorder, start_record
 from pipelines.runners import Runner, component_launcher
 from pipelines.terminal.progress import Progress
+from tests.pushed_versions import write_version
 
 SCHEMA = """
 feature { name: "x" type: FLOAT presence { min_count: 1 } }
@@ -185,7 +186,7 @@ def test_a_pushed_model(leave, run, shown):
 
 
 def push(root, run_id, version=5):
-    write_provenance(
+    write_version(
         Provenance(run_id, "m"), str(root / "serving" / str(version)), str(root / "serving")
     )
 
@@ -294,9 +295,7 @@ def test_a_baseline_that_is_worse_than_when_it_was_pushed_is_noted(leave, run, k
         intervals={"auc": (0.93, 0.97)},
     )
     RunRecords(root).write(former)
-    write_provenance(
-        Provenance(former.run_id, "m"), str(root / "serving/1000"), str(root / "serving")
-    )
+    write_version(Provenance(former.run_id, "m"), str(root / "serving/1000"), str(root / "serving"))
     start, recorder, _ = run()
     start()
     assert "of version 1000, auc was 0.95 and is 0.8" in recorder.record.notes[-1]

@@ -1,11 +1,12 @@
 import pytest
 
-from components.pusher.provenance import Provenance, write_provenance
+from components.pusher.provenance import Provenance
 from pipelines.config.evaluator import ThresholdConfig
 from pipelines.plan.run_plan import RunRequest, plan_run
 from pipelines.root.check_records import check_records
 from pipelines.root.records import ComponentRecord, RunOutcome, RunRecords
 from pipelines.run.recorder import RunRecorder, start_record
+from tests.pushed_versions import write_version
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def test_the_baseline_is_what_served_before_the_run_and_not_what_it_pushed_itsel
 
     base = plan.root / "serving"
     for version, run_id in ((1000, "a"), (2000, "b"), (3000, killed.run_id)):
-        write_provenance(Provenance(run_id, "m"), str(base / str(version)), str(base))
+        write_version(Provenance(run_id, "m"), str(base / str(version)), str(base))
     assert start_record(plan).baseline_version == "3000"
     assert start_record(replace(plan, unfinished=killed)).baseline_version == "2000"
 

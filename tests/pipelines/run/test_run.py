@@ -3,7 +3,7 @@ import shutil
 
 import pytest
 
-from components.pusher.provenance import Provenance, write_provenance
+from components.pusher.provenance import Provenance
 from pipelines.cli.app import app as cli
 from pipelines.errors import BadInputError, RunFailedError
 from pipelines.plan.run_plan import RunRequest
@@ -15,6 +15,7 @@ from pipelines.runners import RUNNERS, Runner
 from pipelines.terminal.progress import Progress
 from pipelines.terminal.signals import RunInterruptedError
 from tests.pipelines.report.html_checks import dead_links
+from tests.pushed_versions import write_version
 
 
 class RecordingRunner(Runner):
@@ -106,7 +107,7 @@ def test_pages_link_to_no_run_that_retention_has_removed(data, tmp_path, display
             run_id = RunRecords(root).read_all()[-1].run_id
             version = str(1000 + len(run_ids))
             base = root / "serving"
-            write_provenance(Provenance(run_id, str(root)), str(base / version), str(base))
+            write_version(Provenance(run_id, str(root)), str(base / version), str(base))
             raise OSError("disk full")
 
     monkeypatch.setitem(RUNNERS, "pushing", PushingRunner())
@@ -197,7 +198,7 @@ def test_a_run_that_fails_after_its_push_has_pushed(data, tmp_path, display, mon
         def run(self, launcher):
             base = root / "serving"
             run_id = RunRecords(root).read_all()[-1].run_id
-            write_provenance(Provenance(run_id, str(root)), str(base / "1000"), str(base))
+            write_version(Provenance(run_id, str(root)), str(base / "1000"), str(base))
             raise OSError("disk full")
 
     monkeypatch.setitem(RUNNERS, "pushing", PushingRunner())

@@ -15,9 +15,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from pipelines import atomic_files as files
-from pipelines.scheduling import ledger, memory, run_process, scheduler, store
+from pipelines.scheduling import ledger, memory, receivers, run_process, scheduler, store
 from pipelines.scheduling.clock import Stop
-from pipelines.scheduling.notify import outbox
+from pipelines.scheduling.notify import letter, outbox
 from tests.pipelines.scheduling.conftest import FakeClock
 
 NOW = datetime(2026, 1, 31, 10, 2, 10, tzinfo=timezone.utc)
@@ -47,13 +47,13 @@ class Killer:
         self.number, self.how, self.names, self.process = number, how, [], None
 
     def around(self, action, name):
-        def killing(*arguments):
+        def killing(*arguments, **named):
             self.names.append(name)
             # A run that is left behind is still alive when the next scheduler looks.
             waits = {0: "before", 1: "inside"}.get(self.number - len(self.names), "")
             if name == "start" and self.how == "alone":
                 os.environ["SMALL_RUN_WAITS"] = waits
-            result = action(*arguments)
+            result = action(*arguments, **named)
             if isinstance(result, run_process.RunProcess):
                 self.process = result
             if len(self.names) == self.number:
@@ -72,7 +72,7 @@ class Killer:
 def main():
     root, number, how = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     killer = Killer(number, how)
-    for module in (ledger, memory, outbox, store):
+    for module in (ledger, letter, memory, receivers, store):
         module.write_json = killer.around(files.write_json, "write")
     for module in (ledger, outbox, store):
         module.remove = killer.around(files.remove, "remove")

@@ -25,7 +25,9 @@ def start(tmp_path, code):
 
 
 def test_the_command(make_schedule, root):
-    schedule = make_schedule(settings=("trainer.seed=7",), runner="beam")
+    schedule = make_schedule(
+        settings=("notify.webhook=https://a/SECRET", "trainer.seed=7"), runner="beam"
+    )
     tick = Tick("trips", "span-8", "2026-01-31T10:00:00+00:00", spans="last 2 to 8")
     command = run_command(schedule, tick, root, True)
     assert command[1:5] == ("-m", "pipelines", "run", "--config")

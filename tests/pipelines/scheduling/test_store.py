@@ -3,8 +3,11 @@ import os
 
 import pytest
 
+from pipelines.atomic_files import write_json
+from pipelines.config.notify import NotifyConfig
 from pipelines.errors import BadInputError
 from pipelines.scheduling.locks import take_run_lock
+from pipelines.scheduling.memory import read_memory
 from pipelines.scheduling.store import ScheduleStore
 from pipelines.scheduling.ticks import time_tick
 from tests.pipelines.scheduling.conftest import START
@@ -67,3 +70,50 @@ def test_deleting(store, make_schedule):
     assert not (store.folder / "trips").exists()
     with pytest.raises(BadInputError, match="no schedules"):
         store.delete("trips")
+
+
+SECRET = "https://example.com/SECRET"
+
+
+def readable_by_others(folder):
+    """Returns the files that others can read, and what is in them."""
+    files = [file for file in folder.rglob("*") if file.is_file() and file.stat().st_mode & 0o044]
+    assert files
+    return "".join(file.read_text() for file in files)
+
+
+def test_who_is_told_is_in_a_file_that_others_cannot_read(store, make_schedule):
+    schedule = make_schedule(
+        notify=NotifyConfig(webhook=SECRET),
+        settings=("notify.command=tell SECRET", "trainer.train_steps=5"),
+    )
+    store.write(schedule)
+    assert "SECRET" not in readable_by_others(store.root)
+    read = store.read("trips")
+    assert read.notify.webhook == SECRET
+    assert set(read.settings) == set(schedule.settings)
+    store.write(make_schedule())
+    assert store.read("trips").notify == NotifyConfig()
+
+
+def test_what_a_former_version_wrote_is_hidden_and_kept(store, make_schedule):
+    former = make_schedule().model_dump(mode="json", exclude_defaults=True)
+    settings = ["notify.webhook=https://a/SECRET", "trainer.train_steps=5"]
+    notify = {"command": "tell SECRET"}
+    write_json(store.file("trips"), {"format": 1, **former, "notify": notify, "settings": settings})
+    state = store.folder / "trips" / "state.json"
+    write_json(state, {"told_missed": "20260131", "notify": {"webhook": SECRET}})
+    assert read_memory(state.parent).told_missed == "20260131"
+    store.hide_receivers()
+    store.hide_receivers()
+    assert "SECRET" not in readable_by_others(store.root)
+    assert read_memory(state.parent).told_missed == "20260131"
+    read = store.read("trips")
+    assert (read.notify.webhook, read.notify.command) == (SECRET, None)  # the newest that was known
+    assert set(read.settings) == set(settings)
+
+
+def test_one_command_at_a_time_changes_schedules(store, monkeypatch):
+    monkeypatch.setattr("pipelines.scheduling.store._LOCK_WAIT_SECS", 0)
+    with store.changing(), pytest.raises(BadInputError, match="Another command"), store.changing():
+        pass

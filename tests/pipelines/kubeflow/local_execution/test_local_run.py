@@ -15,8 +15,9 @@ from pipelines.plan.inputs import RunRequest
 from pipelines.root.history import read_runs, run_of_version
 from pipelines.root.lock import LOCAL_KUBEFLOW, locked
 from pipelines.root.records import RunRecords
+from pipelines.root.rollback import rollback
 from pipelines.root.schema.acceptance import accept_schema
-from pipelines.root.versions import rollback, serving_versions
+from pipelines.root.versions import serving_versions
 from pipelines.terminal.progress import PlainDisplay, Progress
 from tests.pipelines.root.test_records import RECORD
 

@@ -1,11 +1,12 @@
 import pytest
 
-from components.pusher.provenance import Provenance, write_provenance
+from components.pusher.provenance import Provenance
 from pipelines.data.staging import StagedData
 from pipelines.definitions.csv_to_serving import csv_to_serving
 from pipelines.kubeflow.steps.component_plans import component_plans
 from pipelines.plan.run_plan import RunRequest, plan_run
 from pipelines.root.schema.root_schema import schema_file
+from tests.pushed_versions import write_version
 
 SCHEMA = """
 feature { name: "x" type: FLOAT presence { min_count: 1 } }
@@ -57,7 +58,7 @@ def test_what_serves_and_the_schema_of_the_root_are_in_the_plans(plans, tmp_path
     version = root / "serving" / "5"
     version.mkdir(parents=True)
     model = root / "kept" / "run-a" / "model"
-    write_provenance(Provenance("run-a", str(model)), str(version), str(root / "serving"))
+    write_version(Provenance("run-a", str(model)), str(version), str(root / "serving"))
     schema_file(root).parent.mkdir()
     schema_file(root).write_text(SCHEMA)
     found = plans(baseline_version="5")

@@ -2,10 +2,11 @@ import os
 
 import pytest
 
-from components.pusher.provenance import Provenance, write_provenance
+from components.pusher.provenance import Provenance
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd
 from pipelines.kubeflow.steps.old_runs import SILENT_SECS, mark_training, remove_training, tidy_runs
 from pipelines.root.records import RunRecords
+from tests.pushed_versions import write_version
 
 NOW = 1_800_000_000.0  # 2027-01-15; the run was started on 2026-01-02
 DAY = 24 * 3600
@@ -55,7 +56,7 @@ def test_a_silent_run_that_pushed_has_pushed(begun, killed):
     root, _ = begun(days=100)
     version = root / "serving" / "5"
     version.mkdir(parents=True)
-    write_provenance(Provenance(killed.run_id, str(root)), str(version), str(root / "serving"))
+    write_version(Provenance(killed.run_id, str(root)), str(version), str(root / "serving"))
     tidy_runs(root, NOW)
     record = RunRecords(root).read(killed.run_id)
     assert (record.status, record.version) == ("pushed", "5")

@@ -3,11 +3,12 @@ from dataclasses import asdict
 
 import pytest
 
-from components.pusher.provenance import Provenance, write_provenance
+from components.pusher.provenance import Provenance
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd
 from pipelines.kubeflow.steps.kept_findings import KeptFindings
 from pipelines.kubeflow.steps.record_steps import end_run, record_run
 from pipelines.root.records import RunOutcome, RunRecords
+from tests.pushed_versions import write_version
 
 
 @pytest.fixture
@@ -138,7 +139,7 @@ def test_a_run_that_failed_after_its_push_has_pushed(begun):
     version = root / "serving" / "5"
     version.mkdir(parents=True)
     run_id = folder.read_run_id()
-    write_provenance(Provenance(run_id, str(root / "m")), str(version), str(root / "serving"))
+    write_version(Provenance(run_id, str(root / "m")), str(version), str(root / "serving"))
     folder.write_step(StepEnd("Pusher", 0.5, "it broke"))
     record = end_run(root, "run-1")
     assert record.status == "pushed"

@@ -1,6 +1,6 @@
 import pytest
 
-from components.pusher.provenance import Provenance, write_provenance
+from components.pusher.provenance import Provenance
 from pipelines.kubeflow.steps.served_baseline import (
     find_baseline_model,
     find_baseline_statistics,
@@ -10,6 +10,7 @@ from pipelines.kubeflow.steps.served_baseline import (
 )
 from pipelines.root.kept_artifacts import kept_folder
 from pipelines.root.records import RunRecord, RunRecords
+from tests.pushed_versions import write_version
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def put(root, version, run_id, model=None, folder="serving"):
     place = root / folder / str(version)
     place.mkdir(parents=True)
     model = model or kept_folder(root, run_id, "model")
-    write_provenance(Provenance(run_id, str(model)), str(place), str(root / folder))
+    write_version(Provenance(run_id, str(model)), str(place), str(root / folder))
 
 
 def keep_all(root, tmp_path, run_id):

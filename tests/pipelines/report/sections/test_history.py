@@ -2,10 +2,11 @@ import dataclasses
 
 from pipelines.report.context import Context
 from pipelines.report.sections.history import describe, metric_plot, newest_metric
+from tests.pushed_versions import add_model
 
 
 def test_pushes_newest_first_and_the_metric(full):
-    (full.root / "serving" / "1770000000").mkdir(parents=True)
+    add_model(full.root / "serving" / "1770000000")
     found = describe(full)
     assert [(row["version"], row["state"], row["value"]) for row in found["rows"]] == [
         ("1770000000", "serving", "0.81"),

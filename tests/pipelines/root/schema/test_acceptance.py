@@ -9,7 +9,7 @@ from ml_metadata.proto import metadata_store_pb2
 
 import components
 from components.example_validator.validation import validate
-from components.pusher.provenance import Provenance, write_provenance
+from components.pusher.provenance import Provenance
 from pipelines.config.load import load_config
 from pipelines.errors import BadInputError
 from pipelines.root.lock import locked
@@ -17,6 +17,7 @@ from pipelines.root.records import ComponentRecord, RunRecord, RunRecords
 from pipelines.root.schema.acceptance import accept_schema
 from pipelines.root.schema.inference import schema_to_keep
 from pipelines.root.schema.root_schema import read_root_schema, replace_root_schema, schema_file
+from tests.pushed_versions import write_version
 
 Event = metadata_store_pb2.Event
 KINDS = {"fare": "number", "n": "number", "city": "category", "note": "category", "tips": "boolean"}
@@ -102,7 +103,7 @@ class Root:
         return statistics
 
     def push(self, version, run_id):
-        write_provenance(
+        write_version(
             Provenance(run_id, "m"),
             str(self.folder / "serving" / str(version)),
             str(self.folder / "serving"),

@@ -2,7 +2,7 @@ import pytest
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 
-from components.pusher.provenance import Provenance, write_provenance
+from components.pusher.provenance import Provenance
 from pipelines.errors import BadInputError
 from pipelines.root.schema import root_schema
 from pipelines.root.schema.root_schema import (
@@ -12,6 +12,7 @@ from pipelines.root.schema.root_schema import (
     schema_file,
     settle_root_schema,
 )
+from tests.pushed_versions import write_version
 
 SCHEMA = """
 feature { name: "fare" type: FLOAT }
@@ -31,7 +32,7 @@ def schema(text=SCHEMA):
 
 
 def push(root, version, run_id, folder="serving"):
-    write_provenance(
+    write_version(
         Provenance(run_id, "model"), str(root / folder / str(version)), str(root / folder)
     )
 

@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from components.pusher.provenance import Provenance, write_provenance
+from components.pusher.provenance import Provenance
 from pipelines.config.notify import NotifyConfig
 from pipelines.scheduling.monitoring.metrics import (
     PipelineCollector,
@@ -18,6 +18,7 @@ from pipelines.scheduling.monitoring.metrics import (
 from pipelines.scheduling.notify.notification import of_missed
 from pipelines.scheduling.ticks import iso, time_tick
 from tests.pipelines.scheduling.conftest import START
+from tests.pushed_versions import write_version
 
 PREFIX = "estimator_pipelines_"
 
@@ -49,7 +50,7 @@ def collector(root, clock, scheduler, ledger, make_schedule, record):
     missed = of_missed(root, (time_tick("trips", at(5)),), iso(at(6)))
     scheduler.outbox.put(missed, NotifyConfig(command="tell"))
     for version in (8, 9):
-        write_provenance(
+        write_version(
             Provenance("run-9", "m"), str(root / f"serving/{version}"), str(root / "serving")
         )
     record(

@@ -8,9 +8,10 @@ from rich.console import Console
 from pipelines.scheduling.locks import scheduler_lock, take_run_lock
 from pipelines.scheduling.memory import remember
 from pipelines.scheduling.monitoring.overview import problems, standings, table
+from pipelines.scheduling.notify.outbox import Outbox
 from pipelines.scheduling.store import ScheduleStore
 from pipelines.scheduling.ticks import time_tick
-from tests.pipelines.scheduling.conftest import START
+from tests.pipelines.scheduling.conftest import START, FakeClock
 
 
 def at(minutes):
@@ -24,8 +25,12 @@ def store(root, make_schedule):
     return store
 
 
+def outbox_of(root):
+    return Outbox(root / "schedules" / "outbox", FakeClock(), lambda *_: None)
+
+
 def standing(store, minutes):
-    (one,) = standings(store.root, at(minutes), [])
+    (one,) = standings(store.root, at(minutes), outbox_of(store.root))
     return one
 
 
@@ -91,13 +96,15 @@ def test_the_table(store, ledger, make_schedule):
     ledger.write(time_tick("trips", at(1)))
     store.write(make_schedule(name="off", enabled=False, cron="0 3 * * *"))
     stream = io.StringIO()
-    Console(file=stream, width=140).print(table(standings(store.root, at(4.9), []), at(4.9)))
+    Console(file=stream, width=140).print(
+        table(standings(store.root, at(4.9), outbox_of(store.root)), at(4.9))
+    )
     header, off, trips = stream.getvalue().splitlines()
     assert "next (UTC)" in header
     assert "0 3 * * * (UTC)" in off
     assert off.rstrip().endswith("disabled")
     assert trips.rstrip().endswith("INTERRUPTED, LATE: 3, PROBLEM")
     with scheduler_lock(store.folder, "a test"):
-        found = standings(store.root, at(4.9), [])
+        found = standings(store.root, at(4.9), outbox_of(store.root))
     Console(file=stream, width=140).print(table(found, at(4.9)))
     assert stream.getvalue().rstrip().endswith("running, LATE: 3, PROBLEM")

@@ -1,0 +1,70 @@
+"""What a directory of model versions holds: `base_directory/<version>/`, each a whole SavedModel.
+
+A local directory is read without TFX, which loads slowly.
+"""
+
+import os
+import re
+
+SAVED_MODEL_FILES = ("saved_model.pb", "saved_model.pbtxt")
+
+_LARGEST = 2**63 - 1
+
+
+def list_versions(base_directory: str) -> list[int]:
+    """Returns the versions that can be served, oldest first; empty if there is no directory.
+
+    A version is a directory that is named by its number, without leading zeros, and holds a SavedModel.
+    """
+    return sorted(
+        number for name, number in _numbers(base_directory) if _is_version(base_directory, name)
+    )
+
+
+def numbers_in(base_directory: str) -> list[int]:
+    """Returns the numbers that are taken, oldest first: of versions, and of whatever else has such a name."""
+    return sorted(number for _, number in _numbers(base_directory) if number < _LARGEST)
+
+
+def misleading_names(base_directory: str) -> list[str]:
+    """Returns the names that TF Serving takes for its newest version, though they are none.
+
+    Source: TF Serving's file system source. It takes whatever has the name of an integer, also a file, an
+    empty directory, and `007`.
+    """
+    newest = max(list_versions(base_directory), default=0)
+    return [
+        name
+        for name, number in _numbers(base_directory)
+        if number >= newest and not _is_version(base_directory, name)
+    ]
+
+
+def _numbers(base_directory: str) -> list[tuple[str, int]]:
+    """Returns what is named by a number, as TF Serving reads it, and the number, by name."""
+    names = sorted(name for name in _names(base_directory) if re.fullmatch(r"[0-9]{1,30}", name))
+    return [(name, int(name)) for name in names if int(name) <= _LARGEST]
+
+
+def _is_version(base_directory: str, name: str) -> bool:
+    folder = os.path.join(base_directory, name)
+    return name == str(int(name)) and any(
+        _is_file(os.path.join(folder, file)) for file in SAVED_MODEL_FILES
+    )
+
+
+def _names(directory: str) -> list[str]:
+    if "://" not in directory:
+        return os.listdir(directory) if os.path.isdir(directory) else []
+    from tfx.dsl.io import fileio
+
+    found = fileio.listdir(directory) if fileio.isdir(directory) else []
+    return [name.rstrip("/") for name in found]
+
+
+def _is_file(path: str) -> bool:
+    if "://" not in path:
+        return os.path.isfile(path)
+    from tfx.dsl.io import fileio
+
+    return bool(fileio.exists(path))

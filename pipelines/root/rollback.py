@@ -1,0 +1,128 @@
+"""Going back to an earlier version, or to a withdrawn one.
+
+TensorFlow Serving serves the version with the highest number. Going back therefore takes the higher
+ones out of its sight; they are kept in ROOT/withdrawn, and `--to` brings them back.
+
+`rollback` without `--to` would go one further if it were repeated after it was killed. What it is about to do
+is therefore written down first, and forgotten when its caller has said what was done.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipelines.atomic_files import read_json, remove, sync_folder, write_json
+from pipelines.errors import BadInputError
+from pipelines.root.lock import exclusively
+from pipelines.root.versions import serving_versions, withdrawn_versions
+
+_INTENT = ".rollback.json"
+
+
+@dataclass(frozen=True)
+class Rollback:
+    """What a rollback has done.
+
+    Attributes:
+      before: The version that served before; None without one.
+      to: The version that serves now.
+      was_interrupted: Whether it has completed an earlier one that was killed.
+    """
+
+    before: int | None
+    to: int
+    was_interrupted: bool = False
+
+    def __str__(self) -> str:
+        if self.was_interrupted:
+            return (
+                f"rolled back from {self.before} to {self.to}: this was begun before and interrupted, and is "
+                "complete now. Repeat the command to go back one further"
+            )
+        if self.before == self.to:
+            return f"{self.to} serves already; nothing was changed"
+        return f"rolled back from {self.before or 'none'} to {self.to}"
+
+
+def rollback(
+    root: Path, to: int | None = None, say: Callable[[Rollback], None] = lambda done: None
+) -> int:
+    """Makes an earlier (or a withdrawn) version the one that is served, and returns it.
+
+    Args:
+      root: Of the pipeline.
+      to: The version; None means the one before the present one.
+      say: Is told what was done. If the process is killed before it returns, the same rollback is
+        completed by the next one, which then goes back no further.
+
+    Raises:
+      BadInputError: There is no such version, or none to go back to, or a run is going on.
+    """
+    if not any((root / name).is_dir() for name in ("serving", "withdrawn")):
+        raise _no_version(root, to)  # and no root is made by looking
+    with exclusively(root, "rollback"):
+        done = (_interrupted(root) if to is None else None) or _planned(root, to)
+        if to is None:
+            write_json(root / _INTENT, {"from": done.before, "to": done.to})
+        else:  # which is the same however often it is said
+            remove(root / _INTENT)
+        _move(root, done.to)
+        say(done)
+        remove(root / _INTENT)
+    return done.to
+
+
+def _planned(root: Path, to: int | None) -> Rollback:
+    served, withdrawn = serving_versions(root), withdrawn_versions(root)
+    if (to is None and len(served) < 2) or (to is not None and to not in (*served, *withdrawn)):
+        raise _no_version(root, to)
+    return Rollback(served[-1] if served else None, served[-2] if to is None else to)
+
+
+def _interrupted(root: Path) -> Rollback | None:
+    """Returns the rollback that was killed, if nothing else has changed what serves since then."""
+    try:
+        fields = read_json(root / _INTENT)
+        before, to = int(fields["from"]), int(fields["to"])
+    except (FileNotFoundError, BadInputError, LookupError, TypeError, ValueError):
+        return None
+    served = serving_versions(root)
+    if to in served and served[-1] in (before, to):
+        return Rollback(before, to, was_interrupted=True)
+    return None
+
+
+def _move(root: Path, to: int) -> None:
+    serving, withdrawn = root / "serving", root / "withdrawn"
+    served = serving_versions(root)
+    if to not in served:
+        _make(serving)
+        (withdrawn / str(to)).rename(serving / str(to))
+    # Upwards, so that the present version is served until the last move.
+    for version in (version for version in served if version > to):
+        _make(withdrawn)
+        (serving / str(version)).rename(withdrawn / str(version))
+    for folder in (serving, withdrawn):
+        if folder.is_dir():
+            sync_folder(folder)
+
+
+def _make(folder: Path) -> None:
+    if not folder.is_dir():
+        folder.mkdir()
+        sync_folder(folder.parent)
+
+
+def _no_version(root: Path, to: int | None) -> BadInputError:
+    served, withdrawn = _listed(serving_versions(root)), _listed(withdrawn_versions(root))
+    if to is None:
+        return BadInputError(
+            f"There is no earlier version to go back to in {root / 'serving'}: it has {served}."
+        )
+    return BadInputError(
+        f"There is no version {to} in {root}. Served: {served}; withdrawn: {withdrawn}."
+    )
+
+
+def _listed(versions: list[int]) -> str:
+    return ", ".join(map(str, versions)) or "none"

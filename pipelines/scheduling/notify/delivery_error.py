@@ -1,0 +1,13 @@
+"""The error of a notification that was not taken."""
+
+
+class DeliveryError(RuntimeError):
+    """The receiver has not taken a notification.
+
+    Attributes:
+      taken: Names of the other receivers of the same notification, which have taken it.
+    """
+
+    def __init__(self, message: str, taken: tuple[str, ...] = ()):
+        super().__init__(message)
+        self.taken = taken
