@@ -6,10 +6,11 @@ sees the data, the code and the settings.
 
 import hashlib
 import json
-import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+
+from pipelines import atomic_files
 
 _FOLDER = "plans"
 
@@ -81,9 +82,6 @@ def write_named_by_content(folder: Path, content: bytes) -> str:
     name = hashlib.sha256(content).hexdigest()
     file = folder / f"{name}.json"
     if not file.is_file():
-        folder.mkdir(parents=True, exist_ok=True)
-        partial = folder / f".{name}.{os.uname().nodename}-{os.getpid()}.partial"
-        partial.write_bytes(content)
-        partial.replace(file)
+        atomic_files.write(file, content)
     file.touch()  # a file of a run of late, which is not tidied away
     return name

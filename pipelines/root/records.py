@@ -2,12 +2,13 @@
 
 import json
 import logging
-import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Literal
+
+from pipelines import atomic_files
 
 Status = Literal["running", "pushed", "unchanged", "not_blessed", "failed", "interrupted"]
 
@@ -186,14 +187,8 @@ class RunRecords:
 
     def write(self, record: RunRecord) -> None:
         """Stores a record, so that a reader sees either the old or the new one."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        target = self.folder / f"{record.run_id}.json"
-        partial = target.with_suffix(f".{os.uname().nodename}-{os.getpid()}.partial")
-        with partial.open("w", encoding="utf-8") as stream:
-            json.dump(self._with_paths(asdict(record), self._relative), stream, indent=1)
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.replace(target)
+        fields = self._with_paths(asdict(record), self._relative)
+        atomic_files.write(self.folder / f"{record.run_id}.json", json.dumps(fields, indent=1))
 
     def read_all(self) -> list[RunRecord]:
         """Returns all records, oldest first; one that cannot be read is left out, with a warning."""

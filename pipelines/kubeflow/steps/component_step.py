@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipelines import atomic_files
 from pipelines.errors import RunFailedError
 from pipelines.kubeflow.component_plan import ComponentPlan
 from pipelines.kubeflow.run_folder import kubeflow_run_of
@@ -79,11 +80,7 @@ def _execute_shared(
         mark_training(folder, _run_of(call))
         for key, (artifact,) in inputs.items():
             place = folder / "inputs" / key
-            if not place.is_dir():
-                partial = place.with_name(f".{key}.partial")
-                shutil.rmtree(partial, ignore_errors=True)
-                shutil.copytree(artifact.uri, partial)
-                partial.rename(place)
+            atomic_files.copy_folder(Path(artifact.uri), place)
             artifact.uri = str(place)
         outputs = {key: str(folder / "outputs" / key) for key in call.outputs}
         made = execute_component(replace(call, outputs=outputs), plan, inputs, scratch)
