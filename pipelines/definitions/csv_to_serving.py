@@ -118,6 +118,7 @@ def csv_to_serving(
         output_config=_divided_by(group_column),
         text_columns=text_columns,
         float_columns=float_columns,
+        files=data.files,
     )
     statistics_gen = components.StatisticsGen(
         examples=example_gen.outputs["examples"], stats_options=_stats_options()

@@ -113,7 +113,7 @@ class RunPlan:
             else model_fingerprint(
                 self.config,
                 self.code,
-                self.profile.files,
+                self.profile.digests,
                 self.schema,
                 (kept_text, self.kept.floats),
             ),

@@ -9,6 +9,7 @@ from pipelines.cache.reasons import reason_in_words
 from pipelines.checks.component_checks import component_checks
 from pipelines.checks.schema_keeping import SchemaKeeping
 from pipelines.data.staging import StagedData, stage
+from pipelines.plan.data_plan import check_same_files
 from pipelines.plan.run_plan import RunPlan
 from pipelines.root.metadata.place import has_store
 from pipelines.root.records import ComponentRecord, RunOutcome, RunRecords
@@ -89,8 +90,13 @@ def note_plan(plan: RunPlan, recorder: RunRecorder, display: Display) -> None:
 
 
 def stage_data(plan: RunPlan, recorder: RunRecorder) -> StagedData:
-    """Returns what CsvExampleGen reads, and notes why that is a copy of the user's files."""
+    """Returns what CsvExampleGen reads, and notes why that is a copy of the user's files.
+
+    Raises:
+      BadInputError: The data have changed since the plan was made.
+    """
     data = stage(plan.profile, plan.code.required_label, plan.root / "data", plan.splits)
+    check_same_files(plan.config, plan.profile, plan.spans)
     for reason in data.reasons:
         recorder.note(f"data: {reason} (copy in {data.folder})")
     return data

@@ -5,13 +5,10 @@ import os
 import pytest
 from tfx.orchestration import metadata
 from tfx.orchestration.pipeline import Pipeline
-from tfx.proto import example_gen_pb2
 
-from components.example_gen.driver import content_fingerprint
+from components.example_gen.files import PlannedFiles
 from pipelines.definitions.csv_to_serving import IN_PROCESS_RUNNER, NO_TFX_PACKAGE
 from pipelines.runners.component_launcher import ComponentLauncher
-
-Split = example_gen_pb2.Input.Split
 
 
 @pytest.fixture
@@ -25,10 +22,7 @@ def folder(tmp_path):
 
 
 def fingerprint(folder):
-    return content_fingerprint(
-        str(folder),
-        [Split(name="train", pattern="*.csv"), Split(name="eval", pattern="eval/*.csv")],
-    )
+    return PlannedFiles(str(folder), ["*.csv", "eval/*.csv"]).fingerprint
 
 
 def test_the_content_counts_and_not_the_time(folder, tmp_path):
