@@ -204,8 +204,8 @@ def profile_csv(
     Raises:
       BadInputError: An empty file, a header without rows, a row with too few or too many
         fields, a file that cannot be read or is not UTF-8 text, what CsvExampleGen cannot read (a
-        stray carriage return, an open quote, a stray one, a field of more than 131,072 characters), headers that
-        differ, or a column name that appears twice; the message names file, line and column.
+        stray carriage return, an open quote, a stray one, a field of more than 131,072 characters), headers
+        that differ, or a column name that appears twice; the message names file, line and column.
     """
     with byte_checks.readable(files[0]):
         return _profile(files, dialect, dict(states or read_states(files)), quote_is_given)

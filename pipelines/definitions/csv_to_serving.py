@@ -34,6 +34,19 @@ class PipelinePlaces:
     withdrawn: Path
 
 
+@dataclass(frozen=True)
+class SchemaFile:
+    """A schema, and the content that it is meant to have.
+
+    Attributes:
+      file: A `Schema` proto as text.
+      fingerprint: SHA-256 of the file, in hexadecimal digits; empty takes it as it is.
+    """
+
+    file: Path
+    fingerprint: str = ""
+
+
 @dataclass(frozen=True, eq=False)
 class CsvToServing:
     """The pipeline, and its components by what they do in it."""
@@ -65,7 +78,7 @@ def csv_to_serving(
     model_fingerprint: str = "",
     baseline_then: tuple[str, float, float] | None = None,
     beam_args: tuple[str, ...] = (),
-    curated_schema: Path | None = None,
+    curated_schema: SchemaFile | None = None,
     infer_feature_shape: bool = False,
     cluster: components.LocalCluster | None = None,
     group_column: str | None = None,
@@ -74,7 +87,7 @@ def csv_to_serving(
     drift_limits: components.DriftLimits | None = None,
     moving_columns: tuple[str, ...] = (),
     float_columns: tuple[str, ...] = (),
-    root_schema: Path | None = None,
+    root_schema: SchemaFile | None = None,
     accepted_run: str = "",
     warm_start: bool = False,
 ) -> CsvToServing:
@@ -93,7 +106,7 @@ def csv_to_serving(
       model_fingerprint: Of all that the model is made of: one that is served is not pushed again.
       baseline_then: What the model that serves reached when it was pushed, see `DefaultChecks`.
       beam_args: Further Beam options; they go before the in-process runner.
-      curated_schema: File of the schema; None infers it.
+      curated_schema: The user's own; None infers it.
       infer_feature_shape: Whether an inferred schema fixes the shape of columns without gaps. By
         default it does not: a feature that a client leaves out is a missing value.
       cluster: Processes that train together; None trains in one.
@@ -103,7 +116,7 @@ def csv_to_serving(
       drift_limits: From where on a column has drifted.
       moving_columns: Columns that are meant to be others each time.
       float_columns: Columns that are float32 though all their cells are integers.
-      root_schema: File of the schema that the data are held against; None takes that of the model.
+      root_schema: The schema that the data are held against; None takes that of the model.
       accepted_run: Run whose data they are compared with; empty for those of the model that serves.
       warm_start: Whether the Trainer is given the model that serves to start from.
     """
@@ -129,7 +142,7 @@ def csv_to_serving(
             statistics=statistics_gen.outputs["statistics"], infer_feature_shape=infer_feature_shape
         )
     else:
-        importer = components.ImportSchemaGen(schema_file=str(curated_schema))
+        importer = components.ImportSchemaGen(str(curated_schema.file), curated_schema.fingerprint)
         schema_gen = importer.with_id("SchemaGen")
     served_statistics = components.Resolver(
         strategy_class=components.ServedStatisticsStrategy,
@@ -138,7 +151,7 @@ def csv_to_serving(
     ).with_id("ServedStatistics")
     imported_schema = None
     if root_schema is not None:
-        importer = components.ImportSchemaGen(schema_file=str(root_schema))
+        importer = components.ImportSchemaGen(str(root_schema.file), root_schema.fingerprint)
         imported_schema = importer.with_id("RootSchema")
     example_validator = components.ExampleValidator(
         statistics=statistics_gen.outputs["statistics"],

@@ -87,7 +87,7 @@ class RunPlan:
             which the cache does not see.
         """
         import components
-        from pipelines.definitions.csv_to_serving import PipelinePlaces, csv_to_serving
+        from pipelines.definitions.csv_to_serving import PipelinePlaces, SchemaFile, csv_to_serving
 
         validator = self.config.example_validator
         kept_text = tuple(name for name in self.kept.text if name not in self.text_columns)
@@ -104,7 +104,9 @@ class RunPlan:
                 serving=self.root / "serving",
                 withdrawn=self.root / "withdrawn",
             ),
-            curated_schema=self.schema.file if self.schema else None,
+            curated_schema=SchemaFile(self.schema.file, self.schema.fingerprint)
+            if self.schema
+            else None,
             infer_feature_shape=self.config.schema_.infer_feature_shape,
             newer_than=newest_version_ever(self.root),
             taken_over=unsettled_pushes(self.root),
@@ -126,7 +128,9 @@ class RunPlan:
             group_column=self.splits.column if self.splits.by == "column" else None,
             text_columns=self.text_columns + kept_text,
             float_columns=self.kept.floats,
-            root_schema=schema_file(self.root) if self.root_schema else None,
+            root_schema=SchemaFile(schema_file(self.root), self.root_schema.fingerprint)
+            if self.root_schema
+            else None,
             accepted_run=self.root_schema.run_to_compare_with(self.root)
             if self.root_schema
             else "",

@@ -4,11 +4,12 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from pipelines.cache.fingerprints import Fingerprints, component_fingerprints
+from pipelines.cache.fingerprints import Fingerprints, code_fingerprint, component_fingerprints
 from pipelines.cache.reasons import reason_in_words
 from pipelines.checks.component_checks import component_checks
 from pipelines.checks.schema_keeping import SchemaKeeping
 from pipelines.data.staging import StagedData, stage
+from pipelines.errors import BadInputError
 from pipelines.plan.data_plan import check_same_files
 from pipelines.plan.run_plan import RunPlan
 from pipelines.root.metadata.place import has_store
@@ -111,7 +112,17 @@ def component_graph(pipeline: "CsvToServing") -> dict[str, list[str]]:
 
 
 def plan_fingerprints(plan: RunPlan, pipeline: "CsvToServing", run_id: str) -> Fingerprints:
-    """Returns the fingerprint of every component of a run."""
+    """Returns the fingerprint of every component of a run.
+
+    Raises:
+      BadInputError: The user's module is not what was imported any more.
+    """
+    code = plan.code
+    if code.fingerprint and code_fingerprint(code) != code.fingerprint:
+        where = code.module_file or code.preprocessing_fn.rpartition(".")[0]
+        raise BadInputError(
+            f"The module {where}, or a Python file next to it, was changed after it was imported. Run again."
+        )
     return component_fingerprints(
         pipeline,
         run_id,

@@ -63,7 +63,7 @@ def pipeline_steps(curated_schema: bool) -> tuple[Step, ...]:
     Args:
       curated_schema: Whether the user gives the schema.
     """
-    from pipelines.definitions.csv_to_serving import PipelinePlaces, csv_to_serving
+    from pipelines.definitions.csv_to_serving import PipelinePlaces, SchemaFile, csv_to_serving
     from pipelines.root.metadata.place import connection_config
 
     shape = csv_to_serving(
@@ -72,7 +72,7 @@ def pipeline_steps(curated_schema: bool) -> tuple[Step, ...]:
         code=_NOTHING,
         eval_config=_any_eval_config(),
         places=PipelinePlaces(_PLACE, connection_config(_PLACE), _PLACE, _PLACE),
-        curated_schema=_PLACE / "schema.pbtxt" if curated_schema else None,
+        curated_schema=SchemaFile(_PLACE / "schema.pbtxt") if curated_schema else None,
     )
     return steps_of(shape)
 

@@ -53,7 +53,7 @@ def test_it_is_no_error_where_the_user_says_that_it_is_a_quote(profile):
 def test_a_quote_that_stays_open_is_refused_with_the_lines_that_it_would_swallow(profile):
     lines = lines_of(100)
     lines[10] = '10,"oslo,0'
-    with pytest.raises(BadInputError, match="line 12, .* does not end: 90 lines, up to the end"):
+    with pytest.raises(BadInputError, match=r"line 12, .* does not end: 90 lines, up to the end"):
         profile(lines)
 
 
