@@ -20,7 +20,7 @@ from components.tfx.model_paths import find_serving_model
 from components.trainer import fn_args, training, unfinished
 from components.trainer.cluster_task import ClusterTask
 from components.trainer.local_cluster import LOGS_DIR, LocalCluster, train_in_cluster
-from components.trainer.user_function import TRAINER_FN_KEY, USER_CODE_KEY, UserFunction
+from components.trainer.user_function import TRAINER_FN_KEY, UserFunction
 
 _logger = logging.getLogger(__name__)
 

@@ -158,7 +158,7 @@ def _or(given: Any, default: Any) -> Any:
 
 
 def _load(module_config: ModuleConfig) -> tuple[types.ModuleType, str]:
-    """Returns the user's module, imported by the name under which Transform imports it, and its fingerprint."""
+    """Returns the user's module, by the name under which Transform imports it, and its fingerprint."""
     if module_config.file is None:
         name = str(module_config.path)
     else:
