@@ -77,11 +77,14 @@ def detect_dialect(
 def _score(sample: str, delimiter: str, quote: str | None) -> tuple[float, int]:
     """Returns the share of the rows that have as many fields as the header, and their number."""
     rows = []
-    quoting = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
+    text = io.StringIO(sample)
+    reader = (
+        csv.reader(text, delimiter=delimiter, quotechar=quote)
+        if quote
+        else csv.reader(text, delimiter=delimiter, quoting=csv.QUOTE_NONE)
+    )
     try:
-        for row in csv.reader(
-            io.StringIO(sample), delimiter=delimiter, quotechar=quote, quoting=quoting
-        ):
+        for row in reader:
             if row:
                 rows.append(len(row))
     except csv.Error:  # what no CSV is shows later, with its line

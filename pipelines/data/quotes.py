@@ -113,7 +113,7 @@ class _RowShape:
     def fits(self, line: str) -> bool:
         """Returns whether a line may be a row: it has its fields, with numbers and words as in others."""
         return any(
-            all(_is_of(kind, cells[index]) for index, kind in self._kinds.items())
+            all(kind.fits(cells[index]) for index, kind in self._kinds.items())
             for cells in self._readings(line)
         )
 
@@ -136,30 +136,37 @@ class _RowShape:
         """Returns the fields of a line, where they are as many as a row has, with and without quotes."""
         if self._num_columns < 2:
             return []
-        marks = {"delimiter": self._dialect.delimiter, "quotechar": self._dialect.quote}
-        readings = (self._split(line), next(csv.reader([line.strip()], **marks), []))
+        dialect = self._dialect
+        reader = csv.reader([line], delimiter=dialect.delimiter, quotechar=dialect.quote)
+        readings = (self._split(line), [cell.strip() for cell in next(reader, [])])
         return [cells for cells in readings if len(cells) == self._num_columns]
 
     def _split(self, line: str) -> list[str]:
         quote = self._dialect.quote
-        return [cell.strip().strip(quote) for cell in line.strip().split(self._dialect.delimiter)]
+        cells = line.rstrip("\r\n").split(self._dialect.delimiter)
+        return [cell.strip().strip(quote) for cell in cells]
 
 
-_Kind = frozenset[str] | type[float]
+@dataclass(frozen=True)
+class _Kind:
+    """What the cells of a column are: numbers or not, and words."""
+
+    has_numbers: bool
+    words: frozenset[str]
+
+    def fits(self, cell: str) -> bool:
+        """Returns whether a cell may be one of the column."""
+        return cell in self.words or (self.has_numbers and _is_number(cell))
 
 
 def _kind(cells: Sequence[str]) -> _Kind | None:
-    """Returns `float` for numbers, the words of a column with few of them, and else None."""
+    """Returns the kind of a column of numbers, or of few words; None for any other."""
     values = [cell for cell in cells if cell]
     if values and sum(map(_is_number, values)) >= _MIN_NUMBER_SHARE * len(values):
-        return float
+        return _Kind(True, frozenset(cell for cell in cells if not _is_number(cell)))
     words = frozenset(cells)
     few = len(words) <= _MAX_WORDS and _MIN_REPETITIONS * len(words) <= len(cells)
-    return words if few else None
-
-
-def _is_of(kind: _Kind, cell: str) -> bool:
-    return cell in kind if isinstance(kind, frozenset) else _is_number(cell)
+    return _Kind(False, words) if few else None
 
 
 def _is_number(text: str) -> bool:

@@ -1,5 +1,6 @@
 import pytest
 
+from pipelines.data.dialect import Dialect
 from pipelines.data.profile import profile_csv
 from pipelines.errors import BadInputError
 
@@ -39,6 +40,14 @@ def test_a_stray_quote_is_refused_with_the_lines_that_it_has_swallowed(profile, 
     with pytest.raises(BadInputError, match=said) as error:
         profile(lines)
     assert "a stray quote, as it seems, which makes one row of 51" in str(error.value)
+
+
+def test_rows_with_gaps_are_rows_too(profile):
+    lines = [f"{n},,{n % 2}" if n % 3 else f"{n},oslo,{n % 2}" for n in range(100)]
+    lines = [line.replace(f"{n},", ",", 1) if n % 4 else line for n, line in enumerate(lines)]
+    lines[12], lines[60] = '12,"oslo,0', '60,oslo",0'
+    with pytest.raises(BadInputError, match="over 49 lines, of which 49 look like rows"):
+        profile([line.replace(",", "\t") for line in lines], "n\tcity\ty", dialect=Dialect("\t"))
 
 
 def test_it_is_no_error_where_the_user_says_that_it_is_a_quote(profile):
