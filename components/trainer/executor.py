@@ -25,7 +25,6 @@ from components.trainer.user_function import TRAINER_FN_KEY, UserFunction
 _logger = logging.getLogger(__name__)
 
 CLUSTER_KEY = "cluster"
-USER_CODE_KEY = "user_code"
 
 NO_RUN_FN_IN_A_CLUSTER = (
     "A cluster of the Trainer needs a trainer_fn. A run_fn writes the model itself, and every process "

@@ -25,7 +25,7 @@ _SECTIONS = {
 
 _NO_SETTING = ("data.path", "data.spans")
 
-_FOLLOW = {"custom_config", "default_checks", "fixed_schema", "user_code"}
+_FOLLOW = {"custom_config", "default_checks", "fixed_schema", "schema_sha256", "user_code"}
 """Execution properties that change with the code, the data or what serves, which is said then."""
 
 _FILES = "input_fingerprint"

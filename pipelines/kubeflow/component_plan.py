@@ -32,7 +32,6 @@ class ComponentPlan:
       push: What the step of the Pusher does beside pushing; None for any other.
       code: What the step runs, see `code_of_step`; None where nothing is known of it.
       findings_id: Of the folder that the check's findings go to, see `findings_id`.
-      data: The files that CsvExampleGen reads, see `DataFiles`; None for any other.
     """
 
     component: str
@@ -47,7 +46,6 @@ class ComponentPlan:
     push: dict[str, Any] | None = None
     code: dict[str, Any] | None = None
     findings_id: str = ""
-    data: dict[str, Any] | None = None
 
 
 def write_component_plan(root: Path, plan: ComponentPlan) -> str:

@@ -8,6 +8,7 @@ from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.config.span_pattern import has_placeholder
 from pipelines.data.dialect import Dialect, detect_dialect
 from pipelines.data.encoding import Utf8Files, as_utf8
+from pipelines.data.file_states import read_states
 from pipelines.data.files import find_csv_files
 from pipelines.data.kinds import ColumnKind
 from pipelines.data.leaks import Leak, find_leaks
@@ -85,25 +86,16 @@ def read_data(
       BadInputError: They cannot be read, or do not fit the configuration.
     """
     data = config.data
-    eval_files: set[Path] = set()
-
-    def find(path: str) -> list[Path]:
-        if config.split.by != "files":
-            return find_csv_files(path)
-        found = find_split_files(path, config.split)
-        eval_files.update(found["eval"])
-        return found["train"] + found["eval"]
-
-    spans = None
-    if has_placeholder(data.path):
-        spans = resolve_spans(data.path, data.selection, find, pinned_spans)
-    originals = spans.files if spans else find(data.path)
+    originals, eval_files, spans = _find_files(config, pinned_spans)
+    states = read_states(originals)
     texts = as_utf8(originals, data.encoding)
     try:
         dialect = detect_dialect(texts.files, data.delimiter, data.quote)
-        profile = profile_csv(texts.files, dialect)
+        of_files = None if texts.are_copies else states
+        profile = profile_csv(texts.files, dialect, of_files, quote_is_given=data.quote is not None)
         if texts.are_copies:
             profile.originals = dict(zip(texts.files, texts.originals, strict=True))
+            profile.states |= states
         check_label_column(profile, data.label)
         given = (*config.columns, *data.exclude, *data.numeric, *data.categorical)
         kept = kept_types(profile, root_schema, given)
@@ -131,6 +123,47 @@ def read_data(
     if splits.note:
         findings.append(f"split: {splits.note}")
     return CsvData(profile, kinds, splits, texts, tuple(findings), kept, spans)
+
+
+def check_same_files(config: PipelineConfig, data: CsvProfile, spans: ResolvedSpans | None) -> None:
+    """Checks that a configuration still means the files that were read.
+
+    Args:
+      config: The configuration.
+      data: The files that were read.
+      spans: Those of them; None where `data.path` has none.
+
+    Raises:
+      BadInputError: Files have come or are gone.
+    """
+    now, _, _ = _find_files(config, spans.as_records() if spans else ())
+    changed = sorted(set(now) ^ set(data.user_files))
+    if changed:
+        more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+        raise BadInputError(
+            f"{changed[0]}{more} {'came' if changed[0] in now else 'went'} while the data in "
+            f"{config.data.path} were read. Run again when nothing writes there."
+        )
+
+
+def _find_files(
+    config: PipelineConfig, pinned_spans: Sequence[SpanRecord]
+) -> tuple[list[Path], set[Path], ResolvedSpans | None]:
+    """Returns the files of a configuration, those of them that evaluate, and the spans they are of."""
+    data = config.data
+    eval_files: set[Path] = set()
+
+    def find(path: str) -> list[Path]:
+        if config.split.by != "files":
+            return find_csv_files(path)
+        found = find_split_files(path, config.split)
+        eval_files.update(found["eval"])
+        return found["train"] + found["eval"]
+
+    if not has_placeholder(data.path):
+        return find(data.path), eval_files, None
+    spans = resolve_spans(data.path, data.selection, find, pinned_spans)
+    return spans.files, eval_files, spans
 
 
 def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = True) -> DataPlan:
@@ -178,4 +211,5 @@ def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = Tru
         ]
         text_columns = kept_codes(config, codes)
         lost = lost_zeros_notes(config, codes)
+    data.profile.check_unchanged()
     return DataPlan(data, code, columns, tuple(leaks), data.findings + said + lost, text_columns)

@@ -93,8 +93,8 @@ def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = N
 def _fingerprint(inputs: RunInputs, learned: DataPlan, schema: CuratedSchema | None) -> str:
     kept = inputs.data.kept
     kept_text = tuple(name for name in kept.text if name not in learned.text_columns)
-    files = inputs.data.profile.files
-    return model_fingerprint(inputs.config, learned.code, files, schema, (kept_text, kept.floats))
+    digests = inputs.data.profile.digests
+    return model_fingerprint(inputs.config, learned.code, digests, schema, (kept_text, kept.floats))
 
 
 def check_same_root_schema(plan: RunPlan) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pipelines.cache.unchanged_run import find_unchanged, unchanged_record
 from pipelines.data.spans import name_spans
-from pipelines.errors import RunFailedError
+from pipelines.errors import BadInputError, RunFailedError
 from pipelines.plan.inputs import RunInputs, RunRequest, read_inputs
 from pipelines.plan.run_plan import check_same_root_schema, plan_run
 from pipelines.report.files import write_pages
@@ -62,6 +62,8 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
             outcome = RunOutcome(
                 "failed", reason=f"{error.component}: {error}", is_bad_input=error.is_bad_input
             )
+        except BadInputError as error:  # what the plan was made of has changed meanwhile
+            outcome = RunOutcome("failed", reason=str(error), is_bad_input=True)
         except BaseException as error:  # a signal; or a fault of ours, or of the installation
             if came_from_signal(error):
                 outcome = RunOutcome("interrupted", reason="stopped by a signal")

@@ -44,7 +44,7 @@ def test_a_copy_appears_when_it_is_complete(tmp_path):
     source.mkdir()
     (source / "weights").write_text("7")
     (source / "broken").symlink_to("nowhere")
-    with pytest.raises(OSError, match="nowhere|broken"):
+    with pytest.raises(OSError, match=r"nowhere|broken"):
         copy_folder(source, target)
     assert not target.exists()
     (source / "broken").unlink()

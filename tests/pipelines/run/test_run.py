@@ -4,12 +4,13 @@ import shutil
 import pytest
 
 from components.pusher.provenance import Provenance
-from pipelines.cli.app import app as cli
+from pipelines.cli import run as cli
 from pipelines.errors import BadInputError, RunFailedError
 from pipelines.plan.run_plan import RunRequest
 from pipelines.root.history import read_runs
 from pipelines.root.lock import LOCAL_KUBEFLOW, is_locked, locked
 from pipelines.root.records import RunRecords
+from pipelines.run import run as run_module
 from pipelines.run.run import run
 from pipelines.runners import RUNNERS, Runner
 from pipelines.terminal.progress import Progress
@@ -206,3 +207,86 @@ def test_a_run_that_fails_after_its_push_has_pushed(data, tmp_path, display, mon
     record = run(request, Progress(display), NoCapture())
     assert (record.status, record.version) == ("pushed", "1000")
     assert record.reason == "after the push: OSError: disk full"
+
+
+class FirstComponentRunner(Runner):
+    """Runs CsvExampleGen, after something has happened to the data."""
+
+    def __init__(self, happens):
+        self.happens = happens
+
+    def run(self, launcher):
+        self.happens()
+        launcher.run(launcher.components[0])
+        raise RunFailedError("StatisticsGen", "stopped here")
+
+
+@pytest.fixture
+def run_first(data, tmp_path, display, monkeypatch):
+    """Returns a function that runs CsvExampleGen after `happens`, with settings."""
+
+    def run_it(happens, *settings):
+        monkeypatch.setitem(RUNNERS, "first", FirstComponentRunner(happens))
+        request = RunRequest(
+            root=tmp_path / "root", data=str(data), label="y", runner="first", settings=settings
+        )
+        return run(request, Progress(display), NoCapture())
+
+    return run_it
+
+
+def test_a_file_that_is_replaced_after_it_was_looked_at_is_not_learned_from(run_first, data):
+    old = data.read_text()
+    record = run_first(lambda: data.write_text(old.replace("3.5,1", "3.5,0")))
+    assert (record.status, record.is_bad_input) == ("failed", True)
+    assert f"{data} was changed after its fingerprint was taken" in record.reason
+    data.write_text(old)  # the cache has nothing of the other file
+    assert run_first(lambda: None).reason == "StatisticsGen: stopped here"
+
+
+def test_a_file_that_changes_before_it_is_copied_ends_the_run(
+    run_first, data, tmp_path, monkeypatch
+):
+    data.write_text("\ufeff" + data.read_text())  # the mark makes a copy of it
+    execute = run_module.execute
+
+    def late(*arguments):
+        data.write_text(data.read_text().replace("3.5,1", "3.5,0"))
+        return execute(*arguments)
+
+    monkeypatch.setattr(run_module, "execute", late)
+    record = run_first(lambda: None)
+    assert (record.status, record.is_bad_input) == ("failed", True)
+    assert f"{data} was changed while the data were looked at" in record.reason
+    assert not list((tmp_path / "root" / "data").glob("[!.]*"))
+
+
+def test_a_file_that_comes_to_a_span_before_it_is_copied_ends_the_run(
+    run_first, spans, tmp_path, monkeypatch
+):
+    execute, late_file = run_module.execute, tmp_path / "span-10" / "v1" / "late.csv"
+
+    def late(*arguments):
+        late_file.write_text("x,y\n1.5,1\n")
+        return execute(*arguments)
+
+    monkeypatch.setattr(run_module, "execute", late)
+    record = run_first(lambda: None, f"data.path={spans}", "data.spans=last 2", "name=data")
+    assert (record.status, record.is_bad_input) == ("failed", True)
+    assert f"{late_file} came while the data in {spans} were read" in record.reason
+
+
+def test_a_module_that_changes_after_it_was_imported_ends_the_run(run_first, tmp_path, monkeypatch):
+    module = tmp_path / "module_that_changes_later.py"
+    code = "def preprocessing_fn(inputs): ...\ndef trainer_fn(args, schema): ...\n"
+    module.write_text(code)
+    execute = run_module.execute
+
+    def late(*arguments):
+        module.write_text(code + "A = 1\n")
+        return execute(*arguments)
+
+    monkeypatch.setattr(run_module, "execute", late)
+    record = run_first(lambda: None, f"module.file={module}")
+    assert (record.status, record.is_bad_input) == ("failed", True)
+    assert f"The module {module}, or a Python file next to it, was changed" in record.reason
