@@ -23,6 +23,25 @@ def write_json(file: Path, fields: Mapping[str, Any]) -> None:
     sync_folder(file.parent)
 
 
+def replace_file(file: Path, content: bytes) -> None:
+    """Writes a file that a reader sees as a whole; where a link, a device or a pipe leads is written itself.
+
+    Raises:
+      OSError: It cannot be written; the old content is there still.
+    """
+    if file.is_symlink() or (file.exists() and not file.is_file()):
+        file.write_bytes(content)
+        return
+    partial = file.with_name(f".{file.name}.{os.uname().nodename}-{os.getpid()}.partial")
+    try:
+        partial.write_bytes(content)
+        partial.replace(file)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            partial.unlink()
+        raise OSError(error.errno, error.strerror, str(file)) from error
+
+
 def remove(file: Path) -> None:
     """Removes a file, if it is there."""
     with contextlib.suppress(FileNotFoundError):
@@ -50,7 +69,7 @@ def read_json(file: Path) -> dict[str, Any]:
         fields = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise BadInputError(f"{file} cannot be read: {error}. Mend it, or remove it.") from error
     if not isinstance(fields, dict):
         raise BadInputError(f"{file} holds no JSON object. Mend it, or remove it.")

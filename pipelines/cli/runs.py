@@ -10,7 +10,8 @@ import typer
 from pipelines.cli.options import (
     DEFAULT_ROOT,
     Root,
-    refuse,
+    existing,
+    given_path,
 )
 
 if TYPE_CHECKING:
@@ -31,33 +32,29 @@ def runs_command(
     from pipelines.cli.runs_table import reason_lines, runs_json, runs_table
     from pipelines.root.history import read_runs
 
-    records = read_runs(root.resolve())
+    records = read_runs(existing(root))
     if compare is not None:
         _compare(records, compare, root, as_json)
         return
     if as_json:
-        print(json.dumps(runs_json(root.resolve(), records), indent=1, allow_nan=False))
+        print(json.dumps(runs_json(root, records), indent=1, allow_nan=False))
         return
     from rich.console import Console
 
     if not records:
         print(f"There are no runs in {root}.", file=sys.stderr)
         return
-    table = runs_table(root.resolve(), records)
+    table = runs_table(root, records)
     Console(width=None if sys.stdout.isatty() else 140).print(table)
     for line in reason_lines(records):
         print(f"! {line}")
 
 
 def _compare(records: "list[RunRecord]", names: tuple[str, str], root: Path, as_json: bool) -> None:
-    from pipelines.errors import BadInputError
     from pipelines.root.comparison import comparison_json, comparison_table
     from pipelines.root.lineage import find_run
 
-    try:
-        first, second = (find_run(records, name, root) for name in names)
-    except BadInputError as error:
-        refuse(str(error))
+    first, second = (find_run(records, name, root) for name in names)
     if as_json:
         print(json.dumps(comparison_json(first, second), indent=1, allow_nan=False))
         return
@@ -74,7 +71,8 @@ def report_command(
     run_id: Annotated[str | None, typer.Argument(help="Default: the newest run.")] = None,
     root: Root = DEFAULT_ROOT,
     output: Annotated[
-        Path | None, typer.Option("-o", metavar="FILE.html", help="Where the report goes.")
+        Path | None,
+        typer.Option("-o", metavar="FILE.html", parser=given_path, help="Where the report goes."),
     ] = None,
     index: Annotated[
         bool, typer.Option("--index", help="The page over all runs of the root instead.")
@@ -85,25 +83,20 @@ def report_command(
     from pipelines.report.files import index_file, report_file
     from pipelines.root.history import read_runs
 
-    place = root.resolve()
-    records = read_runs(place)
-    try:
-        if not records:
-            raise BadInputError(f"There are no runs in {root}.")
-        if index and run_id is not None:
-            raise BadInputError(f"--index is over all runs. Received: {run_id} --index")
-        if index:
-            target = index_file(place, records, output)
-        else:
-            ids = [record.run_id for record in records]
-            if run_id is not None and run_id not in ids:
-                raise BadInputError(
-                    f"There is no run {run_id!r} in {root}. Runs: {', '.join(reversed(ids))}."
-                )
-            target = report_file(place, records, run_id or ids[-1], output)
-    except (BadInputError, OSError) as error:
-        refuse(str(error))
-    print(target)
+    records = read_runs(existing(root))
+    if not records:
+        raise BadInputError(f"There are no runs in {root}.")
+    if index and run_id is not None:
+        raise BadInputError(f"--index is over all runs. Received: {run_id} --index")
+    if index:
+        print(index_file(root, records, output))
+        return
+    ids = [record.run_id for record in records]
+    if run_id is not None and run_id not in ids:
+        raise BadInputError(
+            f"There is no run {run_id!r} in {root}. Runs: {', '.join(reversed(ids))}."
+        )
+    print(report_file(root, records, run_id or ids[-1], output))
 
 
 def rollback_command(
@@ -116,16 +109,11 @@ def rollback_command(
     ] = None,
 ) -> None:
     """Serve an earlier version again and print it."""
-    from pipelines.errors import BadInputError
     from pipelines.report.files import write_index
     from pipelines.root.versions import rollback as roll_back
 
+    print(roll_back(existing(root), to), flush=True)
     try:
-        version = roll_back(root.resolve(), to)
-    except (BadInputError, OSError) as error:
-        refuse(str(error))
-    print(version, flush=True)
-    try:
-        write_index(root.resolve())  # which says what serves
+        write_index(root)  # which says what serves
     except OSError as error:
         print(f"{error}; `report --index` makes the index again", file=sys.stderr)

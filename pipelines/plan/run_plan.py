@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from components.nearest import nearest_first
 from pipelines.beam.options import engine_name
 from pipelines.cache.fingerprints import model_fingerprint
 from pipelines.config.pipeline_config import PipelineConfig
@@ -22,7 +21,7 @@ from pipelines.root.changed_data import baseline_when_pushed
 from pipelines.root.history import mended_runs, newest_version_ever, unsettled_pushes
 from pipelines.root.metadata.place import connection_config, root_id
 from pipelines.root.records import RunRecord
-from pipelines.root.schema.curated import CuratedSchema, read_curated_schema
+from pipelines.root.schema.curated import CuratedSchema
 from pipelines.root.schema.kept_types import KeptTypes
 from pipelines.root.schema.root_schema import RootSchema, read_root_schema, schema_file
 from pipelines.tabular.column_table import ColumnRow
@@ -167,23 +166,10 @@ def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = N
     root, config, data = inputs.root, inputs.config, inputs.data
     root_schema, unfinished = inputs.root_schema, inputs.unfinished
     profile = data.profile
-    evaluation.check_evaluator_config(config, list(profile.columns))
-    for name in config.example_validator.moving:
-        if name not in profile.columns:
-            raise BadInputError(
-                f"example_validator.moving: there is no column {name!r}. Columns: "
-                f"{', '.join(nearest_first(name, profile.columns))}."
-            )
     if config.module is not None:
         display.activity(f"loading {config.module.path or config.module.file}")
     learned = plan_data(config, data)
     code = learned.code
-    schema = None
-    if config.schema_.path is not None:
-        used = code.plan.read_columns if code.plan else ()
-        schema = read_curated_schema(config.schema_.path, profile, used, learned.text_columns)
-    if code.plan is not None:
-        evaluation.check_metrics_fit(config, code.plan.label.problem_type)
     mended: tuple[RunRecord, ...] = ()
     if unfinished is not None:
         _check_same_run(unfinished, config, profile)
@@ -208,7 +194,7 @@ def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = N
         code=code,
         enable_cache=request.enable_cache,
         unfinished=unfinished,
-        schema=schema,
+        schema=learned.schema,
         mended=mended,
         columns=learned.columns,
         splits=data.splits,
@@ -243,7 +229,7 @@ def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvP
     advice += (
         "." if unfinished.mended is None else ", but not what two versions of the code trained."
     )
-    known = PipelineConfig.model_validate(unfinished.config)  # with settings that are new since
+    known = unfinished.validated_config()  # with settings that are new since
     before, now = (
         _flat(one.model_dump(mode="json", exclude={"beam", "retention", "metadata"}))
         for one in (known, config)

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from pipelines.atomic_files import replace_file
 from pipelines.root.details import RunDetails
 from pipelines.root.history import read_runs
 from pipelines.root.records import RunRecord, RunRecords
@@ -161,7 +162,7 @@ def _is_made_of(file: Path, state: str) -> bool:
 
 
 def _is_same_file(one: Path, other: Path) -> bool:
-    return one.resolve() == other.resolve()
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def _write_report(
@@ -193,7 +194,4 @@ def _lies_in(root: Path, target: Path) -> bool:
 
 
 def _write(target: Path, text: str) -> None:
-    """Writes a file so that a reader sees either the old or the new one, whoever else writes it."""
-    partial = target.with_name(f".{target.name}.{os.uname().nodename}-{os.getpid()}.partial")
-    partial.write_text(f"{text.rstrip()}\n", encoding="utf-8")
-    partial.replace(target)
+    replace_file(target, f"{text.rstrip()}\n".encode())
