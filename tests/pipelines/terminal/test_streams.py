@@ -11,7 +11,9 @@ from pipelines.terminal.streams import settled, use_safe_streams
 
 use_safe_streams()
 print("column \\U0001f600")
-os.write(2, b"descriptor 2 is there\\n")
+print("said", file=sys.stderr)
+for descriptor in (1, 2):
+    os.close(os.dup(descriptor))
 sys.exit(settled(int(sys.argv[1])))
 """
 
