@@ -109,9 +109,10 @@ def existing(root: Path, exit_code: int = EXIT_BAD_INPUT) -> Path:
       exit_code: Of the command, if there is none.
     """
     if not root.is_dir():
-        what = "It is a file" if root.exists() else "There is no such folder"
+        file = " (it is a file)" if root.exists() else ""
         refuse(
-            f"--root {root}: {what}. Give the --root of `run` or `schedule create`, or mount its volume.",
+            f"There is no folder {root}{file}: give the --root of `run` or `schedule create`, or mount its "
+            "volume.",
             exit_code,
         )
     return root
