@@ -19,20 +19,33 @@ _OLD_SECS = 86_400
 def write(file: Path, content: str | bytes, private: bool = False) -> None:
     """Replaces a file; when this returns, the new content survives a power cut.
 
+    A link, a device or a pipe is written to, not replaced.
+
     Args:
       file: File to replace; its folder is made.
       content: New content; text is written as UTF-8.
       private: Lets nobody but the owner read the file.
+
+    Raises:
+      OSError: The file cannot be written; the old content is still there.
     """
+    data = content.encode() if isinstance(content, str) else content
     file.parent.mkdir(parents=True, exist_ok=True)
+    if file.is_symlink() or (file.exists() and not file.is_file()):
+        file.write_bytes(data)
+        return
     partial = _partial(file)
-    with partial.open("wb") as stream:
-        if private:
-            os.fchmod(stream.fileno(), 0o600)  # before anything is in it
-        stream.write(content.encode() if isinstance(content, str) else content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    partial.replace(file)
+    try:
+        with partial.open("wb") as stream:
+            if private:
+                os.fchmod(stream.fileno(), 0o600)  # before anything is in it
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.replace(file)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(file)) from error
     sync_folder(file.parent)
 
 

@@ -174,4 +174,6 @@ def export_directories(export_path: str) -> list[str]:
     if not tf.io.gfile.isdir(export_path):
         return []
     names = [name.rstrip("/") for name in tf.io.gfile.listdir(export_path)]
-    return [os.path.join(export_path, name) for name in sorted(filter(str.isdigit, names), key=int)]
+    return [
+        os.path.join(export_path, name) for name in sorted(filter(str.isdecimal, names), key=int)
+    ]

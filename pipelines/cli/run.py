@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -143,10 +142,12 @@ class KubeflowOptions:
 
 
 def _run(request: "RunRequest", kubeflow: KubeflowOptions) -> NoReturn:
+    from components.errors import SettingError
     from pipelines.errors import BadInputError
     from pipelines.root.lock import RootBusyError
     from pipelines.terminal.output_capture import captured_output
     from pipelines.terminal.progress import Progress, display_for, terminal_stream
+    from pipelines.terminal.streams import settled
 
     display = display_for(terminal_stream())
     line = line_without_run("failed")
@@ -162,7 +163,7 @@ def _run(request: "RunRequest", kubeflow: KubeflowOptions) -> NoReturn:
                 ignore_signals()  # what is left is to say how it ended
         line, code = record.summary(), _exit_code(record)
         _say_outcome(display.line, record)
-    except BadInputError as error:
+    except (BadInputError, SettingError) as error:
         code, line["reason"] = EXIT_BAD_INPUT, str(error)
         line["error"] = "root_busy" if isinstance(error, RootBusyError) else "bad_input"
         display.line(f"✗ {error}")
@@ -176,8 +177,7 @@ def _run(request: "RunRequest", kubeflow: KubeflowOptions) -> NoReturn:
     display.close()
     print(json.dumps(line, allow_nan=False), flush=True)
     # Threads of Beam and gRPC must not keep a run alive that is over, nor its exit code from it.
-    sys.stderr.flush()
-    os._exit(code)
+    os._exit(settled(code))
 
 
 def _run_components(

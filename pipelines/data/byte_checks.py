@@ -30,7 +30,9 @@ def readable(path: object, key: str = "data.path") -> Iterator[None]:
     """
     try:
         yield
-    except (OSError, RuntimeError) as error:  # Path.resolve raises the latter in a symlink loop
+    except BadInputError:
+        raise
+    except (OSError, RuntimeError, ValueError) as error:  # a symlink loop; a NUL in the path
         reason = getattr(error, "strerror", None) or error
         file = shown(str(getattr(error, "filename", None) or path))
         raise BadInputError(

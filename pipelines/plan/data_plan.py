@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from components.nearest import nearest_first
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.config.span_pattern import has_placeholder
 from pipelines.data.dialect import Dialect, detect_dialect
@@ -15,9 +16,11 @@ from pipelines.data.leaks import Leak, find_leaks
 from pipelines.data.profile import CsvProfile, profile_csv
 from pipelines.data.spans import ResolvedSpans, SpanRecord, resolve_spans
 from pipelines.data.splits import Splits, find_split_files, plan_splits
+from pipelines.definitions import evaluation
 from pipelines.definitions.model_code import ModelCode, choose_model_code
 from pipelines.errors import BadInputError
 from pipelines.plan.leading_zeros import columns_with_leading_zeros, kept_codes, lost_zeros_notes
+from pipelines.root.schema.curated import CuratedSchema, read_curated_schema
 from pipelines.root.schema.kept_types import KeptTypes, changed_kinds, kept_notes, kept_types
 from pipelines.root.schema.root_schema import RootSchema
 from pipelines.tabular.column_table import ColumnRow, list_columns
@@ -60,6 +63,7 @@ class DataPlan:
       findings: What is worth knowing, one sentence each.
       text_columns: Columns that CsvExampleGen leaves as text though they look like numbers, beside those
         that the root's schema has as text.
+      schema: The user's own; None infers it.
     """
 
     data: CsvData
@@ -68,6 +72,7 @@ class DataPlan:
     leaks: tuple[Leak, ...]
     findings: tuple[str, ...]
     text_columns: tuple[str, ...] = ()
+    schema: CuratedSchema | None = None
 
 
 def read_data(
@@ -107,7 +112,7 @@ def read_data(
             for copy, original in zip(texts.files, texts.originals, strict=True)
             if original in eval_files
         )
-        splits = plan_splits(config.split, profile, kinds, in_eval)
+        splits = plan_splits(config.split, profile, kinds, in_eval, data.label)
     except BadInputError as error:
         raise BadInputError(texts.in_words_of_user(str(error))) from error
     findings = list(spans.notes) if spans else []
@@ -167,7 +172,7 @@ def _find_files(
 
 
 def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = True) -> DataPlan:
-    """Returns what is learned from the files, and how.
+    """Returns what is learned from the files, and how, if all of the configuration fits them.
 
     Args:
       config: The configuration.
@@ -176,8 +181,16 @@ def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = Tru
         where `[columns]` names the column.
 
     Raises:
-      BadInputError: The data cannot be learned from.
+      BadInputError: The data cannot be learned from, or a setting does not fit them.
     """
+    columns = data.profile.columns
+    evaluation.check_evaluator_config(config, list(columns))
+    for name in config.example_validator.moving:
+        if name not in columns:
+            raise BadInputError(
+                f"example_validator.moving: there is no column {name!r}. Columns: "
+                f"{', '.join(nearest_first(name, columns))}."
+            )
     try:
         code = choose_model_code(config, data.profile, data.kinds)
     except BadInputError as error:
@@ -196,7 +209,7 @@ def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = Tru
             f'a prediction is made, keep it with [columns] {leak.column} = "category" (or "number").'
         )
     warnings = {leak.column: "may be the label in other words" for leak in leaks}
-    columns = list_columns(data.profile, data.kinds, config.data.label, code.plan, warnings)
+    rows = list_columns(data.profile, data.kinds, config.data.label, code.plan, warnings)
     said = tuple(
         f"leak? {leak.evidence}. If it is not known when a prediction is made, leave it out: "
         f'[columns] {leak.column} = "ignore"'
@@ -211,5 +224,12 @@ def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = Tru
         ]
         text_columns = kept_codes(config, codes)
         lost = lost_zeros_notes(config, codes)
+    schema = None
+    if config.schema_.path is not None:
+        used = code.plan.read_columns if code.plan else ()
+        schema = read_curated_schema(config.schema_.path, data.profile, used, text_columns)
+    if code.plan is not None:
+        evaluation.check_metrics_fit(config, code.plan.label.problem_type)
     data.profile.check_unchanged()
-    return DataPlan(data, code, columns, tuple(leaks), data.findings + said + lost, text_columns)
+    findings = data.findings + said + lost
+    return DataPlan(data, code, rows, tuple(leaks), findings, text_columns, schema)

@@ -6,6 +6,7 @@ The head of a page has a hash of what it was made of. It is only made again when
 import dataclasses
 import hashlib
 import json
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -161,7 +162,7 @@ def _is_made_of(file: Path, state: str) -> bool:
 
 
 def _is_same_file(one: Path, other: Path) -> bool:
-    return one.resolve() == other.resolve()
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def _write_report(

@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import json
 import logging
+import zlib
 from pathlib import Path
 
 from pipelines import atomic_files
@@ -42,13 +43,13 @@ class KeptPlots:
 
     def _read(self) -> dict[str, str]:
         try:
-            values = json.loads(gzip.decompress(self._file.read_bytes()))
+            values = dict(json.loads(gzip.decompress(self._file.read_bytes())))
         except FileNotFoundError:
             return {}
-        except (OSError, EOFError, ValueError) as error:
+        except (OSError, EOFError, ValueError, TypeError, RecursionError, zlib.error) as error:
             _LOGGER.warning("%s cannot be read (%s): plots are drawn again", self._file, error)
             return {}
-        return {str(key): str(svg) for key, svg in dict(values).items()}
+        return {str(key): str(svg) for key, svg in values.items()}
 
 
 @functools.cache

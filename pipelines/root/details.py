@@ -54,7 +54,7 @@ class RunDetails:
             values: Details = json.loads(file.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             _LOGGER.warning(
                 "%s cannot be read (%s: %s). The report goes without; run again, or remove the file.",
                 file,

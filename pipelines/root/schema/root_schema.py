@@ -220,7 +220,7 @@ def _read_origin(folder: Path) -> SchemaOrigin | None:
     try:
         fields: dict[str, Any] = json.loads(read_bytes(file))
         return SchemaOrigin(**fields)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise BadInputError(
             f"{file} is not what a run wrote ({error}). Restore it; or remove it, and new data are "
             "compared with those of the version that serves."
