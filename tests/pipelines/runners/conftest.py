@@ -1,5 +1,7 @@
 import components  # noqa: I001  Before TFX: makes TFDV importable.
 
+import contextlib
+import signal
 import sys
 from pathlib import Path
 
@@ -14,7 +16,6 @@ from tfx.types.component_spec import ChannelParameter, ComponentSpec
 from tfx.types.standard_artifacts import Examples
 
 from components.errors import SettingError
-from pipelines.terminal.signals import RunInterruptedError
 from pipelines.runners.component_launcher import ComponentLauncher
 
 assert components
@@ -35,8 +36,11 @@ def First(out: OutputArtifact[Examples], value: Parameter[str]):  # noqa: N802 -
         CALLS.append(("killed in", out.uri, [item.name for item in Path(out.uri).iterdir()]))
         (Path(out.uri) / "half").touch()
         if len(CALLS) == 1:
-            raise RunInterruptedError("SIGTERM")
+            signal.raise_signal(signal.SIGTERM)
         return
+    if value == "drops a signal":
+        with contextlib.suppress(BaseException):
+            signal.raise_signal(signal.SIGTERM)
     CALLS.append(("First", value))
     out.set_string_custom_property("value", value)
 
