@@ -26,10 +26,10 @@ from pipelines.cli.options import (
 from pipelines.runners import KUBEFLOW, RUNNER_NAMES
 from pipelines.terminal.signals import (
     EXIT_INTERRUPTED,
-    came_from_signal,
     ignore_signals,
     line_without_run,
     raise_at_signals,
+    signal_has_come,
 )
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def _run(request: "RunRequest", kubeflow: KubeflowOptions) -> NoReturn:
         line["error"] = "root_busy" if isinstance(error, RootBusyError) else "bad_input"
         display.line(f"✗ {error}")
     except BaseException as error:  # SystemExit, too: this process has a line to print
-        if came_from_signal(error):
+        if signal_has_come():
             code, line["status"] = EXIT_INTERRUPTED, "interrupted"
             display.line("✗ interrupted")
         else:

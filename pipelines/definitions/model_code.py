@@ -18,7 +18,7 @@ from pipelines.errors import BadInputError
 from pipelines.tabular.infer import infer_plan
 from pipelines.tabular.label import plan_label
 from pipelines.tabular.plan import LABEL_KEY, TabularPlan
-from pipelines.terminal.signals import came_from_signal
+from pipelines.terminal.signals import signal_has_come
 
 _TRAINERS = ("trainer_fn", "run_fn")
 
@@ -176,7 +176,7 @@ def _load(module_config: ModuleConfig) -> tuple[types.ModuleType, str]:
         module = user_code.load_module(name)
         after = user_source.fingerprint(import_path=path)
     except BaseException as error:  # whatever the user's code raises while it is imported
-        if came_from_signal(error):
+        if signal_has_come():
             raise
         raise BadInputError(
             f"The module {module_config.path or module_config.file} cannot be imported: "

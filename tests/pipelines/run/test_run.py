@@ -1,9 +1,10 @@
 import html
 import shutil
+import signal
 
 import pytest
 
-from components.pusher.provenance import Provenance
+from components.pusher.provenance import Provenance, write_provenance
 from pipelines.cli import run as cli
 from pipelines.errors import BadInputError, RunFailedError
 from pipelines.plan.run_plan import RunRequest
@@ -11,10 +12,9 @@ from pipelines.root.history import read_runs
 from pipelines.root.lock import LOCAL_KUBEFLOW, is_locked, locked
 from pipelines.root.records import RunRecords
 from pipelines.run import run as run_module
-from pipelines.run.run import run
+from pipelines.run.run import recorder, run
 from pipelines.runners import RUNNERS, Runner
 from pipelines.terminal.progress import Progress
-from pipelines.terminal.signals import RunInterruptedError
 from tests.pipelines.report.html_checks import dead_links
 from tests.pushed_versions import write_version
 
@@ -30,6 +30,8 @@ class RecordingRunner(Runner):
     def run(self, launcher):
         self.components = [component.id for component in launcher.components]
         self.statuses = [record.status for record in read_runs(self.root)]
+        if isinstance(self.error, signal.Signals):
+            signal.raise_signal(self.error)
         raise self.error
 
 
@@ -83,14 +85,17 @@ def test_the_spans_are_said_at_once_and_noted(spans, tmp_path, display, shown, m
 @pytest.mark.parametrize(
     ("error", "status", "reason"),
     [
-        (RunInterruptedError("SIGTERM"), "interrupted", "stopped by a signal"),
+        (signal.SIGTERM, "interrupted", "stopped by a signal"),
+        (signal.SIGINT, "interrupted", "stopped by a signal"),
         (KeyboardInterrupt("of the user's"), "failed", "KeyboardInterrupt: of the user&#39;s"),
         (SystemExit(0), "failed", "SystemExit: 0"),
         (GeneratorExit("odd"), "failed", "GeneratorExit: odd"),
         (OSError("disk full"), "failed", "OSError: disk full"),
     ],
 )
-def test_however_a_run_ends_its_record_and_report_say_so(run_with, tmp_path, error, status, reason):
+def test_however_a_run_ends_its_record_and_report_say_so(
+    run_with, tmp_path, handles_signals, error, status, reason
+):
     record, _ = run_with(error)
     assert (record.status, html.escape(record.reason).replace("&#x27;", "&#39;")) == (
         status,
@@ -98,6 +103,42 @@ def test_however_a_run_ends_its_record_and_report_say_so(run_with, tmp_path, err
     )
     assert reason in (tmp_path / "root" / "runs" / f"{record.run_id}.html").read_text()
     assert not is_locked(tmp_path / "root")
+
+
+@pytest.mark.parametrize("moment", ["after the push", "as the record is written", "in the pages"])
+def test_a_run_that_has_pushed_before_a_signal_says_so(
+    data, tmp_path, display, monkeypatch, handles_signals, moment
+):
+    root = tmp_path / "root"
+
+    class PushingRunner(Runner):
+        def run(self, launcher):
+            run_id = RunRecords(root).read_all()[-1].run_id
+            base = root / "serving"
+            write_provenance(Provenance(run_id, str(root)), str(base / "1000"), str(base))
+            if moment == "after the push":
+                signal.raise_signal(signal.SIGTERM)
+            raise OSError("the rest")
+
+    def with_signal(function):
+        def call(*arguments, **options):
+            signal.raise_signal(signal.SIGTERM)
+            return function(*arguments, **options)
+
+        return call
+
+    if moment == "as the record is written":
+        monkeypatch.setattr(recorder, "ended_record", with_signal(recorder.ended_record))
+    if moment == "in the pages":
+        monkeypatch.setattr(recorder, "write_pages", with_signal(recorder.write_pages))
+    monkeypatch.setitem(RUNNERS, "pushing", PushingRunner())
+    request = RunRequest(root=root, data=str(data), label="y", runner="pushing")
+    record = run(request, Progress(display), NoCapture())
+    line = record.summary()
+    assert (line["status"], line["version"]) == ("pushed", "1000")
+    assert line["run_id"] is not None
+    assert cli._exit_code(record) == 0
+    assert read_runs(root) == [record]
 
 
 def test_pages_link_to_no_run_that_retention_has_removed(data, tmp_path, display, monkeypatch):
