@@ -74,6 +74,10 @@ class SaverUnlessNan(tf1.train.SessionRunHook):
         self.after_create_session = saver.after_create_session
         self.end = saver.end
 
+    def __repr__(self) -> str:
+        """Returns that of the hook, for the log."""
+        return repr(self.saver)
+
     def before_run(self, run_context: Any) -> Any:
         """Asks for what the hook asks for."""
         return self.saver.before_run(run_context)
