@@ -15,6 +15,7 @@ from estimator_core.boosted_trees.settings import BoostingSettings
 from estimator_core.boosted_trees.training_data import TrainingData
 from estimator_core.logs import logger
 
+_SMALL = 1e15  # its square is a float32
 _TREES_AT_A_TIME = 10  # the leaves of all rows for so many are in memory at once
 
 
@@ -66,6 +67,7 @@ class Boosting:
     ):
         self._settings = settings
         self._objective = objective
+        self._by_own_gradients = objective.parameters["objective"] == "none"
         self._data = data
         self._gradients = gradients
         self._labels = labels
@@ -79,6 +81,7 @@ class Boosting:
         self._parts = [state.forest.trees(0, state.finished * self._dimension)]
         self._in_parts = state.finished
         self._scores = self._starting_scores(self._parts[0])
+        self._largest_score = np.abs(self._scores).max()
         self._booster = self._new_booster()
         self._grown = 0  # iterations since then
         self._split = 0  # those of them that the booster has: later ones found no split
@@ -93,6 +96,25 @@ class Boosting:
     def finished(self) -> int:
         """Iterations whose trees are finished."""
         return self._finished
+
+    @property
+    def steps_left_in_tree(self) -> int:
+        """Training steps until the tree that is growing is finished, 1 or more."""
+        return self._settings.steps_per_tree - self._steps_in_tree
+
+    def may_have_nan_loss(self, steps: int) -> bool:
+        """Returns whether the loss of the next steps has to be computed to know that it is a number.
+
+        A loss of the library's is one while the scores are small. Any other loss comes with the gradients
+        that the tree is grown by.
+
+        Args:
+            steps: How many, all of one tree.
+        """
+        if self._by_own_gradients:
+            return steps < self.steps_left_in_tree  # the tree is not grown yet
+        ends = self._booster.lower_bound(), self._booster.upper_bound()
+        return not self._largest_score + np.abs(ends).max() < _SMALL  # it may be NaN
 
     def advance(self, steps: int) -> None:
         """Makes training steps: grows the trees that they finish."""
@@ -139,8 +161,8 @@ class Boosting:
             self._grown += 1
 
     def _grow(self) -> None:
-        by_gradients = self._objective.parameters["objective"] == "none"
-        if not self._booster.update(fobj=self._by_gradients if by_gradients else None):
+        fobj = self._by_gradients if self._by_own_gradients else None
+        if not self._booster.update(fobj=fobj):
             self._split += 1
             return
         logger.info(

@@ -69,7 +69,8 @@ class BoostingHook(InitializationHook):
         self._assign_loss = self.loss.assign(self._loss_value)
         self._boosting: Boosting | None = None
         self._data: TrainingData | None = None
-        self._loss_of: int | None = None  # finished iterations that the loss is of
+        self._loss_of: int | None = None  # finished iterations that the variable has the loss of
+        self._newest_loss = np.float32(0)
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Reads the data, and goes on from the forest that the session has."""
@@ -121,11 +122,18 @@ class BoostingHook(InitializationHook):
         if self._boosting and self._boosting.steps_left == 0:
             run_context.request_stop()
 
-    def advance(self, session: Any, steps: int) -> None:
+    def advance(self, session: Any, steps: int) -> bool:
         """Makes steps around which no hook is called: `Step.advance`."""
-        if self._boosting:
-            self._boosting.advance(steps)
-        session.run(self._count, {self._steps: steps})
+        made, is_nan = 0, False
+        while self._boosting and made < steps and not is_nan:
+            in_tree = min(steps - made, self._boosting.steps_left_in_tree)
+            if self._boosting.may_have_nan_loss(in_tree):
+                self._update_loss(session, self._boosting)
+            self._boosting.advance(in_tree)
+            is_nan = bool(np.isnan(self._newest_loss))  # it is that of the trees before
+            made += 1 if is_nan else in_tree
+        session.run(self._count, {self._steps: made})
+        return is_nan
 
     def _update_loss(self, session: Any, boosting: Boosting) -> None:
         if self._data is None or self._loss_of == boosting.finished:
@@ -133,9 +141,12 @@ class BoostingHook(InitializationHook):
         logits = boosting.logits().astype(np.float32)
         loss = self._head_loss.value(session, self._data.loss_data, logits)
         session.run(self._assign_loss, {self._loss_value: loss})
+        self._newest_loss = loss
         self._loss_of = boosting.finished
 
     def _gradients(self, session: Any, logits: Any) -> tuple[Any, Any]:
         if self._data is None:
             raise RuntimeError("Gradients need training data: no session has read any.")
-        return self._head_loss.gradients(session, self._data.loss_data, logits)
+        loss, *derivatives = self._head_loss.gradients(session, self._data.loss_data, logits)
+        self._newest_loss = loss
+        return tuple(derivatives)

@@ -71,17 +71,19 @@ class HeadLoss:
         """
         return session.run(self._loss, self._feed(data, logits))
 
-    def gradients(self, session: Any, data: Any, logits: Any) -> tuple[Any, Any]:
-        """Returns (gradients, Hessians), `[rows, logits_dimension]`, of the sum over the examples.
+    def gradients(self, session: Any, data: Any, logits: Any) -> tuple[Any, Any, Any]:
+        """Returns (loss, gradients, Hessians).
 
+        The last two, `[rows, logits_dimension]`, are those of the sum over the examples.
         A loss of straight lines, without a second derivative, has Hessians of 1; where a loss curves
         downwards, they are almost 0.
         """
-        gradients, hessians = session.run(self._gradients, self._feed(data, logits))
+        fetches = (self._loss, *self._gradients)
+        loss, gradients, hessians = session.run(fetches, self._feed(data, logits))
         scale = np.float32(len(logits) if self._is_mean else 1)
         is_straight = ~hessians.any(axis=0)
         hessians = np.where(is_straight, np.float32(1), hessians * scale)
-        return gradients * scale, np.maximum(hessians, _LEAST_HESSIAN)
+        return loss, gradients * scale, np.maximum(hessians, _LEAST_HESSIAN)
 
     def _feed(self, data: Any, logits: Any) -> dict[Any, Any]:
         labels, features = data

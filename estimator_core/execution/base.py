@@ -22,8 +22,7 @@ the first: Keras layers, slots of optimizers and variables without a name are ma
 says.
 
 In mode TRAIN the `train_op` of the spec is the whole step of that replica: the update of the variables and
-of what Keras layers keep, the global step, and, when a session call can make many steps, a record of the
-first NaN loss. It is run or repeated as it is.
+of what Keras layers keep, and the global step. It is run or repeated as it is.
 """
 
 GradientUpdate: TypeAlias = tuple[Any, Any, Callable[[Any, Any], Any]]
@@ -35,11 +34,10 @@ class Step(NamedTuple):
 
     Attributes:
         spec: The step of all replicas together. Running its `train_op` is one training step.
-        advance: Function of (session, number of steps) that makes exactly that many training steps
-            and returns nothing. None when one `session.run` makes one step. In mode EVAL it evaluates
-            that many batches; what follows is of mode TRAIN.
-            One that ends with a step whose loss is NaN (`Execution.stops_at_nan`) returns how many it
-            has made.
+        advance: Function of (session, number of steps) that makes that many training steps, or fewer
+            when the loss of one is NaN: that one is its last. It returns whether the loss of its last step
+            is NaN. None when one `session.run` makes one step. In mode EVAL it evaluates that many batches
+            and returns nothing; what follows is of mode TRAIN.
 
             - The session is the `tf.compat.v1.Session` itself: running it calls no hook.
             - The number is 1 or more, and less than `steps_per_session_run`.
@@ -63,7 +61,7 @@ class Step(NamedTuple):
     """
 
     spec: EstimatorSpec
-    advance: Callable[[Any, int], int | None] | None = None
+    advance: Callable[[Any, int], bool | None] | None = None
     prepare: Callable[[], int | None] | None = None
     last_loss: Callable[[Any], Any] | None = None
     batches_made: Callable[[], int] | None = None
@@ -127,9 +125,6 @@ class Execution(abc.ABC):
 
     session_call_secs: float | None = None
     """How long a session call of many training steps takes, about; None sets no time."""
-
-    stops_at_nan: bool = False
-    """Whether `advance` ends with a step whose loss is NaN, so that the steps need not record one."""
 
     loop_size: LoopSize | None = None
     """How long a loop of training steps is around which hooks are called, as on a TPU.
