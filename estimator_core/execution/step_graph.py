@@ -126,6 +126,9 @@ class StepGraph:
                 f"a copy of {len(self.operations)} operations, of a graph of "
                 f"{self._graph_def.ByteSize() >> 20} MiB, would cost more than it saves"
             )
+        devices = sorted({each.device for each in self.operations if each.device})
+        if len(devices) > 1:  # a loop over several may read a batch more than it makes steps
+            return f"they are on several devices: {', '.join(devices)}"
         for operation in self.operations:
             if is_of_tensorflow_1(operation):
                 kind = "is a variable of TensorFlow 1 (use_resource=False)"
