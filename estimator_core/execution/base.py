@@ -48,12 +48,17 @@ class Step(NamedTuple):
               the next batch.
             - At the end of the input it raises `tf.errors.OutOfRangeError`, having made the steps for
               which there was a batch for every replica. They are kept, and the global step counts them.
+              What of a step needs no batch is done once more, by it or by `end`.
         prepare: Adds to the graph, the default one, what makes `advance` faster; it works without. It is
             called before the session is there, when many calls of `advance` are to come; in mode EVAL
             maybe later, between two calls. It may return how many steps a call makes at most from then on,
             whatever time they take.
         last_loss: Function of the session that returns the loss of the last step that `advance` made,
             when that has found the end of the input after it. None when it is not known.
+        end: Function of the session that is called when `advance` has found the end of the input, and the
+            steps before it are counted. It does what of a step needs no batch, as one `session.run` of the
+            `train_op` does at the end of the input, unless `advance` has done it; that may raise another
+            `tf.errors.OutOfRangeError`. None if `advance` always does it.
         batches_made: In mode EVAL, returns how many batches the last `advance` has evaluated, which may
             have ended with an error. None without an `advance`.
         waited_secs: Returns for how many seconds the steps that `advance` has made so far have waited for
@@ -64,6 +69,7 @@ class Step(NamedTuple):
     advance: Callable[[Any, int], bool | None] | None = None
     prepare: Callable[[], int | None] | None = None
     last_loss: Callable[[Any], Any] | None = None
+    end: Callable[[Any], None] | None = None
     batches_made: Callable[[], int] | None = None
     waited_secs: Callable[[], float | None] | None = None
 

@@ -98,8 +98,11 @@ class LoopRunner(tf1.train.SessionRunHook):
         except tf.errors.OpError as error:
             with contextlib.suppress(tf.errors.OpError):  # the session may be lost
                 self._step = int(session.run(self._global_step))
-            if isinstance(error, tf.errors.OutOfRangeError) and self._step > before:
-                self._note_loss(session)
+            if isinstance(error, tf.errors.OutOfRangeError):
+                if self._step > before:
+                    self._note_loss(session)
+                if self._program_step.end:
+                    self._program_step.end(session)
             raise
         self._note_loss(session)  # the input may end with the step that comes now
         self._step += steps

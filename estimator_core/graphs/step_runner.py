@@ -103,6 +103,8 @@ class StepRunner(tf1.train.SessionRunHook):
             self._count(made)
             if made:
                 self._note_loss(session)
+            if self._program.step.end:
+                self._program.step.end(session)
             raise
         except tf.errors.OpError:
             self.failed_at = f"in the step after global step {self._step}"

@@ -88,6 +88,7 @@ class RepeatsSteps(Execution):
             repeated,
             repeated.add_loop,
             repeated.last_loss,
+            repeated.end,
             waited_secs=lambda: repeated.waited_secs,
         )
 
@@ -109,7 +110,7 @@ class RepeatedStep:
         self._compiled: CompiledSteps | None = None
         self._why_not_compiled: str | None = None
         self._is_compiled = False
-        self._in_loop = False
+        self._in_loop = self._runs_copy = False
         train_op = spec.train_op
         self._train_op = train_op if isinstance(train_op, tf.Operation) else train_op.op
         self._loss = spec.loss
@@ -169,6 +170,7 @@ class RepeatedStep:
             tf.errors.OutOfRangeError: The input has ended.
         """
         self._last_loss = None
+        self._runs_copy = False
         if session is not self._session:
             self._session = session
             self._loop = runnable(self._loop, session, _ONE_BY_ONE)
@@ -184,7 +186,7 @@ class RepeatedStep:
         if not steps or is_nan(self._last_loss):
             return is_nan(self._last_loss)
         if self._compiled and self._is_compiled and self._compiled.is_of_use:
-            self._in_loop = False
+            self._in_loop, self._runs_copy = False, True
             try:
                 self._last_loss = self._compiled.run(session, steps)
             except tf.errors.OpError:
@@ -192,7 +194,7 @@ class RepeatedStep:
                     self._last_loss = self._compiled.last_loss
                 raise
             return is_nan(self._last_loss)
-        self._in_loop = self._loop is not None
+        self._in_loop = self._runs_copy = self._loop is not None
         if self._loop:
             return self._loop.run(session, steps)
         for _ in range(steps):
@@ -205,6 +207,20 @@ class RepeatedStep:
     def waited_secs(self) -> float | None:
         """For how many seconds the steps of a loop waited for their batches; None where that is not known."""
         return self._loop.waited_secs if self._loop and not self._is_compiled else None
+
+    def end(self, session: Any) -> None:
+        """Runs the operations of the graph at the end of the input, unless the last call has done so.
+
+        What needs no batch is done once more by them, and not by a copy.
+
+        Args:
+            session: The `tf.compat.v1.Session`.
+
+        Raises:
+            tf.errors.OutOfRangeError: The input has ended.
+        """
+        if self._runs_copy:
+            session.run([self._train_op, self._loss])
 
     def last_loss(self, session: Any) -> Any:
         """Returns the loss of the last step of a call that made one, and that then failed or ended."""
