@@ -57,9 +57,7 @@ class BoostingSettings:
                 raise ValueError(
                     f"{name} must be a whole number above 0. Received: {name}={value!r}"
                 )
-            object.__setattr__(
-                self, name, int(value)
-            )  # users compute it by np.ceil, which returns a float
+            object.__setattr__(self, name, int(value))  # np.ceil returns a float
         for name in (
             "l1_regularization",
             "l2_regularization",
