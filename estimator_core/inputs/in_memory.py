@@ -11,8 +11,8 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.execution.current import current_execution, is_built_by_an_estimator
 
-_MOST_TOGETHER = 16  # maximum batches that one call of Python takes from the arrays
-_BYTES_TOGETHER = 1 << 20  # and their maximum size
+_MAX_BATCHES_PER_CALL = 16  # maximum batches that one call of Python takes from the arrays
+_MAX_BYTES_PER_CALL = 1 << 20  # and their maximum size
 
 
 def numpy_input_fn(
@@ -158,9 +158,13 @@ def _batches(
     else:
         orders = tf.data.Dataset.range(1).repeat(num_epochs).map(lambda _: _range(count))
     row_bytes = sum(array[:1].nbytes for array in tf.nest.flatten(elements))
-    together = max(1, min(_MOST_TOGETHER, _BYTES_TOGETHER // max(row_bytes * batch_size, 1)))
-    dataset = orders.rebatch(batch_size * together).map(lambda index: _take(elements, index))
-    if together > 1:
+    batches_per_call = max(
+        1, min(_MAX_BATCHES_PER_CALL, _MAX_BYTES_PER_CALL // max(row_bytes * batch_size, 1))
+    )
+    dataset = orders.rebatch(batch_size * batches_per_call).map(
+        lambda index: _take(elements, index)
+    )
+    if batches_per_call > 1:
         dataset = dataset.rebatch(batch_size)
     return dataset.prefetch(tf.data.AUTOTUNE)
 
