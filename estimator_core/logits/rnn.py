@@ -168,9 +168,7 @@ def _keras_layer(make_cell: Callable[[], Any], return_sequences: bool) -> Layer:
     """Returns a layer for Keras cells, of the Keras of the cell or list of cells."""
 
     def layer(inputs: tf.Tensor, mask: tf.Tensor, mode: str) -> tf.Tensor:
-        with side_effects.collected_side_effects(
-            inputs
-        ):  # restarts the numbers in the names of cells
+        with side_effects.collected_side_effects(inputs):  # renumbers the names of cells
             cell = make_cell()
             rnn = _rnn_class(cell)(cell, return_sequences=return_sequences)
             return rnn(inputs, mask=mask, training=mode == ModeKeys.TRAIN)

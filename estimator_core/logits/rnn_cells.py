@@ -78,9 +78,7 @@ class SimpleRNNCell(Cell):
 
 
 _MAX_KERNEL_SIZE = 24_576  # kernel values; with more, a loop's matrix products are faster
-_MAX_INPUTS_PER_UNIT = (
-    2  # with more, a loop is faster: it multiplies the inputs of all steps at once
-)
+_MAX_INPUTS_PER_UNIT = 2  # with more, a loop is faster: it projects all steps at once
 
 
 class LSTMCell(Cell):
