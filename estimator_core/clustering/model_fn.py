@@ -56,7 +56,7 @@ class Clustering:
         # The shape is unknown: the session creates the centers from the first points.
         no_centers = tf1.placeholder_with_default(tf.constant([], tf.float32), None)
         centers = _variable(CLUSTER_CENTERS, no_centers)
-        assignment = distances.assign(points, self._trained(centers), self.distance_metric)
+        assignment = distances.assign(points, self._usable_centers(centers), self.distance_metric)
         loss = tf.reduce_sum(assignment.nearest_distance)
         predictions = {
             ALL_DISTANCES: assignment.all_distances,
@@ -84,7 +84,7 @@ class Clustering:
             hooks.append(_RelativeToleranceHook(loss, self.relative_tolerance))
         return EstimatorSpec(mode, predictions, loss, train_op, training_hooks=hooks)
 
-    def _trained(self, centers: Any) -> tf.Tensor:
+    def _usable_centers(self, centers: Any) -> tf.Tensor:
         """Returns the centers that points are assigned to; fails before they are initialized."""
         checked = _checked_centers(centers, self.num_clusters)
         if self.steps_per_iteration is None:  # the update of whole batches normalizes them
