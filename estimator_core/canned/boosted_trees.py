@@ -22,7 +22,7 @@ from estimator_core.run_config import RunConfig
 from estimator_core.spec.arguments import selected_predictions
 from estimator_core.spec.types import Hook, InputFn
 
-_TREES_IN_A_CALL = 10  # in one call of the execution, between two calls of hooks
+_TREES_PER_CALL = 10  # in one call of the execution, between two calls of hooks
 
 
 class BoostedTreesEstimator(Estimator):
@@ -133,7 +133,7 @@ class BoostedTreesEstimator(Estimator):
         Raises:
             ValueError: The config asks for several devices or a cluster.
         """
-        max_steps_per_call = self._settings.steps_per_tree * _TREES_IN_A_CALL
+        max_steps_per_call = self._settings.steps_per_tree * _TREES_PER_CALL
         execution = execution or select_for_trees(self.config, mode, max_steps_per_call)
         return super().build_program(mode, input_fn, starts_from_checkpoint, execution)
 
@@ -149,7 +149,7 @@ class BoostedTreesEstimator(Estimator):
         Source: `tf.estimator.BoostedTreesClassifier.experimental_feature_importances`. LightGBM's gains
         are of sums over examples; tf.estimator's were of means.
         """
-        forest = read_checkpoint(self._trained()).forest
+        forest = read_checkpoint(self._newest_checkpoint()).forest
         return feature_importances(forest, column_ranges(self._columns), normalize)
 
     def experimental_predict_with_explanations(
@@ -180,7 +180,7 @@ class BoostedTreesEstimator(Estimator):
         Source: `tf.estimator.BoostedTreesClassifier.experimental_predict_with_explanations`. It has no
         `method`.
         """
-        checkpoint_path = checkpoint_path or self._trained()
+        checkpoint_path = checkpoint_path or self._newest_checkpoint()
         link = sigmoid if isinstance(self._head, BinaryClassHead) else np.asarray
         explainer = Explainer(
             read_checkpoint(checkpoint_path), column_ranges(self._columns), method, link
@@ -202,7 +202,7 @@ class BoostedTreesEstimator(Estimator):
                 of_example = {name: value[index] for name, value in wanted.items()}
                 yield {**of_example, "bias": bias, "dfc": contributions}
 
-    def _trained(self) -> str:
+    def _newest_checkpoint(self) -> str:
         """Returns the path of the newest checkpoint.
 
         Raises:
