@@ -158,7 +158,7 @@ class RunConfig:
                 )
         if cluster.tasks and not (cluster.has_chief or self.trains_by_strategy):
             raise ValueError(
-                "TF_CONFIG's `cluster` must have a 'chief' task; it may have workers alone with a "
+                "TF_CONFIG's `cluster` must have a 'chief' task; it may have only workers with a "
                 f"train_distribute. Received: {sorted(cluster.tasks)}"
             )
         if self.tf_random_seed is not None and not isinstance(self.tf_random_seed, int):
@@ -197,7 +197,7 @@ class RunConfig:
         self.__dict__[name] = value
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Sets an attribute that is no setting, or a setting for the first time.
+        """Sets an attribute that is not a setting, or a setting for the first time.
 
         Raises:
             AttributeError: `name` is a setting, which is read-only.

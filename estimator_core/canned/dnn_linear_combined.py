@@ -29,7 +29,7 @@ def check_parts(network: Network, linear: LinearModel) -> None:
     if not (network.feature_columns or linear.feature_columns):
         raise ValueError(
             "Either linear_feature_columns or dnn_feature_columns must be defined. "
-            "Received: none of both"
+            "Received: neither"
         )
     if network.feature_columns and not network.hidden_units:
         raise ValueError(

@@ -159,7 +159,7 @@ def _num_clusters(num_clusters: int, initial_clusters: Any) -> int:
         )
     if shape[0] != num_clusters:
         logger.warning(
-            "There are as many clusters as initial_clusters, %d, and not num_clusters=%d.",
+            "The number of clusters is that of initial_clusters, %d, not num_clusters=%d.",
             shape[0],
             num_clusters,
         )

@@ -169,7 +169,7 @@ def _checked_centers(centers: Any, num_clusters: int) -> tf.Tensor:
     value = tf.convert_to_tensor(centers)
     num_centers = tf.shape(value)[0]
     message = (
-        "The model must have as many cluster centers as num_clusters says, and has none before it is "
+        "The model must have num_clusters cluster centers, and has none before it is "
         "trained. Received, centers and num_clusters:"
     )
     check = tf.raw_ops.Assert(

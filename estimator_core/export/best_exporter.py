@@ -68,7 +68,7 @@ class BestExporter(LatestExporter):
             `exports_to_keep` is not above 0.
 
     Source: `tf.estimator.BestExporter`, which exports once in each process whatever the result, and
-    remembers results by the event files alone.
+    remembers results only by the event files.
     """
 
     def __init__(

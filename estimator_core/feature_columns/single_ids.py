@@ -29,7 +29,7 @@ class SingleIds(NamedTuple):
 
         Args:
             table: Variable `[num_buckets, width]`.
-            for_training: False takes fewer operations, whose gradient has a row for each example.
+            for_training: False uses fewer operations, whose gradient has a row for each example.
 
         Raises:
             tf.errors.InvalidArgumentError: When the graph runs, an id is not below the number of buckets.

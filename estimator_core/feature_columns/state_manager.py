@@ -17,7 +17,7 @@ class StateManager:
     the reuse and the regularizer of the variable scope in which they are created.
 
     Args:
-        trainable: False keeps every variable out of training, whatever its column says.
+        trainable: False keeps every variable out of training, even if its column trains it.
 
     Source: the `state_manager` argument of `tf.feature_column` columns.
     """

@@ -184,7 +184,7 @@ def _next_batch(dataset: tf.data.Dataset) -> Any:
 
 
 class _IteratorStarter:
-    """Starts the input in a session of the user's, by `start_queue_runners`, as 2.15's queues are started.
+    """Starts the input in the user's session, by `start_queue_runners`, as 2.15's queues are started.
 
     Args:
         initializer: Op that initializes the iterator.
@@ -229,8 +229,8 @@ def _byte_strings(array: Any, what: str) -> Any:
     for position, value in enumerate(array.flat):
         if not isinstance(value, (str, bytes)):
             raise ValueError(
-                f"{what} is an array of Python objects, and these must be str or bytes: fill in what "
-                "is missing (fillna) or give the array the type of its values (astype). Received: "
+                f"{what} is an array of Python objects, and these must be str or bytes: fill in "
+                "missing values (fillna) or give the array the type of its values (astype). Received: "
                 f"{value!r} of type {type(value).__name__} at position {position}"
             )
         encoded.flat[position] = value.encode() if isinstance(value, str) else value

@@ -50,7 +50,7 @@ def install() -> None:
         True
 
     Raises:
-        RuntimeError: TensorFlow has a `tf.estimator` of its own, as it does before 2.16.
+        RuntimeError: TensorFlow has its own `tf.estimator`, as before 2.16.
     """
     core = importlib.import_module("estimator_core")
     # `tf.estimator` would load the original; the dictionary does not.
@@ -59,7 +59,7 @@ def install() -> None:
         return
     if present is not None:
         raise RuntimeError(
-            "This TensorFlow has a tf.estimator of its own, which install() does not replace: import "
+            "This TensorFlow has its own tf.estimator, which install() does not replace: import "
             "estimator_core under its own name, or use TensorFlow 2.16 or later. "
             f"Received: TensorFlow {tf.__version__}"
         )

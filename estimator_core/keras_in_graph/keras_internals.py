@@ -115,7 +115,7 @@ def legacy_hyperparameters(optimizer: Any) -> Mapping[str, Any] | None:
 
 def set_legacy_strategy(optimizer: Any, strategy: Any) -> None:
     """Sets the `tf.distribute.Strategy` of an optimizer that was made outside of the strategy's scope."""
-    optimizer._distribution_strategy = strategy  # noqa: SLF001 - else it is that of the constructor
+    optimizer._distribution_strategy = strategy  # noqa: SLF001 - else it is the constructor's
 
 
 # Models, layers and metrics of both

@@ -102,7 +102,7 @@ def selected_predictions(predictions: Any, keys: Any) -> Any:
         return predictions
     if not isinstance(predictions, Mapping):
         raise ValueError(
-            f"predict_keys argument is not valid: predictions are no dict. Received: {keys}"
+            f"predict_keys argument is not valid: predictions are not a dict. Received: {keys}"
         )
     keys = [keys] if isinstance(keys, str) else list(keys)
     selected = {name: value for name, value in predictions.items() if name in keys}

@@ -398,7 +398,7 @@ class TPUEstimator(Estimator):
             )
         if not self._export_to_cpu:
             raise RuntimeError(
-                "A graph for TPUs alone takes a TPU to export: it saves its variables by running. Export "
+                "Exporting only a graph for TPUs needs a TPU, which saves its variables by running it. Export "
                 "with export_to_cpu=True. Received: export_to_cpu=False"
             )
         return self._on_host().experimental_export_all_saved_models(

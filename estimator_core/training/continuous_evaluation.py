@@ -14,7 +14,7 @@ from estimator_core.logs import logger
 from estimator_core.training.evaluator import Evaluator
 from estimator_core.training.specs import EvalSpec
 
-_MIN_WAIT_SECS = 1.0  # between two looks at model_dir without a throttle
+_MIN_WAIT_SECS = 1.0  # between two checks of model_dir without a throttle
 _LAST_CHECKPOINT_SECS = 60  # maximum wait for the chief's end after a checkpoint of max_steps
 
 training_is_over = threading.Event()

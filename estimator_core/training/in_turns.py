@@ -68,7 +68,7 @@ class _EvaluateAtCheckpoints(tf1.train.CheckpointSaverListener):
         self._is_closed = False
 
     def close(self) -> None:
-        """Ends the evaluations: a saver hook of the user's still calls this listener in later trainings."""
+        """Ends the evaluations: a user's saver hook still calls this listener in later trainings."""
         self._is_closed = True
 
     def begin(self) -> None:
