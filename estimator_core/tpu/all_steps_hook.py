@@ -48,6 +48,6 @@ class AllStepsHook(tf1.train.SessionRunHook):
         if self._is_in_step and self._done < self._steps:
             raise ValueError(
                 "With use_tpu=True, the input of an evaluation must not end before its steps are done: let "
-                f"the dataset repeat(), or reduce steps. Received: steps={self._steps}, but only {self._done} "
-                "batches"
+                f"the dataset repeat(), or reduce steps. Received: steps={self._steps}, but only "
+                f"{self._done} batches"
             )

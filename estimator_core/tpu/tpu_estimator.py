@@ -398,8 +398,8 @@ class TPUEstimator(Estimator):
             )
         if not self._export_to_cpu:
             raise RuntimeError(
-                "Exporting only a graph for TPUs needs a TPU, which saves its variables by running it. Export "
-                "with export_to_cpu=True. Received: export_to_cpu=False"
+                "Exporting only a graph for TPUs needs a TPU, which saves its variables by running it. "
+                "Export with export_to_cpu=True. Received: export_to_cpu=False"
             )
         return self._on_host().experimental_export_all_saved_models(
             export_dir_base, input_receiver_fn_map, assets_extra, as_text, checkpoint_path

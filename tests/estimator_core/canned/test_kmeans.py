@@ -284,7 +284,7 @@ def test_a_model_keeps_its_number_of_clusters(tmp_path):
     kmeans(tmp_path).train(points(), steps=1)
     other = kmeans(tmp_path, "random", num_clusters=5, use_mini_batch=False)
     with pytest.raises(
-        tf.errors.InvalidArgumentError, match="num_clusters cluster centers as num_clus"
+        tf.errors.InvalidArgumentError, match="must have num_clusters cluster centers"
     ):
         other.train(points(), steps=1)
 
