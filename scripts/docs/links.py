@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _CODE = re.compile(r"(^ *(?P<fence>```+|~~~+).*?^ *(?P=fence) *$)", re.DOTALL | re.MULTILINE)
-_LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]+)\]\((?P<target>[^)\s]+)\)")
+_LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\]]+)\]\((?P<target>[^)\s]+)\)")
 _PLACE = "\0"
 ROOT_PAGES = {
     "README.md": "index.md",
@@ -54,7 +54,7 @@ class Site:
         """
         for link in _LINK.finditer(prose(text)):
             target, _ = self._target(link["target"], file)
-            if target and self.page_of(target).startswith("sources/"):
+            if target and not link["image"] and self.page_of(target).startswith("sources/"):
                 yield target
 
     def rewritten(self, text: str, file: str) -> str:
@@ -70,6 +70,9 @@ class Site:
             target, anchor = self._target(link["target"], file)
             if target is None:
                 return link[0]
+            if link["image"]:
+                place = posixpath.relpath(target.removeprefix("docs/"), folder or ".")
+                return f"![{link['text']}]({place})"
             page = posixpath.relpath(self.page_of(target), folder or ".")
             return f"[{link['text']}]({page}{anchor})"
 
