@@ -67,6 +67,7 @@ def create_local(request: CreateRequest) -> dict[str, Any]:
         check_has_windows(config.data, "--on-new-span")
     root = request.root
     check_root(root)
+    _schedule(request, config, request.name or config.name, None)  # before anything is written
     store = ScheduleStore(root)
     with store.changing():
         return _create(request, config, store)

@@ -21,6 +21,7 @@ _MIN_NUMBER_SHARE = 0.9
 _MAX_WORDS = 50
 _MIN_REPETITIONS = 4
 _MIN_LINES_BY_COUNT = 5
+_MIN_ROWS = 10  # fewer say too little of a column
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,8 @@ class _RowShape:
                 for line in islice(stream, _MAX_SAMPLE_LINES)
                 if dialect.quote not in line
             ]
-        columns = zip(*(row for row in rows if len(row) == num_columns), strict=True)
+        whole = [row for row in rows if len(row) == num_columns]
+        columns = zip(*whole, strict=True) if len(whole) >= _MIN_ROWS else ()
         kinds = {index: _kind(cells) for index, cells in enumerate(columns)}
         self._kinds = {index: kind for index, kind in kinds.items() if kind is not None}
 

@@ -4,6 +4,7 @@ The head of a page has a hash of what it was made of. It is only made again when
 """
 
 import dataclasses
+import errno
 import hashlib
 import json
 import os
@@ -175,7 +176,7 @@ def _write_report(
     details = RunDetails(root, record.same_as or record.run_id).read_all()
     context = Context(record, root, details, records)
     plots = KeptPlots(RunDetails(root, record.run_id).folder / _PLOTS)
-    atomic_files.write(target, render_report(context, state, _lies_in(root, target), plots.svg_of))
+    _write(target, render_report(context, state, _lies_in(root, target), plots.svg_of))
     plots.write()
 
 
@@ -184,10 +185,14 @@ def _write_index(root: Path, records: Sequence[RunRecord], target: Path, state: 
     from pipelines.report.kept_plots import KeptPlots
 
     plots = KeptPlots(root / "runs" / f".index.{_PLOTS}")
-    atomic_files.write(
-        target, render_index(root, records, state, _lies_in(root, target), plots.svg_of)
-    )
+    _write(target, render_index(root, records, state, _lies_in(root, target), plots.svg_of))
     plots.write()
+
+
+def _write(target: Path, text: str) -> None:
+    if not target.parent.is_dir():  # a folder that the user has mistyped is not made
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(target))
+    atomic_files.write(target, text)
 
 
 def _lies_in(root: Path, target: Path) -> bool:

@@ -58,8 +58,9 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
         )
         if record.spans and plan.spans:
             recorder.note(f"data: {name_spans(record.spans)} of {plan.spans.path}")
+        outcome = _outcome(plan, runner, recorder, progress)
         recorder.end(
-            after_push(plan.root, record.run_id, _outcome(plan, runner, recorder, progress)),
+            after_push(plan.root, record.run_id, outcome),
             tidy=lambda: prune_after_run(
                 plan.root, plan.config.retention, progress.display.line, plan.config.metadata
             ),

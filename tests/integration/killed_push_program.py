@@ -30,7 +30,7 @@ from tfx.utils import io_utils
 import pipelines.root.metadata.leftovers
 from components.evaluator.gate.verdict import Verdict
 from components.pusher import executor, versions
-from pipelines.run.run import run
+from pipelines.run import run
 from pipelines.run import execution as run_execution
 from pipelines.run import recorder as run_recorder
 from pipelines.definitions import csv_to_serving

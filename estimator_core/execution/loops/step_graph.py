@@ -126,9 +126,6 @@ class StepGraph:
                 f"a copy of {len(self.operations)} operations, of a graph of "
                 f"{self._graph_def.ByteSize() >> 20} MiB, would cost more than it saves"
             )
-        devices = sorted({each.device for each in self.operations if each.device})
-        if len(devices) > 1:  # a loop over several may read a batch more than it makes steps
-            return f"they are on several devices: {', '.join(devices)}"
         for operation in self.operations:
             if is_of_tensorflow_1(operation):
                 kind = "is a variable of TensorFlow 1 (use_resource=False)"
@@ -139,7 +136,12 @@ class StepGraph:
             reason = _why_not(operation.name, operation.node_def, has_state)
             if reason:
                 return reason
-        return self._why_not_functions()
+        return self._why_not_functions() or self._why_not_devices()
+
+    def _why_not_devices(self) -> str | None:
+        """Returns a reason if there are several devices: a loop over them may read ahead and skip batches."""
+        devices = sorted({each.device for each in self.operations if each.device})
+        return f"they are on several devices: {', '.join(devices)}" if len(devices) > 1 else None
 
     @property
     def functions(self) -> dict[str, Any]:
