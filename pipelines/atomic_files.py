@@ -45,6 +45,8 @@ def write(file: Path, content: str | bytes, private: bool = False) -> None:
         partial.replace(file)
     except OSError as error:
         partial.unlink(missing_ok=True)
+        if error.errno is None:
+            raise
         raise OSError(error.errno, error.strerror, str(file)) from error
     sync_folder(file.parent)
 

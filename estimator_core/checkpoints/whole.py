@@ -16,6 +16,7 @@ import tensorflow as tf
 Files = tuple[tuple[str, int, int], ...]
 """Name, bytes and time of change of each file of a checkpoint."""
 
+_PARTIAL = "sufficient slices"  # in TensorFlow's message for a tensor that was saved in part
 _ERRORS = (tf.errors.OpError, IndexError, RuntimeError, ValueError)  # of TensorFlow's readers
 
 
@@ -64,12 +65,25 @@ def _why_not_whole(path: str, files: Files) -> str | None:
         return f"{path}.index can't be read ({error})"
     try:
         found = max(sum(sizes[each] for each in shards) for shards in complete)
-        if found < _bytes_needed(reader):
-            for tensor in reader.get_variable_to_shape_map():  # its size alone breaks none
-                reader.get_tensor(tensor)
+        if found < _bytes_needed(reader):  # its size alone breaks none
+            _read_all(reader)
     except _ERRORS as error:
         return f"{path}.data-* can't be read, with {found} bytes ({error})"
     return None
+
+
+def _read_all(reader: Any) -> None:
+    """Reads all tensors, except those of which only some slices were saved, such as slots of a partition.
+
+    Raises:
+        tf.errors.OpError: A tensor can't be read.
+    """
+    for tensor in reader.get_variable_to_shape_map():
+        try:
+            reader.get_tensor(tensor)
+        except _ERRORS as error:
+            if _PARTIAL not in str(error):
+                raise
 
 
 def _bytes_needed(reader: Any) -> int:

@@ -90,3 +90,13 @@ def test_the_format_of_tensorflow_0_is_one_file_without_an_index(tmp_path):
     assert why_not_whole(str(path)) == f"{path}.index is missing"
     path.write_bytes(b"of TensorFlow 0.12")
     assert why_not_whole(str(path)) is None
+
+
+def test_a_tensor_of_which_only_a_slice_was_saved_breaks_nothing(tmp_path):
+    # A slot of one partition of a variable has the shape of the whole variable, and its own slice alone.
+    with tf.Graph().as_default(), tf1.Session() as session:
+        values = tf1.get_variable("slot", [10, 3], use_resource=False)
+        values._set_save_slice_info(tf.Variable.SaveSliceInfo("slot", [1_000, 3], [0, 0], [10, 3]))
+        session.run(tf1.global_variables_initializer())
+        path = tf1.train.Saver([values]).save(session, str(tmp_path / "model.ckpt"))
+    assert why_not_whole(path) is None

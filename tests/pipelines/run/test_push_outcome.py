@@ -4,6 +4,7 @@ from tfx.types.standard_artifacts import PushedModel
 from components.evaluator.gate.verdict import Verdict
 from pipelines.root.records import RunOutcome
 from pipelines.run.push_outcome import push_outcome
+from tests.pushed_versions import add_model
 
 
 @pytest.fixture
@@ -34,5 +35,5 @@ def test_a_model_was_not_blessed(outcome):
 def test_the_same_model_serves_or_was_withdrawn(outcome, tmp_path):
     same = {"pushed": 0, "unchanged_version": "5", "not_pushed_reason": "the same"}
     assert outcome(**same) == RunOutcome("unchanged", reason="the same")
-    (tmp_path / "withdrawn" / "5").mkdir(parents=True)
+    add_model(tmp_path / "withdrawn" / "5")
     assert outcome(**same).reason == "the same (`rollback --to 5` serves it again)"
