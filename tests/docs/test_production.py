@@ -76,12 +76,17 @@ def test_the_configuration_is_valid(tmp_path):
 
 
 def test_the_exit_codes_are_those_of_the_command_line():
-    from pipelines.cli.app import app as cli
+    from pipelines.cli import options
+    from pipelines.terminal.signals import EXIT_INTERRUPTED
 
     rows = re.findall(r"^\| (\d+) \| (.*?) \|", section("Schedule the runs"), re.MULTILINE)
     assert {int(code) for code, _ in rows} == {
-        cli.EXIT_PUSHED, cli.EXIT_FAILED, cli.EXIT_BAD_INPUT, cli.EXIT_NOT_BLESSED, cli.EXIT_INTERRUPTED,
-    }  # fmt: skip
+        options.EXIT_PUSHED,
+        options.EXIT_FAILED,
+        options.EXIT_BAD_INPUT,
+        options.EXIT_NOT_BLESSED,
+        EXIT_INTERRUPTED,
+    }
 
 
 def another_unit(row):

@@ -43,4 +43,4 @@ def test_the_commands_are_those_of_prune(warm_command, tmp_path):
         assert words[:4] == ["python", "-m", "pipelines", "prune"]
         # There is no such root here: the options are known, and the answer is its.
         result = warm_command(*words[3:], cwd=tmp_path)
-        assert (result.returncode, "There are no runs in" in result.stderr) == (2, True), line
+        assert (result.returncode, "There is no folder" in result.stderr) == (2, True), line
