@@ -55,7 +55,7 @@ def accepts(function, wanted, where):
 
 
 @pytest.mark.parametrize(("module", "name"), SYMBOLS, ids=lambda value: value)
-def test_symbol(module, name):
+def test_a_symbol_has_the_arguments_and_members_of_the_reference(module, name):
     ours = api_table.ours(module, name)
     if ours is None and api_table.may_be_absent(name):
         return

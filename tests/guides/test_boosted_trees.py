@@ -7,7 +7,7 @@ from sklearn import metrics
 from tests.estimator_core.tree_programs import library_model
 
 
-def test_boosted_trees(run_program, capsys):
+def test_the_guide_on_boosted_trees_gives_its_results(run_program, capsys):
     names = run_program("boosted_trees")
     found = names["metrics"]
     # 16 trees of 6 layers, and the first 4 layers of another.

@@ -219,7 +219,7 @@ def check(name, signature, outputs, predictions, rows):
 BATCHES = [[0], [1], [2], range(NUM_EXAMPLES)]  # an unknown word, a missing one, missing rooms, all
 
 
-def test_serialized_examples(served):
+def test_serialized_examples_are_answered_as_by_predict(served):
     name, signatures, predictions, _ = served
     for signature, function in signatures["parsing"].items():
         (feed,) = function.structured_input_signature[1]
@@ -228,7 +228,7 @@ def test_serialized_examples(served):
             check(name, signature, function(**{feed: examples}), predictions, rows)
 
 
-def test_raw_tensors(served):
+def test_raw_tensors_are_answered_as_by_predict(served):
     name, signatures, predictions, _ = served
     for signature, function in signatures["raw"].items():
         feeds = function.structured_input_signature[1]

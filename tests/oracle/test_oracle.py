@@ -119,7 +119,7 @@ def test_metric_keys_and_values(run):
         assert_close("metrics", seen["metrics"][key], value, key)
 
 
-def test_predictions(run):
+def test_predictions_are_those_of_the_reference(run):
     expected, seen, _ = run
     assert len(expected["predictions"]) == 3
     for wanted, got in zip(expected["predictions"], seen["predictions"], strict=True):
@@ -147,18 +147,18 @@ def test_trained_variables_and_slots(run):
         assert_close("final_norms", seen["final_norms"][name], norm, name)
 
 
-def test_signatures(run):
+def test_signatures_are_those_of_the_reference(run):
     expected, seen, _ = run
     assert seen["signatures"] == expected["signatures"]
 
 
-def test_summary_tags(run):
+def test_summary_tags_are_those_of_the_reference(run):
     expected, seen, _ = run
     assert seen["tags"] == expected["tags"]
 
 
 @pytest.mark.parametrize("name", map(marked, sorted(SCENARIOS)))
-def test_scenario(name, tmp_path):
+def test_a_scenario_shows_the_same_as_the_reference(name, tmp_path):
     skip_in_tensorflow_1(name)
     seen = SCENARIOS[name].run(names_for(SCENARIOS[name]), str(tmp_path / "model"))
     assert_same(seen, expected_of(name), name)

@@ -246,7 +246,9 @@ def test_a_label_outside_the_vocabulary_is_named(
         evaluate(make_examples([{"species": "maybe", "a": 0.5}]), model, config)
 
 
-def test_regression(make_examples: Make, make_model: Make, evaluate: Make) -> None:
+def test_regression_metrics_are_those_computed_by_hand(
+    make_examples: Make, make_model: Make, evaluate: Make
+) -> None:
     rows = [{"y": 1.0, "p": 2.0}, {"y": 3.0, "p": 0.0}, {"y": -1.0, "p": -1.5}]
     model = make_model(
         {"y": FLOAT, "p": FLOAT},

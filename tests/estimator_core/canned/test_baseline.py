@@ -30,7 +30,7 @@ def input_fn(labels):
         ("BaselineEstimator", "head model_dir optimizer config"),
     ],
 )
-def test_constructor_arguments(name, arguments):
+def test_constructors_have_the_arguments_of_tf_estimator(name, arguments):
     parameters = inspect.signature(getattr(est, name).__init__).parameters
     assert list(parameters)[1:] == arguments.split()
     assert parameters["optimizer"].default == "Ftrl"

@@ -44,7 +44,7 @@ def run(model, mode, fetches, features=POINTS, steps=0):
             return session.run(fetches(spec, centers))
 
 
-def test_predictions():
+def test_predictions_are_all_distances_and_the_nearest_center():
     distances, index = run(
         clustering(),
         "infer",

@@ -39,7 +39,7 @@ def test_logits_that_do_not_fit(shape):
         checks.checked_logits(placeholder(*shape), 2)
 
 
-def test_no_logits():
+def test_logits_must_not_be_none():
     with pytest.raises(ValueError, match="logits must not be None"):
         checks.checked_logits(None, 1)
 
@@ -314,7 +314,7 @@ def test_weights_that_do_not_fit(features, message):
         checks.checked_weights(features, "w", LOGITS)
 
 
-def test_weight_columns():
+def test_a_weight_column_is_a_name_or_a_numeric_column():
     column = tf.feature_column.numeric_column("w")
     for one in (None, "w", column):
         assert checks.check_weight_column(one) is one

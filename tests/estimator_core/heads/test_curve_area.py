@@ -63,7 +63,7 @@ def test_the_areas_are_those_of_tensorflows_metric(curve, method, weights, on_th
     assert 0.5 < expected[-1] < 1
 
 
-def test_by_hand():
+def test_the_area_is_the_share_of_pairs_in_order():
     # Positives at 0.8 and 0.4, negatives at 0.6 and 0.2: 3 of the 4 pairs are in order.
     data = [([[1], [0], [1], [0]], [[0.8], [0.6], [0.4], [0.2]], None)]
     assert values("ROC", "trapezoidal", data)[-1] == pytest.approx(0.75, abs=1e-5)

@@ -111,7 +111,7 @@ def test_half_a_declaration_is_none():
     assert interval_of(half()) is None
 
 
-def test_stopping():
+def test_a_stop_hook_is_due_at_its_last_step():
     interval = interval_of(est.StopAtStepHook(last_step=10))
     assert [interval.steps_until_due(step) for step in (0, 7, 9, 10, 12)] == [10, 3, 1, 1, 1]
 

@@ -58,7 +58,7 @@ def predict_input_fn(params):
     return dataset.batch(batch_size)
 
 
-def test_mnist(tmp_path):
+def test_the_mnist_program_trains_evaluates_and_predicts(tmp_path):
     for as_dict in (False, True):
         tpu_est = TPUEstimator(
             model_fn=mnist_model_fn,
@@ -104,7 +104,7 @@ def keras_input_fn(params):
     return dataset.batch(params["batch_size"])
 
 
-def test_keras_model(tmp_path):
+def test_a_keras_model_learns_in_a_model_fn(tmp_path):
     tpu_est = TPUEstimator(
         model_fn=keras_model_fn,
         config=RunConfig(model_dir=str(tmp_path)),

@@ -350,7 +350,7 @@ def sparse_ids(rows):
 
 @pytest.mark.parametrize("per_host", [True, tpu.InputPipelineConfig.PER_HOST_V2])
 @pytest.mark.parametrize("num_shards", [1, 2])
-def test_sparse_features(make, num_shards, per_host, tmp_path):
+def test_rows_of_sparse_ids_are_averaged(make, num_shards, per_host, tmp_path):
     """Examples with the ids (0, 1), (1,), none and (3, 3), whose rows are averaged."""
     rows = [[0, 1], [1], [], [3, 3]]
     tpu_config = tpu.TPUConfig(num_shards=num_shards, per_host_input_for_training=per_host)

@@ -179,7 +179,7 @@ def bert_estimator(model_dir, use_tpu, init_checkpoint=None):
     )
 
 
-def test_bert(installed, tmp_path):
+def test_bert_trains_on_two_cores_as_on_one_device_and_warm_starts(installed, tmp_path):
     """The same program trains on two cores as on one device, and a second one starts from its checkpoint."""
     metrics = []
     for use_tpu in (False, True):
@@ -329,7 +329,7 @@ def resnet_estimator(model_dir, use_tpu, transpose_input):
     )
 
 
-def test_resnet(installed, tmp_path):
+def test_resnet_trains_the_same_with_transposed_batches(installed, tmp_path):
     values = []
     for transpose in (False, True):
         estimator = resnet_estimator(str(tmp_path / f"resnet_{transpose}"), True, transpose)

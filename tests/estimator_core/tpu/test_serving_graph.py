@@ -158,5 +158,5 @@ def test_the_scaffold_is_made_for_the_graph_for_tpus(export):
     assert _meta_graph(path).saver_def.save_tensor_name.startswith("own_saver")
 
 
-def test_the_tags():
+def test_the_tags_are_serve_and_tpu():
     assert serving_graph.TAGS == (tf.saved_model.SERVING, tf1.saved_model.tag_constants.TPU)

@@ -53,6 +53,6 @@ def test_copies_of_several_cores_are_for_inputs_of_a_host():
         (est.ModeKeys.PREDICT, 2.5, TypeError),
     ],
 )
-def test_batch_sizes(mode, size, error):
+def test_batch_sizes_must_be_positive_integers(mode, size, error):
     with pytest.raises(error, match="_batch_size"):
         check_settings(tpu.RunConfig(), {**SIZES, mode: size}, None)

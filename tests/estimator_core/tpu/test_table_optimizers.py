@@ -79,7 +79,7 @@ def test_as_tensorflow_does(parameters, optimizer):
 @pytest.mark.parametrize("is_dense", [False, True])
 @pytest.mark.parametrize("inside", [False, True])
 @pytest.mark.parametrize("lazy", [False, True])
-def test_adam(inside, lazy, is_dense):
+def test_adam_makes_its_steps_without_bias_correction(inside, lazy, is_dense):
     """Without a correction of the bias. Row 2 is never looked up: lazy or not, it has gradients of 0."""
     parameters = embedding.Adam(
         9.0, beta_1=0.5, beta_2=0.75, epsilon=0.25, lazy_adam=lazy, sum_inside_sqrt=inside

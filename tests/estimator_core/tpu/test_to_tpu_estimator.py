@@ -185,7 +185,7 @@ def test_settings_are_kept(tmp_path):
     )
 
 
-def test_one_device(plain):
+def test_one_device_takes_the_batch_of_input_fn(plain):
     estimator = converted(plain, use_tpu=False).train(input_fn, steps=1)
     # -4 * mean(1, 4, 9): input_fn's own batch.
     np.testing.assert_allclose(estimator.get_variable_value("weight"), 0.125 * 4 * 14 / 3)

@@ -144,7 +144,7 @@ def test_metrics_must_fit_the_problem():
         evaluation.check_metrics_fit(config, "multi-class")
 
 
-def test_eval_config():
+def test_the_eval_config_bounds_metrics_on_the_whole_data_set():
     thresholds = (
         ThresholdConfig(metric="auc", lower=0.6, max_regression=0.01),
         ThresholdConfig(metric="mean_squared_error", upper=3, max_regression=0.5),

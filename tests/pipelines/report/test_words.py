@@ -15,7 +15,7 @@ from pipelines.report import words
         (True, "yes"),
     ],
 )
-def test_numbers(value, text):
+def test_numbers_are_rounded_and_grouped(value, text):
     assert words.number(value) == text
 
 

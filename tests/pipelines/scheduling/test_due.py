@@ -118,7 +118,7 @@ def spans_of(ticks):
 @pytest.mark.parametrize(
     ("missed", "run", "skipped"), [("latest", "9", "7 8"), ("catch-up", "7 8 9", "")]
 )
-def test_spans(make_schedule, ledger, missed, run, skipped):
+def test_missed_spans_are_run_or_skipped(make_schedule, ledger, missed, run, skipped):
     run_spans(ledger)
     schedule = make_schedule(on_new_span=True, missed=missed)
     # 7 has been there for 20 minutes, which is more than 15.

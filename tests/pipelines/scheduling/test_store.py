@@ -58,7 +58,7 @@ def test_a_damaged_file(store, text, message):
         store.read("trips")
 
 
-def test_deleting(store, make_schedule):
+def test_a_schedule_is_deleted_once_its_run_has_ended(store, make_schedule):
     store.write(make_schedule())
     store.ledger("trips").write(time_tick("trips", START).changed(pid=77, starts=1))
     lock = take_run_lock(store.folder)

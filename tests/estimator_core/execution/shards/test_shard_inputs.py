@@ -141,7 +141,7 @@ def test_broadcast_gives_all_shards_the_same(tmp_path, mode):
         ),
     ],
 )
-def test_evaluation(tmp_path, config, batch_size):
+def test_evaluation_splits_one_batch_among_the_shards(tmp_path, config, batch_size):
     """No input_fn is called for each shard here; SLICED splits the batch whatever training does."""
     input_fn = Input()
     seen = run(tmp_path, input_fn, "evaluate", **config)
@@ -150,7 +150,7 @@ def test_evaluation(tmp_path, config, batch_size):
     assert [params["batch_size"] for params in seen.params] == [2]
 
 
-def test_batch_axis(tmp_path):
+def test_batch_axis_names_the_axis_along_which_a_batch_is_split(tmp_path):
     """Images of shape HWCN have the batch last; labels have it first."""
 
     def input_fn(params):

@@ -42,5 +42,5 @@ def test_a_curated_schema_has_no_input():
     ("component", "name"),
     [("CsvExampleGen", "csv-example-gen"), ("Plan", "plan"), ("SchemaGen", "schema-gen")],
 )
-def test_task_names(component, name):
+def test_a_task_is_named_after_its_component(component, name):
     assert task_name(component) == name
