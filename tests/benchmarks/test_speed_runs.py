@@ -1,4 +1,4 @@
-"""How contestants are run and what is kept of them, without any that computes."""
+"""Running contestants and keeping their results; no contestant computes anything here."""
 
 import json
 import subprocess

@@ -67,7 +67,7 @@ def ends_of_calls(execution, last, every=None):
     makes at most, the next multiple of `every`, and the last step.
 
     Args:
-        execution: What runs.
+        execution: Execution of the training.
         last: The last step.
         every: The interval of a hook that is due at multiples of it; None when there is none.
     """
@@ -79,7 +79,7 @@ def ends_of_calls(execution, last, every=None):
 
 
 def steps_without_hooks(ends):
-    """Returns what `advance` is asked for when session calls end at these steps."""
+    """Returns the arguments of `advance` when session calls end at these steps."""
     lengths = [end - before for before, end in zip([0, *ends], ends, strict=False)]
     return [length - 1 for length in lengths if length > 1]
 
@@ -124,7 +124,7 @@ OTHER_NUMBERS_OF_STEPS = {
 
 
 def together(execution, losses):
-    """What is reported of the losses of all replicas: shards report their mean, replicas in sync the sum."""
+    """Returns the reported losses of all replicas: shards report their mean, replicas in sync the sum."""
     return losses.mean(axis=1) if isinstance(execution, Sharded) else losses.sum(axis=1)
 
 

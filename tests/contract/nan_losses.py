@@ -76,7 +76,7 @@ def make_estimator(way, optimizer, steps_per_session_run, model_dir, **settings)
     Args:
       way: One of WAYS.
       optimizer: One of OPTIMIZERS.
-      steps_per_session_run: As in `RunConfig`; for shards, the steps of a loop, which are those of a second
+      steps_per_session_run: Setting of `RunConfig`; for shards, the steps of a loop: those of one second
         with "auto".
       model_dir: Directory of checkpoints.
       settings: Others of `RunConfig`.
@@ -104,7 +104,7 @@ class ManyTrainings:
 
     Args:
       way: One of WAYS.
-      estimator: What `make_estimator` returned for it.
+      estimator: Estimator that `make_estimator` returned for this way.
     """
 
     def __init__(self, way, estimator):
@@ -173,7 +173,7 @@ class _AsNew:
 
 
 class _StartsOnce(est.SessionRunHook):
-    """Starts the input; what it adds to the graph is there after the first time."""
+    """Starts the input; its operations are in the graph after the first time."""
 
     def __init__(self, hooks, is_first):
         self._hooks, self._is_first = hooks, is_first

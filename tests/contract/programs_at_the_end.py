@@ -1,4 +1,4 @@
-"""Programs of which a step changes something without a batch, and what that is."""
+"""Programs whose steps change something without a batch, and the changes."""
 
 import numpy as np
 import tensorflow as tf
@@ -120,7 +120,7 @@ def one_more(value, _):
 
 
 # Name -> (model_fn, name of a variable -> its value after the end of the input, of the value of before and of
-# all values of before). What else there is keeps its value.
+# all values of before). Other variables keep their values.
 PROGRAMS = {
     "embedding_and_counter": (
         embedding_and_counter,

@@ -1,4 +1,4 @@
-"""Many steps in a session call give what one step a call gives, bit for bit."""
+"""Many steps in a session call give the same as one step a call, bit for bit."""
 
 import logging
 

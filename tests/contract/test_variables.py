@@ -39,7 +39,7 @@ def keras_model_fn(features, labels, mode):
 
 
 def regularized_model_fn(features, labels, mode):
-    """The loss is what the collections of losses hold: a second model would be added to it."""
+    """The loss is the sum of the collections of losses: a second model would be added to it."""
     weights = tf1.get_variable(
         "weights",
         [2, 1],

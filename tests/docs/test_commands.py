@@ -14,14 +14,14 @@ from tests.docs.markdown import NAMES, ROOT, blocks, commands, inline_code, read
 
 COMMAND_LINE = typer.main.get_command(app)
 TARGETS = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-# What ends the words of a command.
+# Tokens that end the words of a command.
 SHELL_WORDS = ("&", ";", "done", ">", "|")
-# make's own options, and what may stand behind `make` beside targets.
+# make's own options, and words that may stand behind `make` beside targets.
 VARIABLE = re.compile(r"[A-Z_]+=.*")
 
 
 def parse(words):
-    """Parses what stands behind `python -m pipelines`; raises what is wrong with it."""
+    """Parses the words after `python -m pipelines`; raises the error they cause."""
     command, given = COMMAND_LINE, list(words)
     while hasattr(command, "commands"):
         command = command.commands[given.pop(0)]

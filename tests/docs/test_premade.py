@@ -22,7 +22,7 @@ def input_fn(repeat):
 
 @pytest.fixture(scope="module")
 def names(tmp_path_factory):
-    """What the code blocks of the page leave behind."""
+    """The variables of the page's code blocks after they have run."""
     names = {
         "model_dir": str(tmp_path_factory.mktemp("model")),
         "train_input_fn": lambda: input_fn(None),

@@ -1,4 +1,4 @@
-"""Runs the commands of docs/schedules.md; what it lists is held against the program."""
+"""Runs the commands of docs/schedules.md; its lists are held against the program."""
 
 import json
 import re

@@ -182,7 +182,7 @@ def node_of(module, name):
 
 
 def source_of(node):
-    """Returns the text in which a test names what it exercises; None when there is no such test."""
+    """Returns the text in which a test names the symbols it exercises; None when there is no such test."""
     path, _, function = node.partition("::")
     function, _, parameter = function.rstrip("]").partition("[")
     if (ROOT / path).is_dir():

@@ -1,4 +1,4 @@
-"""What RunConfig says about how often something happens in training, on one device and on two."""
+"""Settings of RunConfig for how often something happens in training, on one device and on two."""
 
 import os
 import time

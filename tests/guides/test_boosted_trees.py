@@ -35,7 +35,7 @@ def _check_beside_the_library(names):
     probabilities = library.predict(evaluation)
     found = names["understood_metrics"]
     labels = names["y_eval"]
-    assert np.abs(last).max() < 0.3  # what a whole last tree could move
+    assert np.abs(last).max() < 0.3  # the largest change by a whole last tree
     assert names["explained_probs"].values == pytest.approx(probabilities, abs=0.05)
     accuracy = metrics.accuracy_score(labels, probabilities > 0.5)
     assert found["accuracy"] == pytest.approx(accuracy, abs=0.02)

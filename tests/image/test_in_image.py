@@ -1,4 +1,4 @@
-"""What holds in the image that `make test-image` has built; the variable IMAGE names it.
+"""Runs the image that `make test-image` has built; the variable IMAGE names it.
 
 Each test is a command that runs in the image, as its own user.
 """

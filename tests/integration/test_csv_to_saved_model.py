@@ -154,7 +154,7 @@ def test_a_killed_run_is_resumed_from_its_last_checkpoint(run, data, root, pushe
     arguments = ("run", "--data", data, "--label", "tipped", "--root", root)
     settings = ("--set", "trainer.train_steps=3000", "--set", "trainer.model=wide_deep")
     settings += ("--set", "trainer.early_stopping=false")
-    # So many steps learn 800 rows by heart; what matters here is that it is pushed.
+    # So many steps learn 800 rows by heart; only the push matters here.
     settings += ("--set", "evaluator.default_checks=false")
     settings += ("--set", 'evaluator.thresholds=[{metric = "auc", lower = 0.6}]')
     with subprocess.Popen(

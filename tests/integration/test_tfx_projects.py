@@ -107,7 +107,7 @@ def newest(folder):
 
 
 def predictions(build_estimator, root, serialized, without):
-    """Returns what the trained Estimator itself predicts for raw examples."""
+    """Returns the predictions of the trained Estimator itself for raw examples."""
     artifacts = root / "artifacts"
     transform = tft.TFTransformOutput(str(newest(artifacts / "Transform" / "transform_graph")))
     model_dir = newest(artifacts / "Trainer" / "model_run") / "Format-Serving"

@@ -1,4 +1,4 @@
-"""estimator_core against what tf.estimator 2.15 showed for the same programs (see README.md)."""
+"""estimator_core against the observations of tf.estimator 2.15 for the same programs (see README.md)."""
 
 import importlib
 import json
@@ -17,7 +17,7 @@ from tests.oracle.programs.program import STEPS
 
 EXPECTED = pathlib.Path(__file__).parent / "expected"
 HAS_LEGACY_KERAS = tf.keras.Model.__module__.startswith("tf_keras")
-# What differs where `tf.compat.v1.disable_v2_behavior()` was called (`make test-tf1`).
+# Differences where `tf.compat.v1.disable_v2_behavior()` was called (`make test-tf1`).
 TF1_BEHAVIOR = not tf.executing_eagerly()
 NOT_AS_IN_TENSORFLOW_1 = {
     "estimator_export": "reads the exported model eagerly",
@@ -40,7 +40,7 @@ SLOW = {
 
 
 def skip_in_tensorflow_1(name):
-    """Skips what can't be the same where the program begins as those of TensorFlow 1 do."""
+    """Skips a program that can't be the same where it begins as those of TensorFlow 1 do."""
     if TF1_BEHAVIOR and name in NOT_AS_IN_TENSORFLOW_1:
         pytest.skip(NOT_AS_IN_TENSORFLOW_1[name])
 
@@ -67,7 +67,7 @@ def program_params():
 
 @pytest.fixture(scope="module", params=program_params())
 def run(request, tmp_path_factory):
-    """What the reference showed, and what we show from the same initial variables."""
+    """The observation of the reference, and ours from the same initial variables."""
     skip_in_tensorflow_1(request.param)
     program = PROGRAMS[request.param]
     expected = expected_of(request.param)

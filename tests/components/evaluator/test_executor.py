@@ -107,7 +107,7 @@ def test_a_blessed_model_has_stock_properties_files_and_results(
     assert blessing.get_int_custom_property("blessed") == 1
     assert blessing.get_string_custom_property("current_model") == binary_model.uri
     assert blessing.get_int_custom_property("current_model_id") == 5
-    # What TFMA's own viewers read.
+    # Files that TFMA's own viewers read.
     loaded = tfma.load_eval_result(result.evaluation.uri)
     assert len(loaded.slicing_metrics) == 4
     assert tfma.load_validation_result(result.evaluation.uri).validation_ok

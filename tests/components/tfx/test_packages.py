@@ -6,7 +6,7 @@ import pytest
 
 from components.tfx import packages as tfx_packages
 
-# Imports what all but a few need, and then each in a process forked off that.
+# Imports the modules that nearly all need, and then each one in a process forked off that.
 PROGRAM = """
 import importlib, json, os, sys
 import components

@@ -89,7 +89,7 @@ def test_a_regressor_predicts_as_the_library_does(tmp_path, center_bias):
 
 
 def test_regularization_is_for_each_example(tmp_path):
-    """The squared error is twice what the library minimizes: half of each, times 400 rows."""
+    """The squared error is twice the library's objective: half of each, times 400 rows."""
     model = est.BoostedTreesRegressor(
         columns(),
         1,

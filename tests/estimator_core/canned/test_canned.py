@@ -1,4 +1,4 @@
-"""What the oracle does not cover: constructors, optimizers, exports that answer, continued runs."""
+"""Canned Estimators beyond the oracle: constructors, optimizers, exports that answer, continued runs."""
 
 import inspect
 

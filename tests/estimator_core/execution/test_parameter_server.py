@@ -17,7 +17,7 @@ _kept = []  # a server lives as long as its object
 
 @pytest.fixture
 def as_task(monkeypatch):
-    """Sets TF_CONFIG to what a cluster says."""
+    """Sets TF_CONFIG as a cluster does."""
 
     def set_task(config):
         monkeypatch.setenv("TF_CONFIG", json.dumps(config))

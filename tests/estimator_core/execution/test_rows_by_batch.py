@@ -54,7 +54,7 @@ AT_ONCE = {
     "fused": lambda: rows().apply(tf.data.experimental.shuffle_and_repeat(100, 2)).batch(32),
 }
 
-# What is in the rows matters, or nothing would be gained.
+# The content of the rows matters, or nothing would be gained.
 ROW_BY_ROW = {
     "mapped": lambda tmp_path: rows().map(doubled).batch(32),
     "filtered": lambda tmp_path: rows().filter(lambda features, label: label > 4).batch(32),

@@ -1,4 +1,4 @@
-"""What can be known of it in one process; tests/integration/cluster trains with it in several."""
+"""Workers in sync, as far as one process shows it; tests/integration/cluster trains in several."""
 
 import json
 

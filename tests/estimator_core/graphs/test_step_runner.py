@@ -1,4 +1,4 @@
-"""How many steps a session call makes."""
+"""The number of steps that a session call makes."""
 
 import types
 
@@ -33,7 +33,7 @@ class Declares(est.SessionRunHook):
 
 
 def run(hooks, calls, most=8, start=0):
-    """Lets a counter run for so many session calls; returns what `advance` was asked for."""
+    """Lets a counter run for some session calls; returns the arguments of `advance`."""
     advanced = []
     with tf.Graph().as_default() as graph:
         step = tf1.train.create_global_step()
@@ -151,7 +151,7 @@ def test_any_other_answer_is_refused_by_name(answer):
 
 
 def timed(secs_of, calls, most=100):
-    """Lets a counter run for calls of about 2 seconds; returns what `advance` was asked for.
+    """Lets a counter run for calls of about 2 seconds; returns the arguments of `advance`.
 
     Args:
         secs_of: Function of the global step that returns how long the next step takes.

@@ -17,7 +17,7 @@ WEIGHTS = np.array([1.0, 2.0, 0.5], np.float32)
 
 
 def run(build):
-    """Returns the values of what `build` returns from a fresh graph."""
+    """Returns the values of the tensors that `build` returns, from a fresh graph."""
     with tf.Graph().as_default():
         fetches = build()
         with tf1.Session() as session:
@@ -124,7 +124,7 @@ def test_metrics_are_those_computed_by_hand():
     assert found["average_loss"] == pytest.approx(np.mean(LOSSES), rel=1e-6)
     # The positive outranks one of the two negatives.
     assert found["auc"] == pytest.approx(0.5, abs=1e-5)
-    # What tf.estimator 2.15 gives for this batch.
+    # From tf.estimator 2.15, for this batch.
     assert found["auc_precision_recall"] == pytest.approx(0.30685282, abs=1e-5)
     assert found["prediction/mean"] == pytest.approx(0.57472706, rel=1e-6)
 

@@ -53,7 +53,7 @@ def test_logits_must_not_be_none():
         ((3, 4), (3, 4, 1), 1, (3, 4, 1)),  # time steps
         ((3, 4, 2), (3, 4, 2), 2, (3, 4, 2)),
         ((None,), (None, 1), 1, (None, 1)),
-        ((3, None), (3, 1), 1, (3, 1)),  # what is not known is checked when the graph runs
+        ((3, None), (3, 1), 1, (3, 1)),  # unknown shapes are checked when the graph runs
         ((3, None), (3, 2), 2, (3, 2)),
         ((3,), None, 1, (3, 1)),
     ],
@@ -93,7 +93,7 @@ def test_labels_that_fit_need_no_operation(shape, dimension):
 
 
 def error_of(build, feeds):
-    """Returns what fails when the graph runs."""
+    """Returns the error of running the graph."""
     with pytest.raises(tf.errors.InvalidArgumentError) as error:
         run(build, feeds)
     return " ".join(str(error.value).split())

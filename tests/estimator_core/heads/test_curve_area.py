@@ -11,7 +11,7 @@ KINDS = [("ROC", "trapezoidal"), ("PR", "careful_interpolation"), ("PR", "trapez
 
 
 def values(curve, method, batches, reference=False):
-    """What the update gives after each batch, and the value in the end."""
+    """Returns the value of the update after each batch, and the final value."""
     with tf.Graph().as_default(), tf1.Session() as session:
         labels, predictions = tf1.placeholder(tf.float32, [None, 1]), tf1.placeholder(tf.float32)
         has_weights = batches[0][2] is not None

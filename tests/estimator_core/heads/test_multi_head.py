@@ -78,7 +78,7 @@ def test_metrics_of_all_heads():
             labels={name: tf.constant(value) for name, value in LABELS.items()},
             regularization_losses=[tf.constant(0.5)],
         )
-        # All metrics of one batch: what the update ops return.
+        # All metrics of one batch: the values of the update ops.
         return {key: update for key, (_, update) in spec.eval_metric_ops.items()}
 
     found = run(metrics)

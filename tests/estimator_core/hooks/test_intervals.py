@@ -1,4 +1,4 @@
-"""When hooks of TensorFlow, and of users, have to be called."""
+"""The steps at which hooks of TensorFlow, and of users, have to be called."""
 
 import types
 
@@ -52,7 +52,7 @@ def test_a_subclass_that_does_its_work_elsewhere_is_due_as_its_base():
 
 
 class EveryTen(est.SessionRunHook):
-    """Declares an interval for what it does after a step."""
+    """Declares an interval for its work after a step."""
 
     def steps_until_due(self, global_step):
         return 10 - global_step % 10
@@ -251,7 +251,7 @@ class Foreseen(est.SessionRunHook):
 
 
 def run(hook, steps=11):
-    """Runs a hook in as many steps; returns what was foreseen before each of them."""
+    """Runs a hook for some steps; returns its announcements before each of them."""
     with tf.Graph().as_default():
         train_op = tf1.train.create_global_step().assign_add(1)
         tf.constant(7.0, name="seven")

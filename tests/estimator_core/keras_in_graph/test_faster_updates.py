@@ -118,7 +118,7 @@ def test_the_variables_are_those_of_keras(name, ids):
 
 
 def test_adam_has_few_operations_for_a_variable():
-    """What is the same for all variables is computed once."""
+    """Values that are the same for all variables are computed once."""
     _, types = by_estimator(lambda: keras.optimizers.Adam(0.05), "different")
     assert (types["Pow"], types["Sqrt"], types["Square"]) == (2, 5, 4)
     _, types = by_estimator(lambda: keras.optimizers.Adam(0.05, amsgrad=True), "different")

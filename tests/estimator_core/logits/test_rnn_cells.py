@@ -167,7 +167,7 @@ def test_an_lstm_of_no_examples_has_gradients_of_zero(is_served, return_sequence
         with tf1.Session() as session:
             session.run(tf1.global_variables_initializer())
             feeds = {inputs: np.zeros([0, 5, 3]), mask: np.zeros([0, 5])}
-            for _ in range(20):  # what was in the memory may be zeros
+            for _ in range(20):  # the former values of the memory may be zeros
                 found, *of_kernels = session.run([outputs, *gradients], feeds)
                 assert found.shape == ((0, 5, 4) if return_sequences else (0, 4))
                 assert [np.abs(each).max() for each in of_kernels] == [0, 0, 0]

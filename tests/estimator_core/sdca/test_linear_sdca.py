@@ -34,7 +34,7 @@ COLUMNS = [
     fc.numeric_column("x", 2),
     fc.categorical_column_with_vocabulary_list("kind", ["a", "b", "c"]),
 ]
-# What the columns stand for, and the bias.
+# The values of the columns, and the bias.
 DESIGN = np.concatenate([X, np.eye(3)[KIND], np.ones([N, 1])], axis=1)
 
 

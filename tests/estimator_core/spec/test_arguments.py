@@ -1,4 +1,4 @@
-"""Checks of what a caller passes to an Estimator."""
+"""Checks of the arguments that a caller passes to an Estimator."""
 
 import os
 import pathlib

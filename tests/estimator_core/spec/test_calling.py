@@ -113,7 +113,7 @@ def _each_draws_anew(rows):
 
 
 class _Losses(est.SessionRunHook):
-    """Collects what every replica's loss is for each of its batches."""
+    """Collects the loss of every replica for each of its batches."""
 
     def __init__(self):
         self.rows = []

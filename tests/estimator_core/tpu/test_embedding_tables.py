@@ -15,7 +15,7 @@ embedding = tf.tpu.experimental.embedding
 
 IDS = np.array([0, 1, 0, 3])
 LABELS = np.array([1.0, 2.0, 3.0, 4.0], np.float32)
-# Of mean(label * sum(embedding)), for each weight of a row: what the labels of its examples add up to, by 4.
+# Of mean(label * sum(embedding)), for each weight of a row: the sum of the labels of its examples, by 4.
 GRADIENT = np.array([1.0, 0.5, 0.0, 1.0], np.float32)[:, np.newaxis]
 TABLE = "input_layer/id_embedding/embedding_weights"
 
@@ -32,7 +32,7 @@ def momentum():
 
 
 def model_fn_of(columns, minimize=None, layer=tf1.feature_column.input_layer):
-    """The loss is mean(label * (sum(embedding) + weight)): no gradient depends on what is trained."""
+    """The loss is mean(label * (sum(embedding) + weight)): no gradient depends on a variable."""
 
     def model_fn(features, labels, mode, params):
         total = tf.reduce_sum(layer(features, columns), axis=1)
@@ -90,7 +90,7 @@ def make(tmp_path):
 
 
 def by_hand(optimizer, steps):
-    """The table of ones after some steps, and what is kept for it."""
+    """Returns the table of ones after some steps, and its slot variables."""
     table, kept = np.ones([4, 2]), {}
     gradient = np.tile(GRADIENT, 2).astype(np.float64)
     looked_up = gradient != 0

@@ -1,4 +1,4 @@
-"""When a TPUEstimator logs its loss on shards; `test_iterations_per_loop` has what it logs."""
+"""The steps at which a TPUEstimator logs its loss on shards; for the values: `test_iterations_per_loop`."""
 
 import pytest
 

@@ -206,7 +206,7 @@ def test_bert_trains_on_two_cores_as_on_one_device_and_warm_starts(installed, tm
 
 
 def batch_norm(inputs, training, name):
-    """What tf.layers.batch_normalization does: averages, kept by UPDATE_OPS."""
+    """Does as tf.layers.batch_normalization: averages, kept by UPDATE_OPS."""
     with tf.variable_scope(name):
         size = inputs.shape[-1]
         gamma = tf.get_variable("gamma", [size], initializer=tf.ones_initializer())
@@ -368,4 +368,4 @@ def test_names_of_tensorflow_1_in_tensorflow_2(installed):
 
     assert tensorflow.tpu.CrossShardOptimizer is tf.tpu.CrossShardOptimizer
     assert tensorflow.tpu.cross_replica_sum is tf.tpu.cross_replica_sum
-    assert tensorflow.tpu.experimental  # what was there stays
+    assert tensorflow.tpu.experimental  # the other names stay

@@ -8,7 +8,7 @@ from estimator_core import tpu
 
 
 class Resolver:
-    """What a TPUClusterResolver tells."""
+    """A stand-in for TPUClusterResolver."""
 
     def master(self):
         return "grpc://tpu:8470"

@@ -1,4 +1,4 @@
-"""What use_tpu=True needs; `test_tpu_estimator` has what a TPUEstimator says of it."""
+"""Settings that use_tpu=True needs; messages of a TPUEstimator are in `test_tpu_estimator`."""
 
 import pytest
 import tensorflow as tf

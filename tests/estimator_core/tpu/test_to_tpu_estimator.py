@@ -40,7 +40,7 @@ def last_value(labels):
         collections=[tf1.GraphKeys.LOCAL_VARIABLES],
         initializer=tf1.zeros_initializer(),
     )
-    # (what was last before, what is last now)
+    # (the last one before, the last one now)
     return last.value(), last.assign(tf.stack([last.read_value()[1], labels[-1]]))
 
 
@@ -252,7 +252,7 @@ def test_linear_sdca_is_refused(tmp_path):
 
 
 def test_gradients_that_are_applied_on_a_condition_are_refused(tmp_path):
-    """Such as every second step: what is then applied differs from shard to shard."""
+    """Gradients of every second step, say, differ from shard to shard."""
 
     def conditional_model_fn(features, labels, mode):
         weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())

@@ -35,7 +35,7 @@ def model_fn(features, labels, mode, params):
 
 
 def input_fn(params, mode):
-    """Labels are twice x, and x is 1, so that a step halves what is missing to a weight of 2."""
+    """Labels are twice x, and x is 1, so that a step halves the distance to a weight of 2."""
     dataset = tf.data.Dataset.from_tensor_slices(({"x": [1.0] * 6}, [2.0] * 6))
     dataset = dataset.repeat() if mode == est.ModeKeys.TRAIN else dataset
     return dataset.batch(params["batch_size"])
@@ -209,7 +209,7 @@ def test_a_predictor_answers_with_the_trained_weight(make):
 
 
 def test_evaluation_off_the_tpu(make):
-    """With eval_on_tpu=False a TPUEstimator evaluates here what was trained there."""
+    """With eval_on_tpu=False a TPUEstimator evaluates here a model trained there."""
     make().train(input_fn, steps=3)
     assert make(use_tpu=True, eval_on_tpu=False).evaluate(input_fn)["mae"] == 0.25
 

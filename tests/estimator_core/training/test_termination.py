@@ -179,7 +179,7 @@ def test_a_handler_of_the_program_stays_there_too():
 
 
 class Dropping:
-    """Gets SIGTERM in its destructor, where Python drops what is raised."""
+    """Gets SIGTERM in its destructor, where Python drops exceptions."""
 
     def __del__(self):
         signal.raise_signal(signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""What the comparison with the reference (tests/oracle/programs/v1.py) does not show."""
+"""Properties of v1 that the comparison with the reference (tests/oracle/programs/v1.py) does not show."""
 
 import inspect
 import math
@@ -44,7 +44,7 @@ def test_heads_of_ones_own_train_and_continue(make, optimizer, tmp_path):
 
 
 def test_default_learning_rates(tmp_path):
-    """Each class's default optimizer moves a bias from 0 by its learning rate, or by what it says."""
+    """Each class's default optimizer moves a bias from 0 by its learning rate, or by the given number."""
 
     def bias_after_one_step(estimator, name="linear/linear_model/bias_weights"):
         estimator.train(input_fn, steps=1)

@@ -1,4 +1,4 @@
-"""What the tasks of the tests' clusters run: functions that a new process can import."""
+"""Programs of the tasks of the tests' clusters: functions that a new process can import."""
 
 import json
 import os
@@ -74,7 +74,7 @@ class TrainTogether(tf1.train.SessionRunHook):
 
 
 def files(directory, prefix):
-    """Returns what follows the prefix in the names of files."""
+    """Returns the rest after the prefix in the names of files."""
     names = os.listdir(directory)
     return sorted(name[len(prefix) :] for name in names if name.startswith(prefix))
 

@@ -1,4 +1,4 @@
-"""A small model whose variables start from constants, and ways to tell what happened to it."""
+"""A small model whose variables start from constants, and ways to observe it."""
 
 import os
 
@@ -39,7 +39,7 @@ def line_model_fn(e, spec_arguments=None):
     """Returns a model_fn: a line through two constants, with further arguments of its spec.
 
     Args:
-        e: As in `Program`.
+        e: The module with the API's names.
         spec_arguments: `spec_arguments(loss)` returns keyword arguments of each EstimatorSpec.
     """
 

@@ -1,4 +1,4 @@
-"""No input brings about a traceback: the message names what is wrong, and the exit code says whose it is."""
+"""No input brings about a traceback: the message names the fault, and the exit code says whose it is."""
 
 import pytest
 from typer.testing import CliRunner

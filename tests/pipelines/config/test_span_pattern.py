@@ -20,7 +20,7 @@ def make(folder, *names):
 
 @pytest.fixture
 def found(tmp_path):
-    """Returns a function that gives span, version and path of what a pattern finds among files."""
+    """Returns a function that gives span, version and path of the files that a pattern finds."""
 
     def find(pattern, *names):
         make(tmp_path, *names)

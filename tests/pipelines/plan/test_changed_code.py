@@ -32,7 +32,7 @@ def module(tmp_path):
 
 @pytest.fixture
 def code(module, data, tmp_path, display):
-    """What a run of the module trains."""
+    """The code that a run of the module trains."""
     request = RunRequest(root=tmp_path / "root", data=str(data), label="y")
     return replace(
         plan_run(request, display).code,

@@ -149,7 +149,7 @@ class Root:
         return found
 
     def prune(self, dry_run=False, **rules):
-        """Prunes it, and returns what went."""
+        """Prunes it, and returns the removed items."""
         return prune.prune_root(self.path, RetentionConfig(**rules), dry_run, NOW)
 
     @property

@@ -61,9 +61,9 @@ class FakeRuns:
     """Stands for `python -m pipelines run`.
 
     Attributes:
-      outcomes: Of the next runs: a status, or a dict of the last line, or a function of the launch.
-      launches: What was started.
-      secs: That a run takes.
+      outcomes: Outcomes of the next runs: a status, or a dict of the last line, or a function of the launch.
+      launches: Launches so far.
+      secs: Duration of a run.
     """
 
     def __init__(self, root, clock):
@@ -116,7 +116,7 @@ def runs(root, clock):
 
 @pytest.fixture
 def told():
-    """What was sent to the user."""
+    """The notifications sent to the user."""
     return []
 
 

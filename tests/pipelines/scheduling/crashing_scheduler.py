@@ -2,7 +2,7 @@
 
     python crashing_scheduler.py ROOT NUMBER HOW
 
-It does what is due, and ends. After the NUMBER-th moment (from 1; 0: none) it is killed by SIGKILL: `alone`,
+It starts due runs, and ends. After the NUMBER-th moment (from 1; 0: none) it is killed by SIGKILL: `alone`,
 or `both`, together with its run.
 """
 

@@ -18,7 +18,7 @@ PROGRAM = Path(__file__).with_name("crashing_scheduler.py")
 PROJECT = Path(__file__).parents[3]
 RUN = ["write", "write", "start", "write", "write", "write", "deliver", "remove"]
 MOMENTS = [
-    *("write", "write", "write"),  # who is told, what is late, and that this was told
+    *("write", "write", "write"),  # the channels, the late runs, and their notification
     *(*RUN, "deliver", "remove"),
     *RUN,
 ]

@@ -133,7 +133,7 @@ def test_plans_travel_as_json(tmp_path):
     assert TabularPlan.from_custom_config(plan.training_config()) == plan
     features = FeaturePlan.from_custom_config(plan.feature_config())
     assert features.numeric == plan.numeric
-    # What concerns the training only must not make Transform run again.
+    # Settings of the training only must not make Transform run again.
     other = plan_for(tmp_path, columns, "y", "trainer.train_steps=7")
     assert other.feature_config() == plan.feature_config()
     assert other.training_config() != plan.training_config()

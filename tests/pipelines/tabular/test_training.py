@@ -153,7 +153,7 @@ def test_auto_takes_the_model_that_is_best_on_held_out_rows(call, tmp_path, labe
     )
     assert metrics["global_step"] == chosen.step
     if chosen.model == "boosted_trees":  # grown anew from all rows, on which it is evaluated
-        variance = 0.69 if label is BINARY else 150.0**2  # of what answers the same for all
+        variance = 0.69 if label is BINARY else 150.0**2  # of a model that answers the same for all
         assert metrics["average_loss"] < 0.1 * variance
     else:  # it is not trained any more
         assert metrics["average_loss"] == pytest.approx(chosen.loss)

@@ -1,4 +1,4 @@
-"""Which threads run the operations of a loop."""
+"""The threads that run the operations of a loop."""
 
 import numpy as np
 import pytest

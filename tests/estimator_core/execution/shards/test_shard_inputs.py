@@ -1,4 +1,4 @@
-"""What each shard sees of the batches that input_fn gives."""
+"""The part that each shard sees of the batches of input_fn."""
 
 import numpy as np
 import pytest
@@ -67,7 +67,7 @@ class Input:
 
 
 def run(tmp_path, input_fn, mode="train", batch_axis=None, num_shards=2, batch_size=4, **config):
-    """What the shards saw in two steps, with a global batch of 4."""
+    """Returns the batches that the shards saw in two steps, with a global batch of 4."""
     seen = Seen()
     estimator = tpu.TPUEstimator(
         seen,
@@ -120,7 +120,7 @@ def test_broadcast_gives_all_shards_the_same(tmp_path, mode):
     config = {"per_host_input_for_training": MODES.BROADCAST}
     # 5 does not go around the shards, and need not.
     seen = run(tmp_path, input_fn, mode, batch_size=5, **config)
-    # What a host gets is that of the first shard alone.
+    # A host gets the batch of the first shard alone.
     assert seen.batches == [[[0, 1, 2, 3, 4]], [[5, 6, 7, 8, 9]]]
     assert [params["batch_size"] for params in input_fn.params + seen.params] == [5, 5]
 

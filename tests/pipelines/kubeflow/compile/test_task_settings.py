@@ -6,7 +6,7 @@ from pipelines.kubeflow.training.training_job import VARIABLE
 
 
 class Task:
-    """Takes what a task of kfp takes, and answers as it does."""
+    """A stand-in for a task of kfp that takes the same calls."""
 
     def __init__(self):
         self.calls = {}

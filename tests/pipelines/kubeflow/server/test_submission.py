@@ -26,7 +26,7 @@ platforms: {kubernetes: {}}
 
 @pytest.fixture
 def kfp_server(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))  # where kfp keeps what it remembers
+    monkeypatch.setenv("HOME", str(tmp_path))  # kfp's folder for its state
     with contextlib.closing(KfpServer()) as server:
         yield server
 

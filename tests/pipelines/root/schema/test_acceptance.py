@@ -63,7 +63,7 @@ class Root:
         )
 
     def run(self, run_id, frame, notes=(), *settings, validated=True, kinds=KINDS):
-        """Leaves what a run leaves that validated a table."""
+        """Leaves the files of a run that validated a table."""
         folder = self.folder / "artifacts" / "StatisticsGen" / "statistics" / run_id
         statistics = []
         for split, part in (("train", frame[::2]), ("eval", frame[1::2])):
