@@ -115,6 +115,6 @@ def _is_ours(finder):
 
 @pytest.fixture(scope="session")
 def warm_command():
-    """Runs `python -m pipelines` in a process that has the imports behind it."""
+    """Runs `python -m pipelines` in a process that has done the imports already."""
     with contextlib.closing(WarmCommand()) as command:
         yield command

@@ -15,7 +15,7 @@ from tests.integration.cluster.in_process import cluster_in_this_process, device
 
 
 def several_steps_in_a_run(kind, steps):
-    """Returns a subclass of an Execution that makes up to so many training steps in a session call.
+    """Returns a subclass of an Execution that makes up to `steps` training steps in a session call.
 
     It has no loop in the graph: that is enough to see whether hooks are called at the right steps.
     """
@@ -41,7 +41,7 @@ def several_steps_in_a_run(kind, steps):
 
 
 def count_advances(execution, monkeypatch):
-    """Returns a list that gets, call by call, how many steps `advance` is asked for."""
+    """Returns a list that gets the number of steps of each call of `advance`."""
     advanced = []
     build_step = execution.build_step
 
@@ -63,8 +63,8 @@ def count_advances(execution, monkeypatch):
 def ends_of_calls(execution, last, every=None):
     """Returns the steps at which the session calls of a training run end.
 
-    The first call makes one step. Each later one ends at the nearest of: as many steps as the Execution
-    makes at most, the next multiple of `every`, and the last step.
+    The first call makes one step. Each later one ends at the nearest of: the most steps that the Execution
+    makes, the next multiple of `every`, and the last step.
 
     Args:
         execution: Execution of the training.

@@ -79,7 +79,7 @@ def make_estimator(way, optimizer, steps_per_session_run, model_dir, **settings)
       steps_per_session_run: Setting of `RunConfig`; for shards, the steps of a loop: those of one second
         with "auto".
       model_dir: Directory of checkpoints.
-      settings: Others of `RunConfig`.
+      settings: Further settings of `RunConfig`.
     """
     if way == "two_replicas":
         settings["train_distribute"] = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
@@ -113,7 +113,7 @@ class ManyTrainings:
         self._session = None
 
     def error_of(self, step, last_step=200):
-        """Returns the error of a training to `last_step`, the loss of a `step` of which is NaN; or None."""
+        """Returns the error of a training to `last_step` whose loss is NaN at `step`; None without one."""
         self._input.step = step
         program, spec = self._program, self._program.spec
         with program.scope():
@@ -160,7 +160,7 @@ class ManyTrainings:
 
 
 class _AsNew:
-    """Another name of a session, which stays open."""
+    """A wrapper of a session that does not close it."""
 
     def __init__(self, session):
         self._session = session

@@ -1,4 +1,4 @@
-"""Programs as people wrote them from 2017 on, of which many steps are made in a session call."""
+"""Programs as people wrote them from 2017 on; a session call makes many of their steps."""
 
 import numpy as np
 import tensorflow as tf
@@ -206,7 +206,7 @@ def only_x(input_context=None):
 
 
 def sequences(input_context=None):
-    """Of three steps; -1 is padding."""
+    """Sequences of three steps; -1 is padding."""
     return forty_steps().map(
         lambda features, label: ({"ids": tf.cast(features["x"] * 2, tf.int64) % 4 - 1}, label)
     )

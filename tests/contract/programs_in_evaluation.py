@@ -1,4 +1,4 @@
-"""Programs as people wrote them from 2017 on, many of whose batches are evaluated in a session call."""
+"""Programs as people wrote them from 2017 on; a session call evaluates many of their batches."""
 
 import numpy as np
 import tensorflow as tf

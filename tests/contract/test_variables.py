@@ -83,7 +83,7 @@ def input_fn_for(num_replicas):
 
 
 def trained(make, execution, start, directory, monkeypatch):
-    """Returns all variables after so many steps from a checkpoint."""
+    """Returns all variables after some steps from a checkpoint."""
     if start is not None:
         shutil.copytree(start, directory)
     monkeypatch.setattr("estimator_core.estimator.select_execution", lambda config, mode: execution)

@@ -85,7 +85,7 @@ def test_the_exit_codes_are_those_of_the_command_line():
 
 
 def another_unit(row):
-    """Has the fare, the second column, in cents."""
+    """Changes the fare, the second column, to cents."""
     area, fare, rest = row.split(",", 2)
     return f"{area},{float(fare) * 100 if fare else ''},{rest}"
 

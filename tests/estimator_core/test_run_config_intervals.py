@@ -35,7 +35,7 @@ def checkpoints(model_dir):
 
 
 class Clock(est.SessionRunHook):
-    """Time goes by four seconds after each step, and else stands still."""
+    """Time passes by four seconds after each step, and not otherwise."""
 
     def __init__(self, monkeypatch):
         self._now = time.time()

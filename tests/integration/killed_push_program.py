@@ -176,7 +176,7 @@ class _NoCapture:
 
 
 def run_in_fork(root, data, train_steps, moment=None, resume=False):
-    """Runs the pipeline in a process of its own; returns how it ended."""
+    """Runs the pipeline in a process of its own; returns its exit code."""
     child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

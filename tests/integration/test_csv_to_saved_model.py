@@ -22,7 +22,7 @@ def command(*arguments):
 
 @pytest.fixture(scope="module")
 def run(warm_command):
-    """Runs a command. That one is killed which needs a process of its own."""
+    """Runs a command; only a run that is killed has a process of its own."""
     return warm_command
 
 

@@ -1,4 +1,4 @@
-"""Eight runs of eight roots, on one database, one of them killed and gone on with."""
+"""Eight runs of eight roots, on one database, one of them killed and continued."""
 
 import json
 import pathlib

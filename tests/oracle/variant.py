@@ -63,7 +63,7 @@ def run_program(program, expected, model_dir, hooks):
 
 
 def run_model_dir(program, source, model_dir, hooks):
-    """Returns how a model directory of the reference goes on."""
+    """Returns the observation of a model directory of the reference that trains on."""
     shutil.copytree(source, model_dir, dirs_exist_ok=True)
     e = names_for(program)
     estimator = program.make(e, config=e.RunConfig(model_dir=model_dir, save_summary_steps=1))

@@ -51,7 +51,7 @@ IMPORTED = {
 
 @pytest.fixture(scope="module")
 def found():
-    """By executor, which of the modules that are watched it imports."""
+    """The watched modules that each executor imports."""
     arguments = [json.dumps(WATCHED), json.dumps([*IMPORTED])]
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, *arguments], capture_output=True, text=True, check=True

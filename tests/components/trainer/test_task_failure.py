@@ -11,7 +11,7 @@ HERE = __file__
 
 
 class ByTwoError(Exception):
-    """Pickled with its one argument, and made of two."""
+    """An error that is pickled with its one argument, and made of two."""
 
     def __init__(self, first: int, second: int):
         super().__init__(f"{first} and {second}")

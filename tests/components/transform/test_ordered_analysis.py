@@ -52,7 +52,7 @@ def orders(values: list, count: int = 6) -> list[list]:
 
 
 class Operation:
-    """Of a graph of tf.Transform."""
+    """An operation of a graph of tf.Transform."""
 
     label = num_outputs = None
 

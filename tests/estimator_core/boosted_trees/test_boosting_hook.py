@@ -38,7 +38,7 @@ def same_models(one, other):
 
 
 class EveryStep(est.SessionRunHook):
-    """Called at each step, as it declares no interval."""
+    """A hook that is called at each step, as it declares no interval."""
 
     def __init__(self):
         self.seen = []

@@ -7,7 +7,7 @@ from estimator_core.boosted_trees.objectives import may_have_objective, objectiv
 
 
 class HeadOfOnesOwn(est.RegressionHead):
-    """Might have another loss."""
+    """A user's head, which might have another loss."""
 
 
 def absolute_error(labels, logits):

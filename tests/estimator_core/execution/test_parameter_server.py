@@ -133,7 +133,7 @@ def test_a_worker_whose_chief_is_missing_names_it(as_task, make_estimator, input
 
 @pytest.mark.parametrize("optimizer", [None, est.experimental.LinearSDCA("id", num_table_shards=2)])
 def test_linear_models_learn_on_parameter_servers(as_task, tmp_path, optimizer):
-    """The label is the sign of x, which one weight tells."""
+    """The label is the sign of x, for which one weight is enough."""
     as_task(tf_config_of(cluster_in_this_process()))
 
     def input_fn():

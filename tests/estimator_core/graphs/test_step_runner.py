@@ -14,7 +14,7 @@ tf1 = tf.compat.v1
 
 
 class Declares(est.SessionRunHook):
-    """Due every so many steps."""
+    """A hook that is due every `every` steps."""
 
     def __init__(self, every):
         self.every = every
@@ -123,7 +123,7 @@ def test_the_step_is_read_before_its_update_or_after_it(caplog, found, goes_on):
 
 
 class Answers(Declares):
-    """Gives one answer to when it is due."""
+    """A hook that always gives the same answer when asked for the steps until it is due."""
 
     def __init__(self, answer):
         super().__init__(None)
@@ -154,7 +154,7 @@ def timed(secs_of, calls, most=100):
     """Lets a counter run for calls of about 2 seconds; returns the arguments of `advance`.
 
     Args:
-        secs_of: Function of the global step that returns how long the next step takes.
+        secs_of: Function from the global step to the seconds of the next step.
     """
     asked = []
     now = 0.0

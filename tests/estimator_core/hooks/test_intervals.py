@@ -234,7 +234,7 @@ class CountsSteps(est.StepCounterHook):
 
 
 class Foreseen(est.SessionRunHook):
-    """Asks before each step when the next one is that another hook is due at."""
+    """Asks another hook before each step for the next one that it is due at."""
 
     def __init__(self, interval):
         self._interval = interval
@@ -263,7 +263,7 @@ def run(hook, steps=11):
 
 
 def next_of(fired, steps):
-    """For each step the first one after it at which a hook was due."""
+    """Returns for each step the next one at which a hook was due."""
     return [min(step for step in fired if step > before) for before in range(steps)]
 
 

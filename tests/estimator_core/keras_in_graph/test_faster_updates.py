@@ -43,7 +43,7 @@ def by_keras(make_optimizer, ids):
 
 
 def by_estimator(make_optimizer, ids):
-    """The same by `minimize_parts`; and how often each type of operation is in its functions."""
+    """The same by `minimize_parts`; and the number of operations of each type in its functions."""
     optimizer = make_optimizer()
     with tf.Graph().as_default() as graph, tf1.Session() as session:
         variables = {

@@ -206,7 +206,7 @@ def test_columns_that_are_not_for_tpus_and_numbers(make):
 
 
 def clipped(loss, step):
-    """By the norm of gradients, in which tables have no part: that of the weight is 2.5 on two shards."""
+    """Clips by the norm of gradients without those of tables: the weight's is 2.5 on two shards."""
     optimizer = tpu.CrossShardOptimizer(momentum())
     pairs = optimizer.compute_gradients(loss)
     gradients, _ = tf.clip_by_global_norm([gradient for gradient, _ in pairs], 0.25)
@@ -341,7 +341,7 @@ def test_what_shards_do_not_have(make, tmp_path):
 
 
 def sparse_ids(rows):
-    """A SparseTensor whose rows have so many ids each."""
+    """A SparseTensor of the ids of each row."""
     indices = [[row, place] for row, ids in enumerate(rows) for place in range(len(ids))]
     values = np.array([each for ids in rows for each in ids], np.int64)
     shape = [len(rows), max(map(len, rows))]

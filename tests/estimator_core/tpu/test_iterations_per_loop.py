@@ -91,7 +91,7 @@ def test_training_ends_exactly_and_goes_on(make):
 
 
 def test_loops_of_a_time(make):
-    """No twenty steps take an hour."""
+    """Twenty steps never take an hour."""
     seen = Seen()
     make(iterations_per_loop="1h").train(endless, [seen], steps=20)
     assert seen.steps == [1, 20]

@@ -233,7 +233,7 @@ ESTIMATORS = {
 
 
 def compare(make, tmp_path, num_shards, steps):
-    """Trains on one device and on shards, from the same start, and compares all that there is."""
+    """Trains on one device and on shards, from the same start, and compares all results."""
     start = str(tmp_path / "one")
     one = make(start, 0)
     takes = tpu_input_fn if isinstance(one, tpu.TPUEstimator) else input_fn

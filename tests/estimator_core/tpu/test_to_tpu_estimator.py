@@ -45,7 +45,7 @@ def last_value(labels):
 
 
 def input_fn():
-    """Batches of 3, of no size that the graph would know."""
+    """Batches of 3, a size that the graph does not know."""
     return tf.data.Dataset.from_tensor_slices(({"x": X}, 2 * X)).batch(3)
 
 

@@ -109,7 +109,7 @@ def test_a_thread_can_not_handle_signals():
 
 
 class Trainers:
-    """Tasks that train, and end after so many looks."""
+    """Tasks that train, and end after `looks` looks at them."""
 
     def __init__(self, looks):
         self.looks_left = looks

@@ -158,7 +158,7 @@ class NoteSteps(tf1.train.SessionRunHook):
 
 
 def train_until_told(root, save_checkpoints_steps):
-    """Trains until the chief finds a file "stop", of which it tells the workers."""
+    """Trains until the chief finds a file "stop", and tells the workers."""
     tf1.logging.set_verbosity(tf1.logging.INFO)
     config = est.RunConfig(
         model_dir=os.path.join(root, "model"),
@@ -202,7 +202,7 @@ def train_another_model_in_the_worker(model_dir):
 
 
 def steps_of(root, task):
-    """Returns how many steps the process of a task has made so far."""
+    """Returns the number of steps that the process of a task has made so far."""
     path = os.path.join(root, f"steps.{task.name}.{task.pid}")
     return os.path.getsize(path) if os.path.exists(path) else 0
 

@@ -1,4 +1,4 @@
-"""Is a bike brought back late? A module for TFX's Transform and Trainer of 2020: trainer_fn."""
+"""Predicts if a bike is brought back late. A module for TFX's Transform and Trainer of 2020: trainer_fn."""
 
 import tensorflow as tf
 import tensorflow_model_analysis as tfma

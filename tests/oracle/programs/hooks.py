@@ -10,7 +10,7 @@ tf1 = tf.compat.v1
 
 
 def recording_hook(e, name, log, stop_after=None):
-    """Returns a hook that writes its calls to `log`; it stops after so many runs."""
+    """Returns a hook that writes its calls to `log`; it stops after `stop_after` runs."""
 
     class RecordingHook(e.SessionRunHook):
         runs = 0

@@ -83,7 +83,7 @@ def variables_of(estimator):
 
 
 def files_in(directory, suffix=""):
-    """Returns the sorted names in a directory that end so; none when it does not exist."""
+    """Returns the sorted names with this ending in a directory; none when it does not exist."""
     if not os.path.isdir(directory):
         return []
     return sorted(name for name in os.listdir(directory) if name.endswith(suffix))

@@ -30,7 +30,7 @@ HELP_NEEDS_NOT = (*HEAVY, "numpy", "pipelines.config.pipeline_config", "pyarrow"
 
 
 def imported_by(folder, arguments, heavy):
-    """Runs a command in a process of its own, and returns it and which of the modules it imports."""
+    """Runs a command in a process of its own, and returns it and those of the modules that it imports."""
     script = f"""
 import os, sys
 sys.argv[1:] = {arguments}

@@ -1,4 +1,4 @@
-"""The scheduler as a process, by a clock that is real. Its runs end at once: the data are not there."""
+"""The scheduler as a process, with the real clock. Its runs end at once: the data are not there."""
 
 import json
 import os
@@ -42,7 +42,7 @@ class SchedulerProcess:
             self.process = subprocess.Popen(words, cwd=folder, stderr=stream, env=environment)
 
     def wait_for(self, condition, secs=90):
-        """Waits until something is so."""
+        """Waits until a condition holds."""
         deadline = time.monotonic() + secs
         while not condition():
             assert self.process.poll() is None, self.log.read_text()
@@ -57,7 +57,7 @@ class SchedulerProcess:
 
 @pytest.fixture
 def here(data, tmp_path, monkeypatch):
-    """A folder with a schedule of each third second; its data are not there when it runs."""
+    """A folder with a schedule of every third second, whose data are not there."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "trips.toml").write_text(
         'name = "trips"\n[data]\npath = "data.csv"\nlabel = "y"\n[notify]\n'

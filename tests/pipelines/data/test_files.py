@@ -60,7 +60,7 @@ def test_paths_that_the_system_refuses(tmp_path):
 
 @pytest.fixture
 def unprivileged():
-    """Reads as a user that permissions hold for, also where tests run as root."""
+    """Makes permissions hold, also where tests run as root."""
     user = os.geteuid()
     if user == 0:
         os.seteuid(65534)

@@ -175,7 +175,7 @@ def test_the_eval_config_bounds_metrics_on_the_whole_data_set():
 
 @pytest.mark.parametrize("problem_type", ["binary", "multi-class", "regression"])
 def test_all_default_metrics_are_summed_over_arrays(problem_type):
-    """One that is not lets the whole evaluation go through TFMA, example by example."""
+    """Any other metric makes the whole evaluation go through TFMA, example by example."""
     eval_config = build_eval_config("y", default_metrics(problem_type), (), ())
     computations = metric_specs.to_computations(
         list(eval_config.metrics_specs), eval_config=eval_config

@@ -44,7 +44,7 @@ def code(module, data, tmp_path, display):
 
 @pytest.fixture
 def record(killed, code):
-    """Of a run that began with the module as it is."""
+    """The record of a run that began with the module as it is."""
     return killed.changed(
         code_fingerprint=code_fingerprint(code),
         code_definitions={name: part.digest for name, part in code_definitions(code).items()},

@@ -43,7 +43,7 @@ def test_a_removal_that_is_killed_between_any_two_steps_leaves_nothing_torn(root
 
 
 def _killed_after(step, root, rules):
-    """Prunes in a process that kills itself after so many steps; returns whether it came to that."""
+    """Prunes in a process that kills itself after some steps; returns True if it did."""
     child = os.fork()
     if child == 0:
         left = [step]

@@ -40,7 +40,7 @@ feature { name: "y" type: INT bool_domain { } presence { min_count: 1 } }
 
 
 class FakeLauncher:
-    """Stands for TFX: every component is said to have run, and its outputs are those in `leaves`.
+    """A stand-in for TFX that reports every component as run, with the outputs in `leaves`.
 
     Attributes:
       leaves: Output artifacts by type.
@@ -256,7 +256,7 @@ def test_a_model_that_is_unchanged(leave, run, state):
 
 def test_the_models_that_were_compared_are_recorded(leave, run, data, tmp_path):
     leave(PASSED, version="1")
-    # So many rows that some are held out to compare models by.
+    # Enough rows to hold some out for the comparison of models.
     data.write_text("x,y\n" + "".join(f"{number}.5,{number % 2}\n" for number in range(250)))
     fields = {"metrics": {"auc": 0.75}, "step": 30, "seconds": 2.0, "failure": ""}
     models = [

@@ -13,7 +13,7 @@ START = datetime(2026, 1, 31, 10, 0, tzinfo=timezone.utc)
 
 
 class FakeClock:
-    """A time that passes when somebody waits."""
+    """A clock whose time passes only while somebody waits."""
 
     def __init__(self, start=START):
         self.time, self.secs, self.naps = start, 100.0, []
@@ -58,7 +58,7 @@ class FakeProcess:
 
 
 class FakeRuns:
-    """Stands for `python -m pipelines run`.
+    """A stand-in for `python -m pipelines run`.
 
     Attributes:
       outcomes: Outcomes of the next runs: a status, or a dict of the last line, or a function of the launch.
@@ -122,7 +122,7 @@ def told():
 
 @pytest.fixture
 def config_file(spans, tmp_path):
-    """A configuration of the spans 8, 9 and 10; whoever is to be told is told by the fixture `told`."""
+    """A configuration of the spans 8, 9 and 10; notifications go to the fixture `told`."""
     file = tmp_path / "trips.toml"
     file.write_text(
         f'name = "trips"\n[data]\npath = "{spans}"\nlabel = "y"\n[notify]\ncommand = "tell"\n'

@@ -25,7 +25,7 @@ NOW = datetime(2026, 1, 31, 10, 2, 10, tzinfo=timezone.utc)
 
 
 class RealWaits(FakeClock):
-    """A time that only passes when somebody waits, and then a little in truth.
+    """A clock whose time passes only while somebody waits, and then a little in truth.
 
     A run that a killed scheduler has left behind goes on from then.
     """

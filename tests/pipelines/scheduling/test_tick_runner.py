@@ -52,7 +52,7 @@ def failed(root, record, tick=TICK, run_id="20260131-100000", **line):
 
 
 def killed(launch):
-    """A run that says nothing."""
+    """A run without output."""
     return -9
 
 

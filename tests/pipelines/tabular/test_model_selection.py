@@ -15,7 +15,7 @@ MODELS = ("boosted_trees", "wide_deep", "linear")
 
 
 class Trainings:
-    """Trainings of models whose loss is given; notes which were trained to be compared."""
+    """Trainings of models whose loss is given; notes the models trained for the comparison."""
 
     def __init__(self, **losses):
         self.losses = losses

@@ -1,4 +1,4 @@
-"""Each default check has a bad model that it stops; how often it stops honest ones is counted.
+"""Each default check has a bad model that it stops; honest models that it stops are counted.
 
 More data sets, and the pipeline's own model: benchmarks/campaigns/gate_false_alarms.py.
 """
