@@ -71,9 +71,9 @@ def count(folder: str) -> str:
             questions += bool(QUESTION.match(text.lstrip()))
             bad += sum("argument" in reason for _, reason in findings(line, text))
             arguments += len(re.findall(r"^ +\*{0,2}\w+(?: \([^)]*\))?: [A-Z]", text, re.MULTILINE))
-        text = ast.get_docstring(tree)
-        modules += text is not None
-        bad_modules += bool(text and QUESTION.match(text))
+        module = ast.get_docstring(tree)
+        modules += module is not None
+        bad_modules += bool(module and QUESTION.match(module))
     return (
         f"{folder}: what {1000 * whats / max(words, 1):.1f} in 1,000 words; docstrings that open with a "
         f"question word {questions} of {total} ({100 * questions / max(total, 1):.1f} %), of modules "
