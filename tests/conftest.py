@@ -1,4 +1,4 @@
-"""Two CPU devices for the tests of tf.distribute; what asks for none goes on using the first.
+"""Two CPU devices for the tests of tf.distribute; other tests go on using the first.
 
 Warnings are errors in the folders that are listed below. Those of `components` and `pipelines` stay
 exempt: TFX, Beam and Kubeflow's libraries warn of each other's versions, and none of it is ours to mend.
@@ -23,7 +23,7 @@ tf.config.set_logical_device_configuration(
 if os.environ.get("TF1_BEHAVIOR") == "1":
     tf.compat.v1.disable_v2_behavior()
 
-# What imports leave behind stays to the end. Each of Python's full collections would walk all of it, and
+# Objects left by imports stay to the end. Each of Python's full collections would walk all of it, and
 # graphs, which are large and cyclic, bring about many: an eighth of the time of the tests.
 gc.freeze()
 gc.set_threshold(20_000, 20, 50)
@@ -33,7 +33,7 @@ WITHOUT_WARNINGS = ("contract", "estimator_core", "guides", "integration", "orac
 # tf_keras 2.16 draws its seeds in a way that Python has deprecated.
 _SEEDS = "ignore:non-integer arguments to randrange:DeprecationWarning"
 
-# What libraries warn of by themselves, by the folder whose tests bring it about.
+# Warnings of libraries, by the folder whose tests bring them about.
 OF_LIBRARIES = {
     "estimator_core/keras_in_graph": (_SEEDS,),
     # The layers of TensorFlow 1 in tf_keras; old programs use them.
@@ -54,7 +54,7 @@ LONGEST_FIRST = ("oracle", "integration", "pipelines", "components", "contract")
 
 
 def pytest_collection_modifyitems(items):
-    """Turns warnings into errors while a test runs; what imports warn of is exempt. Long files first."""
+    """Turns warnings into errors while a test runs, but not while it is imported. Long files first."""
     here = pathlib.Path(__file__).parent
     items.sort(key=lambda item: item.path.relative_to(here).parts[0] not in LONGEST_FIRST)
     for item in items:
@@ -67,7 +67,7 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_runtest_logreport(report):
-    """Names what fails at once: of a run that is cut off, nothing else would be known."""
+    """Names a failed test at once: a run that is cut off would not show it otherwise."""
     if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
         crash = getattr(report.longrepr, "reprcrash", None)
         print(
@@ -77,7 +77,7 @@ def pytest_runtest_logreport(report):
 
 @pytest.fixture
 def uninstalled():
-    """Begins without what `install()` puts into other modules, and ends without it."""
+    """Begins without the names that `install()` puts into other modules, and ends without them."""
     finders = list(sys.meta_path)
     _uninstall()
     yield
@@ -115,6 +115,6 @@ def _is_ours(finder):
 
 @pytest.fixture(scope="session")
 def warm_command():
-    """Runs `python -m pipelines` in a process that has the imports behind it."""
+    """Runs `python -m pipelines` in a process that has done the imports already."""
     with contextlib.closing(WarmCommand()) as command:
         yield command

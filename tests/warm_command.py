@@ -59,7 +59,7 @@ class WarmCommand:
         """Runs a command to its end.
 
         Args:
-          arguments: Of the command line.
+          arguments: Words of the command line.
           cwd: Working directory; that of the tests by default.
         """
         words = [str(argument) for argument in arguments]

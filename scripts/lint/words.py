@@ -1,9 +1,9 @@
-"""Checks that docstrings say what a thing does, in the words of a colleague.
+"""Checks that docstrings say what a thing does, in the words of a colleague, and so does a test's name.
 
 A docstring's first sentence has a verb or is a noun phrase: it does not open with a question word ("What
 runs a component", "Whether it is open"). The line of an argument or an attribute begins with a noun: not
-with "Of the pipeline", "That of the chief" or "As in TensorFlow". `--count` prints figures by package
-instead of the places.
+with "Of the pipeline", "That of the chief" or "As in TensorFlow". A test's name is a sentence, of at least
+three words. `--count` prints figures by package instead of the places.
 """
 
 import argparse
@@ -19,6 +19,7 @@ FOLDERS = ("estimator_core", "components", "pipelines", "scripts", "benchmarks",
 QUESTION = re.compile(r"(What|Whether|How|Where|When|Which|Who|Whose|Why)\b")
 NO_NOUN = "Of|That|Those|As|From|So|To|By|In|For|With|Whose|What|Which|Where|How|Whether|When|Who"
 ARGUMENT = re.compile(rf"^ +\*{{0,2}}`{{0,2}}\w+`{{0,2}}(?: \([^)]*\))?: (?:{NO_NOUN}) ")
+MIN_TEST_WORDS = 3
 SECTIONS = ("Args:", "Attributes:", "Returns:", "Yields:", "Raises:")
 
 
@@ -29,6 +30,15 @@ def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
             text = ast.get_docstring(node, clean=False)
             if text is not None:
                 yield node.body[0].lineno, text
+
+
+def short_test_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yields the line of each test whose name is too short for a sentence, and the reason."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            is_test, words = node.name.startswith("test_"), node.name.split("_")[1:]
+            if is_test and len(words) < MIN_TEST_WORDS:
+                yield node.lineno, f"a test's name is a sentence: {node.name}"
 
 
 def findings(line: int, text: str) -> Iterator[tuple[int, str]]:
@@ -61,9 +71,9 @@ def count(folder: str) -> str:
             questions += bool(QUESTION.match(text.lstrip()))
             bad += sum("argument" in reason for _, reason in findings(line, text))
             arguments += len(re.findall(r"^ +\*{0,2}\w+(?: \([^)]*\))?: [A-Z]", text, re.MULTILINE))
-        text = ast.get_docstring(tree)
-        modules += text is not None
-        bad_modules += bool(text and QUESTION.match(text))
+        module = ast.get_docstring(tree)
+        modules += module is not None
+        bad_modules += bool(module and QUESTION.match(module))
     return (
         f"{folder}: what {1000 * whats / max(words, 1):.1f} in 1,000 words; docstrings that open with a "
         f"question word {questions} of {total} ({100 * questions / max(total, 1):.1f} %), of modules "
@@ -82,10 +92,11 @@ def main() -> int:
     bad = False
     for folder in FOLDERS:
         for file in files(folder):
-            for line, text in docstrings(ast.parse(file.read_text(encoding="utf-8"))):
-                for place, reason in findings(line, text):
-                    bad = True
-                    print(f"{file.relative_to(ROOT)}:{place}: {reason}")
+            tree = ast.parse(file.read_text(encoding="utf-8"))
+            found = [place for docstring in docstrings(tree) for place in findings(*docstring)]
+            for place, reason in [*found, *short_test_names(tree)]:
+                bad = True
+                print(f"{file.relative_to(ROOT)}:{place}: {reason}")
     return int(bad)
 
 

@@ -1,4 +1,4 @@
-"""The charts of the benchmarks: where things stand in the drawing."""
+"""The charts of the benchmarks: the positions in the drawing."""
 
 import re
 import xml.etree.ElementTree as ET

@@ -1,4 +1,4 @@
-"""What the bench writes into a page."""
+"""Writing the results of the bench into a page."""
 
 import pytest
 

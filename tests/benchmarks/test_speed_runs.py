@@ -1,4 +1,4 @@
-"""How contestants are run and what is kept of them, without any that computes."""
+"""Running contestants and keeping their results; no contestant computes anything here."""
 
 import json
 import subprocess
@@ -112,7 +112,7 @@ def test_the_conditions_are_those_of_all_works():
     assert text.endswith("beside a load of 0.5 to 4.5; 3 to 5 alternations.")
 
 
-def test_the_machine():
+def test_the_machine_is_its_cores_and_its_processor():
     text = (
         "processor\t: 0\nmodel name\t: Some Processor: fast\n\nmodel name\t: Some Processor: fast\n"
     )

@@ -18,7 +18,7 @@ CASH, CARD = "Cash", "Credit Card"
 
 
 def write_csv(path: Path, rows: int = 400) -> None:
-    """Writes trips: who pays by card tips 30% nine times out of ten, who pays cash never does."""
+    """Writes trips: card payers tip 30% nine times out of ten, cash payers never do."""
     random = np.random.default_rng(3)
     with path.open("w", newline="") as file:
         writer = csv.writer(file)

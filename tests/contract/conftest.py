@@ -12,5 +12,5 @@ def execution(request):
 
 @pytest.fixture
 def advanced(execution, monkeypatch):
-    """How many steps were made without hooks, call by call."""
+    """The numbers of steps made without hooks, call by call."""
     return count_advances(execution, monkeypatch)

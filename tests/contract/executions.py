@@ -15,7 +15,7 @@ from tests.integration.cluster.in_process import cluster_in_this_process, device
 
 
 def several_steps_in_a_run(kind, steps):
-    """Returns a subclass of an Execution that makes up to so many training steps in a session call.
+    """Returns a subclass of an Execution that makes up to `steps` training steps in a session call.
 
     It has no loop in the graph: that is enough to see whether hooks are called at the right steps.
     """
@@ -41,7 +41,7 @@ def several_steps_in_a_run(kind, steps):
 
 
 def count_advances(execution, monkeypatch):
-    """Returns a list that gets, call by call, how many steps `advance` is asked for."""
+    """Returns a list that gets the number of steps of each call of `advance`."""
     advanced = []
     build_step = execution.build_step
 
@@ -63,11 +63,11 @@ def count_advances(execution, monkeypatch):
 def ends_of_calls(execution, last, every=None):
     """Returns the steps at which the session calls of a training run end.
 
-    The first call makes one step. Each later one ends at the nearest of: as many steps as the Execution
-    makes at most, the next multiple of `every`, and the last step.
+    The first call makes one step. Each later one ends at the nearest of: the most steps that the Execution
+    makes, the next multiple of `every`, and the last step.
 
     Args:
-        execution: What runs.
+        execution: Execution of the training.
         last: The last step.
         every: The interval of a hook that is due at multiples of it; None when there is none.
     """
@@ -79,7 +79,7 @@ def ends_of_calls(execution, last, every=None):
 
 
 def steps_without_hooks(ends):
-    """Returns what `advance` is asked for when session calls end at these steps."""
+    """Returns the arguments of `advance` when session calls end at these steps."""
     lengths = [end - before for before, end in zip([0, *ends], ends, strict=False)]
     return [length - 1 for length in lengths if length > 1]
 
@@ -124,7 +124,7 @@ OTHER_NUMBERS_OF_STEPS = {
 
 
 def together(execution, losses):
-    """What is reported of the losses of all replicas: shards report their mean, replicas in sync the sum."""
+    """Returns the reported losses of all replicas: shards report their mean, replicas in sync the sum."""
     return losses.mean(axis=1) if isinstance(execution, Sharded) else losses.sum(axis=1)
 
 

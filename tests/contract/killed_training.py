@@ -71,7 +71,7 @@ def input_fn_that_dies_at(batch, model_dir):
 
 
 def train(model_dir, steps_per_session_run, last=LAST, dies_at=None):
-    """Trains from where the model_dir is to step `last`."""
+    """Trains from the checkpoint in the model_dir to step `last`."""
     config = est.RunConfig(
         model_dir=str(model_dir),
         tf_random_seed=5,

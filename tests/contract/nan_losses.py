@@ -76,10 +76,10 @@ def make_estimator(way, optimizer, steps_per_session_run, model_dir, **settings)
     Args:
       way: One of WAYS.
       optimizer: One of OPTIMIZERS.
-      steps_per_session_run: As in `RunConfig`; for shards, the steps of a loop, which are those of a second
+      steps_per_session_run: Setting of `RunConfig`; for shards, the steps of a loop: those of one second
         with "auto".
       model_dir: Directory of checkpoints.
-      settings: Others of `RunConfig`.
+      settings: Further settings of `RunConfig`.
     """
     if way == "two_replicas":
         settings["train_distribute"] = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
@@ -104,7 +104,7 @@ class ManyTrainings:
 
     Args:
       way: One of WAYS.
-      estimator: What `make_estimator` returned for it.
+      estimator: Estimator that `make_estimator` returned for this way.
     """
 
     def __init__(self, way, estimator):
@@ -113,7 +113,7 @@ class ManyTrainings:
         self._session = None
 
     def error_of(self, step, last_step=200):
-        """Returns the error of a training to `last_step`, the loss of a `step` of which is NaN; or None."""
+        """Returns the error of a training to `last_step` whose loss is NaN at `step`; None without one."""
         self._input.step = step
         program, spec = self._program, self._program.spec
         with program.scope():
@@ -160,7 +160,7 @@ class ManyTrainings:
 
 
 class _AsNew:
-    """Another name of a session, which stays open."""
+    """A wrapper of a session that does not close it."""
 
     def __init__(self, session):
         self._session = session
@@ -173,7 +173,7 @@ class _AsNew:
 
 
 class _StartsOnce(est.SessionRunHook):
-    """Starts the input; what it adds to the graph is there after the first time."""
+    """Starts the input; its operations are in the graph after the first time."""
 
     def __init__(self, hooks, is_first):
         self._hooks, self._is_first = hooks, is_first

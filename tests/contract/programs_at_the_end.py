@@ -1,4 +1,4 @@
-"""Programs of which a step changes something without a batch, and what that is."""
+"""Programs whose steps change something without a batch, and the changes."""
 
 import numpy as np
 import tensorflow as tf
@@ -10,7 +10,7 @@ tf1 = tf.compat.v1
 
 
 def input_fn(batches):
-    """Returns an input_fn of so many batches of four."""
+    """Returns an input_fn of this number of batches of four."""
 
     def make(input_context=None):
         return tf.data.Dataset.from_tensor_slices(arrays()).batch(4, True).take(batches)
@@ -19,7 +19,7 @@ def input_fn(batches):
 
 
 def kept(name, value=0.0, shape=()):
-    """A variable that is no weight, and of which replicas have one."""
+    """A variable that is no weight, and of which all replicas share one copy."""
     return tf1.get_variable(
         name,
         shape,
@@ -93,7 +93,7 @@ def random_counter(features, labels, mode):
 
 
 def batch_norm(features, labels, mode):
-    """A mean that is made smaller, and to which a share of the batch's is then added."""
+    """A mean that decays, and then gains a share of the batch's."""
 
     def update():
         mean = kept("seen_mean", 1.0, [3])
@@ -104,7 +104,7 @@ def batch_norm(features, labels, mode):
 
 
 def moving_average(features, labels, mode):
-    """The average takes the weight of before the step."""
+    """The average takes the weight from before the step."""
     weight = tf1.get_variable("weight", [3, 1], initializer=tf1.zeros_initializer())
     average = tf1.train.ExponentialMovingAverage(0.5).apply([weight])
     loss = loss_of(features["x"] @ weight, labels)
@@ -120,7 +120,7 @@ def one_more(value, _):
 
 
 # Name -> (model_fn, name of a variable -> its value after the end of the input, of the value of before and of
-# all values of before). What else there is keeps its value.
+# all values of before). Other variables keep their values.
 PROGRAMS = {
     "embedding_and_counter": (
         embedding_and_counter,

@@ -1,4 +1,4 @@
-"""Programs as people wrote them from 2017 on, of which many steps are made in a session call."""
+"""Programs as people wrote them from 2017 on; a session call makes many of their steps."""
 
 import numpy as np
 import tensorflow as tf
@@ -118,7 +118,7 @@ def dropout_with_seed(hidden):
 
 
 def with_accumulated_state(features, labels, mode):
-    """Keeps a sum of what it has seen in variables that are no weights."""
+    """Keeps a sum of the values it has seen in variables that are no weights."""
     result = two_layers()(features, labels, mode)
     seen = tf1.get_local_variable("seen", [], initializer=tf1.zeros_initializer())
     with tf.control_dependencies([result.train_op]):
@@ -206,7 +206,7 @@ def only_x(input_context=None):
 
 
 def sequences(input_context=None):
-    """Of three steps; -1 is padding."""
+    """Sequences of three steps; -1 is padding."""
     return forty_steps().map(
         lambda features, label: ({"ids": tf.cast(features["x"] * 2, tf.int64) % 4 - 1}, label)
     )
@@ -238,7 +238,7 @@ def estimator_of(model_fn):
     return lambda config: est.Estimator(model_fn, config=config)
 
 
-# Name -> (estimator of a config, input_fn, what keeps a copy of the step from being made).
+# Name -> (estimator of a config, input_fn, the reason why no copy of the step can be made).
 IN_A_LOOP = {
     "dnn": (dnn, forty_steps),
     "wide_and_deep": (wide_and_deep, forty_steps),

@@ -1,4 +1,4 @@
-"""Programs as people wrote them from 2017 on, many of whose batches are evaluated in a session call."""
+"""Programs as people wrote them from 2017 on; a session call evaluates many of their batches."""
 
 import numpy as np
 import tensorflow as tf
@@ -175,7 +175,7 @@ def three_classes(config):
     return est.DNNClassifier([6], columns()[0], n_classes=3, config=config)
 
 
-# Name -> (Estimator of a config, input_fn, what keeps a copy of the updates from being made, or None).
+# Name -> (Estimator of a config, input_fn, the reason why no copy of the updates can be made, or None).
 PROGRAMS = {
     "streaming": (evaluated(streaming), forty_batches, None),
     "kept_by_hand": (evaluated(kept_by_hand), forty_batches, None),

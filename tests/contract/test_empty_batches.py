@@ -12,7 +12,7 @@ from estimator_core.graphs.build import Model, build
 
 
 def batches_of(*sizes):
-    """An input_fn that gives batches of so many rows: x = 0, 1, 2, ..."""
+    """An input_fn that gives batches of these sizes: x = 0, 1, 2, ..."""
 
     def batches():
         end = 0

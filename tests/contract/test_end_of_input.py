@@ -1,6 +1,6 @@
-"""What a step does without a batch is done once at the end of the input, however many steps a call makes.
+"""Changes that need no batch are made once at the end of the input, however many steps a call makes.
 
-tf.estimator 2.15 does so too: what of a step does not need the batch is run beside the operation that finds
+tf.estimator 2.15 does so too: the parts of a step that need no batch run beside the operation that finds
 the end. The changes in `programs_at_the_end.PROGRAMS` are those of 2.15.1.
 """
 
@@ -155,7 +155,7 @@ def test_steps_that_xla_compiles(train):
 
 
 def test_a_checkpoint_of_the_last_step_is_the_last_one(train):
-    """As in tf.estimator, it has what was there before the end was found."""
+    """As in tf.estimator, it has the values from before the end was found."""
     model_fn, _ = PROGRAMS["embedding_and_counter"]
     for steps in (1, STEPS):
         execution = SingleDevice(many_steps=ManySteps(steps))

@@ -1,4 +1,4 @@
-"""What every Execution must do, whatever way it runs the graph."""
+"""The contract of every Execution, whatever way it runs the graph."""
 
 import contextlib
 
@@ -78,7 +78,7 @@ def with_optimizer_of_its_own(loss):
 
 
 def through_a_head(loss):
-    """What a head does with a mean loss, and the core's own step with the optimizer."""
+    """Scales a mean loss as a head does, and makes the core's own step with the optimizer."""
     from estimator_core.optimizers.minimize import minimize
 
     share = current_execution().share_of_mean(loss)

@@ -1,4 +1,4 @@
-"""Many batches in a session call evaluate to what one batch a call does, bit for bit."""
+"""Many batches in a session call evaluate to the same as one batch a call, bit for bit."""
 
 import logging
 

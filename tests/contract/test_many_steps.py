@@ -1,4 +1,4 @@
-"""Many steps in a session call give what one step a call gives, bit for bit."""
+"""Many steps in a session call give the same as one step a call, bit for bit."""
 
 import logging
 
@@ -171,7 +171,7 @@ def test_two_replicas_have_the_same_results_as_well(steps, tmp_path_factory, tmp
 
 @pytest.mark.parametrize("bad", [1, 2, 3, 4, 6, 7, 11, 13, 20])
 def test_a_nan_loss_ends_training_wherever_it_comes(tmp_path, bad):
-    """Also where the first runs of a loop end, which try which threads are faster."""
+    """Also at the end of the first runs of a loop, which find out the faster threads."""
     read = []
 
     def model_fn(features, labels, mode):

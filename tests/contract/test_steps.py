@@ -35,7 +35,7 @@ def input_fn(input_context=None):
 
 
 def loss_at(step):
-    """The loss of the step after so many: (w - 2)^2 with w = 2 - 2 / 2^n."""
+    """The loss of a step after `step` others: (w - 2)^2 with w = 2 - 2 / 2^n."""
     return 4.0 / 4.0**step
 
 

@@ -39,7 +39,7 @@ def keras_model_fn(features, labels, mode):
 
 
 def regularized_model_fn(features, labels, mode):
-    """The loss is what the collections of losses hold: a second model would be added to it."""
+    """The loss is the sum of the collections of losses: a second model would be added to it."""
     weights = tf1.get_variable(
         "weights",
         [2, 1],
@@ -83,7 +83,7 @@ def input_fn_for(num_replicas):
 
 
 def trained(make, execution, start, directory, monkeypatch):
-    """Returns all variables after so many steps from a checkpoint."""
+    """Returns all variables after some steps from a checkpoint."""
     if start is not None:
         shutil.copytree(start, directory)
     monkeypatch.setattr("estimator_core.estimator.select_execution", lambda config, mode: execution)

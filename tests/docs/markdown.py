@@ -1,4 +1,4 @@
-"""What the tests read out of Markdown: links, headings, blocks of code and inline code."""
+"""Reads Markdown for the tests: links, headings, blocks of code and inline code."""
 
 import pathlib
 import re
@@ -56,5 +56,5 @@ def commands(text):
 
 
 def inline_code(text):
-    """Returns what stands between backquotes outside of the blocks."""
+    """Returns the text between backquotes outside of the blocks."""
     return [" ".join(code.split()) for code in re.findall(r"`([^`]+)`", prose(text))]

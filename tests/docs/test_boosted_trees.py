@@ -13,7 +13,7 @@ TEXT = (pathlib.Path(__file__).parents[2] / "docs" / "boosted-trees.md").read_te
 
 @pytest.fixture(scope="module")
 def names():
-    """What the code of the page leaves behind."""
+    """The variables of the page's code after it has run."""
     found: dict = {}
     (program,) = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
     exec(program, found)

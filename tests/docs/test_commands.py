@@ -1,4 +1,4 @@
-"""Commands, make targets and configurations in the docs are such that the programs take them."""
+"""The programs accept the commands, make targets and configurations of the docs."""
 
 import importlib.util
 import itertools
@@ -14,14 +14,14 @@ from tests.docs.markdown import NAMES, ROOT, blocks, commands, inline_code, read
 
 COMMAND_LINE = typer.main.get_command(app)
 TARGETS = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-# What ends the words of a command.
+# Tokens that end the words of a command.
 SHELL_WORDS = ("&", ";", "done", ">", "|")
-# make's own options, and what may stand behind `make` beside targets.
+# make's own options, and words that may stand behind `make` beside targets.
 VARIABLE = re.compile(r"[A-Z_]+=.*")
 
 
 def parse(words):
-    """Parses what stands behind `python -m pipelines`; raises what is wrong with it."""
+    """Parses the words after `python -m pipelines`; raises the error they cause."""
     command, given = COMMAND_LINE, list(words)
     while hasattr(command, "commands"):
         command = command.commands[given.pop(0)]
@@ -29,7 +29,7 @@ def parse(words):
 
 
 def after(words, *start):
-    """Returns the words of a command behind a start, wherever it stands; None if it does not."""
+    """Returns the words of a command after these first ones, which may come late; None without them."""
     for index in range(len(words) - len(start) + 1):
         if tuple(words[index : index + len(start)]) == start:
             given = words[index + len(start) :]
@@ -60,7 +60,7 @@ def test_the_command_line_takes_the_commands(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_options_in_sentences_exist(name):
-    """As in `run --resume`."""
+    """Options such as `run --resume`."""
     for code in inline_code(read(name)):
         command, words = COMMAND_LINE, code.split()
         while words and words[0] in getattr(command, "commands", {}):

@@ -10,7 +10,7 @@ from tests.docs.markdown import NAMES, ROOT, anchors, links, read
 
 
 def fault(page, target):
-    """Returns what is wrong with a link; None if nothing is."""
+    """Returns the fault of a link; None if there is none."""
     path, _, anchor = target.partition("#")
     file = (page.parent / path).resolve() if path else page
     if not file.is_relative_to(ROOT):

@@ -22,7 +22,7 @@ def input_fn(repeat):
 
 @pytest.fixture(scope="module")
 def names(tmp_path_factory):
-    """What the code blocks of the page leave behind."""
+    """The variables of the page's code blocks after they have run."""
     names = {
         "model_dir": str(tmp_path_factory.mktemp("model")),
         "train_input_fn": lambda: input_fn(None),
@@ -50,7 +50,7 @@ def test_each_optimizer_trains_its_part(names):
     assert "training/Ftrl/factors/linear" not in variables
 
 
-def test_it_exports(names, tmp_path):
+def test_the_exported_model_gives_the_logits_of_predict(names, tmp_path):
     model, estimator = names["model"], names["estimator"]
     spec = tf.feature_column.make_parse_example_spec(names["columns"])
     receiver_fn = estimator.export.build_parsing_serving_input_receiver_fn(spec)

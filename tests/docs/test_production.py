@@ -17,7 +17,7 @@ from tests.docs.markdown import blocks, commands, read
 
 TEXT = read("docs/production.md")
 (CONFIGURATION,) = blocks(TEXT, "toml")
-# A small model: what is tested are the commands.
+# A small model: the commands are tested, not the model.
 MODEL = '[trainer]\nmodel = "linear"\ntrain_steps = 100\n'
 FIRST_DAY = datetime.date(2026, 3, 1)
 
@@ -30,7 +30,7 @@ def section(title):
 
 
 class Operator:
-    """Who follows the page, in a folder with the configuration."""
+    """A user who follows the page, in a folder with the configuration."""
 
     def __init__(self, folder, warm_command):
         self.folder, self._warm_command = folder, warm_command
@@ -49,7 +49,7 @@ class Operator:
             file.write_text("\n".join([header, *map(change, rows)]) + "\n")
 
     def do(self, words, code=0):
-        """Runs a command of the page; returns what it prints."""
+        """Runs a command of the page; returns its output."""
         if words[:3] == ["python", "-m", "pipelines"]:
             done = self._warm_command(*words[3:], cwd=self.folder)
         else:
@@ -90,7 +90,7 @@ def test_the_exit_codes_are_those_of_the_command_line():
 
 
 def another_unit(row):
-    """Has the fare, the second column, in cents."""
+    """Changes the fare, the second column, to cents."""
     area, fare, rest = row.split(",", 2)
     return f"{area},{float(fare) * 100 if fare else ''},{rest}"
 
@@ -119,7 +119,7 @@ def test_the_page_from_its_beginning_to_its_end(tmp_path, warm_command):
     operator.do(report)
     assert (tmp_path / "newest.html").read_text().startswith("<!")
 
-    # A backup, while which no run begins; what is lost without one; the restored root.
+    # A backup, while which no run begins; the losses without one; the restored root.
     (backup,) = commands(section("Back up"))
     operator.do(backup)
     operator.day()

@@ -1,4 +1,4 @@
-"""The pages on retention, the cache and ML Metadata: what they show is valid and complete."""
+"""The pages on retention, the cache and ML Metadata: their examples are valid and complete."""
 
 import pathlib
 import re

@@ -1,4 +1,4 @@
-"""Runs the commands of docs/schedules.md; what it lists is held against the program."""
+"""Runs the commands of docs/schedules.md; its lists are held against the program."""
 
 import json
 import re
@@ -29,7 +29,7 @@ TABLE = re.findall(r"^```(\w*)\n(.*?)^```$", TEXT, flags=re.DOTALL | re.MULTILIN
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """A folder with the configuration that the page speaks of, and two spans without the label."""
+    """A folder with the configuration of the page, and two spans without the label."""
     for number in (1, 2):
         folder = tmp_path / "trips" / f"span-{number}"
         folder.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""scripts/docs: what `make docs` builds the site of."""
+"""scripts/docs: the sources of the site of `make docs`."""
 
 import importlib
 import pathlib

@@ -1,4 +1,4 @@
-"""What the page on spans shows is what the commands print, and its configuration is a valid one."""
+"""The page on spans shows the real output of the commands, and its configuration is a valid one."""
 
 import json
 import re
@@ -30,7 +30,7 @@ def trips(tmp_path):
 
 
 def arguments(command):
-    """Returns what stands behind `python -m pipelines`."""
+    """Returns the words after `python -m pipelines`."""
     words = shlex.split(command)
     assert words[:3] == ["python", "-m", "pipelines"]
     return words[3:]

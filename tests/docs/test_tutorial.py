@@ -1,4 +1,4 @@
-"""What the tutorial shows is what the programs print, and its configuration is a valid one."""
+"""The tutorial shows the real output of the programs, and its configuration is a valid one."""
 
 import re
 import shlex

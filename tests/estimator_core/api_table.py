@@ -64,7 +64,7 @@ TESTS = {
     "LoggingTensorHook": f"{_HOOKS}test_logging_tensor_hook",
     "LogisticRegressionHead": _oracle("linear_logistic_regression"),
     "ModeKeys": f"{_KERAS}test_calling.py::test_keras_metrics_are_evaluated_over_all_batches",
-    "MultiClassHead": f"{_CORE}heads/test_multi_class.py::test_loss",
+    "MultiClassHead": f"{_CORE}heads/test_multi_class.py::test_loss_is_the_mean_over_the_batch",
     "MultiHead": _oracle("linear_multi_head"),
     "MultiLabelHead": _oracle("dnn_multi_label"),
     "NanLossDuringTrainingError": f"{_HOOKS}test_nan_tensor_hook",
@@ -87,12 +87,14 @@ TESTS = {
     "WarmStartSettings": f"{_CORE}checkpoints/test_warm_start_report.py"
     "::test_each_way_of_starting_shows",
     "add_metrics": f"{_CORE}training/test_add_metrics.py::test_metrics_are_added_and_replaced",
-    "classifier_parse_example_spec": f"{_CORE}canned/test_parse_example_spec.py::test_classifiers",
+    "classifier_parse_example_spec": f"{_CORE}canned/test_parse_example_spec.py"
+    "::test_a_classifier_spec_adds_the_label_and_the_weight",
     "experimental.InMemoryEvaluatorHook": f"{_EXPERIMENTAL}test_in_memory_evaluator_hook.py"
     "::test_evaluates_at_the_start_every_n_iterations_and_at_the_end",
     "experimental.KMeans": f"{_CORE}canned/test_kmeans.py"
     "::test_whole_batches_end_in_the_centers_of_scikit_learn",
-    "experimental.LinearSDCA": f"{_CORE}sdca/test_linear_sdca.py::test_logistic_regression",
+    "experimental.LinearSDCA": f"{_CORE}sdca/test_linear_sdca.py"
+    "::test_a_classifier_ends_in_the_weights_of_scikit_learn",
     "experimental.RNNClassifier": _oracle("rnn_simple"),
     "experimental.RNNEstimator": f"{_CORE}canned/test_rnn.py"
     "::test_learning_rate_and_names_of_a_named_optimizer",
@@ -116,8 +118,10 @@ TESTS = {
     "export.ClassificationOutput": f"{_CORE}spec/test_export_outputs.py::test_all_are_export_outputs",
     "export.EvalOutput": f"{_CORE}spec/test_export_outputs.py::test_what_an_eval_output_holds",
     "export.ExportOutput": f"{_CORE}spec/test_export_outputs.py::test_all_are_export_outputs",
-    "export.PredictOutput": f"{_CORE}heads/test_binary_class.py::test_export_outputs",
-    "export.RegressionOutput": f"{_CORE}heads/test_binary_class.py::test_export_outputs",
+    "export.PredictOutput": f"{_CORE}heads/test_binary_class.py"
+    "::test_export_outputs_are_classification_regression_and_predict",
+    "export.RegressionOutput": f"{_CORE}heads/test_binary_class.py"
+    "::test_export_outputs_are_classification_regression_and_predict",
     "export.ServingInputReceiver": f"{_EXPORT}test_saved_model.py"
     "::test_wrong_outputs_and_receivers_are_refused",
     "export.TensorServingInputReceiver": f"{_EXPORT}test_saved_model.py"
@@ -131,7 +135,8 @@ TESTS = {
     "::test_data_frames_become_features_by_column",
     "model_to_estimator": f"{_CORE}keras_models/test_keras3_model.py"
     "::test_training_and_evaluation_are_those_of_keras",
-    "regressor_parse_example_spec": f"{_CORE}canned/test_parse_example_spec.py::test_regressors",
+    "regressor_parse_example_spec": f"{_CORE}canned/test_parse_example_spec.py"
+    "::test_a_regressor_spec_adds_a_label_of_its_dimension",
     "train_and_evaluate": f"{_CORE}training/test_train_and_evaluate.py"
     "::test_every_checkpoint_is_evaluated_and_exported_once",
 }
@@ -146,7 +151,7 @@ TESTS_V1 = {
     "DNNLinearCombinedEstimator": _oracle("v1_combined_estimator"),
     "DNNLinearCombinedRegressor": _oracle("v1_combined_regressor_partitioned"),
     "DNNRegressor": _oracle("v1_dnn_regressor"),
-    "Estimator": f"{_CORE}v1/test_v1.py::test_export_savedmodel",
+    "Estimator": f"{_CORE}v1/test_v1.py::test_export_savedmodel_writes_a_model_that_answers",
     "LinearClassifier": _oracle("v1_linear_classifier"),
     "LinearEstimator": f"{_CORE}v1/test_v1.py::test_heads_of_ones_own_train_and_continue",
     "LinearRegressor": _oracle("v1_linear_regressor"),
@@ -177,7 +182,7 @@ def node_of(module, name):
 
 
 def source_of(node):
-    """Returns the text in which a test names what it exercises; None when there is no such test."""
+    """Returns the text in which a test names the symbols it exercises; None when there is no such test."""
     path, _, function = node.partition("::")
     function, _, parameter = function.rstrip("]").partition("[")
     if (ROOT / path).is_dir():

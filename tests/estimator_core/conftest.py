@@ -71,7 +71,7 @@ def eval_input_fn():
 
 @pytest.fixture
 def beside(make_estimator, input_fn, eval_input_fn):
-    """An Estimator, and an input_fn that trains on beside it: what was the newest checkpoint is gone."""
+    """An Estimator, and an input_fn that trains on beside it, so that the newest checkpoint is deleted."""
     estimator = make_estimator(keep_checkpoint_max=1).train(input_fn, steps=2)
     trainer = make_estimator(keep_checkpoint_max=1)
     calls = []

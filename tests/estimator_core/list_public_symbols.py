@@ -1,4 +1,4 @@
-"""Writes public_symbols.json: what the public names of tf.estimator 2.15 are, and their arguments.
+"""Writes public_symbols.json: the public names of tf.estimator 2.15, and their arguments.
 
 Runs in the reference environment that tests/oracle/README.md describes:
 

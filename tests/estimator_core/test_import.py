@@ -1,4 +1,4 @@
-"""What `import estimator_core` brings with it: a light import that needs nothing but TensorFlow."""
+"""`import estimator_core` is light: it needs nothing but TensorFlow."""
 
 import json
 import pathlib
@@ -26,7 +26,7 @@ ALLOWED = {"estimator_core", "tensorflow"}
 
 @pytest.fixture(scope="module")
 def printed():
-    """What the program prints, line by line."""
+    """The output of the program, line by line."""
     command = [sys.executable, "-c", PROGRAM]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=PROJECT)
     return done.stdout.splitlines()
@@ -40,5 +40,5 @@ def test_the_import_loads_nothing_heavy(printed):
 
 
 def test_devices_can_be_set_up_after_the_import(printed):
-    """What TensorFlow refuses once an operation or a function has been made: `set_memory_growth` too."""
+    """TensorFlow refuses `set_memory_growth` and others once an operation or a function has been made."""
     assert printed[1] == "2"

@@ -10,7 +10,7 @@ import pytest
 from tests.estimator_core import api_table
 
 SYMBOLS = [(module, name) for module, names in api_table.SYMBOLS.items() for name in sorted(names)]
-# What has another default or position here, and why.
+# Arguments with another default or position here, and the reason.
 DIFFERENT = {
     # 2.15's own heads differ from its base class, which has the mode before; here it is the same.
     **{
@@ -31,7 +31,7 @@ DIFFERENT = {
 def accepts(function, wanted, where):
     """Checks that `function` takes the arguments `wanted`, in the same positions."""
     if wanted[:1] == ["*args"]:
-        return  # the reference does not say what it takes
+        return  # the reference does not say which arguments it takes
     ours = list(inspect.signature(function).parameters.values())
     takes_any = any(p.kind == p.VAR_KEYWORD for p in ours)
     for index, argument in enumerate(wanted):
@@ -55,7 +55,7 @@ def accepts(function, wanted, where):
 
 
 @pytest.mark.parametrize(("module", "name"), SYMBOLS, ids=lambda value: value)
-def test_symbol(module, name):
+def test_a_symbol_has_the_arguments_and_members_of_the_reference(module, name):
     ours = api_table.ours(module, name)
     if ours is None and api_table.may_be_absent(name):
         return

@@ -1,4 +1,4 @@
-"""What RunConfig says about how often something happens in training, on one device and on two."""
+"""Settings of RunConfig for how often something happens in training, on one device and on two."""
 
 import os
 import time
@@ -35,7 +35,7 @@ def checkpoints(model_dir):
 
 
 class Clock(est.SessionRunHook):
-    """Time goes by four seconds after each step, and else stands still."""
+    """Time passes by four seconds after each step, and not otherwise."""
 
     def __init__(self, monkeypatch):
         self._now = time.time()
@@ -59,7 +59,7 @@ def test_save_summary_steps(make, input_fn):
 
 
 @pytest.mark.parametrize("none", [None, 0])
-def test_no_summaries(make, input_fn, none):
+def test_no_summaries_are_saved_without_an_interval(make, input_fn, none):
     estimator = make(save_summary_steps=none).train(input_fn, steps=3)
     assert steps_of(estimator.model_dir, "loss") == []
 
@@ -119,7 +119,9 @@ def test_no_log_lines(make, input_fn, caplog):
     assert steps_of(estimator.model_dir, "global_step/sec") == []
 
 
-def test_throttle_secs(make_estimator, input_fn, eval_input_fn, monkeypatch):
+def test_throttle_secs_pass_between_evaluations(
+    make_estimator, input_fn, eval_input_fn, monkeypatch
+):
     """Checkpoint 2 is evaluated after 4 s; checkpoint 4 comes 8 s later, checkpoint 6 after 16 s."""
     evaluated = []
 

@@ -30,7 +30,7 @@ class Table:
 
     @property
     def matrix(self):
-        """What the columns make of it: float32 `[rows, 5]`, in the order of their names."""
+        """Returns the values of the columns: float32 `[rows, 5]`, in the order of their names."""
         is_word = np.stack([self.word == word for word in WORDS], axis=1)
         return np.concatenate([self.numbers, is_word], axis=1).astype(np.float32)
 

@@ -21,7 +21,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def flink(tmp_path_factory):
-    """A cluster with two slots; what cannot be set up is an error."""
+    """A cluster with two slots; a missing part of it is an error."""
     setup = PROJECT / "scripts" / "flink" / "setup.sh"
     subprocess.run([setup, sys.executable, FLINK], check=True, timeout=900)
     with FlinkCluster(FLINK, tmp_path_factory.mktemp("flink")) as cluster:

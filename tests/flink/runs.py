@@ -1,4 +1,4 @@
-"""Runs of the demo's pipeline, in this process and on Flink, and what they have written."""
+"""Runs of the demo's pipeline, in this process and on Flink, and their records."""
 
 import json
 import os
@@ -45,7 +45,7 @@ class Project:
         )
 
     def run(self, root, *arguments):
-        """Runs it to its end and returns its last line, with `components`: what each came to."""
+        """Runs it to its end and returns its last line, with `components`: the outcome of each."""
         return finished(self.start(root, *arguments), root)
 
 
@@ -59,7 +59,7 @@ def guide_arguments(cluster):
 
 
 def finished(process, root, code=0):
-    """Waits for a run and returns its last line, with `components`: what each came to."""
+    """Waits for a run and returns its last line, with `components`: the outcome of each."""
     try:
         stdout, stderr = process.communicate(timeout=SECS)
     finally:
@@ -70,7 +70,7 @@ def finished(process, root, code=0):
 
 
 def components(root, run_id):
-    """Returns what a run's components have come to so far, by name."""
+    """Returns the outcomes of a run's components so far, by name."""
     record = json.loads((Path(root) / "runs" / f"{run_id}.json").read_text())
     return {one["name"]: one["status"] for one in record["components"]}
 

@@ -1,4 +1,4 @@
-"""The demo's pipeline on a real Flink cluster comes to what it comes to in one process."""
+"""The demo's pipeline on a real Flink cluster has the same results as in one process."""
 
 import json
 import time
@@ -116,7 +116,7 @@ def first_running_job(flink, before, process, secs=600):
         for job in flink.read("jobs")["jobs"]:
             if job["id"] not in before and job["status"] == "RUNNING":
                 states = [part["status"] for part in flink.read(f"jobs/{job['id']}")["vertices"]]
-                # The first steps are over, others read what they have made.
+                # The first steps are over, others read their outputs.
                 if "FINISHED" in states and "RUNNING" in states:
                     return job["id"]
         time.sleep(0.1)

@@ -7,7 +7,7 @@ from sklearn import metrics
 from tests.estimator_core.tree_programs import library_model
 
 
-def test_boosted_trees(run_program, capsys):
+def test_the_guide_on_boosted_trees_gives_its_results(run_program, capsys):
     names = run_program("boosted_trees")
     found = names["metrics"]
     # 16 trees of 6 layers, and the first 4 layers of another.
@@ -35,7 +35,7 @@ def _check_beside_the_library(names):
     probabilities = library.predict(evaluation)
     found = names["understood_metrics"]
     labels = names["y_eval"]
-    assert np.abs(last).max() < 0.3  # what a whole last tree could move
+    assert np.abs(last).max() < 0.3  # the largest change by a whole last tree
     assert names["explained_probs"].values == pytest.approx(probabilities, abs=0.05)
     accuracy = metrics.accuracy_score(labels, probabilities > 0.5)
     assert found["accuracy"] == pytest.approx(accuracy, abs=0.02)

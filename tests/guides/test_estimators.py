@@ -1,4 +1,4 @@
-"""Whole programs with premade and custom Estimators print, log and leave what tf.estimator's did."""
+"""Whole programs with premade and custom Estimators print, log and leave the same as with tf.estimator."""
 
 import math
 import os

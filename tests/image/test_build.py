@@ -1,4 +1,4 @@
-"""scripts/image/build.sh, with stand-ins for the engines that write down what they are asked."""
+"""scripts/image/build.sh, with stand-ins for the engines that write down their arguments."""
 
 import pathlib
 import re
@@ -12,7 +12,7 @@ SCRIPT = ROOT / "scripts/image/build.sh"
 
 @pytest.fixture
 def build(tmp_path):
-    """Builds with a stand-in; returns the arguments, and what its secrets hold in the meantime."""
+    """Builds with a stand-in; returns the arguments, and its secrets during the build."""
 
     def build(engine, *arguments, env=None):
         folder = tmp_path / "bin"

@@ -1,4 +1,4 @@
-"""What can be seen without building: the Dockerfile's pins, and what the context holds."""
+"""The Dockerfile's pins and the files of the context, without building."""
 
 import pathlib
 import re

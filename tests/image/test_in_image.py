@@ -1,4 +1,4 @@
-"""What holds in the image that `make test-image` has built; the variable IMAGE names it.
+"""Runs the image that `make test-image` has built; the variable IMAGE names it.
 
 Each test is a command that runs in the image, as its own user.
 """
@@ -61,7 +61,7 @@ def test_it_runs_as_uid_1000_in_a_folder_of_its_own(run):
     assert run("touch", "/opt/venv/theirs", check=False).returncode != 0
 
 
-def test_help(run):
+def test_the_command_prints_its_help(run):
     assert "Usage: python -m pipelines" in run("python", "-m", "pipelines", "--help").stdout
 
 
@@ -82,7 +82,7 @@ def test_nothing_of_the_builders_indexes_stayed(run):
 
 
 @pytest.mark.timeout(1800)
-def test_the_demo(run, shared):
+def test_the_demo_pushes_a_model(run, shared):
     mounts = [Mount(str(shared), "/data")]
     run(
         *("python", "-m", "pipelines.examples.taxi.generate", f"--rows={ROWS}", "--seed=1"),

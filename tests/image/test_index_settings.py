@@ -1,4 +1,4 @@
-"""scripts/image/index_settings.sh: what the host knows of package indexes, as secrets of a build."""
+"""scripts/image/index_settings.sh: the host's package indexes, as secrets of a build."""
 
 import pathlib
 import subprocess

@@ -1,4 +1,4 @@
-"""A user module whose hook tells the tests what each task of a cluster does, and breaks what they ask for."""
+"""A user module whose hook reports to the tests on each task of a cluster, and fails on request."""
 
 import json
 import os

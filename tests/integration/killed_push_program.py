@@ -1,4 +1,4 @@
-"""Kills runs around their push, lets each be followed by another run, and prints what is left.
+"""Kills runs around their push, lets each be followed by another run, and prints the files left.
 
 python killed_push_program.py ROOT DATA.csv MOMENT...
 
@@ -176,7 +176,7 @@ class _NoCapture:
 
 
 def run_in_fork(root, data, train_steps, moment=None, resume=False):
-    """Runs the pipeline in a process of its own; returns how it ended."""
+    """Runs the pipeline in a process of its own; returns its exit code."""
     child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -201,7 +201,7 @@ def run_in_fork(root, data, train_steps, moment=None, resume=False):
 
 
 def versions_by_model(root):
-    """Returns the versions that are served, with what their files say: all the same, if whole."""
+    """Returns the served versions, with the contents of their files: all the same, if whole."""
     found = {}
     for folder in (root / "serving").iterdir():
         if folder.name.isdigit():
@@ -213,7 +213,7 @@ def versions_by_model(root):
 
 
 def leftovers(root):
-    """Returns what should not be in a root when no run goes on."""
+    """Returns the files that should not be in a root when no run is active."""
     found = [path for path in (root / "serving").iterdir() if not path.name.isdigit()]
     found += [path for path in root.rglob("*") if "partial" in path.name]
     found += list(root.glob("artifacts/*/*/unfinished"))

@@ -1,4 +1,4 @@
-"""A user module that trains well; the test breaks what comes after the training, and mends it."""
+"""A user module that trains well; the test breaks the steps after the training, and mends them."""
 
 import tensorflow as tf
 import tensorflow_transform as tft

@@ -3,7 +3,7 @@
     python tensorflow_1_program.py        here
     python tensorflow_1_program.py 2.15   in the reference environment of tests/oracle/README.md
 
-Prints as JSON what it saw.
+Prints its results as JSON.
 """
 
 import json

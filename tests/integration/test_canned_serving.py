@@ -145,7 +145,7 @@ def train_input_fn(label):
 
 
 def serialized(index):
-    """Returns one tf.Example; what is missing is left out."""
+    """Returns one tf.Example; missing features are left out."""
 
     def of_floats(values):
         return tf.train.Feature(float_list=tf.train.FloatList(value=values))
@@ -163,14 +163,14 @@ def serialized(index):
 
 
 def type_params():
-    """The types with a head export what the classifiers and regressors do, whose heads are the same."""
+    """The types with a head export the same as the classifiers and regressors with such a head."""
     for name in TYPES:
         yield pytest.param(name, marks=pytest.mark.slow if name.endswith("Estimator") else ())
 
 
 @pytest.fixture(scope="module", params=type_params())
 def served(request, tmp_path_factory):
-    """The signatures of the two exported models, and what `predict` says to all examples."""
+    """The signatures of the two exported models, and the answers of `predict` to all examples."""
     label, make = TYPES[request.param]
     directory = tmp_path_factory.mktemp("served")
     config = est.RunConfig(model_dir=str(directory / "model"), tf_random_seed=1)
@@ -190,7 +190,7 @@ def served(request, tmp_path_factory):
 
 
 def expected_outputs(signature, predictions, outputs):
-    """Returns by output name what the signature should answer, in terms of the predictions."""
+    """Returns by output name the expected answer of the signature, in terms of the predictions."""
     if "all_distances" in predictions:
         key = "all_distances" if signature == "all_distances" else "cluster_index"
         return {"output": predictions[key]}
@@ -219,7 +219,7 @@ def check(name, signature, outputs, predictions, rows):
 BATCHES = [[0], [1], [2], range(NUM_EXAMPLES)]  # an unknown word, a missing one, missing rooms, all
 
 
-def test_serialized_examples(served):
+def test_serialized_examples_are_answered_as_by_predict(served):
     name, signatures, predictions, _ = served
     for signature, function in signatures["parsing"].items():
         (feed,) = function.structured_input_signature[1]
@@ -228,7 +228,7 @@ def test_serialized_examples(served):
             check(name, signature, function(**{feed: examples}), predictions, rows)
 
 
-def test_raw_tensors(served):
+def test_raw_tensors_are_answered_as_by_predict(served):
     name, signatures, predictions, _ = served
     for signature, function in signatures["raw"].items():
         feeds = function.structured_input_signature[1]

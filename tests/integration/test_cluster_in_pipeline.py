@@ -18,7 +18,7 @@ TASKS = ["chief-0", "ps-0", "the-run", "worker-0"]
 
 @pytest.fixture
 def folder(tmp_path):
-    """Where the module says what its tasks do, and is told what to do."""
+    """The folder in which the module reports on its tasks and reads requests of the test."""
     folder = tmp_path / "told"
     folder.mkdir()
     return folder
@@ -63,7 +63,7 @@ def start(tmp_path, folder):
 
 
 def ended(process):
-    """Returns exit code, last line and what was shown, once a run has ended."""
+    """Returns exit code, last line and output, once a run has ended."""
     stdout, stderr = process.communicate(timeout=600)
     print(stderr)
     return process.returncode, json.loads(stdout.splitlines()[-1]), stderr

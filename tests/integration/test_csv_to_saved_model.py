@@ -22,7 +22,7 @@ def command(*arguments):
 
 @pytest.fixture(scope="module")
 def run(warm_command):
-    """Runs a command. That one is killed which needs a process of its own."""
+    """Runs a command; only a run that is killed has a process of its own."""
     return warm_command
 
 
@@ -154,7 +154,7 @@ def test_a_killed_run_is_resumed_from_its_last_checkpoint(run, data, root, pushe
     arguments = ("run", "--data", data, "--label", "tipped", "--root", root)
     settings = ("--set", "trainer.train_steps=3000", "--set", "trainer.model=wide_deep")
     settings += ("--set", "trainer.early_stopping=false")
-    # So many steps learn 800 rows by heart; what matters here is that it is pushed.
+    # So many steps learn 800 rows by heart; only the push matters here.
     settings += ("--set", "evaluator.default_checks=false")
     settings += ("--set", 'evaluator.thresholds=[{metric = "auc", lower = 0.6}]')
     with subprocess.Popen(

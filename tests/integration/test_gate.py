@@ -1,4 +1,4 @@
-"""A root over months: what stops a model, what it is compared with, and what is not pushed twice."""
+"""A root over months: models that are stopped, their baselines, and models that are not pushed twice."""
 
 import csv
 import json
@@ -41,7 +41,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def run(warm_command, folder):
-    """Returns a function that runs a month: the exit code, the last line, and what was shown."""
+    """Returns a function that runs a month: the exit code, the last line, and the output."""
 
     def run_month(month, *options, label="tipped"):
         result = warm_command(

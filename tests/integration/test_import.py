@@ -1,4 +1,4 @@
-"""What importing the pipeline leaves behind: nothing of TensorFlow runs yet."""
+"""Importing the pipeline runs nothing of TensorFlow yet."""
 
 import subprocess
 import sys

@@ -48,7 +48,7 @@ def _start(model_dir, max_steps):
 
 
 def _train_and_kill(model_dir, max_steps, steps, delay_secs):
-    """Kills a process `delay_secs` after it has made so many steps; returns its first and last."""
+    """Kills a process `delay_secs` after it has made `steps` steps; returns its first and last."""
     with _start(model_dir, max_steps) as process:
         try:
             made = [int(process.stdout.readline() or "0") for _ in range(steps)]

@@ -16,7 +16,7 @@ STEPS = 30
 
 @pytest.fixture
 def run(warm_command, tmp_path):
-    """Returns a function that runs the pipeline with a module; what the last line says, and all."""
+    """Returns a function that runs the pipeline with a module; returns the last line, and all lines."""
     rows = "".join(f"{number}.5,{int(number > 90)}\n" for number in range(200))
     (tmp_path / "data.csv").write_text("x,y\n" + rows)
     module = tmp_path / "my_module.py"

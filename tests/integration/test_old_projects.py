@@ -1,4 +1,4 @@
-"""Programs of TensorFlow 1's and 2's days run unchanged, and do what they did on tf.estimator 2.15."""
+"""Programs of TensorFlow 1's and 2's days run unchanged, and do the same as on tf.estimator 2.15."""
 
 import json
 import math

@@ -27,7 +27,7 @@ def test_a_broken_span_ends_and_the_next_good_one_is_pushed(warm_command, tmp_pa
     assert shown["run_id"] == records[0].stem
     assert [column["type"] for column in shown["columns"] if column["name"] == "miles"] == ["FLOAT"]
 
-    # What ended can be accepted.
+    # The schema of an ended run can be accepted.
     accepted = warm_command("schema", "accept", records[1].stem, "--root", root)
     assert accepted.returncode == 0
     assert accepted.stdout.splitlines()[:2] == [

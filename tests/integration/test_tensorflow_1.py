@@ -1,4 +1,4 @@
-"""A program that calls disable_v2_behavior(), against what it printed on tf.estimator 2.15."""
+"""A program that calls disable_v2_behavior(), against its output on tf.estimator 2.15."""
 
 import json
 import pathlib
@@ -13,7 +13,7 @@ PROGRAM = HERE / "tensorflow_1_program.py"
 
 @pytest.fixture(scope="module")
 def seen():
-    """What the program sees here; the setting holds for its whole process."""
+    """The output of the program here; the setting holds for its whole process."""
     run = subprocess.run(
         [sys.executable, PROGRAM], cwd=HERE.parents[1], capture_output=True, text=True, check=False
     )

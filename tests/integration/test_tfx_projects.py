@@ -23,7 +23,7 @@ FORMS = ["as it is", pytest.param("import changed", marks=pytest.mark.slow)]
 
 
 def hires(count=300):
-    """Yields hires: who rides far is late, mostly so on a day ticket."""
+    """Yields hires: long rides are late, mostly so on a day ticket."""
     draw = random.Random(8)
     for _ in range(count):
         distance, booked = draw.uniform(1, 20), draw.choice((30, 60, 90))
@@ -107,7 +107,7 @@ def newest(folder):
 
 
 def predictions(build_estimator, root, serialized, without):
-    """Returns what the trained Estimator itself predicts for raw examples."""
+    """Returns the predictions of the trained Estimator itself for raw examples."""
     artifacts = root / "artifacts"
     transform = tft.TFTransformOutput(str(newest(artifacts / "Transform" / "transform_graph")))
     model_dir = newest(artifacts / "Trainer" / "model_run") / "Format-Serving"
@@ -125,7 +125,7 @@ def predictions(build_estimator, root, serialized, without):
 def test_a_trainer_fn_project(warm_command, form, tmp_path, uninstalled):
     write_project("bike_hire", list(hires()), form, tmp_path)
     line, root = run(warm_command, "bike_hire", tmp_path)
-    # Late is told from early but for a deviation of 2 km, of 20: chance is 0.5.
+    # The distance separates late from early but for a deviation of 2 km, of 20: chance is 0.5.
     assert line["metrics"]["auc"] > 0.75
     examples = raw_examples(
         distance_km=[18.0, 2.0, None],

@@ -1,10 +1,10 @@
-"""What stands in for a Docker engine and for KFP's launcher while KFP's own code runs a pipeline.
+"""Stand-ins for a Docker engine and for KFP's launcher, while KFP's own code runs a pipeline.
 
 `kfp.local` (PyPI) reads the YAML, orders the tasks, resolves their inputs, replaces the placeholders of
 their commands and collects their outputs. It hands each command to a Docker client. `launching` puts
 `Launcher` in that client's place, which does what KFP's launcher does around a command: get the input
-artifacts from the object store, run it, put the output artifacts there. No copy stays here, so
-that a task sees what went through the store and nothing else.
+artifacts from the object store, run it, put the output artifacts there. No copy stays here, so that a task
+sees only files that went through the store.
 """
 
 import contextlib
@@ -26,10 +26,10 @@ class Launcher:
     """A Docker client, as far as `kfp.local.DockerRunner` uses one.
 
     Args:
-      store: Where artifacts are kept.
+      store: Store of the artifacts.
       pipeline_root: Folder that kfp.local names artifacts in.
-      command: How a container's command is run.
-      environment: Of every container, in addition to the image's.
+      command: Function from a container's command to one that runs here.
+      environment: Variables of every container, in addition to the image's.
 
     Attributes:
       launched: (image, command, exit code) of each container, in order.

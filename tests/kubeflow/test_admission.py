@@ -1,4 +1,4 @@
-"""The compiled demo, read into KFP's own Go types; and what they refuse."""
+"""The compiled demo, read into KFP's own Go types; and their refusals."""
 
 import pathlib
 import re
@@ -49,7 +49,7 @@ def compiled(tmp_path_factory):
 
 
 def admit(text, tmp_path):
-    """Returns the exit code, and what is said."""
+    """Returns the exit code, and the output."""
     file = tmp_path / "pipeline.yaml"
     file.write_text(text, encoding="utf-8")
     done = subprocess.run([ADMIT, file], capture_output=True, text=True, timeout=60, check=False)

@@ -55,7 +55,7 @@ STEPS = [
     *("Plan", "CsvExampleGen", "StatisticsGen", "SchemaGen", "ExampleValidator", "Transform"),
     *("Trainer", "Evaluator", "Pusher", "Record", "End"),
 ]
-# What a step gets from the object store, and puts there.
+# Files that a step gets from the object store, and puts there.
 TRANSFERS = {
     ("up", "csv-example-gen/examples"): 1,
     ("up", "trainer/model"): 1,
@@ -75,7 +75,7 @@ def volume(tmp_path_factory):
 
 @contextlib.contextmanager
 def containers(root, volume, mount):
-    """Gives what runs a container's command: in the image, or here."""
+    """Returns a function that runs a container's command: in the image, or here."""
     if not IMAGE:
         yield lambda argv, environment: [
             *("env", *(f"{name}={value}" for name, value in environment.items())),
@@ -126,7 +126,7 @@ def test_the_demo_from_the_yaml_to_a_pushed_model(tmp_path, volume):
 
 
 def _with_run_id(command):
-    """Sets what a pod takes from its label: the id that kfp.local gives to the run's own steps."""
+    """Sets the variable that a pod takes from its label: the id that kfp.local gives to steps of the run."""
     found = {}
 
     def with_run_id(argv, environment):

@@ -1,4 +1,4 @@
-"""The judges, tried on a pipeline that is made by hand: what they pass on, and what they refuse."""
+"""The judges, tried on a hand-made pipeline: the values they pass on, and those they refuse."""
 
 import pathlib
 import sys

@@ -1,4 +1,4 @@
-"""The indexed Job of a training, checked by the code of Kubernetes' API server; and what that refuses."""
+"""The indexed Job of a training, checked by the code of Kubernetes' API server; and its refusals."""
 
 import json
 import subprocess
@@ -44,7 +44,7 @@ def objects(changes=(), workers=3, ps=2):
 
 
 def submit(text):
-    """Returns the exit code, and what is said."""
+    """Returns the exit code, and the output."""
     done = subprocess.run(
         [SUBMIT], input=text, capture_output=True, text=True, timeout=60, check=False
     )

@@ -25,7 +25,7 @@ class Server:
     """A server of MariaDB in a folder of its own, on a free port.
 
     Args:
-      folder: Where its data are.
+      folder: Folder of its data.
     """
 
     def __init__(self, folder):
@@ -55,7 +55,7 @@ class Server:
         self.sql(f"create user 'pipe'@'%' identified by '{PASSWORD}'")
 
     def sql(self, statement):
-        """Runs a statement, and returns what is printed."""
+        """Runs a statement, and returns its output."""
         return subprocess.run(
             [_command("mariadb"), "--no-defaults", f"--socket={self._socket}", "-Ne", statement],
             check=True,

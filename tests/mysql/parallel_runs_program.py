@@ -25,7 +25,7 @@ KILLED = 2
 
 
 def start(folder, number, *further):
-    """Starts a run, and returns its process; what it prints is in `NUMBER.out` and `NUMBER.err`."""
+    """Starts a run, and returns its process; its output is in `NUMBER.out` and `NUMBER.err`."""
     child = os.fork()
     if child:
         return child

@@ -1,4 +1,4 @@
-"""Eight runs of eight roots, on one database, one of them killed and gone on with."""
+"""Eight runs of eight roots, on one database, one of them killed and continued."""
 
 import json
 import pathlib
@@ -66,7 +66,7 @@ def test_nothing_is_lost_or_mixed_up(ended, monkeypatch):
         (context,) = run_contexts(store, root_id(root))
         assert context.name == record.run_id
         executions = store.get_executions_by_context(context.id)
-        # Resolvers are executions, too. What was killed in the middle runs again as the same one.
+        # Resolvers are executions, too. A run killed in the middle runs again as the same one.
         assert {one.last_known_state for one in executions} <= set(STATES.values())
         assert len(executions) == len(ALL)
         artifacts = store.get_artifacts_by_context(context.id)

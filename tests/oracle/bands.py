@@ -1,4 +1,4 @@
-"""How far the numbers of each program move when floating point is rounded otherwise.
+"""The distances by which the numbers of each program move when floating point is rounded otherwise.
 
 `measure_bands.py` measures these bands on the reference, and `bands.json` keeps them. A band far
 below the tolerance of the tests proves that no processor can fail them by its rounding, and that a
@@ -14,7 +14,7 @@ import pathlib
 import sys
 
 PATH = pathlib.Path(__file__).parent / "bands.json"
-# What was measured is a sample: other processors round otherwise again.
+# The measurement is a sample: other processors round otherwise again.
 SAFETY_FACTOR = 4.0
 
 
@@ -57,7 +57,7 @@ def deviations(tolerance, seen, expected, where=""):
     Args:
         tolerance: A `Tolerance`.
         seen: Plain data, as JSON has it.
-        expected: What `seen` should be.
+        expected: Plain data that `seen` should equal.
         where: The path so far, for the error.
 
     Raises:
@@ -79,8 +79,8 @@ def band_of(runs, expected):
     """Returns the band of a program, a scenario or a model directory.
 
     Args:
-        runs: What each run under other conditions showed.
-        expected: What is committed: a dict with some of the keys of `TOLERANCES`. The losses get a
+        runs: Observations of each run under other conditions.
+        expected: Committed observation: a dict with some of the keys of `TOLERANCES`. The losses get a
             band for each step, all other numbers one band for the key.
     """
     band = {}

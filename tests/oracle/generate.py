@@ -1,4 +1,4 @@
-"""Runs programs on the reference implementation and writes what they show, one file each.
+"""Runs programs on the reference implementation and writes their observations, one file each.
 
 A program that moves too far when floating point is rounded otherwise is refused: its file is not
 written, and the exit code is 1. See README.md for the environment that this needs.
@@ -19,7 +19,7 @@ HERE = pathlib.Path(__file__).parent
 
 
 def run_program(name, program, model_dir):
-    """Returns the initial variables, and what the program shows."""
+    """Returns the initial variables, and the observation of the program."""
     config = run_config(name, program, model_dir)
     e = names_for(program)
     seen = observe.observe(e, program.make(e, config=config), program)
@@ -28,7 +28,7 @@ def run_program(name, program, model_dir):
 
 
 def write_expected(name, path):
-    """Runs a program or a scenario, and writes what it shows."""
+    """Runs a program or a scenario, and writes its observation."""
     with tempfile.TemporaryDirectory() as model_dir:
         if name in PROGRAMS:
             seen = run_program(name, PROGRAMS[name], model_dir)

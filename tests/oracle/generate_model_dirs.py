@@ -1,4 +1,4 @@
-"""Trains programs on the reference, keeps their checkpoints, and writes how they go on there.
+"""Trains programs on the reference, keeps their checkpoints, and writes how they train on.
 
 The checkpoint is the model_dir's own, without the graph (100 KB and more), which nobody reads to
 continue. One that moves too far when floating point is rounded otherwise is refused, as in

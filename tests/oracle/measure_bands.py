@@ -2,7 +2,7 @@
 
 A process of its own runs all programs again under each variant. The bands go to `bands.json`, but for
 those that no tolerance could tell from a fault: these are named, and the exit code is 1. The
-generators call this; alone it measures what is committed (see README.md for the environment):
+generators call this; alone it measures the committed files (see README.md for the environment):
 
     python -m tests.oracle.measure_bands [NAME...]
 """
@@ -27,7 +27,7 @@ class Variant:
 
     Args:
         environment: Environment variables of the process.
-        last_bit: Whether a `LastBitHook` goes along. Scenarios, which have no place for one, are left
+        last_bit: True to add a `LastBitHook`. Scenarios, which have no place for one, are left
             out then.
     """
 
@@ -86,7 +86,7 @@ def expected_of(name, expected_dir):
 
 
 def collect(names, expected_dir, output_dir):
-    """Adds bands to `bands.json` from what the variants wrote; prints why others are refused.
+    """Adds bands to `bands.json` from the files of the variants; prints the reason why others are refused.
 
     Returns:
         The names that are refused.

@@ -1,4 +1,4 @@
-"""What is compared: everything that a run of a program shows to its user, as plain data."""
+"""The observation that is compared: everything that a run of a program shows to its user, as plain data."""
 
 import glob
 import itertools
@@ -132,7 +132,7 @@ def signatures_after_export(e, estimator, serving_features):
 
 
 def observe(e, estimator, program, hooks=()):
-    """Trains, evaluates, predicts and exports; returns what can be seen of it."""
+    """Trains, evaluates, predicts and exports; returns all that can be seen of it."""
     estimator.train(program.inputs(), steps=STEPS, hooks=list(hooks))
     metrics = estimator.evaluate(program.inputs(repeat=1))
     rows = itertools.islice(estimator.predict(program.inputs(repeat=1)), 3)

@@ -1,6 +1,6 @@
-"""Where the variables and tables of a model are in a cluster with parameter servers.
+"""Placement of the variables and tables of a model in a cluster with parameter servers.
 
-`placement.json` is what tf.estimator 2.15 shows; in its environment (README.md):
+`placement.json` is that of tf.estimator 2.15; in its environment (README.md):
 
 PYTHONPATH=. REFERENCE_VENV/bin/python -m tests.oracle.placement
 

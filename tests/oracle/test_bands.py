@@ -1,4 +1,4 @@
-"""The committed bands, how they are measured, and what is refused."""
+"""The committed bands, their measurement, and refused bands."""
 
 import json
 import math

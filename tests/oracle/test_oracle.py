@@ -1,4 +1,4 @@
-"""estimator_core against what tf.estimator 2.15 showed for the same programs (see README.md)."""
+"""estimator_core against the observations of tf.estimator 2.15 for the same programs (see README.md)."""
 
 import importlib
 import json
@@ -17,7 +17,7 @@ from tests.oracle.programs.program import STEPS
 
 EXPECTED = pathlib.Path(__file__).parent / "expected"
 HAS_LEGACY_KERAS = tf.keras.Model.__module__.startswith("tf_keras")
-# What differs where `tf.compat.v1.disable_v2_behavior()` was called (`make test-tf1`).
+# Differences where `tf.compat.v1.disable_v2_behavior()` was called (`make test-tf1`).
 TF1_BEHAVIOR = not tf.executing_eagerly()
 NOT_AS_IN_TENSORFLOW_1 = {
     "estimator_export": "reads the exported model eagerly",
@@ -40,7 +40,7 @@ SLOW = {
 
 
 def skip_in_tensorflow_1(name):
-    """Skips what can't be the same where the program begins as those of TensorFlow 1 do."""
+    """Skips a program that can't be the same where it begins as those of TensorFlow 1 do."""
     if TF1_BEHAVIOR and name in NOT_AS_IN_TENSORFLOW_1:
         pytest.skip(NOT_AS_IN_TENSORFLOW_1[name])
 
@@ -67,7 +67,7 @@ def program_params():
 
 @pytest.fixture(scope="module", params=program_params())
 def run(request, tmp_path_factory):
-    """What the reference showed, and what we show from the same initial variables."""
+    """The observation of the reference, and ours from the same initial variables."""
     skip_in_tensorflow_1(request.param)
     program = PROGRAMS[request.param]
     expected = expected_of(request.param)
@@ -119,7 +119,7 @@ def test_metric_keys_and_values(run):
         assert_close("metrics", seen["metrics"][key], value, key)
 
 
-def test_predictions(run):
+def test_predictions_are_those_of_the_reference(run):
     expected, seen, _ = run
     assert len(expected["predictions"]) == 3
     for wanted, got in zip(expected["predictions"], seen["predictions"], strict=True):
@@ -147,18 +147,18 @@ def test_trained_variables_and_slots(run):
         assert_close("final_norms", seen["final_norms"][name], norm, name)
 
 
-def test_signatures(run):
+def test_signatures_are_those_of_the_reference(run):
     expected, seen, _ = run
     assert seen["signatures"] == expected["signatures"]
 
 
-def test_summary_tags(run):
+def test_summary_tags_are_those_of_the_reference(run):
     expected, seen, _ = run
     assert seen["tags"] == expected["tags"]
 
 
 @pytest.mark.parametrize("name", map(marked, sorted(SCENARIOS)))
-def test_scenario(name, tmp_path):
+def test_a_scenario_shows_the_same_as_the_reference(name, tmp_path):
     skip_in_tensorflow_1(name)
     seen = SCENARIOS[name].run(names_for(SCENARIOS[name]), str(tmp_path / "model"))
     assert_same(seen, expected_of(name), name)

@@ -12,7 +12,7 @@ with placement.PATH.open() as file:
 
 
 @pytest.mark.parametrize("name", sorted(placement.PROGRAMS))
-def test_placement(name, tmp_path, monkeypatch):
+def test_the_placement_is_that_of_the_reference(name, tmp_path, monkeypatch):
     monkeypatch.setenv("TF_CONFIG", json.dumps(placement.TF_CONFIG))
     is_v1, _ = placement.PROGRAMS[name]
     e = importlib.import_module("estimator_core.v1" if is_v1 else "estimator_core")

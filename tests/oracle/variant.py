@@ -54,7 +54,7 @@ class LastBitHook(tf1.train.SessionRunHook):
 
 
 def run_program(program, expected, model_dir, hooks):
-    """Returns what a program shows from the reference's initial variables."""
+    """Returns the observation of a program from the reference's initial variables."""
     observe.write_checkpoint(model_dir, expected["initial_variables"])
     e = names_for(program)
     estimator = program.make(e, config=e.RunConfig(model_dir=model_dir, save_summary_steps=1))
@@ -63,7 +63,7 @@ def run_program(program, expected, model_dir, hooks):
 
 
 def run_model_dir(program, source, model_dir, hooks):
-    """Returns how a model directory of the reference goes on."""
+    """Returns the observation of a model directory of the reference that trains on."""
     shutil.copytree(source, model_dir, dirs_exist_ok=True)
     e = names_for(program)
     estimator = program.make(e, config=e.RunConfig(model_dir=model_dir, save_summary_steps=1))
@@ -76,13 +76,13 @@ def run_model_dir(program, source, model_dir, hooks):
 
 
 def run(name, expected_dir, model_dir, last_bit):
-    """Returns what a program, a scenario or a model directory shows.
+    """Returns the observation of a program, a scenario or a model directory.
 
     Args:
         name: Its name; of a model directory, with "model_dirs/" before it.
         expected_dir: Directory of `expected/` and `model_dirs/`.
         model_dir: An empty directory.
-        last_bit: Whether a `LastBitHook` goes along, which a scenario has no place for.
+        last_bit: True to add a `LastBitHook`, which a scenario has no place for.
     """
     hooks = [LastBitHook(zlib.crc32(name.encode()))] if last_bit else []
     if name.startswith(MODEL_DIR_PREFIX):

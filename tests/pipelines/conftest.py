@@ -51,7 +51,7 @@ def killed(data, tmp_path):
 
 @pytest.fixture
 def shown():
-    """What is shown to the user."""
+    """The output shown to the user."""
     return io.StringIO()
 
 

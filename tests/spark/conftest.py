@@ -19,6 +19,6 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def spark():
-    """The jar of the job server, which has Spark in it; what cannot be set up is an error."""
+    """The jar of the job server, which has Spark in it; a missing part is an error."""
     subprocess.run([PROJECT / "scripts" / "spark" / "setup.sh", SPARK], check=True, timeout=900)
     return SPARK / "job-server.jar"

@@ -1,4 +1,4 @@
-"""The demo's pipeline on Spark comes to what it comes to in one process."""
+"""The demo's pipeline on Spark has the same results as in one process."""
 
 import re
 import shlex

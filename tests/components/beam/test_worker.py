@@ -87,7 +87,7 @@ def test_it_says_what_to_give(capsys):
 
 @pytest.fixture
 def pool(tmp_path, monkeypatch):
-    """A pool whose workers wait, its stub, and the folder in which they say their arguments."""
+    """A pool whose workers wait, its stub, and the folder in which they write their arguments."""
 
     def write_sleeper(file):
         file.write_text(SLEEPER.format(folder=tmp_path))
@@ -108,7 +108,7 @@ def start(stub, worker_id, provision):
 
 
 def running(folder, count):
-    """Waits until so many workers run, and returns their process ids with their arguments."""
+    """Waits until `count` workers run, and returns their process ids with their arguments."""
     end = time.monotonic() + 10
     while time.monotonic() < end:
         found = {}

@@ -70,7 +70,7 @@ def make_model(tmp_path: Path, make_artifact: Callable[..., Artifact]) -> Callab
 
 
 class Evaluation:
-    """What an execution of the Evaluator left."""
+    """The outputs of an execution of the Evaluator."""
 
     def __init__(self, evaluation: Artifact, blessing: Artifact):
         self.evaluation = evaluation

@@ -107,7 +107,7 @@ def test_a_blessed_model_has_stock_properties_files_and_results(
     assert blessing.get_int_custom_property("blessed") == 1
     assert blessing.get_string_custom_property("current_model") == binary_model.uri
     assert blessing.get_int_custom_property("current_model_id") == 5
-    # What TFMA's own viewers read.
+    # Files that TFMA's own viewers read.
     loaded = tfma.load_eval_result(result.evaluation.uri)
     assert len(loaded.slicing_metrics) == 4
     assert tfma.load_validation_result(result.evaluation.uri).validation_ok
@@ -246,7 +246,9 @@ def test_a_label_outside_the_vocabulary_is_named(
         evaluate(make_examples([{"species": "maybe", "a": 0.5}]), model, config)
 
 
-def test_regression(make_examples: Make, make_model: Make, evaluate: Make) -> None:
+def test_regression_metrics_are_those_computed_by_hand(
+    make_examples: Make, make_model: Make, evaluate: Make
+) -> None:
     rows = [{"y": 1.0, "p": 2.0}, {"y": 3.0, "p": 0.0}, {"y": -1.0, "p": -1.5}]
     model = make_model(
         {"y": FLOAT, "p": FLOAT},

@@ -61,7 +61,7 @@ class Events(list):
 
 @pytest.fixture
 def run(folder, tmp_path):
-    """Returns a function that runs CsvExampleGen on a folder of one file; `run.events` is what happened."""
+    """Returns a function that runs CsvExampleGen on a folder of one file; `run.events` is the log of it."""
     (folder / "eval" / "b.csv").unlink()
     (folder / "eval").rmdir()
     events = Events()

@@ -54,7 +54,7 @@ def records(examples: standard_artifacts.Examples, name: str) -> list[tf.train.E
 
 
 def split(kind: type, folder: Path, rows: list[str], output=OUTPUT) -> dict[str, Counter]:
-    """Returns how often each serialized example is in each split."""
+    """Returns the count of each serialized example in each split."""
     examples = write(kind, folder, rows, output)
     return {
         name: Counter(

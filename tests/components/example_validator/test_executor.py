@@ -17,7 +17,7 @@ string_domain { name: "tips" value: "no" value: "yes" }
 
 
 def statistics(color, tips):
-    """Returns statistics as TFDV has them of a split: {value: how often}, or {} for no values."""
+    """Returns statistics as TFDV has them of a split: {value: count}, or {} for no values."""
     result = statistics_pb2.DatasetFeatureStatisticsList()
     dataset = result.datasets.add(num_examples=sum(tips.values()))
     for name, counts in {"color": color, "tips": tips}.items():

@@ -114,7 +114,7 @@ def test_an_unknown_label(schema, baseline):
 
 
 def test_a_schema_of_the_new_data_hides_nothing(baseline):
-    """As where the schema is inferred anew: what is gone, and what is new, is seen by comparing."""
+    """An inferred schema fits the new data: only a comparison shows columns that are gone or new."""
     frame = table(2).drop(columns="fare").assign(extra=1.0)
     frame.loc[:30, "company"] = "violet"
     frame.loc[:5, "tips"] = "perhaps"
@@ -160,7 +160,7 @@ def feature_of(schema, name):
 
 @pytest.mark.parametrize("fixed", [True, False])
 def test_an_edit_of_the_schema_goes_before_the_data_to_compare_with(schema, baseline, fixed):
-    """Where the schema is inferred, it says what the data are, not what they should be."""
+    """An inferred schema describes the data as they are, not as they should be."""
     frame = table(2).drop(columns="fare").assign(extra=1.0)
     frame.loc[:5, "tips"] = "perhaps"
     for domain in schema.string_domain:
@@ -237,7 +237,7 @@ def test_limits_are_shares(limit):
 
 
 def test_how_far_each_column_has_moved_is_measured_though_it_is_little(schema, baseline):
-    """The largest difference of a share of values, by hand; what moves by itself is not measured."""
+    """The largest difference of a share of values, by hand; columns that move by themselves are left out."""
     frame = table(2)
     anomalies = validate(statistics(frame), schema, baseline, label="tips", moving=["trip"])
     assert not anomalies.anomaly_info

@@ -61,7 +61,7 @@ def test_a_version_that_another_push_took_in_between_is_skipped(
 def test_nothing_is_pushed_after_a_signal(
     model: str, base: str, monkeypatch: pytest.MonkeyPatch, is_bucket: bool
 ) -> None:
-    """Whose exception was dropped, as in a destructor: the request that it leaves is all there is."""
+    """Even if its exception was dropped, as in a destructor: the pending request is enough."""
     copy_dir = io_utils.copy_dir
 
     def copy_while_a_signal_comes(*arguments: Any, **options: Any) -> None:
@@ -114,7 +114,7 @@ def test_leftovers_and_other_files_are_no_versions(base: str) -> None:
     (Path(base) / "12").symlink_to(Path(base) / "nowhere")
     (Path(base) / "13" / "saved_model.pb").mkdir(parents=True)
     assert versions.list_versions(base) == [7]
-    assert misleading_names(base) == ["007", "10", "11", "12", "13"]  # what TF Serving would take
+    assert misleading_names(base) == ["007", "10", "11", "12", "13"]  # as TF Serving would pick it
 
 
 def test_a_version_may_be_a_text_or_behind_a_link(base: str) -> None:

@@ -13,7 +13,7 @@ def test_the_stand_in_refuses_sql_and_names_the_fix() -> None:
         sql_util.RecordBatchSQLSliceQuery("SELECT 1", None)
 
 
-def test_tfdv_imports() -> None:
+def test_tfdv_imports_in_its_pinned_version() -> None:
     import tensorflow_data_validation
 
     assert tensorflow_data_validation.__version__ == "1.16.1"

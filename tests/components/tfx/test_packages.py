@@ -6,7 +6,7 @@ import pytest
 
 from components.tfx import packages as tfx_packages
 
-# Imports what all but a few need, and then each in a process forked off that.
+# Imports the modules that nearly all need, and then each one in a process forked off that.
 PROGRAM = """
 import importlib, json, os, sys
 import components
@@ -51,7 +51,7 @@ IMPORTED = {
 
 @pytest.fixture(scope="module")
 def found():
-    """By executor, which of the modules that are watched it imports."""
+    """The watched modules that each executor imports."""
     arguments = [json.dumps(WATCHED), json.dumps([*IMPORTED])]
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, *arguments], capture_output=True, text=True, check=True

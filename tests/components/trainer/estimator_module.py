@@ -98,7 +98,7 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
 
 
 def run_fn(fn_args: Any) -> None:
-    """The generic contract: writes a SavedModel by itself, and what it was told."""
+    """The generic contract: writes a SavedModel by itself, and a text of its arguments."""
     model = tf.Module()
     model.fn_args = None
 

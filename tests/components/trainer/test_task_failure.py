@@ -11,7 +11,7 @@ HERE = __file__
 
 
 class ByTwoError(Exception):
-    """Pickled with its one argument, and made of two."""
+    """An error that is pickled with its one argument, and made of two."""
 
     def __init__(self, first: int, second: int):
         super().__init__(f"{first} and {second}")
@@ -25,7 +25,7 @@ def raise_from_a_cause() -> None:
 
 
 def brought_here(function: Any) -> tuple[TaskFailedError, BaseException]:
-    """Returns what a function raises after a way between processes, and the error in it."""
+    """Returns the exception that a function raises, after a way between processes, and the error in it."""
     with pytest.raises(BaseException) as caught:
         function()
     failure = pickle.loads(pickle.dumps(TaskFailedError.of(caught.value)))

@@ -20,7 +20,7 @@ def registered(node: type) -> object:
 
 
 def combined(kind: type, operation: object, values: list) -> list:
-    """Returns what an implementation makes of values that come in this order."""
+    """Returns the result of an implementation for values in this order."""
     with tempfile.NamedTemporaryFile() as file:
         pipeline = beam.Pipeline(RUNNER)
         inputs = pipeline | beam.Create(values, reshuffle=False)
@@ -52,7 +52,7 @@ def orders(values: list, count: int = 6) -> list[list]:
 
 
 class Operation:
-    """Of a graph of tf.Transform."""
+    """An operation of a graph of tf.Transform."""
 
     label = num_outputs = None
 

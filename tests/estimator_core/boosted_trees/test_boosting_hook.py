@@ -38,7 +38,7 @@ def same_models(one, other):
 
 
 class EveryStep(est.SessionRunHook):
-    """Called at each step, as it declares no interval."""
+    """A hook that is called at each step, as it declares no interval."""
 
     def __init__(self):
         self.seen = []
@@ -122,7 +122,7 @@ def test_checkpoints_hold_the_trees_of_their_step(tmp_path):
         )
 
 
-def test_early_stopping(tmp_path):
+def test_an_early_stopping_hook_ends_the_training(tmp_path):
     model = classifier(tmp_path, save_checkpoints_steps=6)
     answers = iter([False, True])
     hook = experimental.make_early_stopping_hook(model, lambda: next(answers), None, 12)

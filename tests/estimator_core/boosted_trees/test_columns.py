@@ -45,7 +45,7 @@ def test_each_kind_of_column():
         ("pair", 2),
         ("size", 1),
         ("size_bucketized", 1),
-        ("tree", 2),  # an indicator column goes by the name of what it indicates
+        ("tree", 2),  # an indicator column goes by the name of the column that it indicates
         ("zone", 3),
     ]
 

@@ -76,6 +76,6 @@ def test_several_heads_have_their_labels():
     assert gradients.tolist() == [[0.0, 2.0], [0.0, -6.0]]
 
 
-def test_no_labels():
+def test_a_loss_without_labels_is_refused():
     with tf.Graph().as_default(), pytest.raises(ValueError, match="input_fn gave none"):
         HeadLoss(est.RegressionHead(), {"x": tf.zeros([2])}, None)

@@ -32,7 +32,7 @@ def test_a_classifier_has_the_metrics_of_the_library(tmp_path):
     assert found["auc"] == pytest.approx(metrics.roc_auc_score(TABLE.labels, expected), abs=5e-3)
 
 
-def test_weights(tmp_path):
+def test_a_weighted_classifier_predicts_as_the_library_does(tmp_path):
     model = est.BoostedTreesClassifier(
         columns(), 1, **TREES, weight_column="weight", config=config(tmp_path)
     )
@@ -72,7 +72,7 @@ def test_three_classes_with_names_and_a_center(tmp_path):
 
 
 @pytest.mark.parametrize("center_bias", [False, True])
-def test_a_regressor(tmp_path, center_bias):
+def test_a_regressor_predicts_as_the_library_does(tmp_path, center_bias):
     model = est.BoostedTreesRegressor(
         columns(), 1, center_bias=center_bias, **TREES, config=config(tmp_path)
     )
@@ -89,7 +89,7 @@ def test_a_regressor(tmp_path, center_bias):
 
 
 def test_regularization_is_for_each_example(tmp_path):
-    """The squared error is twice what the library minimizes: half of each, times 400 rows."""
+    """The squared error is twice the library's objective: half of each, times 400 rows."""
     model = est.BoostedTreesRegressor(
         columns(),
         1,

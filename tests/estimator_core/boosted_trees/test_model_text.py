@@ -46,5 +46,5 @@ def test_hand_made_text():
     assert forest.nan_is_zero.tolist() == [False, False, True, False, False, False]
 
 
-def test_no_tree():
+def test_a_text_without_trees_is_an_empty_forest():
     assert forest_from_text("tree\n\nend of trees\n").num_trees == 0

@@ -7,7 +7,7 @@ from estimator_core.boosted_trees.objectives import may_have_objective, objectiv
 
 
 class HeadOfOnesOwn(est.RegressionHead):
-    """Might have another loss."""
+    """A user's head, which might have another loss."""
 
 
 def absolute_error(labels, logits):
@@ -47,7 +47,7 @@ def test_what_has_gradients(head, classes):
     assert found.get("num_class") == classes
 
 
-def test_centers():
+def test_the_center_is_the_best_constant_prediction():
     weights = np.array([1.0, 1.0, 2.0])
     binary = objective_of(est.BinaryClassHead(), np.array([[0.0], [1.0]]))
     found = binary.center(np.array([0.0, 0.0, 1.0]), weights)

@@ -42,7 +42,7 @@ def test_fewer_when_the_input_ends_and_no_weights():
     assert (data.num_rows, data.weights) == (3, None)
 
 
-def test_no_row():
+def test_an_input_without_rows_gives_no_training_data():
     assert read_training_data(reader_of([])[0], 5) is None
     assert read_training_data(reader_of([batch(0)])[0], 1) is None
 

@@ -30,7 +30,7 @@ def input_fn(labels):
         ("BaselineEstimator", "head model_dir optimizer config"),
     ],
 )
-def test_constructor_arguments(name, arguments):
+def test_constructors_have_the_arguments_of_tf_estimator(name, arguments):
     parameters = inspect.signature(getattr(est, name).__init__).parameters
     assert list(parameters)[1:] == arguments.split()
     assert parameters["optimizer"].default == "Ftrl"
@@ -81,7 +81,7 @@ def test_the_exported_model_answers(tmp_path):
 
 
 def test_predictions_end_with_an_input_of_known_batch_size(tmp_path):
-    """Then nothing of the logits but a control dependency needs the input."""
+    """Then only a control dependency of the logits needs the input."""
     regressor = est.BaselineRegressor(model_dir=str(tmp_path))
     regressor.train(input_fn(np.ones(8)), steps=1)
     dataset = tf.data.Dataset.from_tensors

@@ -43,7 +43,7 @@ def test_the_arguments_are_those_of_tf_estimator(kind, own):
     assert found == [*wanted, "warm_start_from=None"]
 
 
-def test_old_names():
+def test_boosted_trees_are_the_same_classes_in_v1():
     assert est.v1.BoostedTreesClassifier is est.BoostedTreesClassifier
     assert est.v1.BoostedTreesRegressor is est.BoostedTreesRegressor
     assert est.v1.BoostedTreesEstimator is est.BoostedTreesEstimator

@@ -1,4 +1,4 @@
-"""What the oracle does not cover: constructors, optimizers, exports that answer, continued runs."""
+"""Canned Estimators beyond the oracle: constructors, optimizers, exports that answer, continued runs."""
 
 import inspect
 
@@ -68,7 +68,7 @@ SIGNATURES = {
 
 
 @pytest.mark.parametrize("name", sorted(SIGNATURES))
-def test_constructor_arguments(name):
+def test_constructors_have_the_arguments_of_tf_estimator(name):
     parameters = inspect.signature(getattr(est, name).__init__).parameters
     assert list(parameters)[1:] == SIGNATURES[name].split()
 

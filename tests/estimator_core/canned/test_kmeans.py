@@ -117,7 +117,7 @@ def unit(vectors):
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-def test_cosine_distances(tmp_path):
+def test_cosine_distances_cluster_points_by_direction(tmp_path):
     directions, centers = unit(POINTS), unit(FIRST)
     for _ in range(5):
         index = np.argmax(directions @ centers.T, axis=1)

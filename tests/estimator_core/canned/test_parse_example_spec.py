@@ -20,12 +20,12 @@ def _one(dtype=tf.float32, default=None, size=1):
         ({"weight_column": _W}, {"y": _one(tf.int64), "w": _one(tf.int64)}),
     ],
 )
-def test_classifiers(arguments, added):
+def test_a_classifier_spec_adds_the_label_and_the_weight(arguments, added):
     spec = est.classifier_parse_example_spec([_A], "y", **arguments)
     assert spec == {"a": _one(), **added}
 
 
-def test_regressors():
+def test_a_regressor_spec_adds_a_label_of_its_dimension():
     spec = est.regressor_parse_example_spec([_A], "y", label_default=0.0, label_dimension=2)
     assert spec == {"a": _one(), "y": _one(default=0.0, size=2)}
 

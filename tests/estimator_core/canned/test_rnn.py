@@ -57,7 +57,7 @@ SIGNATURES = {
 
 
 @pytest.mark.parametrize("rnn", SIGNATURES)
-def test_constructor_arguments(rnn):
+def test_constructors_have_the_arguments_of_tf_estimator(rnn):
     assert list(inspect.signature(rnn.__init__).parameters)[1:] == SIGNATURES[rnn].split()
 
 

@@ -70,7 +70,7 @@ def test_the_files_are_those_of_a_saver(graph, tmp_path, sharded):
 
 
 class Held(BackgroundSaver):
-    """Does not begin to write before it is told to."""
+    """Begins to write only once `may_write` is set."""
 
     def __init__(self):
         super().__init__()
@@ -162,7 +162,7 @@ class LooksForCheckpoints(est.SessionRunHook):
 
 @pytest.fixture
 def slow_writes(monkeypatch):
-    """Has each write in the background take a while."""
+    """Makes each write in the background take a while."""
     write = BackgroundSaver._write
     begun = []
 

@@ -71,7 +71,7 @@ def test_each_way_of_starting_shows(tmp_path, checkpoint, vocab_info):
     ]
     report.check()
     assert not os.path.exists(estimator.model_dir)  # nothing ran, nothing was written
-    # What training does is what the table says: rows c, e, a of the vectors.
+    # Training does as the table says: rows c, e, a of the vectors.
     estimator.train(_input_fn, steps=1)
     assert estimator.get_variable_value("vectors").tolist() == [[3, 3], [0, 0], [1, 1]]
     assert estimator.get_variable_value("kernel").tolist() == [[5], [6]]

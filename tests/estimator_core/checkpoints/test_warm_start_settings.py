@@ -1,4 +1,4 @@
-"""What an Estimator's warm_start_from stands for."""
+"""The meaning of an Estimator's warm_start_from."""
 
 import os
 import pathlib

@@ -7,7 +7,7 @@ from estimator_core.clustering import distances
 POINTS = tf.constant([[3.0, 4.0], [0.0, 2.0], [-1.0, 0.0]])
 
 
-def test_squared_euclidean():
+def test_points_go_to_the_center_of_the_smallest_squared_distance():
     centers = tf.constant([[3.0, 3.0], [0.0, 0.0]])
     found = distances.assign(POINTS, centers, "squared_euclidean")
     # By hand: (3 - 3)^2 + (4 - 3)^2 = 1 and 9 + 16 = 25, 9 + 1 and 4, 16 + 9 and 1.
@@ -17,7 +17,7 @@ def test_squared_euclidean():
     np.testing.assert_array_equal(found.points, POINTS)
 
 
-def test_cosine():
+def test_points_go_to_the_center_of_the_nearest_direction():
     """Only directions count: (3, 4) has the cosines 0.6 and 0.8 with the axes."""
     centers = tf.constant([[1.0, 0.0], [0.0, 1.0]])
     found = distances.assign(POINTS, centers, "cosine")
@@ -30,5 +30,5 @@ def test_cosine():
 @pytest.mark.parametrize(
     ("metric", "expected"), [("cosine", [[0.6, 0.8]]), ("squared_euclidean", [[3.0, 4.0]])]
 )
-def test_normalized(metric, expected):
+def test_only_the_cosine_metric_normalizes_points(metric, expected):
     np.testing.assert_allclose(distances.normalized(POINTS[:1], metric), expected, rtol=1e-6)

@@ -29,7 +29,7 @@ def clustering(steps_per_iteration=None, **changes):
 
 
 def run(model, mode, fetches, features=POINTS, steps=0):
-    """Builds the model, puts its centers in place, makes steps, and reads what is asked for."""
+    """Builds the model, puts its centers in place, makes steps, and reads the values asked for."""
     with tf.Graph().as_default():
         tf1.train.create_global_step()
         features = tf.nest.map_structure(tf.constant, features)
@@ -44,7 +44,7 @@ def run(model, mode, fetches, features=POINTS, steps=0):
             return session.run(fetches(spec, centers))
 
 
-def test_predictions():
+def test_predictions_are_all_distances_and_the_nearest_center():
     distances, index = run(
         clustering(),
         "infer",

@@ -62,7 +62,7 @@ def test_a_mini_batch_moves_centers_by_the_share_of_its_points(session):
 
 
 def test_centers_move_after_so_many_steps(session):
-    """Three steps of the same batch: what gathers starts anew from the centers after each move."""
+    """Three steps of the same batch: the sums start anew from the centers after each move."""
     centers = variable("centers", CENTERS)
     gathered = variable("gathered", CENTERS)
     counts = variable("counts", [1, 1, 1], tf.int64)

@@ -1,4 +1,4 @@
-"""What an Execution is unless it says otherwise."""
+"""The defaults of an Execution."""
 
 import pytest
 

@@ -13,7 +13,7 @@ tf1 = tf.compat.v1
 
 
 class Scoped(SingleDevice):
-    """Has a scope that can be seen."""
+    """An Execution whose scope shows in the names of operations."""
 
     def scope(self):
         return tf.name_scope("scoped")

@@ -1,4 +1,4 @@
-"""What input_fns return becomes batches in the graph."""
+"""The values that input_fns return become batches in the graph."""
 
 import pytest
 import tensorflow as tf

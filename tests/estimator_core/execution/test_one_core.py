@@ -30,7 +30,7 @@ def test_a_core_sums_up_the_gradient_of_the_weight(make_sharded):
 def test_other_modes_add_up_nothing(make_sharded):
     execution, program = build(make_sharded(), est.ModeKeys.EVAL)
     assert not of_type(program, "CollectiveReduceV2")
-    # The loss, and what metric_fn takes: labels and prediction.
+    # The loss, and the arguments of metric_fn: labels and prediction.
     assert [tensor.shape.rank for tensor in execution.fetches] == [0, 1, 1]
 
 

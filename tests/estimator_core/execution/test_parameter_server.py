@@ -17,7 +17,7 @@ _kept = []  # a server lives as long as its object
 
 @pytest.fixture
 def as_task(monkeypatch):
-    """Sets TF_CONFIG to what a cluster says."""
+    """Sets TF_CONFIG as a cluster does."""
 
     def set_task(config):
         monkeypatch.setenv("TF_CONFIG", json.dumps(config))
@@ -133,7 +133,7 @@ def test_a_worker_whose_chief_is_missing_names_it(as_task, make_estimator, input
 
 @pytest.mark.parametrize("optimizer", [None, est.experimental.LinearSDCA("id", num_table_shards=2)])
 def test_linear_models_learn_on_parameter_servers(as_task, tmp_path, optimizer):
-    """The label is the sign of x, which one weight tells."""
+    """The label is the sign of x, for which one weight is enough."""
     as_task(tf_config_of(cluster_in_this_process()))
 
     def input_fn():

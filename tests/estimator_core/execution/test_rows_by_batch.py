@@ -54,7 +54,7 @@ AT_ONCE = {
     "fused": lambda: rows().apply(tf.data.experimental.shuffle_and_repeat(100, 2)).batch(32),
 }
 
-# What is in the rows matters, or nothing would be gained.
+# The content of the rows matters, or nothing would be gained.
 ROW_BY_ROW = {
     "mapped": lambda tmp_path: rows().map(doubled).batch(32),
     "filtered": lambda tmp_path: rows().filter(lambda features, label: label > 4).batch(32),
@@ -79,7 +79,7 @@ ROW_BY_ROW = {
 
 
 def read(make, choose):
-    """Returns the batches of two sessions, the specs of an element, and whether they are taken at once."""
+    """Returns the batches of two sessions, the specs of an element, and True if they are taken at once."""
     with tf.Graph().as_default():
         tf1.set_random_seed(3)
         iterator = tf1.data.make_initializable_iterator(make())
@@ -140,7 +140,7 @@ def test_what_a_dataset_waits_for_is_done():
 
 
 def model_fn(features, labels, mode):
-    """A model with random numbers, whose seeds depend on how many operations the graph has before them."""
+    """A model with random numbers, whose seeds depend on the number of operations before them."""
     weight = tf1.get_variable("weight", [1, 3])
     hidden = tf.nn.dropout(features["number"][:, tf.newaxis] @ weight, rate=0.5)
     predictions = tf.reduce_sum(hidden, axis=1)

@@ -1,4 +1,4 @@
-"""Training on shards: what is of one shard, and what is refused."""
+"""Training on shards: the state of a single shard, and refused settings."""
 
 import re
 
@@ -92,7 +92,7 @@ def test_what_virtual_shards_have_not(make_sharded, tmp_path):
 
 
 def accumulating_model_fn(features, labels, mode, params):
-    """Adds up gradients in a variable, as programs did for larger batches, and applies what is there."""
+    """Adds up gradients in a variable, as programs did for larger batches, and applies the sum."""
     weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
     kept = tf1.get_variable("kept", [], initializer=tf1.zeros_initializer(), trainable=False)
     loss = tf.reduce_mean(tf.square(weight * features["x"] - labels))

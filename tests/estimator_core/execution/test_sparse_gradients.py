@@ -1,4 +1,4 @@
-"""What is known of the rows of a gradient."""
+"""Gradients whose rows are known to be different."""
 
 import tensorflow as tf
 

@@ -1,6 +1,6 @@
 """Estimators on two devices. Each replica takes a batch of its own.
 
-The numbers of LinearRegressor and of the model_fn are what tf.estimator 2.15 gives for the same
+The numbers of LinearRegressor and of the model_fn are those of tf.estimator 2.15 for the same
 programs (MirroredStrategy over two logical CPU devices, ReductionToOneDevice).
 """
 
@@ -325,7 +325,7 @@ def test_an_optimizer_of_tf_keras_that_is_not_legacy_is_refused(config):
 
 
 def test_a_keras_optimizer_of_a_canned_estimator(strategy, tmp_path):
-    """Two replicas with batches of 3 learn what one does with batches of 6."""
+    """Two replicas with batches of 3 learn the same as one with batches of 6."""
     x = np.linspace(-1.0, 1.0, 12, dtype=np.float32)[:, None]
     kernels = []
 

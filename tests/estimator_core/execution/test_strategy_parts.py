@@ -1,4 +1,4 @@
-"""The parts of `ReplicasInSync`: what it asks of input_fn, its scaffold and its sessions."""
+"""The parts of `ReplicasInSync`: its calls of input_fn, its scaffold and its sessions."""
 
 import pytest
 import tensorflow as tf

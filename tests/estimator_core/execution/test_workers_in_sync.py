@@ -1,4 +1,4 @@
-"""What can be known of it in one process; tests/integration/cluster trains with it in several."""
+"""Workers in sync, as far as one process shows it; tests/integration/cluster trains in several."""
 
 import json
 
@@ -171,7 +171,7 @@ def test_without_a_cluster_it_is_the_strategy_of_one_process(monkeypatch, tmp_pa
 
 
 def session_of_worker_1(rows, paths):
-    """The session of a task that finds these checkpoints, one a round, and is told these rows."""
+    """The session of a task that finds these checkpoints, one a round, and receives these rows."""
     tasks = [Task("worker", index, f"host{index}:1") for index in range(2)]
     rows, paths, slept = iter(rows), iter(paths), []
     session = SessionInStep(

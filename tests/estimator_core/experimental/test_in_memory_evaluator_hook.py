@@ -59,7 +59,7 @@ def test_evaluates_at_the_end_of_an_input_that_ends_within_a_loop(make_sharded):
     estimator = make_sharded(config={"iterations_per_loop": 5}, params={"rate": 0.0625})
     hook = est.experimental.InMemoryEvaluatorHook(estimator, batches, steps=2, every_n_iter=1)
     estimator.train(batches, hooks=[hook], max_steps=20)
-    # Each step halves what is missing to a weight of 2: the error is |2 * 2 - 2 * weight|.
+    # Each step halves the distance to a weight of 2: the error is |2 * 2 - 2 * weight|.
     seen = read_evaluations(estimator.eval_dir())
     assert {step: values["mae"] for step, values in seen.items()} == {0: 4.0, 5: 0.125, 7: 0.03125}
 
@@ -92,7 +92,7 @@ def test_steps_and_hooks(make_estimator, input_fn, eval_input_fn):
 
 
 def test_lookup_tables_batch_normalization_and_partitions(tmp_path):
-    """What evaluate says of the last checkpoint is what the hook said of the same variables."""
+    """The hook and evaluate give the same for the variables of the last checkpoint."""
     kind = tf.feature_column.categorical_column_with_vocabulary_list("kind", ["wood", "steel"])
     columns = [
         tf.feature_column.numeric_column("size"),

@@ -1,4 +1,4 @@
-"""Processes of a local cluster: how they fail, end and speak."""
+"""Processes of a local cluster: their failures, their end and their output."""
 
 import functools
 import os

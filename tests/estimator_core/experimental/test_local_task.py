@@ -18,7 +18,7 @@ TF_CONFIG = json.dumps({"task": {"type": "evaluator", "index": 0}})
 
 @pytest.fixture
 def outcome_of(tmp_path):
-    """Runs a function in a process; returns the task, how it failed, and its log."""
+    """Runs a function in a process; returns the task, its failure, and its log."""
     tasks = []
 
     def run(fn):

@@ -8,7 +8,7 @@ tf1 = tf.compat.v1
 build = est.experimental.build_raw_supervised_input_receiver_fn
 
 
-def test_dicts():
+def test_dicts_become_receiver_tensors_of_the_batch_size():
     receiver_fn = build({"x": np.zeros([1, 2], np.float32)}, {"y": np.zeros([1], np.int64)}, 3)
     with tf.Graph().as_default():
         receiver = receiver_fn()
@@ -27,7 +27,7 @@ def test_single_tensors_are_fed_as_input_and_label():
     assert receiver.receiver_tensors == {"input": receiver.features, "label": receiver.labels}
 
 
-def test_common_names():
+def test_features_and_labels_need_distinct_keys():
     with pytest.raises(ValueError, match="distinct keys"):
         build({"x": tf.TensorSpec([None])}, {"x": tf.TensorSpec([None])})
 

@@ -1,4 +1,4 @@
-"""The report of an Estimator; what it can say is in checkpoints/test_warm_start_report.py."""
+"""The report of an Estimator; its possible lines are in checkpoints/test_warm_start_report.py."""
 
 import pytest
 

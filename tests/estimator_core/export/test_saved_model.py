@@ -410,7 +410,7 @@ def test_a_writer_takes_graphs_of_modes_and_publishes_them(tmp_path):
     ).meta_graphs
     assert len(graphs) == 2
     for graph in graphs:
-        # What is at its default is left out: an older server need not know of it.
+        # Attributes at their default are left out: an older server need not know of them.
         assert graph.meta_info_def.stripped_default_attrs
         (made,) = (node for node in graph.graph_def.node if node.op == "VarHandleOp")
         assert made.attr["shared_name"].s == b"weight"

@@ -28,7 +28,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize(("column", "kinds"), KINDS, ids=[type(c).__name__ for c, _ in KINDS])
-def test_kinds(column, kinds):
+def test_each_column_is_of_its_kinds(column, kinds):
     assert kinds == (
         column_kinds.is_categorical(column),
         column_kinds.is_dense(column),

@@ -58,7 +58,7 @@ def test_embedding_of_a_sparse_bag():
     np.testing.assert_array_equal(output, [[4, 5], [0, 0], [0, 1]])
 
 
-def test_weighted_embedding():
+def test_an_embedding_multiplies_rows_by_the_weights_of_their_ids():
     ids = fc.categorical_column_with_identity("ids", 4)
     weighted = fc.weighted_categorical_column(ids, "weights")
     column = fc.embedding_column(weighted, 2, combiner="sum")
@@ -116,7 +116,7 @@ def test_an_embedding_from_a_checkpoint(tmp_path):
     # Rows 1 and 3: their sum, divided by 2, by the square root of 2.
     [("sum", [8, 10]), ("mean", [4, 5]), ("sqrtn", [8 / np.sqrt(2), 10 / np.sqrt(2)])],
 )
-def test_combiners(combiner, expected):
+def test_a_combiner_divides_the_sum_by_the_number_of_ids_or_its_root(combiner, expected):
     ids = fc.categorical_column_with_identity("ids", 4)
     output = run(
         {"ids": [[1, 3]]},
@@ -193,14 +193,14 @@ def test_a_cross_has_a_value_for_each_combination():
     np.testing.assert_array_equal(output, [[2], [0]])
 
 
-def test_dense_weights():
+def test_weights_of_ids_may_be_dense():
     ids = fc.categorical_column_with_identity("ids", 4)
     column = fc.indicator_column(fc.weighted_categorical_column(ids, "w"))
     output = run({"ids": [[1, 2], [0, 3]], "w": [[0.5, 2.0], [1.0, 3.0]]}, [column])
     np.testing.assert_array_equal(output, [[0, 0.5, 2, 0], [1, 0, 0, 3]])
 
 
-def test_parsed_examples():
+def test_parsed_examples_become_rows_of_the_layer():
     kind = fc.categorical_column_with_vocabulary_list("kind", ["x", "y"])
     price = fc.numeric_column("price", default_value=5.0)
     columns = [fc.indicator_column(kind), price]
@@ -220,7 +220,7 @@ def test_parsed_examples():
     np.testing.assert_array_equal(run(features, columns), [[1, 1, 2], [0, 0, 5]])
 
 
-def test_vocabulary_file(tmp_path):
+def test_an_unknown_word_goes_to_the_bucket_after_the_vocabulary_file(tmp_path):
     path = tmp_path / "words.txt"
     path.write_text("x\ny\n")
     column = fc.indicator_column(

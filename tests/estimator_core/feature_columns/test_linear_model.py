@@ -102,6 +102,6 @@ def test_ids_of_higher_rank_are_one_bag():
     np.testing.assert_array_equal(output, [[11.0]])
 
 
-def test_unknown_combiner():
+def test_an_unknown_sparse_combiner_is_refused():
     with pytest.raises(ValueError, match="sparse_combiner='max'"):
         linear_model({}, [fc.numeric_column("n")], sparse_combiner="max")

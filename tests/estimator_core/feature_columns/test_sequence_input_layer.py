@@ -105,7 +105,7 @@ def test_indicators_of_each_categorical_column(column, words, expected):
     assert values.tolist() == [expected]
 
 
-def test_vocabulary_file(tmp_path):
+def test_an_unknown_word_goes_to_the_bucket_after_the_vocabulary_file(tmp_path):
     path = tmp_path / "words.txt"
     path.write_text("x\ny\n")
     column = fc.sequence_categorical_column_with_vocabulary_file(
@@ -133,7 +133,7 @@ def test_shared_embeddings_of_two_sequences():
             assert session.run(values).tolist() == [[[6, 7, 2, 3], [0, 1, 4, 5]]]
 
 
-def test_dense_features():
+def test_every_time_step_of_a_dense_feature_counts():
     def features():
         return {
             "values": tf.constant([[0.0, 1.0], [2.0, 0.0]]),
@@ -164,7 +164,7 @@ def test_a_normalizer_and_a_value_for_the_padding():
     assert values.tolist() == [[[1], [2]], [[3], [-1]]]
 
 
-def test_parsed_examples():
+def test_parsed_examples_become_sequences_of_their_lengths():
     columns = [fc.indicator_column(IDS), PAIRS]
     ids = tf.train.Feature(int64_list=tf.train.Int64List(value=[1, 0]))
     pairs = tf.train.Feature(float_list=tf.train.FloatList(value=[1.0, 2.0, 3.0, 4.0]))

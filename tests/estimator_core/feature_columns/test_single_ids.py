@@ -1,4 +1,4 @@
-"""Lookups of one id for each example are those of TensorFlow 1, bit for bit, and so is what they learn."""
+"""Lookups of one id for each example, and their training, are those of TensorFlow 1, bit for bit."""
 
 import gc
 import warnings
@@ -35,7 +35,7 @@ COLUMNS = {
 
 
 def holder_of(feature, static_rows):
-    """A placeholder for a feature, and what is fed to it."""
+    """A placeholder for a feature, and the value fed to it."""
     if isinstance(feature, tf1.SparseTensorValue):
         return tf1.sparse_placeholder(tf.int64, [None, 1]), feature
     feature = np.array(feature)

@@ -74,7 +74,7 @@ def test_existing_variables_can_be_added():
     assert manager.get_variable(COLUMN, "existing:0") is variable
 
 
-def test_resources():
+def test_a_resource_is_found_by_its_column_and_name():
     manager = StateManager()
     assert not manager.has_resource(COLUMN, "table")
     manager.add_resource(COLUMN, "table", "anything")

@@ -47,6 +47,6 @@ def test_sparse_rank_1_becomes_rank_2():
     assert found.indices.tolist() == [[1, 0]]
 
 
-def test_no_column():
+def test_a_key_must_be_a_feature_name_or_a_column():
     with pytest.raises(TypeError, match="feature name or a feature column"):
         FeatureTransformationCache({}).get(3, None)

@@ -1,4 +1,4 @@
-"""How many batches a session call evaluates."""
+"""The number of batches that a session call evaluates."""
 
 import contextlib
 
@@ -26,7 +26,7 @@ def program(make_estimator, eval_input_fn):
 
 
 def calls(program, steps, hooks=(), secs_a_batch=0.01, most_calls=20):
-    """How many batches each session call evaluates, by a clock of our own."""
+    """The number of batches of each session call, by a clock of our own."""
     made, now = [], [0.0]
     step = program.step
 

@@ -18,7 +18,7 @@ tf1 = tf.compat.v1
 
 @pytest.fixture
 def calls():
-    """How often model_fn was called, by mode."""
+    """The number of calls of model_fn, by mode."""
     return collections.Counter()
 
 
@@ -153,7 +153,7 @@ def test_lookup_tables_are_filled_each_time(tmp_path):
 
 
 def own_model_fn(build):
-    """Returns a model_fn whose prediction and loss are what `build(features)` returns, a scalar."""
+    """Returns a model_fn whose prediction and loss are the scalar that `build(features)` returns."""
 
     def model_fn(features, mode):
         step = tf1.train.get_global_step()
@@ -290,7 +290,7 @@ def test_random_predictions_start_anew_whatever_was_predicted_before(tmp_path):
     assert noise() == noise()
 
 
-# What model_fn reads besides its arguments: each case is (read, change); it reads 1.0, and then 5.0.
+# Values that model_fn reads besides its arguments: each case is (read, change); it reads 1.0, and then 5.0.
 
 
 class Settings:
@@ -410,7 +410,7 @@ def test_what_model_fn_reads_is_read_anew(case, method, monkeypatch, tmp_path):
 
 
 def test_a_predictor_keeps_its_graph(estimator, calls):
-    """The one object that is asked for by name to keep what model_fn has built."""
+    """A predictor is the one object that is asked for by name to keep the graph of model_fn."""
     receiver_fn = est.export.build_raw_serving_input_receiver_fn(
         {"x": tf.TensorSpec([None], tf.float32)}
     )

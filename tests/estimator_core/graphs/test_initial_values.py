@@ -16,7 +16,7 @@ def ones_and_threes():
 
 
 def test_variables_that_start_from_others_are_initialized_after_them(tmp_path):
-    # Each starts one above the one before: all at once, one of so many would come too early.
+    # Each starts one above the one before: all at once, one of them would come too early.
     def model_fn(features, labels, mode):
         with tf1.variable_scope("", use_resource=True):
             last = tf1.get_variable("v0", [], initializer=tf1.initializers.zeros())

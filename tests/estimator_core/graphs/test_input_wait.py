@@ -69,7 +69,7 @@ def test_it_is_logged_and_written(tmp_path, caplog, monkeypatch, secs, size, low
 
 
 def test_short_trainings_log_nothing(tmp_path, caplog):
-    """About two seconds: programs compare what they log."""
+    """About two seconds: there are programs that compare logs."""
     config = est.RunConfig(model_dir=str(tmp_path), steps_per_session_run=40)
     with caplog.at_level(logging.INFO, logger="tensorflow"):
         estimator = est.Estimator(model_fn, config=config, params={"size": 10})
@@ -94,7 +94,7 @@ def test_nothing_is_said_of_less_than_a_second(tmp_path, caplog):
 
 
 def test_nothing_is_told_of_several_iterators(tmp_path):
-    """Each may wait for the other, so that nobody knows what a step would take without."""
+    """Each may wait for the other, so that the time of a step without waiting is unknown."""
 
     def two():
         both = [tf1.data.make_one_shot_iterator(input_fn(0.005)()).get_next() for _ in range(2)]

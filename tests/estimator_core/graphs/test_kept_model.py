@@ -42,7 +42,7 @@ def model(tmp_path):
 
 @pytest.fixture
 def built(monkeypatch):
-    """How often a model was built for prediction."""
+    """The number of times that a model was built for prediction."""
     calls = []
     original = build.Model.step_fn
     monkeypatch.setattr(

@@ -34,7 +34,7 @@ class Seen(est.SessionRunHook):
 
 
 class Clock:
-    """A step takes a second, and what other hooks do after a loop takes a hundred."""
+    """A step takes a second, and the other hooks after a loop take a hundred."""
 
     def __init__(self):
         self.now = 0.0
@@ -44,7 +44,7 @@ class Clock:
 
 
 def run(size, calls=None, last_step=None, host_call_every=1, secs=1.0, losses=None, repeats=False):
-    """Trains a model whose loss is the number of the step, from 1; returns what hooks saw."""
+    """Trains a model whose loss is the number of the step, from 1; returns the values that hooks saw."""
     clock = Clock()
 
     def take_time(step):
@@ -108,7 +108,7 @@ def test_a_host_call_runs_in_steps_of_a_loop(every, steps):
 
 
 def test_loops_of_a_time():
-    """A step takes 2 seconds; what hooks do after a loop does not count."""
+    """A step takes 2 seconds; the time of hooks after a loop does not count."""
     seen, _, _ = run(LoopSize(secs=9.0), last_step=12, secs=2.0)
     # One step, then round(9 / 2) = 4 at a time, and the 3 that are left.
     assert seen.after == [1, 5, 9, 12]

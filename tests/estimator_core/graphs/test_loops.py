@@ -124,7 +124,7 @@ def test_evaluate_on_an_empty_input_returns_where_metrics_begin(make_estimator, 
 
 
 def batches(count):
-    """Returns an input_fn of so many batches of one example."""
+    """Returns an input_fn of `count` batches of one example."""
     return lambda: tf.data.Dataset.from_tensors(({"x": [1.0]}, [0.0])).repeat(count)
 
 

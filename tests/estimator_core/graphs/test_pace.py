@@ -1,4 +1,4 @@
-"""How many steps a loop makes in a given time."""
+"""The number of steps that a loop makes in a given time."""
 
 from estimator_core.execution.base import LoopSize
 from estimator_core.graphs.pace import Pace

@@ -27,7 +27,7 @@ def test_predict_refuses_single_examples_of_different_batch_sizes(tmp_path, eval
 
 
 def predicted(predictions, **arguments):
-    """Returns what is predicted for two batches of x, of 2 and of 1 example."""
+    """Returns the predictions for two batches of x, of 2 and of 1 example."""
 
     def model_fn(features, labels, mode):
         return est.EstimatorSpec(mode, predictions=predictions(features["x"]))

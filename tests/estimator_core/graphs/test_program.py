@@ -1,4 +1,4 @@
-"""A program is what its loop needs, and its scope is the one that it was built in."""
+"""A program has the parts that its loop needs, and its scope is the one that it was built in."""
 
 import tensorflow as tf
 

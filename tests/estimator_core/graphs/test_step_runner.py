@@ -1,4 +1,4 @@
-"""How many steps a session call makes."""
+"""The number of steps that a session call makes."""
 
 import types
 
@@ -14,7 +14,7 @@ tf1 = tf.compat.v1
 
 
 class Declares(est.SessionRunHook):
-    """Due every so many steps."""
+    """A hook that is due every `every` steps."""
 
     def __init__(self, every):
         self.every = every
@@ -33,7 +33,7 @@ class Declares(est.SessionRunHook):
 
 
 def run(hooks, calls, most=8, start=0):
-    """Lets a counter run for so many session calls; returns what `advance` was asked for."""
+    """Lets a counter run for some session calls; returns the arguments of `advance`."""
     advanced = []
     with tf.Graph().as_default() as graph:
         step = tf1.train.create_global_step()
@@ -123,7 +123,7 @@ def test_the_step_is_read_before_its_update_or_after_it(caplog, found, goes_on):
 
 
 class Answers(Declares):
-    """Gives one answer to when it is due."""
+    """A hook that always gives the same answer when asked for the steps until it is due."""
 
     def __init__(self, answer):
         super().__init__(None)
@@ -151,10 +151,10 @@ def test_any_other_answer_is_refused_by_name(answer):
 
 
 def timed(secs_of, calls, most=100):
-    """Lets a counter run for calls of about 2 seconds; returns what `advance` was asked for.
+    """Lets a counter run for calls of about 2 seconds; returns the arguments of `advance`.
 
     Args:
-        secs_of: Function of the global step that returns how long the next step takes.
+        secs_of: Function from the global step to the seconds of the next step.
     """
     asked = []
     now = 0.0

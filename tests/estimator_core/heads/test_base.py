@@ -159,6 +159,6 @@ def test_training_needs_exactly_one_way(given):
         )
 
 
-def test_unknown_mode():
+def test_an_unknown_mode_is_refused():
     with pytest.raises(ValueError, match="mode='fit'"):
         est.RegressionHead().create_estimator_spec({}, "fit", None)

@@ -17,7 +17,7 @@ WEIGHTS = np.array([1.0, 2.0, 0.5], np.float32)
 
 
 def run(build):
-    """Returns the values of what `build` returns from a fresh graph."""
+    """Returns the values of the tensors that `build` returns, from a fresh graph."""
     with tf.Graph().as_default():
         fetches = build()
         with tf1.Session() as session:
@@ -51,7 +51,7 @@ def test_loss_is_the_mean_over_the_batch():
     assert run_loss(est.BinaryClassHead()) == pytest.approx(np.mean(LOSSES), rel=1e-6)
 
 
-def test_loss_summed():
+def test_loss_can_be_the_sum_over_the_batch():
     loss = run_loss(est.BinaryClassHead(loss_reduction="sum"))
     assert loss == pytest.approx(np.sum(LOSSES), rel=1e-6)
 
@@ -67,7 +67,7 @@ def test_labels_may_be_flat_float_or_bool(labels):
     assert loss == pytest.approx(np.mean(LOSSES), rel=1e-6)
 
 
-def test_label_words():
+def test_a_label_vocabulary_names_labels_and_classes():
     head = est.BinaryClassHead(label_vocabulary=["no", "yes"])
     loss = run_loss(head, labels=np.array([["yes"], ["no"], ["no"]]))
     assert loss == pytest.approx(np.mean(LOSSES), rel=1e-6)
@@ -95,7 +95,7 @@ def test_regularization_losses_are_added_as_they_are():
     assert loss == pytest.approx(np.mean(LOSSES) + 2.0, rel=1e-6)
 
 
-def test_predictions():
+def test_predictions_are_logits_probabilities_and_classes():
     found = run(lambda: est.BinaryClassHead().predictions(tf.constant(LOGITS)))
     sigmoid = 1 / (1 + np.exp(-LOGITS))
     np.testing.assert_allclose(found["logistic"], sigmoid, rtol=1e-6)
@@ -113,7 +113,7 @@ def test_a_logit_of_zero_predicts_class_0():
     assert found["class_ids"].tolist() == [[0]]
 
 
-def test_metrics():
+def test_metrics_are_those_computed_by_hand():
     found = run_metrics(est.BinaryClassHead())
     # class_ids 1, 0, 1 for labels 1, 0, 0: two of three right, one of two positives right.
     assert found["accuracy"] == pytest.approx(2 / 3)
@@ -124,7 +124,7 @@ def test_metrics():
     assert found["average_loss"] == pytest.approx(np.mean(LOSSES), rel=1e-6)
     # The positive outranks one of the two negatives.
     assert found["auc"] == pytest.approx(0.5, abs=1e-5)
-    # What tf.estimator 2.15 gives for this batch.
+    # From tf.estimator 2.15, for this batch.
     assert found["auc_precision_recall"] == pytest.approx(0.30685282, abs=1e-5)
     assert found["prediction/mean"] == pytest.approx(0.57472706, rel=1e-6)
 
@@ -147,7 +147,7 @@ def test_name_is_appended_to_metric_keys():
     assert all(key.endswith("/sold") for key in keys)
 
 
-def test_export_outputs():
+def test_export_outputs_are_classification_regression_and_predict():
     with tf.Graph().as_default():
         spec = est.BinaryClassHead().create_estimator_spec({}, "infer", tf.constant(LOGITS))
         outputs = spec.export_outputs
@@ -219,7 +219,7 @@ def test_missing_labels_and_wrong_logits():
         ({"weight_column": 3}, TypeError, "weight_column"),
     ],
 )
-def test_constructor_rejects(kwargs, error, message):
+def test_the_constructor_refuses_bad_arguments(kwargs, error, message):
     with pytest.raises(error, match=message):
         est.BinaryClassHead(**kwargs)
 

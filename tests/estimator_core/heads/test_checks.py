@@ -39,7 +39,7 @@ def test_logits_that_do_not_fit(shape):
         checks.checked_logits(placeholder(*shape), 2)
 
 
-def test_no_logits():
+def test_logits_must_not_be_none():
     with pytest.raises(ValueError, match="logits must not be None"):
         checks.checked_logits(None, 1)
 
@@ -53,7 +53,7 @@ def test_no_logits():
         ((3, 4), (3, 4, 1), 1, (3, 4, 1)),  # time steps
         ((3, 4, 2), (3, 4, 2), 2, (3, 4, 2)),
         ((None,), (None, 1), 1, (None, 1)),
-        ((3, None), (3, 1), 1, (3, 1)),  # what is not known is checked when the graph runs
+        ((3, None), (3, 1), 1, (3, 1)),  # unknown shapes are checked when the graph runs
         ((3, None), (3, 2), 2, (3, 2)),
         ((3,), None, 1, (3, 1)),
     ],
@@ -93,7 +93,7 @@ def test_labels_that_fit_need_no_operation(shape, dimension):
 
 
 def error_of(build, feeds):
-    """Returns what fails when the graph runs."""
+    """Returns the error of running the graph."""
     with pytest.raises(tf.errors.InvalidArgumentError) as error:
         run(build, feeds)
     return " ".join(str(error.value).split())
@@ -314,7 +314,7 @@ def test_weights_that_do_not_fit(features, message):
         checks.checked_weights(features, "w", LOGITS)
 
 
-def test_weight_columns():
+def test_a_weight_column_is_a_name_or_a_numeric_column():
     column = tf.feature_column.numeric_column("w")
     for one in (None, "w", column):
         assert checks.check_weight_column(one) is one

@@ -34,7 +34,7 @@ def test_the_classify_signature_has_a_score_and_a_name_for_each_class(vocabulary
     assert output.classes.numpy().tolist() == [names]
 
 
-def test_wanted_keys():
+def test_wanted_keys_must_be_among_the_valid_ones():
     valid = ("logits", "classes", "probabilities")
     assert class_predictions.wanted(None, valid) == valid
     assert class_predictions.wanted(["classes", "logits"], valid) == ("classes", "logits")

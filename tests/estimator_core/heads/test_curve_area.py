@@ -11,7 +11,7 @@ KINDS = [("ROC", "trapezoidal"), ("PR", "careful_interpolation"), ("PR", "trapez
 
 
 def values(curve, method, batches, reference=False):
-    """What the update gives after each batch, and the value in the end."""
+    """Returns the value of the update after each batch, and the final value."""
     with tf.Graph().as_default(), tf1.Session() as session:
         labels, predictions = tf1.placeholder(tf.float32, [None, 1]), tf1.placeholder(tf.float32)
         has_weights = batches[0][2] is not None
@@ -63,7 +63,7 @@ def test_the_areas_are_those_of_tensorflows_metric(curve, method, weights, on_th
     assert 0.5 < expected[-1] < 1
 
 
-def test_by_hand():
+def test_the_area_is_the_share_of_pairs_in_order():
     # Positives at 0.8 and 0.4, negatives at 0.6 and 0.2: 3 of the 4 pairs are in order.
     data = [([[1], [0], [1], [0]], [[0.8], [0.6], [0.4], [0.2]], None)]
     assert values("ROC", "trapezoidal", data)[-1] == pytest.approx(0.75, abs=1e-5)

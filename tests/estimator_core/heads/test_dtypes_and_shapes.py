@@ -121,7 +121,7 @@ def test_shapes_known_when_the_graph_runs(
             fetches = head.loss(labels, logits, {"w": weights})
         else:
             metrics = head.update_metrics(head.metrics(), {"w": weights}, logits, labels)
-            # Each by itself: what checks the one must not be what is run with another.
+            # Each by itself: the checks of one must not run with another.
             fetches = [metric.as_pair()[1] for metric in metrics.values()]
         session.run(tf1.local_variables_initializer())
         feeds = dict(

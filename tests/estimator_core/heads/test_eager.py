@@ -241,7 +241,7 @@ SEQUENTIAL = SequentialHeadWrapper(est.BinaryClassHead("w"), "mask", "w")
 WEIGHTED_SUM = math.log1p(math.exp(-1)) * 3 + 2 + 3 * math.log1p(math.exp(2))
 
 
-def test_sequences(each_keras):
+def test_a_sequential_head_leaves_padding_out(each_keras):
     features, logits, labels = sequence_batch()
     assert SEQUENTIAL.loss(labels, logits, features).numpy() == pytest.approx(WEIGHTED_SUM / 3)
     metrics = SEQUENTIAL.update_metrics(SEQUENTIAL.metrics(), features, logits, labels)
@@ -269,7 +269,9 @@ def test_sequences(each_keras):
     ],
     ids=["regression", "poisson", "logistic", "binary", "multi", "multi_label", "heads", "sequence"],
 )  # fmt: skip
-def test_specs(each_keras, head, features, logits, labels, loss, metrics):
+def test_each_head_makes_specs_of_eager_tensors(
+    each_keras, head, features, logits, labels, loss, metrics
+):
     spec = head.create_estimator_spec(features, "eval", logits, labels)
     assert spec.loss.numpy() == pytest.approx(loss)
     found = {key: spec.eval_metric_ops[key].result().numpy().item() for key in metrics}

@@ -23,7 +23,7 @@ LABELS, PREDICTIONS, WEIGHTS = [1.0, 0.0, 1.0, 1.0], [0.9, 0.6, 0.3, 0.7], [1.0,
         (keras_metrics.auc("m", "ROC"), (LABELS, PREDICTIONS), 5 / 8),
     ],
 )
-def test_weighted_values(metric, values, expected):
+def test_metrics_are_weighted_over_all_batches(metric, values, expected):
     assert metric.name == "m"
     # In two batches, of columns and of one row.
     first = [[[value] for value in column[:2]] for column in values]

@@ -49,13 +49,13 @@ def test_the_update_is_what_is_returned():
         assert metric.result() is metric.as_pair()[0]
 
 
-def test_mean():
+def test_mean_is_weighted_over_all_batches():
     assert measured(lambda: metrics.mean("m"), ([1, 2], None), ([6], None)) == 3.0
     # (1 * 3 + 5 * 1 + 7 * 0) / 4
     assert measured(lambda: metrics.mean("m"), ([1.0, 5.0], [3.0, 1.0]), ([7.0], [0.0])) == 2.0
 
 
-def test_accuracy():
+def test_accuracy_is_the_weighted_share_of_correct_classes():
     labels, classes = [1, 0, 2], np.array([1, 0, 0], np.int64)
     assert measured(lambda: metrics.accuracy("a"), (labels, classes, None)) == pytest.approx(2 / 3)
     weighted = measured(lambda: metrics.accuracy("a"), (labels, classes, [1.0, 2.0, 5.0]))

@@ -23,7 +23,7 @@ def run(build):
 
 
 @pytest.mark.parametrize("labels", [LABELS, LABELS[:, 0], LABELS.astype(np.int32)])
-def test_loss(labels):
+def test_loss_is_the_mean_over_the_batch(labels):
     assert run(lambda: est.MultiClassHead(3).loss(labels, LOGITS)) == pytest.approx(
         LOSSES.mean(), rel=1e-6
     )
@@ -35,7 +35,7 @@ def test_loss_weighted_and_summed():
     assert loss == pytest.approx(np.dot(LOSSES, WEIGHTS), rel=1e-6)
 
 
-def test_label_words():
+def test_a_label_vocabulary_names_labels_and_classes():
     head = est.MultiClassHead(3, label_vocabulary=["a", "b", "c"])
     loss = run(lambda: head.loss(np.array([["b"], ["a"], ["c"]]), LOGITS))
     assert loss == pytest.approx(LOSSES.mean(), rel=1e-6)
@@ -43,7 +43,7 @@ def test_label_words():
     assert found["classes"].tolist() == [[b"c"], [b"a"], [b"a"]]
 
 
-def test_predictions():
+def test_predictions_are_probabilities_and_the_likeliest_class():
     found = run(lambda: est.MultiClassHead(3).predictions(tf.constant(LOGITS)))
     np.testing.assert_allclose(found["probabilities"], np.exp(LOG_PROBABILITIES), rtol=1e-5)
     assert found["class_ids"].tolist() == [[2], [0], [0]]
@@ -52,7 +52,7 @@ def test_predictions():
     assert "logistic" not in found
 
 
-def test_metrics():
+def test_metrics_are_weighted_and_named_after_the_head():
     with tf.Graph().as_default():
         head = est.MultiClassHead(3, weight_column="w", name="kind")
         spec = head.create_estimator_spec(
@@ -74,7 +74,7 @@ def test_metrics():
     }
 
 
-def test_export_outputs():
+def test_export_outputs_are_classification_and_predict():
     with tf.Graph().as_default():
         spec = est.MultiClassHead(3).create_estimator_spec({}, "infer", tf.constant(LOGITS))
         assert set(spec.export_outputs) == {"serving_default", "classification", "predict"}

@@ -59,7 +59,7 @@ def test_predictions_by_head(make_logits):
     assert {name for name, _ in found} == {"price", "sold"}
 
 
-def test_some_predictions():
+def test_predictions_can_be_selected_by_head_and_key():
     head = make_head()
     wanted = [("sold", "class_ids")]
     found = run(lambda: head.predictions(tf.constant(LOGITS), keys=wanted))
@@ -78,7 +78,7 @@ def test_metrics_of_all_heads():
             labels={name: tf.constant(value) for name, value in LABELS.items()},
             regularization_losses=[tf.constant(0.5)],
         )
-        # All metrics of one batch: what the update ops return.
+        # All metrics of one batch: the values of the update ops.
         return {key: update for key, (_, update) in spec.eval_metric_ops.items()}
 
     found = run(metrics)
@@ -127,7 +127,7 @@ def test_summaries_and_the_training_step():
     assert tags == ["loss/price", "loss/sold", "loss", "regularization_loss"]
 
 
-def test_export_outputs():
+def test_export_outputs_are_those_of_each_head_and_a_common_predict():
     with tf.Graph().as_default():
         spec = make_head().create_estimator_spec({}, "infer", tf.constant(LOGITS))
     outputs = spec.export_outputs

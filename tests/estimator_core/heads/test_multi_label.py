@@ -100,7 +100,7 @@ def test_a_loss_fn_of_ones_own():
     assert run(lambda: head.loss(LABELS, LOGITS)) == pytest.approx((2 + 1) / 2)
 
 
-def test_predictions():
+def test_predictions_are_logits_probabilities_and_classes():
     head = est.MultiLabelHead(3, label_vocabulary=WORDS)
     found = run(lambda: head.predictions(tf.constant(LOGITS)))
     assert set(found) == {"logits", "probabilities", "classes"}
@@ -112,7 +112,7 @@ def test_predictions():
         run(lambda: head.predictions(tf.constant(LOGITS), keys=["class_ids"]))
 
 
-def test_metrics():
+def test_metrics_are_those_computed_by_hand():
     found = evaluate(est.MultiLabelHead(3, thresholds=[0.6]))
     # Above 0.6 are class 0 of the first and class 2 of the second, both right; one of three is
     # missed. Positives have 3/4, 1/4, 3/4, negatives 1/2, 1/2, 1/4; of the 9 pairs 6 are in order,
@@ -159,7 +159,7 @@ def test_metrics_of_single_classes(vocabulary, classes, suffix):
     assert found[f"auc/{suffix}/n"] == pytest.approx(1.0)  # 3/4 is positive, 1/2 negative
 
 
-def test_export_outputs():
+def test_export_outputs_are_classification_and_predict():
     with tf.Graph().as_default():
         spec = est.MultiLabelHead(3).create_estimator_spec({}, "infer", tf.constant(LOGITS))
         outputs = spec.export_outputs

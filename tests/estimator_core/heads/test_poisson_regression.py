@@ -49,7 +49,7 @@ def test_predictions_are_expected_counts():
     np.testing.assert_array_equal(found["logits"], LOGITS)
 
 
-def test_label_dimension():
+def test_label_dimension_is_positive_and_is_that_of_the_logits():
     assert est.PoissonRegressionHead(label_dimension=4).logits_dimension == 4
     with pytest.raises(ValueError, match="label_dimension"):
         est.PoissonRegressionHead(label_dimension=0)

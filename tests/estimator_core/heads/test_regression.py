@@ -51,7 +51,7 @@ def test_flat_integer_labels():
     assert run(lambda: head.loss([1, 0], [[0.5], [-1.0]])) == pytest.approx(1.25 / 2)
 
 
-def test_predictions():
+def test_predictions_are_the_logits():
     found = run(lambda: est.RegressionHead(2).predictions(tf.constant(LOGITS)))
     assert list(found) == ["predictions"]
     np.testing.assert_array_equal(found["predictions"], LOGITS)
@@ -65,7 +65,7 @@ def test_inverse_link_fn_is_for_predictions_only():
     assert run(lambda: head.loss(LABELS, LOGITS)) == pytest.approx(27 / 6)
 
 
-def test_metrics():
+def test_metrics_are_weighted_means():
     with tf.Graph().as_default():
         head = est.RegressionHead(2, weight_column="w")
         features = {"w": tf.constant([1.0, 2.0, 0.5])}
@@ -85,7 +85,7 @@ def test_metrics():
     }
 
 
-def test_export_outputs():
+def test_export_outputs_are_regression_and_predict():
     with tf.Graph().as_default():
         spec = est.RegressionHead(2).create_estimator_spec({}, "infer", tf.constant(LOGITS))
         assert set(spec.export_outputs) == {"serving_default", "regression", "predict"}

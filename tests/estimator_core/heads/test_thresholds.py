@@ -4,7 +4,7 @@ import tensorflow as tf
 from estimator_core.heads import thresholds
 
 
-def test_no_thresholds():
+def test_no_thresholds_give_no_metrics():
     assert thresholds.check_thresholds(None) == ()
     assert thresholds.metrics_at(()) == {}
 

@@ -1,4 +1,4 @@
-"""What WeightedHead does for a head of one's own: two losses for each example, |label - logit|."""
+"""WeightedHead around a head of one's own: two losses for each example, |label - logit|."""
 
 import pytest
 import tensorflow as tf

@@ -154,7 +154,7 @@ def test_evaluations_without_the_metric_do_not_count(make_estimator, input_fn, n
 
 
 class _Run:
-    """Runs a hook on steps of our choice; what it fetches and asks for is kept."""
+    """Runs a hook on steps of our choice; keeps its fetches and its requests."""
 
     def __init__(self, hook):
         self.stopped = False

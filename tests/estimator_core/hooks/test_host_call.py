@@ -1,4 +1,4 @@
-"""What a host runs with every step."""
+"""Host calls run with every step."""
 
 import pytest
 import tensorflow as tf

@@ -1,4 +1,4 @@
-"""When hooks of TensorFlow, and of users, have to be called."""
+"""The steps at which hooks of TensorFlow, and of users, have to be called."""
 
 import types
 
@@ -52,7 +52,7 @@ def test_a_subclass_that_does_its_work_elsewhere_is_due_as_its_base():
 
 
 class EveryTen(est.SessionRunHook):
-    """Declares an interval for what it does after a step."""
+    """Declares an interval for its work after a step."""
 
     def steps_until_due(self, global_step):
         return 10 - global_step % 10
@@ -111,7 +111,7 @@ def test_half_a_declaration_is_none():
     assert interval_of(half()) is None
 
 
-def test_stopping():
+def test_a_stop_hook_is_due_at_its_last_step():
     interval = interval_of(est.StopAtStepHook(last_step=10))
     assert [interval.steps_until_due(step) for step in (0, 7, 9, 10, 12)] == [10, 3, 1, 1, 1]
 
@@ -234,7 +234,7 @@ class CountsSteps(est.StepCounterHook):
 
 
 class Foreseen(est.SessionRunHook):
-    """Asks before each step when the next one is that another hook is due at."""
+    """Asks another hook before each step for the next one that it is due at."""
 
     def __init__(self, interval):
         self._interval = interval
@@ -251,7 +251,7 @@ class Foreseen(est.SessionRunHook):
 
 
 def run(hook, steps=11):
-    """Runs a hook in as many steps; returns what was foreseen before each of them."""
+    """Runs a hook for some steps; returns its announcements before each of them."""
     with tf.Graph().as_default():
         train_op = tf1.train.create_global_step().assign_add(1)
         tf.constant(7.0, name="seven")
@@ -263,7 +263,7 @@ def run(hook, steps=11):
 
 
 def next_of(fired, steps):
-    """For each step the first one after it at which a hook was due."""
+    """Returns for each step the next one at which a hook was due."""
     return [min(step for step in fired if step > before) for before in range(steps)]
 
 

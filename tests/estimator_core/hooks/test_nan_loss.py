@@ -43,7 +43,7 @@ class Steps(est.SessionRunHook):
 
 
 class SaverOfOnesOwn(tf1.train.CheckpointSaverHook):
-    """Does after a run what it does not declare an interval for."""
+    """Does something after a run for which it declares no interval."""
 
     def after_run(self, run_context, run_values):
         super().after_run(run_context, run_values)

@@ -14,7 +14,7 @@ tf1 = tf.compat.v1
 
 
 class Watch(est.SessionRunHook):
-    """Fetches the weight before each step, and keeps what it is handed."""
+    """Fetches the weight before each step, and keeps its arguments."""
 
     def __init__(self):
         self.weights = []
@@ -119,7 +119,7 @@ def test_summary_saver_step_counter_and_profiler_hooks(make_estimator, input_fn,
 
     est.Estimator(model_fn_with_hooks, model_dir=str(tmp_path)).train(input_fn, steps=9)
     events = read_evaluations(out)
-    # The step of a run may be taken for the one that follows: what is due can come one step early.
+    # The step of a run may be counted as the next one: an action can come one step early.
     summaries = [step for step, values in events.items() if values.get("seven") == 7.0]
     assert summaries[0] == 1
     assert {later - step for step, later in itertools.pairwise(summaries)} <= {3, 4}

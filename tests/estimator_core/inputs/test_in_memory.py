@@ -54,7 +54,7 @@ def test_each_pass_has_all_rows_in_an_order_of_its_own():
 
 
 def test_the_order_is_that_of_the_seed():
-    """A training with `tf_random_seed` that is done again."""
+    """The same training again, with `tf_random_seed`."""
 
     def orders(seed):
         input_fn = inputs.numpy_input_fn(

@@ -63,7 +63,7 @@ def test_all_paths_lead_here_and_twice_is_once(uninstalled):
         assert importlib.import_module(path) is module, path
 
 
-def test_keras_models(uninstalled):
+def test_model_to_estimator_is_installed_in_tf_keras(uninstalled):
     estimator_core.install()
     assert tf.keras.estimator.model_to_estimator is estimator_core.model_to_estimator
     assert tf.compat.v2.keras.estimator.model_to_estimator is estimator_core.model_to_estimator

@@ -14,7 +14,7 @@ def kept(keep, versions=VERSIONS):
     return [path.export_version for path in paths]
 
 
-def test_the_largest():
+def test_the_versions_of_the_largest_exports_are_kept():
     assert kept(gc._largest_export_versions(2)) == [12, 8]  # in the order of their paths
     assert kept(gc._largest_export_versions(9)) == [12, 3, 4, 7, 8]
 

@@ -151,7 +151,7 @@ def test_a_model_with_object_based_checkpoints_predicts_and_is_exported(tmp_path
 
 def test_what_keras_3_has_not_is_said_with_the_way_to_keras_2(tmp_path):
     def model_fn(features, labels, mode):
-        # What TensorFlow says of tf.compat.v1.layers.dense, unless something has imported its layers
+        # TensorFlow's message about tf.compat.v1.layers.dense, unless something has imported its layers
         # for Keras 2, as TFX does.
         raise AttributeError("`dense` is not available with Keras 3.")
 

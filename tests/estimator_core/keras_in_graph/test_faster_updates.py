@@ -43,7 +43,7 @@ def by_keras(make_optimizer, ids):
 
 
 def by_estimator(make_optimizer, ids):
-    """The same by `minimize_parts`; and how often each type of operation is in its functions."""
+    """The same by `minimize_parts`; and the number of operations of each type in its functions."""
     optimizer = make_optimizer()
     with tf.Graph().as_default() as graph, tf1.Session() as session:
         variables = {
@@ -118,7 +118,7 @@ def test_the_variables_are_those_of_keras(name, ids):
 
 
 def test_adam_has_few_operations_for_a_variable():
-    """What is the same for all variables is computed once."""
+    """Values that are the same for all variables are computed once."""
     _, types = by_estimator(lambda: keras.optimizers.Adam(0.05), "different")
     assert (types["Pow"], types["Sqrt"], types["Square"]) == (2, 5, 4)
     _, types = by_estimator(lambda: keras.optimizers.Adam(0.05, amsgrad=True), "different")

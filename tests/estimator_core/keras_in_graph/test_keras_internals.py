@@ -1,4 +1,4 @@
-"""Each name that Keras keeps to itself still does what this package takes it for."""
+"""Each private name of Keras still does as this package expects."""
 
 import keras
 import numpy as np

@@ -145,7 +145,7 @@ def _tf_keras_model_fn(tf_keras, make_optimizer, updates_of):
     return model_fn
 
 
-@pytest.mark.filterwarnings("ignore:.*updates:UserWarning")  # tf_keras', of what this is about
+@pytest.mark.filterwarnings("ignore:.*updates:UserWarning")  # tf_keras', of the same subject
 @pytest.mark.parametrize(
     "updates_of",
     [

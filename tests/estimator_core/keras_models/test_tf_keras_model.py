@@ -134,7 +134,7 @@ def test_object_based_checkpoints_of_several_replicas_are_refused(tmp_path):
         estimator.train(_batches)
 
 
-def test_sample_weights(tmp_path):
+def test_sample_weights_train_as_in_keras(tmp_path):
     weights = _RANDOM.uniform(0.1, 2.0, 32).astype(np.float32)
     model = _model(keras.optimizers.SGD(0.1))
     estimator = est.model_to_estimator(model, model_dir=tmp_path)

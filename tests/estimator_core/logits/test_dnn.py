@@ -42,7 +42,7 @@ def test_no_hidden_layer_and_linear_activation():
 @pytest.mark.parametrize(
     ("activation_fn", "expected"), [(None, -2.0), (tf.nn.relu, 0.0), ("tanh", np.tanh(-2.0))]
 )
-def test_activation(activation_fn, expected):
+def test_activation_fn_is_applied_to_the_hidden_layer(activation_fn, expected):
     with tf.Graph().as_default():
         logit_fn = dnn_logit_fn_builder(1, [1], [PRICE], activation_fn=activation_fn)
         logits = logit_fn({"price": tf.constant([[-2.0]])}, "infer")
@@ -74,7 +74,7 @@ def test_dropout_is_for_training_only():
     assert trained == pytest.approx(1000.0, abs=100.0)
 
 
-def test_batch_normalization():
+def test_batch_normalization_serves_with_moving_averages():
     with tf.Graph().as_default():
         value = tf.constant([[1.0], [3.0]])
         trained = batch_normalization(value, training=True)

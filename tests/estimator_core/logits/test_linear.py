@@ -10,7 +10,7 @@ fc = tf.feature_column
 
 
 @pytest.mark.parametrize("units", [1, 3])
-def test_summaries(units):
+def test_summaries_show_the_share_of_zero_weights_and_the_bias(units):
     columns = [fc.numeric_column("a"), fc.categorical_column_with_identity("b", 3)]
     with tf.Graph().as_default():
         features = {"a": tf.constant([1.0]), "b": tf.constant([0])}

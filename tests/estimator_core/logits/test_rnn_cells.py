@@ -32,7 +32,7 @@ def run(name, weights, inputs, mask, return_sequences=True, units=1, is_served=T
 ONE_SEQUENCE = {"inputs": [[[1.0], [2.0]]], "mask": [[True, True]]}
 
 
-def test_simple_rnn():
+def test_a_simple_rnn_adds_its_last_output_to_the_input():
     weights = {"kernel": [[0.5]], "recurrent_kernel": [[2.0]], "bias": [0.1]}
     first = math.tanh(0.5 * 1 + 0.1)
     second = math.tanh(0.5 * 2 + 2 * first + 0.1)
@@ -40,7 +40,7 @@ def test_simple_rnn():
     assert found[0, :, 0] == pytest.approx([first, second], rel=1e-5)
 
 
-def test_lstm():
+def test_an_lstm_writes_and_forgets_by_its_gates():
     """The columns are the input gate, the forget gate, the candidate, the output gate."""
     weights = {
         "kernel": [[0.1, 0.2, 0.3, 0.4]],
@@ -97,7 +97,7 @@ def test_gradients_of_an_lstm_are_those_of_keras(is_served, return_sequences):
         np.testing.assert_allclose(ours, theirs.numpy(), rtol=1e-4, atol=1e-6)
 
 
-def test_gru():
+def test_a_gru_updates_and_resets_by_its_gates():
     """The columns are the update gate, the reset gate, the candidate; the bias has two rows."""
     weights = {
         "kernel": [[0.1, 0.2, 0.3]],
@@ -167,7 +167,7 @@ def test_an_lstm_of_no_examples_has_gradients_of_zero(is_served, return_sequence
         with tf1.Session() as session:
             session.run(tf1.global_variables_initializer())
             feeds = {inputs: np.zeros([0, 5, 3]), mask: np.zeros([0, 5])}
-            for _ in range(20):  # what was in the memory may be zeros
+            for _ in range(20):  # the former values of the memory may be zeros
                 found, *of_kernels = session.run([outputs, *gradients], feeds)
                 assert found.shape == ((0, 5, 4) if return_sequences else (0, 4))
                 assert [np.abs(each).max() for each in of_kernels] == [0, 0, 0]
@@ -195,7 +195,7 @@ def test_steps_that_the_mask_leaves_out_change_nothing(return_sequences):
     [("simple_rnn", 1, [0.0] * 3), ("lstm", 4, [0.0] * 3 + [1.0] * 3 + [0.0] * 6),
      ("gru", 3, [[0.0] * 9] * 2)],
 )  # fmt: skip
-def test_variables(name, gates, bias):
+def test_variables_start_as_those_of_keras(name, gates, bias):
     with tf.Graph().as_default():
         assert CELLS[name].name == name
         assert CELLS[name](2, 3).num_gates == gates

@@ -62,7 +62,7 @@ KERAS = [
 
 @pytest.mark.parametrize(("name", "kwargs", "expected"), KERAS)
 @pytest.mark.parametrize("made", ["eagerly", "in_a_function"])
-def test_keras_optimizers(name, kwargs, expected, made):
+def test_a_keras_optimizer_makes_its_step_in_several_graphs(name, kwargs, expected, made):
     optimizer = keras(name, **kwargs)
     make = (lambda: optimizer) if made == "eagerly" else (lambda: lambda: keras(name, **kwargs))
     for _ in range(2):  # the same object serves several graphs
@@ -149,7 +149,7 @@ def test_tf_keras_legacy_counts_by_the_global_step_and_keeps_the_names_of_2_15()
     }
 
 
-def test_tf_keras():
+def test_an_optimizer_of_tf_keras_minimizes():
     tf_keras = pytest.importorskip("tf_keras")
     values, _ = train(lambda: tf_keras.optimizers.Adam(0.25))
     np.testing.assert_allclose(values[:, 0], [0.75, 0.5, 0.25], rtol=1e-4)
@@ -254,7 +254,7 @@ def test_unknown_name_lists_the_choices_nearest_first():
 
 
 @pytest.mark.parametrize("wrong", [3, object(), tf.keras.optimizers.Adam])
-def test_no_optimizer(wrong):
+def test_an_object_that_is_no_optimizer_is_refused(wrong):
     with pytest.raises(TypeError, match="Received: optimizer"):
         get_optimizer(wrong)
 

@@ -45,7 +45,7 @@ def test_adam_steps_by_the_learning_rate(sparse):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_adagrad(sparse):
+def test_adagrad_divides_by_the_root_of_all_squares(sparse):
     values, names = train(lambda: "Adagrad", steps=2, sparse=sparse)
     slopes = np.array([2, 1, 0] if sparse else [1, -2, 0])
     # The accumulator starts at 0.1 and gains the squared slope.
@@ -62,7 +62,7 @@ def test_adagrad(sparse):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_rmsprop(sparse):
+def test_rmsprop_divides_by_the_root_of_the_mean_square(sparse):
     values, _ = train(lambda: "RMSProp", steps=2, sparse=sparse)
     slopes = np.array([2, 1, 0] if sparse else [1, -2, 0])
     # The mean square is 0.1 g^2 after a step, 0.19 g^2 after two.
@@ -72,14 +72,14 @@ def test_rmsprop(sparse):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_sgd(sparse):
+def test_sgd_subtracts_a_hundredth_of_the_slope(sparse):
     values, _ = train(lambda: "SGD", steps=2, sparse=sparse)
     slopes = np.array([2, 1, 0] if sparse else [1, -2, 0])
     np.testing.assert_allclose(values, [1 - 0.01 * slopes, 1 - 0.02 * slopes], rtol=1e-6)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_ftrl(sparse):
+def test_ftrl_makes_the_steps_of_the_paper(sparse):
     values, _ = train(lambda: "Ftrl", sparse=sparse)
     slopes = np.array([2.0, 1.0] if sparse else [1.0, -2.0])
     # McMahan et al. 2013, algorithm 1, with learning rate 0.001 and squares that start at 0.1.

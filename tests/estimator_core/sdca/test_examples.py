@@ -51,7 +51,7 @@ def test_categories_are_added_up_for_each_example(session):
     assert found == {(0, 1): 2.0, (0, 3): 1.0, (1, 3): 1.0, (2, 4): 2.0, (2, 0): 1.0}
 
 
-def test_weighted_categories(session):
+def test_weights_of_the_same_category_are_added_up(session):
     ids = fc.categorical_column_with_identity("ids", 3)
     column = fc.weighted_categorical_column(ids, "weight")
     features = {

@@ -34,7 +34,7 @@ COLUMNS = [
     fc.numeric_column("x", 2),
     fc.categorical_column_with_vocabulary_list("kind", ["a", "b", "c"]),
 ]
-# What the columns stand for, and the bias.
+# The values of the columns, and the bias.
 DESIGN = np.concatenate([X, np.eye(3)[KIND], np.ones([N, 1])], axis=1)
 
 
@@ -54,7 +54,7 @@ def variables(estimator):
     )
 
 
-def test_logistic_regression(tmp_path):
+def test_a_classifier_ends_in_the_weights_of_scikit_learn(tmp_path):
     sdca = LinearSDCA("id", symmetric_l2_regularization=2.0)
     model = est.LinearClassifier(COLUMNS, model_dir=str(tmp_path), optimizer=sdca)
     model.train(input_fn(), steps=100)
@@ -80,7 +80,7 @@ def test_weights_words_and_shards(tmp_path):
     assert sorted(shards) == [f"ShardedMutableHashTable-{i}-of-3-keys" for i in (1, 2, 3)]
 
 
-def test_least_squares(tmp_path):
+def test_a_regressor_ends_in_the_least_squares_solution(tmp_path):
     sdca = LinearSDCA("id", symmetric_l2_regularization=3.0, adaptive=True)
     model = est.LinearRegressor(COLUMNS, model_dir=str(tmp_path), optimizer=sdca)
     model.train(input_fn(SCORE.astype("f4")), steps=200)
@@ -179,7 +179,7 @@ def test_a_second_training_remembers_the_examples(tmp_path):
     np.testing.assert_array_equal(train("in two", 20, 40), train("in one", 60))
 
 
-def test_summaries(tmp_path):
+def test_summaries_show_the_examples_seen_and_the_duality_gap(tmp_path):
     config = est.RunConfig(model_dir=str(tmp_path), save_summary_steps=1)
     model = est.LinearClassifier(COLUMNS, config=config, optimizer=LinearSDCA("id"))
     model.train(input_fn(), steps=60)

@@ -13,7 +13,7 @@ tf1 = tf.compat.v1
 
 @pytest.fixture
 def step():
-    """Returns a function that makes steps on x = 2 with label 3, from weight 0, and what is there then."""
+    """Returns a function that makes steps on x = 2 with label 3, from weight 0, and reads the variables."""
 
     def run(steps=1, **settings):
         with tf.Graph().as_default(), tf1.Session() as session:
@@ -60,7 +60,7 @@ def test_one_example_is_solved_in_one_step(step, l2):
 
 
 def test_l1_shrinks_what_the_ascent_works_on(step):
-    """Where w > 0: 2 (2 w - 3) + l2 w + l1 = 0, with l1 = 1 and l2 = 2: w = 5 / 6."""
+    """The slope for w > 0 is 2 (2 w - 3) + l2 w + l1 = 0, with l1 = 1 and l2 = 2: w = 5 / 6."""
     variables, _, _ = step(
         steps=30, symmetric_l1_regularization=1.0, symmetric_l2_regularization=2.0
     )

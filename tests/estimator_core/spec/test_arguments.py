@@ -1,4 +1,4 @@
-"""Checks of what a caller passes to an Estimator."""
+"""Checks of the arguments that a caller passes to an Estimator."""
 
 import os
 import pathlib
@@ -70,7 +70,7 @@ def test_features_are_a_dict():
         (["a", "c"], {"a": 1}),
     ],
 )
-def test_selected_predictions(keys, expected):
+def test_selected_predictions_are_those_of_known_keys(keys, expected):
     assert arguments.selected_predictions({"a": 1, "b": 2}, keys) == expected
 
 

@@ -86,7 +86,7 @@ def test_no_model_fn_is_refused():
 
 
 def _half_dropped(features, labels, mode):
-    """Prediction and loss are told by which of 40 ones a dropout leaves: Monte Carlo dropout."""
+    """Prediction and loss depend on the ones, of 40, that a dropout leaves: Monte Carlo dropout."""
     del labels
     ones = tf.ones([1, 40]) + 0.0 * features["x"][:, None]
     left = keras.layers.Dropout(0.5, seed=3)(ones, training=True) / 2.0
@@ -113,7 +113,7 @@ def _each_draws_anew(rows):
 
 
 class _Losses(est.SessionRunHook):
-    """Collects what every replica's loss is for each of its batches."""
+    """Collects the loss of every replica for each of its batches."""
 
     def __init__(self):
         self.rows = []

@@ -1,4 +1,4 @@
-"""What a premade model depends on, by value."""
+"""The values that a premade model depends on."""
 
 import functools
 

@@ -1,6 +1,6 @@
-"""What the exports of a TPUEstimator hold, for TPUs and for CPUs; prints it as JSON.
+"""Prints the content of a TPUEstimator's exports, for TPUs and for CPUs, as JSON.
 
-It runs on tf.estimator 2.15 and here alike. serving_graph_program.json is what it printed there:
+It runs on tf.estimator 2.15 and here alike. serving_graph_program.json is its output there:
 
 python tests/estimator_core/tpu/serving_graph_program.py > tests/estimator_core/tpu/serving_graph_program.json
 """
@@ -17,7 +17,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 tf1 = tf.compat.v1
 _X = np.ones([8, 3], np.float32)
-# What a save and a restore consist of, which differs between versions of TensorFlow.
+# Operations of a save and a restore, which differ between versions of TensorFlow.
 _CASES = {
     "version 1": (1, {}),
     "version 1, a call on the host": (1, {"host": True}),
@@ -29,7 +29,7 @@ _CASES = {
 
 
 def seen_by(estimator_api, case):
-    """Returns what is exported in a case, and what model_fn found in its params.
+    """Returns the export of a case, and the params that model_fn was given.
 
     Args:
         estimator_api: `tf.estimator`, or this package.

@@ -58,7 +58,7 @@ def predict_input_fn(params):
     return dataset.batch(batch_size)
 
 
-def test_mnist(tmp_path):
+def test_the_mnist_program_trains_evaluates_and_predicts(tmp_path):
     for as_dict in (False, True):
         tpu_est = TPUEstimator(
             model_fn=mnist_model_fn,
@@ -77,7 +77,7 @@ def test_mnist(tmp_path):
 
 
 def keras_model_fn(features, labels, mode, params):
-    """What the answer to "convert an Estimator to a TPUEstimator" wraps: a Keras model."""
+    """A Keras model inside a model_fn, as in the answer to "convert an Estimator to a TPUEstimator"."""
     model = tf.keras.Sequential([tf.keras.Input([2]), tf.keras.layers.Dense(1, use_bias=False)])
     outputs = model(features["x"], training=mode == est.ModeKeys.TRAIN)[:, 0]
     if mode == est.ModeKeys.PREDICT:
@@ -104,7 +104,7 @@ def keras_input_fn(params):
     return dataset.batch(params["batch_size"])
 
 
-def test_keras_model(tmp_path):
+def test_a_keras_model_learns_in_a_model_fn(tmp_path):
     tpu_est = TPUEstimator(
         model_fn=keras_model_fn,
         config=RunConfig(model_dir=str(tmp_path)),
@@ -114,6 +114,6 @@ def test_keras_model(tmp_path):
         predict_batch_size=2,
     )
     tpu_est.train(keras_input_fn)
-    # Each of 20 steps halves what is missing to an output of 3.
+    # Each of 20 steps halves the distance to an output of 3.
     assert abs(next(tpu_est.predict(keras_input_fn))["outputs"] - 3.0) < 1e-4
     assert tpu_est.evaluate(keras_input_fn)["mae"] < 1e-4

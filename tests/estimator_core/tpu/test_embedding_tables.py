@@ -15,7 +15,7 @@ embedding = tf.tpu.experimental.embedding
 
 IDS = np.array([0, 1, 0, 3])
 LABELS = np.array([1.0, 2.0, 3.0, 4.0], np.float32)
-# Of mean(label * sum(embedding)), for each weight of a row: what the labels of its examples add up to, by 4.
+# Of mean(label * sum(embedding)), for each weight of a row: the sum of the labels of its examples, by 4.
 GRADIENT = np.array([1.0, 0.5, 0.0, 1.0], np.float32)[:, np.newaxis]
 TABLE = "input_layer/id_embedding/embedding_weights"
 
@@ -32,7 +32,7 @@ def momentum():
 
 
 def model_fn_of(columns, minimize=None, layer=tf1.feature_column.input_layer):
-    """The loss is mean(label * (sum(embedding) + weight)): no gradient depends on what is trained."""
+    """The loss is mean(label * (sum(embedding) + weight)): no gradient depends on a variable."""
 
     def model_fn(features, labels, mode, params):
         total = tf.reduce_sum(layer(features, columns), axis=1)
@@ -90,7 +90,7 @@ def make(tmp_path):
 
 
 def by_hand(optimizer, steps):
-    """The table of ones after some steps, and what is kept for it."""
+    """Returns the table of ones after some steps, and its slot variables."""
     table, kept = np.ones([4, 2]), {}
     gradient = np.tile(GRADIENT, 2).astype(np.float64)
     looked_up = gradient != 0
@@ -206,7 +206,7 @@ def test_columns_that_are_not_for_tpus_and_numbers(make):
 
 
 def clipped(loss, step):
-    """By the norm of gradients, in which tables have no part: that of the weight is 2.5 on two shards."""
+    """Clips by the norm of gradients without those of tables: the weight's is 2.5 on two shards."""
     optimizer = tpu.CrossShardOptimizer(momentum())
     pairs = optimizer.compute_gradients(loss)
     gradients, _ = tf.clip_by_global_norm([gradient for gradient, _ in pairs], 0.25)
@@ -341,7 +341,7 @@ def test_what_shards_do_not_have(make, tmp_path):
 
 
 def sparse_ids(rows):
-    """A SparseTensor whose rows have so many ids each."""
+    """A SparseTensor of the ids of each row."""
     indices = [[row, place] for row, ids in enumerate(rows) for place in range(len(ids))]
     values = np.array([each for ids in rows for each in ids], np.int64)
     shape = [len(rows), max(map(len, rows))]
@@ -350,7 +350,7 @@ def sparse_ids(rows):
 
 @pytest.mark.parametrize("per_host", [True, tpu.InputPipelineConfig.PER_HOST_V2])
 @pytest.mark.parametrize("num_shards", [1, 2])
-def test_sparse_features(make, num_shards, per_host, tmp_path):
+def test_rows_of_sparse_ids_are_averaged(make, num_shards, per_host, tmp_path):
     """Examples with the ids (0, 1), (1,), none and (3, 3), whose rows are averaged."""
     rows = [[0, 1], [1], [], [3, 3]]
     tpu_config = tpu.TPUConfig(num_shards=num_shards, per_host_input_for_training=per_host)

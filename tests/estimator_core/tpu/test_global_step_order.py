@@ -1,4 +1,4 @@
-"""Which global step a learning rate schedule sees under a TPUEstimator."""
+"""The global step that a learning rate schedule sees under a TPUEstimator."""
 
 import numpy as np
 import pytest
@@ -95,7 +95,7 @@ def pairs_in_order(graph):
 
 
 def test_reads_come_before_functions_and_these_before_writes():
-    """A race is lost too rarely for a test to see; the order in the graph is what to look at."""
+    """A race is lost too rarely for a test to see; so the order in the graph is checked."""
     with tf.Graph().as_default() as graph:
         step = tf1.train.create_global_step()
         read = tf.convert_to_tensor(step).op
@@ -152,7 +152,7 @@ def test_a_train_op_that_reads_what_it_wrote():
 
 
 def test_variables_that_are_no_resources():
-    """Their reads are no copies: what takes the value has to come before the write."""
+    """Their reads are no copies: operations that take the value have to come before the write."""
     with tf.Graph().as_default() as graph:
         with tf1.variable_scope("", use_resource=False):
             step = tf1.train.create_global_step()

@@ -1,4 +1,4 @@
-"""TPUConfig.input_partition_dims: what is refused, and that nothing changes on virtual shards."""
+"""TPUConfig.input_partition_dims: refused values, and no change on virtual shards."""
 
 import re
 
@@ -15,7 +15,7 @@ IMAGE, SIZE, LABEL = (tf.TensorSpec(shape) for shape in ([4, 6, 8, 3], [4, 2], [
 
 
 def check(dims, features=None, labels=LABEL, mode="train", num_cores=4):
-    """Calls an input_fn whose batches look so; returns what it does."""
+    """Calls an input_fn with batches of this shape; returns its result."""
     features = {"image": IMAGE, "size": SIZE} if features is None else features
     element = features if labels is None else (features, labels)
 

@@ -14,7 +14,7 @@ tf1 = tf.compat.v1
 
 
 def model_fn(features, labels, mode, params):
-    """A step halves what is missing to a weight of 2: after n it is 2 - 2 / 2^n, and its loss 4 / 4^n."""
+    """A step halves the distance to a weight of 2: after n it is 2 - 2 / 2^n, and its loss 4 / 4^n."""
     weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
     loss = tf.reduce_mean(tf.square(weight * features["x"] - labels))
     optimizer = tpu.CrossShardOptimizer(tf1.train.GradientDescentOptimizer(0.25))
@@ -91,7 +91,7 @@ def test_training_ends_exactly_and_goes_on(make):
 
 
 def test_loops_of_a_time(make):
-    """No twenty steps take an hour."""
+    """Twenty steps never take an hour."""
     seen = Seen()
     make(iterations_per_loop="1h").train(endless, [seen], steps=20)
     assert seen.steps == [1, 20]

@@ -1,4 +1,4 @@
-"""Keras models on shards, compared with what Keras itself makes of the same batches."""
+"""Keras models on shards, compared with Keras itself on the same batches."""
 
 import keras
 import numpy as np

@@ -1,4 +1,4 @@
-"""When a TPUEstimator logs its loss on shards; `test_iterations_per_loop` has what it logs."""
+"""The steps at which a TPUEstimator logs its loss on shards; for the values: `test_iterations_per_loop`."""
 
 import pytest
 
@@ -9,6 +9,6 @@ from estimator_core.tpu.loss_hook import log_every_n_loops
 
 @pytest.mark.parametrize(("iterations", "loops"), [(2, 15), (7, 5), ("7", 5), (100, 1), ("5m", 1)])
 def test_a_line_comes_every_so_many_loops(iterations, loops):
-    """Every ceil(30 / iterations) loops; with each where a loop takes a time."""
+    """Every ceil(30 / iterations) loops; every loop if loops take a given time."""
     config = tpu.RunConfig(tpu.TPUConfig(iterations), log_step_count_steps=30)
     assert log_every_n_loops(config, log_every_n_steps(config)) == loops

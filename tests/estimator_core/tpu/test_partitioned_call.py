@@ -30,7 +30,7 @@ def test_variables_stay_outside_and_can_be_shared():
         ]  # fmt: skip
         assert (result.shape.as_list(), total.shape.as_list()) == ([None, 2], [])
         nodes = graph.as_graph_def()
-    # What initializes the variables needs no TPU.
+    # The initialization of the variables needs no TPU.
     with tf.Graph().as_default(), tf1.Session() as session:
         keep = [node for node in nodes.node if not node.op.startswith("TPU")]
         tf.graph_util.import_graph_def(tf1.GraphDef(node=keep, versions=nodes.versions), name="")

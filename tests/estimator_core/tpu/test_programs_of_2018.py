@@ -179,7 +179,7 @@ def bert_estimator(model_dir, use_tpu, init_checkpoint=None):
     )
 
 
-def test_bert(installed, tmp_path):
+def test_bert_trains_on_two_cores_as_on_one_device_and_warm_starts(installed, tmp_path):
     """The same program trains on two cores as on one device, and a second one starts from its checkpoint."""
     metrics = []
     for use_tpu in (False, True):
@@ -206,7 +206,7 @@ def test_bert(installed, tmp_path):
 
 
 def batch_norm(inputs, training, name):
-    """What tf.layers.batch_normalization does: averages, kept by UPDATE_OPS."""
+    """Does as tf.layers.batch_normalization: averages, kept by UPDATE_OPS."""
     with tf.variable_scope(name):
         size = inputs.shape[-1]
         gamma = tf.get_variable("gamma", [size], initializer=tf.ones_initializer())
@@ -329,7 +329,7 @@ def resnet_estimator(model_dir, use_tpu, transpose_input):
     )
 
 
-def test_resnet(installed, tmp_path):
+def test_resnet_trains_the_same_with_transposed_batches(installed, tmp_path):
     values = []
     for transpose in (False, True):
         estimator = resnet_estimator(str(tmp_path / f"resnet_{transpose}"), True, transpose)
@@ -368,4 +368,4 @@ def test_names_of_tensorflow_1_in_tensorflow_2(installed):
 
     assert tensorflow.tpu.CrossShardOptimizer is tf.tpu.CrossShardOptimizer
     assert tensorflow.tpu.cross_replica_sum is tf.tpu.cross_replica_sum
-    assert tensorflow.tpu.experimental  # what was there stays
+    assert tensorflow.tpu.experimental  # the other names stay

@@ -8,7 +8,7 @@ from estimator_core import tpu
 
 
 class Resolver:
-    """What a TPUClusterResolver tells."""
+    """A stand-in for TPUClusterResolver."""
 
     def master(self):
         return "grpc://tpu:8470"
@@ -25,18 +25,18 @@ def test_has_the_settings_of_run_config():
     assert (config.master, config.evaluation_master, config.cluster) == ("", "", None)
 
 
-def test_unknown_setting():
+def test_an_unknown_setting_is_refused():
     with pytest.raises(TypeError, match="nope"):
         tpu.RunConfig(nope=1)
 
 
-def test_masters():
+def test_evaluation_master_defaults_to_master():
     assert tpu.RunConfig(master="a").evaluation_master == "a"
     config = tpu.RunConfig(None, "b", "a")
     assert (config.master, config.evaluation_master) == ("a", "b")
 
 
-def test_cluster():
+def test_a_cluster_gives_the_masters_and_the_session_config():
     resolver = Resolver()
     config = tpu.RunConfig(cluster=resolver)
     assert config.cluster is resolver

@@ -67,7 +67,7 @@ def test_the_graph_for_cpus_answers_beside_the_one_for_tpus(export):
     with tf.Graph().as_default() as graph:
         tf1.train.import_meta_graph(_meta_graph(path))
         call = graph.get_operation_by_name("TPUPartitionedCall")
-        # The Dense layer's kernel and bias, and the feature: what is read stays outside.
+        # The Dense layer's kernel and bias, and the feature: reads stay outside.
         assert sorted(tensor.dtype.name for tensor in call.inputs) == [
             "float32", "int32", "resource", "resource",
         ]  # fmt: skip
@@ -158,5 +158,5 @@ def test_the_scaffold_is_made_for_the_graph_for_tpus(export):
     assert _meta_graph(path).saver_def.save_tensor_name.startswith("own_saver")
 
 
-def test_the_tags():
+def test_the_tags_are_serve_and_tpu():
     assert serving_graph.TAGS == (tf.saved_model.SERVING, tf1.saved_model.tag_constants.TPU)

@@ -1,4 +1,4 @@
-"""What use_tpu=True needs; `test_tpu_estimator` has what a TPUEstimator says of it."""
+"""Settings that use_tpu=True needs; messages of a TPUEstimator are in `test_tpu_estimator`."""
 
 import pytest
 import tensorflow as tf
@@ -53,6 +53,6 @@ def test_copies_of_several_cores_are_for_inputs_of_a_host():
         (est.ModeKeys.PREDICT, 2.5, TypeError),
     ],
 )
-def test_batch_sizes(mode, size, error):
+def test_batch_sizes_must_be_positive_integers(mode, size, error):
     with pytest.raises(error, match="_batch_size"):
         check_settings(tpu.RunConfig(), {**SIZES, mode: size}, None)

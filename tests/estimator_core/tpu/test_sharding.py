@@ -1,4 +1,4 @@
-"""How the batches of a TPUEstimator are divided into shards, mode by mode."""
+"""Division of the batches of a TPUEstimator into shards, mode by mode."""
 
 import pytest
 

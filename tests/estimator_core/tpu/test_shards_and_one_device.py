@@ -233,7 +233,7 @@ ESTIMATORS = {
 
 
 def compare(make, tmp_path, num_shards, steps):
-    """Trains on one device and on shards, from the same start, and compares all that there is."""
+    """Trains on one device and on shards, from the same start, and compares all results."""
     start = str(tmp_path / "one")
     one = make(start, 0)
     takes = tpu_input_fn if isinstance(one, tpu.TPUEstimator) else input_fn
@@ -250,7 +250,7 @@ def compare(make, tmp_path, num_shards, steps):
     assert shards.get_variable_names() == names
     for name in names:
         if name == "_CHECKPOINTABLE_OBJECT_GRAPH":
-            continue  # what object has which variable, in checkpoints of Keras models
+            continue  # the objects of the variables, in checkpoints of Keras models
         np.testing.assert_allclose(
             shards.get_variable_value(name), one.get_variable_value(name), 1e-5, 1e-5, err_msg=name
         )

@@ -1,4 +1,4 @@
-"""How the rows of embedding tables are updated: against optimizers of TensorFlow 1, or by hand."""
+"""Updates of the rows of embedding tables, against optimizers of TensorFlow 1 or by hand."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ GRADIENT = np.array([[0.5, 0.25], [4.0, -1.0], [0.0, 0.0], [-1.0, 0.125]], np.fl
 
 
 def run(parameters, steps=3, rate=0.5, is_dense=False, **arguments):
-    """The table after some steps, and what is kept for it."""
+    """Returns the table after some steps, and its slot variables."""
     with tf.Graph().as_default(), tf1.Session() as session:
         table = tf1.get_variable("table", initializer=START, use_resource=True)
         gradient = tf.constant(GRADIENT)
@@ -79,7 +79,7 @@ def test_as_tensorflow_does(parameters, optimizer):
 @pytest.mark.parametrize("is_dense", [False, True])
 @pytest.mark.parametrize("inside", [False, True])
 @pytest.mark.parametrize("lazy", [False, True])
-def test_adam(inside, lazy, is_dense):
+def test_adam_makes_its_steps_without_bias_correction(inside, lazy, is_dense):
     """Without a correction of the bias. Row 2 is never looked up: lazy or not, it has gradients of 0."""
     parameters = embedding.Adam(
         9.0, beta_1=0.5, beta_2=0.75, epsilon=0.25, lazy_adam=lazy, sum_inside_sqrt=inside
@@ -97,7 +97,7 @@ def test_adam(inside, lazy, is_dense):
 
 
 def test_lazy_adam_leaves_rows_alone_that_are_not_looked_up():
-    """In the second step only row 0 is looked up: row 1 moves on by what it has kept, unless Adam is lazy."""
+    """In the second step only row 0 is looked up: row 1 moves on by its averages, unless Adam is lazy."""
     tables = []
     for lazy in (True, False):
         with tf.Graph().as_default(), tf1.Session() as session:

@@ -40,12 +40,12 @@ def last_value(labels):
         collections=[tf1.GraphKeys.LOCAL_VARIABLES],
         initializer=tf1.zeros_initializer(),
     )
-    # (what was last before, what is last now)
+    # (the last one before, the last one now)
     return last.value(), last.assign(tf.stack([last.read_value()[1], labels[-1]]))
 
 
 def input_fn():
-    """Batches of 3, of no size that the graph would know."""
+    """Batches of 3, a size that the graph does not know."""
     return tf.data.Dataset.from_tensor_slices(({"x": X}, 2 * X)).batch(3)
 
 
@@ -185,7 +185,7 @@ def test_settings_are_kept(tmp_path):
     )
 
 
-def test_one_device(plain):
+def test_one_device_takes_the_batch_of_input_fn(plain):
     estimator = converted(plain, use_tpu=False).train(input_fn, steps=1)
     # -4 * mean(1, 4, 9): input_fn's own batch.
     np.testing.assert_allclose(estimator.get_variable_value("weight"), 0.125 * 4 * 14 / 3)
@@ -252,7 +252,7 @@ def test_linear_sdca_is_refused(tmp_path):
 
 
 def test_gradients_that_are_applied_on_a_condition_are_refused(tmp_path):
-    """Such as every second step: what is then applied differs from shard to shard."""
+    """Gradients of every second step, say, differ from shard to shard."""
 
     def conditional_model_fn(features, labels, mode):
         weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())

@@ -5,7 +5,7 @@ from estimator_core import tpu
 PER_HOST_V2 = tpu.InputPipelineConfig.PER_HOST_V2
 
 
-def test_defaults():
+def test_defaults_are_those_of_tf_estimator():
     config = tpu.TPUConfig()
     assert config.iterations_per_loop == 2
     assert config.num_shards is None
@@ -54,12 +54,12 @@ def test_iterations_per_loop(value):
         ),
     ],
 )
-def test_bad_values(arguments, error, message):
+def test_bad_values_are_refused(arguments, error, message):
     with pytest.raises(error, match=message):
         tpu.TPUConfig(**arguments)
 
 
-def test_partitioned_input():
+def test_partitions_of_the_input_are_kept():
     dims = [{"image": [1, 2]}, None]
     config = tpu.TPUConfig(
         num_cores_per_replica=2, per_host_input_for_training=PER_HOST_V2, input_partition_dims=dims

@@ -1,4 +1,4 @@
-"""What params["context"] is."""
+"""The context in params["context"]."""
 
 import pytest
 import tensorflow as tf

@@ -35,7 +35,7 @@ def model_fn(features, labels, mode, params):
 
 
 def input_fn(params, mode):
-    """Labels are twice x, and x is 1, so that a step halves what is missing to a weight of 2."""
+    """Labels are twice x, and x is 1, so that a step halves the distance to a weight of 2."""
     dataset = tf.data.Dataset.from_tensor_slices(({"x": [1.0] * 6}, [2.0] * 6))
     dataset = dataset.repeat() if mode == est.ModeKeys.TRAIN else dataset
     return dataset.batch(params["batch_size"])
@@ -142,7 +142,7 @@ def test_speed_is_logged_in_examples(make, tmp_path):
         assert rates["examples/sec"][step] == pytest.approx(2 * rate)
 
 
-def test_export(make, tmp_path):
+def test_the_exported_model_answers_and_is_built_without_a_batch_size(make, tmp_path):
     seen = []
 
     def noting_model_fn(features, labels, mode, params):
@@ -167,7 +167,7 @@ def test_export_of_nothing(make, tmp_path):
         make(export_to_cpu=False).export_saved_model(str(tmp_path), lambda: 0)
 
 
-def test_warm_start(make, tmp_path):
+def test_a_warm_start_takes_over_the_weight(make, tmp_path):
     first = make().train(input_fn, steps=2)
     second = make(
         config=tpu.RunConfig(model_dir=str(tmp_path / "second")), warm_start_from=first.model_dir
@@ -198,7 +198,7 @@ def test_evaluation_in_memory(make):
     assert set(sizes.values()) == {3.0}
 
 
-def test_predictor(make):
+def test_a_predictor_answers_with_the_trained_weight(make):
     receiver_fn = est.export.build_raw_serving_input_receiver_fn(
         {"x": tf.TensorSpec([None], tf.float32)}
     )
@@ -209,7 +209,7 @@ def test_predictor(make):
 
 
 def test_evaluation_off_the_tpu(make):
-    """With eval_on_tpu=False a TPUEstimator evaluates here what was trained there."""
+    """With eval_on_tpu=False a TPUEstimator evaluates here a model trained there."""
     make().train(input_fn, steps=3)
     assert make(use_tpu=True, eval_on_tpu=False).evaluate(input_fn)["mae"] == 0.25
 
@@ -255,7 +255,7 @@ def test_another_machine_is_not_there(make, tmp_path):
         ),
     ],
 )
-def test_bad_arguments(make, arguments, error, message):
+def test_bad_arguments_are_refused(make, arguments, error, message):
     with pytest.raises(error, match=message):
         make(**arguments)
 

@@ -29,7 +29,7 @@ def mean(values):
 
 
 @pytest.mark.parametrize("tensors", [list, tuple, lambda t: {"values": t[0]}])
-def test_eval_metrics(graph, tensors):
+def test_eval_metrics_take_their_tensors_in_a_list_a_tuple_or_a_dict(graph, tensors):
     metrics = (mean, tensors([tf.constant([1.0, 3.0])]))
     value, update = spec(EVAL, eval_metrics=metrics).as_estimator_spec().eval_metric_ops["mean"]
     with tf1.Session() as session:
@@ -52,7 +52,7 @@ def test_eval_metrics(graph, tensors):
         ((mean, [1, 2]), RuntimeError, "takes 1 arguments, and 2 tensors"),
     ],
 )
-def test_bad_calls(name, call, error, message):
+def test_a_call_that_does_not_fit_is_refused(name, call, error, message):
     with pytest.raises(error, match=message) as raised:
         spec(**{name: call})
     assert name in str(raised.value)

@@ -43,7 +43,7 @@ def test_what_is_no_input_fn(input_fn, error, message):
 
 
 class HyperParameters(dict):
-    """Of the kind that HParams was: a name is added once, and set from then on."""
+    """Hyperparameters as HParams had them: a name is added once, and set from then on."""
 
     def add_hparam(self, name, value):
         assert name not in self

@@ -9,7 +9,7 @@ from estimator_core.training.continuous_evaluation import evaluate_continuously
 
 
 class Recorder(est.Exporter):
-    """Notes each call: (global step of the checkpoint, whether it was the final one)."""
+    """Notes each call: (global step of the checkpoint, True for the final one)."""
 
     name = "recorder"
 

@@ -1,4 +1,4 @@
-"""Training and evaluation in turns: what it calls, and when."""
+"""Training and evaluation in turns: the calls and their order."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""What the tasks of a cluster do, as far as one process shows it; `cluster/` has whole clusters."""
+"""The tasks of a cluster, as far as one process shows them; `cluster/` has whole clusters."""
 
 import json
 import socket
@@ -47,7 +47,7 @@ def test_workers_begin_one_after_the_other(as_task, kind, index, most, expected)
 
 @pytest.fixture
 def calls(monkeypatch):
-    """What is called, in order, instead of the server, the waits and the training."""
+    """The calls, in order, instead of the server, the waits and the training."""
     calls = []
     monkeypatch.setattr(
         roles, "start_task_server", lambda config: calls.append(("server", config.protocol))

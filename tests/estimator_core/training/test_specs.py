@@ -13,7 +13,7 @@ def input_fn():
     return tf.data.Dataset.from_tensors(({"x": [1.0]}, [0.0]))
 
 
-def test_defaults():
+def test_defaults_are_those_of_tf_estimator():
     assert est.TrainSpec(input_fn) == (input_fn, None, (), ())
     spec = est.EvalSpec(input_fn)
     assert (spec.input_fn, spec.steps, spec.name, spec.hooks) == (input_fn, 100, None, ())

@@ -109,7 +109,7 @@ def test_a_thread_can_not_handle_signals():
 
 
 class Trainers:
-    """Tasks that train, and end after so many looks."""
+    """Tasks that train, and end after `looks` looks at them."""
 
     def __init__(self, looks):
         self.looks_left = looks
@@ -179,7 +179,7 @@ def test_a_handler_of_the_program_stays_there_too():
 
 
 class Dropping:
-    """Gets SIGTERM in its destructor, where Python drops what is raised."""
+    """Gets SIGTERM in its destructor, where Python drops exceptions."""
 
     def __del__(self):
         signal.raise_signal(signal.SIGTERM)

@@ -12,7 +12,7 @@ _RECEIVER = est.export.build_parsing_serving_input_receiver_fn(
 
 
 class _Recorder(est.Exporter):
-    """Notes each call: (global step of the checkpoint, loss, whether it was the final one)."""
+    """Notes each call: (global step of the checkpoint, loss, True for the final one)."""
 
     name = "recorder"
 

@@ -13,7 +13,7 @@ tf1 = tf.compat.v1
 @pytest.mark.parametrize(
     ("n_classes", "kind", "logits"), [(2, est.BinaryClassHead, 1), (3, est.MultiClassHead, 3)]
 )
-def test_classifiers(n_classes, kind, logits):
+def test_a_classifier_head_reduces_its_weighted_loss(n_classes, kind, logits):
     features = {"w": [1.0, 3.0]}
     for reduction, expected in (("weighted_sum", 4.0), ("weighted_mean", 1.0)):
         head = heads.classifier_head(n_classes, "w", None, reduction)
@@ -29,7 +29,7 @@ def test_words_of_classifiers():
     assert head.predictions(tf.constant([[3.0]]))["classes"].numpy().tolist() == [[b"yes"]]
 
 
-def test_regressors():
+def test_a_regressor_head_sums_its_weighted_loss():
     head = heads.regressor_head(2, "w", "weighted_sum")
     assert (head.logits_dimension, head.loss_reduction) == (2, "weighted_sum")
     labels, logits = [[1.0, 2.0], [0.0, 0.0]], tf.constant([[0.0, 0.0], [1.0, 3.0]])

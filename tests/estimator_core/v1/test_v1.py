@@ -1,4 +1,4 @@
-"""What the comparison with the reference (tests/oracle/programs/v1.py) does not show."""
+"""Properties of v1 that the comparison with the reference (tests/oracle/programs/v1.py) does not show."""
 
 import inspect
 import math
@@ -44,7 +44,7 @@ def test_heads_of_ones_own_train_and_continue(make, optimizer, tmp_path):
 
 
 def test_default_learning_rates(tmp_path):
-    """Each class's default optimizer moves a bias from 0 by its learning rate, or by what it says."""
+    """Each class's default optimizer moves a bias from 0 by its learning rate, or by the given number."""
 
     def bias_after_one_step(estimator, name="linear/linear_model/bias_weights"):
         estimator.train(input_fn, steps=1)
@@ -107,7 +107,7 @@ def test_the_default_loss_is_the_sum(make):
     assert default == tf1.losses.Reduction.SUM
 
 
-def test_linear_sdca(tmp_path):
+def test_linear_sdca_reports_the_summed_loss(tmp_path):
     """The loss that v1 reports is the sum over a batch, here of four examples."""
 
     def examples():
@@ -138,7 +138,7 @@ def test_unknown_names_are_refused():
         v1.DNNLinearCombinedClassifier()
 
 
-def test_export_savedmodel(tmp_path):
+def test_export_savedmodel_writes_a_model_that_answers(tmp_path):
     estimator = v1.Estimator(v1.BaselineRegressor().model_fn, model_dir=str(tmp_path / "model"))
     estimator.train(input_fn)
     receiver_fn = est.export.build_raw_serving_input_receiver_fn({"size": tf.TensorSpec([None, 1])})

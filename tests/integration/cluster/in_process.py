@@ -1,4 +1,4 @@
-"""Servers of a whole cluster in the tests' own process, for what needs no other."""
+"""Servers of a whole cluster in the tests' own process, for tests that need no other."""
 
 import functools
 

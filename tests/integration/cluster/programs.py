@@ -1,4 +1,4 @@
-"""What the tasks of the tests' clusters run: functions that a new process can import."""
+"""Programs of the tasks of the tests' clusters: functions that a new process can import."""
 
 import json
 import os
@@ -74,7 +74,7 @@ class TrainTogether(tf1.train.SessionRunHook):
 
 
 def files(directory, prefix):
-    """Returns what follows the prefix in the names of files."""
+    """Returns the rest after the prefix in the names of files."""
     names = os.listdir(directory)
     return sorted(name[len(prefix) :] for name in names if name.startswith(prefix))
 
@@ -158,7 +158,7 @@ class NoteSteps(tf1.train.SessionRunHook):
 
 
 def train_until_told(root, save_checkpoints_steps):
-    """Trains until the chief finds a file "stop", of which it tells the workers."""
+    """Trains until the chief finds a file "stop", and tells the workers."""
     tf1.logging.set_verbosity(tf1.logging.INFO)
     config = est.RunConfig(
         model_dir=os.path.join(root, "model"),
@@ -202,7 +202,7 @@ def train_another_model_in_the_worker(model_dir):
 
 
 def steps_of(root, task):
-    """Returns how many steps the process of a task has made so far."""
+    """Returns the number of steps that the process of a task has made so far."""
     path = os.path.join(root, f"steps.{task.name}.{task.pid}")
     return os.path.getsize(path) if os.path.exists(path) else 0
 

@@ -1,4 +1,4 @@
-"""What the tasks of clusters that train in step run: functions that a new process can import."""
+"""Programs of the tasks of clusters that train in step: functions that a new process can import."""
 
 import os
 import time

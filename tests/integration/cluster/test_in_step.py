@@ -1,4 +1,4 @@
-"""Workers that train in step, each a process: what comes out is what one device makes of all batches."""
+"""Workers that train in step, each a process: the result is that of one device with all batches."""
 
 import functools
 import shutil
@@ -53,7 +53,7 @@ def test_losses_and_weights_are_those_of_one_device(trained, name, tmp_path):
     assert len(set(losses)) == programs.NUM_STEPS
     if (
         name == "canned"
-    ):  # what is reported is the sum of the replicas' means, as in tf.estimator 2.15
+    ):  # the reported loss is the sum of the replicas' means, as in tf.estimator 2.15
         losses = np.multiply(losses, len(tasks))
     for task in tasks:
         found = loaded(root, name, task)

@@ -22,7 +22,7 @@ ALL = ["chief 0", "worker 0", "worker 1"]
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """The directory of all models, and what the tasks returned."""
+    """The directory of all models, and the results of the tasks."""
     root = tmp_path_factory.mktemp("cluster")
     job = functools.partial(programs.train_models, str(root))
     logs = root / "logs"

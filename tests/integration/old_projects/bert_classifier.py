@@ -159,7 +159,7 @@ class BertModel:
 
 
 def get_assignment_map_from_checkpoint(variables, init_checkpoint):
-    """Returns which variable of a checkpoint starts which of ours."""
+    """Returns a dict from variables of a checkpoint to the variables of ours that start from them."""
     ours = {re.sub(r":\d+$", "", variable.name) for variable in variables}
     found = [name for name, _ in tf.train.list_variables(init_checkpoint) if name in ours]
     return collections.OrderedDict((name, name) for name in found)

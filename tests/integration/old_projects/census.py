@@ -1,4 +1,4 @@
-"""Who earns more than 50K? A linear model, a deep one, and both joined, over census data."""
+"""Predicts an income above 50K: a linear model, a deep one, and both joined, over census data."""
 
 import argparse
 import csv

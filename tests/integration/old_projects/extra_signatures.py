@@ -90,7 +90,7 @@ def forward_key(estimator, key):
 
 
 def more_metrics(estimator, metric_fn):
-    """Returns an Estimator with the metrics of `metric_fn`, which takes what it names."""
+    """Returns an Estimator with the metrics of `metric_fn`, which gets the arguments it names."""
     wanted = util.fn_args(metric_fn)
 
     def new_model_fn(features, labels, mode, config):
@@ -209,7 +209,7 @@ def _own_model_fn(features, labels, mode, params, config):
 
 
 def _serve(path, signature_name, feeds):
-    """Returns what a signature answers in a session."""
+    """Returns the answer of a signature in a session."""
     with tf.compat.v1.Session(graph=tf.Graph()) as session:
         meta_graph = loader.load(session, [tag_constants.SERVING], path)
         signature = meta_graph.signature_def[signature_name]

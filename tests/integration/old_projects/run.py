@@ -1,4 +1,4 @@
-"""Runs one of these programs and prints as JSON what it printed, and what it left on disk.
+"""Runs one of these programs and prints as JSON its output, and the files it left.
 
 python -m tests.integration.old_projects.run PROGRAM         here, after estimator_core.install()
 python -m tests.integration.old_projects.run PROGRAM 2.15    in the reference environment
@@ -37,7 +37,7 @@ QUEUES_OF_2_15 = "enqueue_input/"  # numpy_input_fn has none here
 # They count the step themselves, beside TensorFlow's own hooks that read it: it is not settled, in
 # 2.15 neither, which step a summary of the training is written for.
 STEPS_RACE = {"bert_classifier", "deepfm"}
-OURS_ALONE = "best_eval_result.*.json"  # what the BestExporter remembers
+OURS_ALONE = "best_eval_result.*.json"  # the state of the BestExporter
 
 
 def masked(path):
@@ -49,7 +49,7 @@ def masked(path):
 
 
 class Log(logging.Handler):
-    """Keeps what TensorFlow's logger is told, without numbers, times and paths."""
+    """Keeps the messages of TensorFlow's logger, without numbers, times and paths."""
 
     def __init__(self):
         super().__init__(logging.INFO)
@@ -59,7 +59,7 @@ class Log(logging.Handler):
         line = masked(record.getMessage().replace(os.getcwd(), "HERE"))
         if record.levelno < logging.WARNING and not LOGGED_BY_ONE.match(line):
             line = WORDED_OTHERWISE.sub(r"\1", line)
-            # 2.15 reads a ref variable of the step beside what counts it.
+            # 2.15 reads a ref variable of the step beside the operation that counts it.
             line = re.sub(r"step = \d+( \(.* sec\))?$", r"step = STEP\1", line)
             self.lines.append(NUMBER.sub("NUMBER", line))
 
@@ -99,7 +99,7 @@ def variables_of(checkpoint):
 
 
 def signatures_of(saved_model):
-    """Returns by tags and name what each signature of a SavedModel takes and gives."""
+    """Returns by tags and name the inputs and outputs of each signature of a SavedModel."""
 
     def plain(tensors):
         return {
@@ -124,7 +124,7 @@ def signatures_of(saved_model):
 
 
 def left_in(root):
-    """Returns what a program left in its directory."""
+    """Returns the files that a program left in its directory."""
     folders = [root, *sorted(path for path in root.rglob("*") if path.is_dir())]
     checkpoints = {str(f.relative_to(root)): tf.train.get_checkpoint_state(f) for f in folders}
     events = {str(f.relative_to(root)): events_in(f) for f in folders}

@@ -67,7 +67,7 @@ def eval_input_fn(ids, labels, batch_size):
 
 
 class LossHistoryHook(tf.train.SessionRunHook):
-    """Keeps the loss of each step, and what was called when."""
+    """Keeps the loss of each step, and the calls of its methods."""
 
     def __init__(self, loss_name):
         self._loss_name = loss_name

@@ -1,4 +1,4 @@
-"""Is a bike brought back late? A module for TFX's Transform and Trainer of 2020: trainer_fn."""
+"""Predicts if a bike is brought back late. A module for TFX's Transform and Trainer of 2020: trainer_fn."""
 
 import tensorflow as tf
 import tensorflow_model_analysis as tfma
@@ -110,7 +110,7 @@ def _build_estimator(config, hidden_units=None, warm_start_from=None):
 
 
 def _example_serving_receiver_fn(tf_transform_output, schema):
-    """Returns what the served model takes: serialized raw examples, without the label's column."""
+    """Returns the served model's inputs: serialized raw examples, without the label's column."""
     raw_feature_spec = _get_raw_feature_spec(schema)
     raw_feature_spec.pop(_HIRE_KEY)
     raw_input_fn = tf.estimator.export.build_parsing_serving_input_receiver_fn(
@@ -126,7 +126,7 @@ def _example_serving_receiver_fn(tf_transform_output, schema):
 
 
 def _eval_input_receiver_fn(tf_transform_output, schema):
-    """Returns what TFMA needs: raw and transformed features, and the label."""
+    """Returns the inputs of TFMA: raw and transformed features, and the label."""
     raw_feature_spec = _get_raw_feature_spec(schema)
     serialized_tf_example = tf.compat.v1.placeholder(
         dtype=tf.string, shape=[None], name="input_example_tensor"

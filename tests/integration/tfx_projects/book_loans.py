@@ -1,4 +1,4 @@
-"""How many days is a book kept? A module for TFX's Transform and Trainer of 2020: run_fn."""
+"""Predicts the days that a book is kept. A module for TFX's Transform and Trainer of 2020: run_fn."""
 
 import tensorflow as tf
 import tensorflow_model_analysis as tfma

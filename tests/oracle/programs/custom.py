@@ -161,7 +161,7 @@ def head_model_fn(e, features, labels, mode, params):
 
 
 def _estimator(model_fn, params, e, config):
-    # model_fns have the signature that Estimator looks at; `e` is what differs.
+    # model_fns have the signature that Estimator looks at; only `e` differs.
     if model_fn is regressor_model_fn:
 
         def with_config(features, labels, mode, params, config):

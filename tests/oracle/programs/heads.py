@@ -88,7 +88,7 @@ FAMILIES = {
 }
 OPTIMIZERS = ("Adagrad", "Adam", "Ftrl", "RMSProp", "SGD")
 
-# Adam magnifies what is left of gradients that cancel: the classes are as frequent as one another.
+# Adam magnifies the rest of gradients that cancel: the classes are as frequent as one another.
 OTHER_OPTIMIZERS = {"baseline_with_multi_class_words": "SGD"}
 # Programs for which the seed of the name draws logits close to 0, or units that are all dead.
 SEEDS = {

@@ -1,4 +1,4 @@
-"""SessionRunHooks and CheckpointSaverListeners: who is called, in which order, with what."""
+"""SessionRunHooks and CheckpointSaverListeners: their calls, in order, with the arguments."""
 
 import tensorflow as tf
 
@@ -10,7 +10,7 @@ tf1 = tf.compat.v1
 
 
 def recording_hook(e, name, log, stop_after=None):
-    """Returns a hook that writes its calls to `log`; it stops after so many runs."""
+    """Returns a hook that writes its calls to `log`; it stops after `stop_after` runs."""
 
     class RecordingHook(e.SessionRunHook):
         runs = 0
@@ -60,7 +60,7 @@ def recording_listener(e, name, log):
 
 
 def _by_name(log):
-    """Returns what happened to each hook and listener."""
+    """Returns the calls of each hook and listener."""
     calls = {}
     for entry in log:
         name, call = entry.split(": ", 1)
@@ -69,7 +69,7 @@ def _by_name(log):
 
 
 def calls(e, model_dir):
-    """What each hook sees; evaluation and prediction as one sequence."""
+    """The arguments that each hook sees; evaluation and prediction as one sequence."""
     training, rest = _all_calls(e, model_dir)
     return {"training": _by_name(training), "rest": rest}
 
@@ -130,7 +130,7 @@ def stopping(e, model_dir):
 
 
 def ready_made(e, model_dir):
-    """The hooks that come with the API: what they log, write and raise."""
+    """The log lines, files and errors of the hooks that come with the API."""
     formatted = []
 
     def format_values(values):

@@ -1,4 +1,4 @@
-"""KMeans on whole batches: what mini-batches do in the reference differs from run to run."""
+"""KMeans on whole batches: the reference's mini-batches differ from run to run."""
 
 import itertools
 import os

@@ -1,6 +1,6 @@
 """Programs of Keras 2's time: `tf.compat.v1.layers`, `tf.keras` layers and `tf.keras.optimizers.legacy`.
 
-On today's TensorFlow they need tf_keras and TF_USE_LEGACY_KERAS=1. What a batch
+On today's TensorFlow they need tf_keras and TF_USE_LEGACY_KERAS=1. A parameter that a batch
 normalization cancels is left out, or has an activation in between: the bias of the layer before, and
 the shift of another one. Its gradient would be noise around zero, which Adam scales up.
 """
@@ -77,7 +77,7 @@ def layers_model_fn(e, features, labels, mode):
 
 
 def get_updates_model_fn(e, features, labels, mode):
-    """A Keras model, optimizer and metrics, put together by what they have for graphs."""
+    """A Keras model, optimizer and metrics, put together by their methods for graphs."""
     layers = tf.keras.layers
     model = tf.keras.Sequential(
         [
@@ -160,7 +160,7 @@ def _with_optimizer_functions(e, config):
 
 
 def _with_functions_in_an_optimizer(e, config):
-    """The optimizer object itself has what no configuration of it could tell."""
+    """The optimizer object itself has a function that no configuration of it could express."""
 
     def rate():
         return tf1.train.polynomial_decay(0.1, tf1.train.get_global_step(), 50, 0.01)

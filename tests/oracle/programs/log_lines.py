@@ -8,7 +8,7 @@ import re
 from tests.oracle.programs import small
 from tests.oracle.programs.program import Scenario
 
-# What people search for, and what we promise to write in the same order.
+# Lines that people search for, and that we promise to write in the same order.
 PATTERNS = (
     r"loss = \S+, step = \d+",
     r"global_step/sec: \S+",

@@ -1,4 +1,4 @@
-"""evaluate, predict and the exports: arguments, what is on disk, which errors are raised."""
+"""evaluate, predict and the exports: arguments, files on disk, and errors."""
 
 import itertools
 import os
@@ -187,7 +187,7 @@ def export(e, model_dir):
 
 
 def arguments(e, model_dir):
-    """Constructors and train: what is refused, and how."""
+    """Constructors and train: the refused arguments, and the errors."""
     estimator = e.Estimator(small.line_model_fn(e), model_dir=model_dir)
 
     def without_features(labels, mode):

@@ -1,4 +1,4 @@
-"""What a program is: code that runs unchanged on tf.estimator 2.15 and on estimator_core."""
+"""Programs: code that runs unchanged on tf.estimator 2.15 and on estimator_core."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Program:
             each time; `repeat` says how often, None is for ever.
         make: `make(e, config=...)` returns the Estimator; `e` is the module with the API's names.
         serving_features: Spec of `tf.io.parse_example` for the export; None exports nothing.
-        v1: Whether `e` is `tf.compat.v1.estimator` and `estimator_core.v1`, not `tf.estimator` and
+        v1: True if `e` is `tf.compat.v1.estimator` and `estimator_core.v1`, not `tf.estimator` and
             `estimator_core`.
-        slow: Whether only `make test-all` runs it.
-        legacy_keras: Whether it needs Keras 2 as `tf.keras`: the package tf_keras, and the environment
+        slow: True if only `make test-all` runs it.
+        legacy_keras: True if it needs Keras 2 as `tf.keras`: the package tf_keras, and the environment
             variable TF_USE_LEGACY_KERAS=1. The reference has no other Keras.
         seed: Seed of the initial variables that the reference draws; None takes one of the name.
     """
@@ -39,14 +39,14 @@ class Program:
 
 @dataclasses.dataclass(frozen=True)
 class Scenario:
-    """Code that does what it likes with the API, and tells what it saw.
+    """Code that uses the API freely, and returns its own observation.
 
     Nothing is handed over from the reference: let all variables start from constants.
 
     Args:
         run: `run(e, model_dir)` returns plain data: dicts with text keys, lists, numbers, text,
             booleans, None. Numbers with a fraction are compared to 1e-5, all else exactly.
-        v1: As in `Program`.
+        v1: True for `tf.compat.v1.estimator` and `estimator_core.v1`.
     """
 
     run: Callable[[Any, str], Any]

@@ -1,4 +1,4 @@
-"""A small model whose variables start from constants, and ways to tell what happened to it."""
+"""A small model whose variables start from constants, and ways to observe it."""
 
 import os
 
@@ -39,7 +39,7 @@ def line_model_fn(e, spec_arguments=None):
     """Returns a model_fn: a line through two constants, with further arguments of its spec.
 
     Args:
-        e: As in `Program`.
+        e: The module with the API's names.
         spec_arguments: `spec_arguments(loss)` returns keyword arguments of each EstimatorSpec.
     """
 
@@ -83,7 +83,7 @@ def variables_of(estimator):
 
 
 def files_in(directory, suffix=""):
-    """Returns the sorted names in a directory that end so; none when it does not exist."""
+    """Returns the sorted names with this ending in a directory; none when it does not exist."""
     if not os.path.isdir(directory):
         return []
     return sorted(name for name in os.listdir(directory) if name.endswith(suffix))

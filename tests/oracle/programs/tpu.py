@@ -105,7 +105,7 @@ class _Count(tf1.train.SessionRunHook):
 
 
 def on_the_host(e, model_dir):
-    """What params hold, which hooks and host calls run, what is logged and saved."""
+    """The content of params, the calls of hooks and host calls, the log and the checkpoints."""
     params_seen, host_calls, counts, scaffolds = {}, [], {}, []
 
     def as_plain(params):

@@ -13,7 +13,7 @@ AT_ONCE = {"start_delay_secs": 0, "throttle_secs": 0}
 
 
 def _recorded(exporter, base, log):
-    """Returns the exporter, made to write to `log` what it is asked, and what it leaves on disk."""
+    """Returns the exporter, made to write its arguments to `log`, and the files it leaves."""
 
     class Recorded(base):
         name = exporter.name

@@ -36,7 +36,7 @@ def _linear(e, model_dir, name, kinds, warm_start_from=None):
 
 
 def _goes_on(estimator):
-    """Returns what a warm-started Estimator shows before, during and after training."""
+    """Returns the observation of a warm-started Estimator before, during and after training."""
     before = estimator.evaluate(INPUTS(repeat=1))
     estimator.train(INPUTS(), steps=15)
     return {

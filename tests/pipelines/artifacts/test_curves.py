@@ -7,7 +7,7 @@ from pipelines.artifacts.curves import MAX_POINTS, read_curves
 
 
 def write_v1(folder, tag, values):
-    """As Estimators do: a simple value."""
+    """Writes a curve as Estimators do: a simple value."""
     from tensorboard.compat.proto import event_pb2, summary_pb2
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -98,7 +98,7 @@ def test_one_that_does_not_start_says_why(java, jar, tmp_path, program, message)
         pass
 
 
-def test_without_java(jar, tmp_path, monkeypatch):
+def test_a_job_server_without_java_is_refused(jar, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     config = FlinkConfig(master="jobs:8081", job_server=jar)
     with pytest.raises(RunFailedError, match="needs Java 11"), job_server(config, tmp_path):

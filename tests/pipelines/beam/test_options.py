@@ -39,7 +39,7 @@ def test_where_the_python_code_runs(settings, kind, value):
     assert int(portable.environment_cache_millis) == 30_000
 
 
-def test_flink():
+def test_flink_options_name_the_master_and_the_parallelism():
     flink = config.FlinkConfig(master="jobs:8081", parallelism=4)
     given = options.flink_options(flink, "localhost:8099", LAUNCHER)
     assert view(given, pipeline_options.StandardOptions).runner == "PortableRunner"
@@ -50,13 +50,13 @@ def test_flink():
     assert not any(option.startswith("--parallelism") for option in without)
 
 
-def test_spark():
+def test_spark_options_name_the_master_and_run_workers_as_processes():
     given = options.spark_options(config.SparkConfig(master="local[2]"), "localhost:8099", LAUNCHER)
     assert view(given, pipeline_options.SparkRunnerOptions).spark_master_url == "local[2]"
     assert view(given, pipeline_options.PortableOptions).environment_type == "PROCESS"
 
 
-def test_dataflow():
+def test_dataflow_options_hold_each_setting():
     given = options.dataflow_options(
         config.DataflowConfig(
             project="a-project",

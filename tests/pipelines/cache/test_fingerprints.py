@@ -28,7 +28,7 @@ def pipeline(plan, tmp_path):
 
 @pytest.fixture
 def changed(plan, pipeline):
-    """Returns a function: which components run again when this changes?"""
+    """Returns a function that gives the components that run again after a change."""
     start = {"run_id": "run-1", "data_fingerprint": "0" * 64, "code": plan.code}
     before = component_fingerprints(pipeline, **start)
 

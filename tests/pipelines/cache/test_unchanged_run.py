@@ -142,7 +142,7 @@ def test_the_schema_is_the_one_that_the_run_itself_has_left(
 
 def test_a_model_that_was_not_blessed_is_not_judged_again_while_nothing_serves(module):
     shutil.rmtree(module.root / "serving")
-    assert module.find() is None  # what it has pushed was removed
+    assert module.find() is None  # the version it has pushed was removed
     former = module.former.changed(status="not_blessed", version=None, reason="too bad")
     RunRecords(module.root).write(former)
     assert module.find() == (former, former.identity)

@@ -1,4 +1,4 @@
-"""What they find is tested through `execute`; here, that they can be made again elsewhere."""
+"""The checks can be made again elsewhere; their findings are tested through `execute`."""
 
 import json
 

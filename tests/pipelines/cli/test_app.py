@@ -30,7 +30,7 @@ HELP_NEEDS_NOT = (*HEAVY, "numpy", "pipelines.config.pipeline_config", "pyarrow"
 
 
 def imported_by(folder, arguments, heavy):
-    """Runs a command in a process of its own, and returns it and which of the modules it imports."""
+    """Runs a command in a process of its own, and returns it and those of the modules that it imports."""
     script = f"""
 import os, sys
 sys.argv[1:] = {arguments}
@@ -298,7 +298,7 @@ def test_two_runs_are_compared_by_id_or_version(warm_command, tmp_path):
 
 
 def test_a_report_and_the_index_are_printed_and_made_once(tmp_path):
-    """When they are up to date, nothing that draws is imported."""
+    """No drawing library is imported while they are up to date."""
     recorded(tmp_path)
     recorded(tmp_path, run_id="20260102-000000", version="8", metrics={"auc": 0.875})
     script = """

@@ -1,4 +1,4 @@
-"""No input brings about a traceback: the message names what is wrong, and the exit code says whose it is."""
+"""No input brings about a traceback: the message names the fault, and the exit code says whose it is."""
 
 import pytest
 from typer.testing import CliRunner
@@ -25,7 +25,7 @@ READS_A_ROOT = (
 
 
 def invoke(*arguments):
-    """Runs a command, and returns its exit code, stdout and stderr; an error of no kind is raised."""
+    """Runs a command, and returns its exit code, stdout and stderr; an unexpected error is raised."""
     result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception

@@ -1,4 +1,4 @@
-"""The scheduler as a process, by a clock that is real. Its runs end at once: the data are not there."""
+"""The scheduler as a process, with the real clock. Its runs end at once: the data are not there."""
 
 import json
 import os
@@ -42,7 +42,7 @@ class SchedulerProcess:
             self.process = subprocess.Popen(words, cwd=folder, stderr=stream, env=environment)
 
     def wait_for(self, condition, secs=90):
-        """Waits until something is so."""
+        """Waits until a condition holds."""
         deadline = time.monotonic() + secs
         while not condition():
             assert self.process.poll() is None, self.log.read_text()
@@ -57,7 +57,7 @@ class SchedulerProcess:
 
 @pytest.fixture
 def here(data, tmp_path, monkeypatch):
-    """A folder with a schedule of each third second; its data are not there when it runs."""
+    """A folder with a schedule of every third second, whose data are not there."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "trips.toml").write_text(
         'name = "trips"\n[data]\npath = "data.csv"\nlabel = "y"\n[notify]\n'
@@ -164,7 +164,7 @@ def test_check_says_what_is_late(here):
     assert "trips.json cannot be read" in invoke("check", "--root", "root", code=2).stderr
 
 
-def test_metrics(here):
+def test_metrics_are_printed_or_written_to_a_file(here):
     text = invoke("metrics", "--root", "root").stdout
     families = {family.name: family for family in text_string_to_metric_families(text)}
     assert families["estimator_pipelines_schedule_enabled"].samples[0].value == 1
@@ -172,7 +172,7 @@ def test_metrics(here):
     assert "estimator_pipelines_schedule_enabled" in (here / "p.prom").read_text()
 
 
-def test_manifests(here):
+def test_manifests_are_made_for_systemd_and_for_a_schedule(here):
     unit = invoke(
         "manifest", "--kind", "systemd", "--root", "root", "--metrics-port", "9200"
     ).stdout
@@ -184,7 +184,7 @@ def test_manifests(here):
     assert "There are no schedules" in refused.stderr
 
 
-def test_backfill(spans, tmp_path, monkeypatch):
+def test_a_backfill_reports_and_notifies_of_failed_spans(spans, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     config = f'name = "trips"\n[data]\npath = "{spans}"\nlabel = "nothing"\n'
     config += '[notify]\ncommand = "tee -a told.jsonl"\n'

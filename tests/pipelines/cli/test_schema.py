@@ -30,7 +30,7 @@ def root(tmp_path):
     return root
 
 
-def test_show(warm_command, root, killed):
+def test_show_prints_the_schema_and_its_origin(warm_command, root, killed):
     result = warm_command("schema", "show", "--root", root)
     assert result.returncode == 0
     lines = result.stdout.splitlines()
@@ -95,7 +95,7 @@ def test_what_cannot_be_shown_or_accepted_exits_with_2(warm_command, root, tmp_p
     assert "line 2, column 3" in result.stderr
 
 
-def test_help(warm_command):
+def test_the_help_names_the_subcommands(warm_command):
     result = warm_command("schema", "--help")
     assert "show" in result.stdout
     assert "accept" in result.stdout

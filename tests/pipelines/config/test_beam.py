@@ -109,5 +109,5 @@ def test_workers_with_their_mode_are_an_option_like_others():
     ("text", "expected"),
     [("h:1", True), ("[::1]:80", True), ("h", False), ("h:0", False), ("/a/b:1.jar", False)],
 )
-def test_addresses(text, expected):
+def test_an_address_is_a_host_and_a_port(text, expected):
     assert is_address(text) is expected

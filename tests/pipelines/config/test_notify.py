@@ -14,7 +14,7 @@ def load(tmp_path):
     return load
 
 
-def test_the_section(load):
+def test_the_section_names_channels_and_events(load):
     notify = load('command = "mail me"\non = ["failed", "pushed"]\ntimeout_secs = 3').notify
     assert (notify.command, notify.on, notify.timeout_secs) == ("mail me", ("failed", "pushed"), 3)
     assert notify.tells

@@ -20,7 +20,7 @@ def make(folder, *names):
 
 @pytest.fixture
 def found(tmp_path):
-    """Returns a function that gives span, version and path of what a pattern finds among files."""
+    """Returns a function that gives span, version and path of the files that a pattern finds."""
 
     def find(pattern, *names):
         make(tmp_path, *names)
@@ -50,7 +50,7 @@ def test_a_width_is_a_number_of_digits(found):
     assert found("d/{SPAN:2}{VERSION:3}.csv", "d/12345.csv") == [(12, 345, "d/12345.csv")]
 
 
-def test_dates(found):
+def test_dates_are_found_in_paths(found):
     names = ("logs/2026/01/31.csv", "logs/2026/02/01.csv", "logs/2026/02/1.csv", "logs/26/2/3.csv")
     days = [datetime.date(2026, 1, 31), datetime.date(2026, 2, 1)]
     assert found("logs/{YYYY}/{MM}/{DD}.csv", *names) == [
@@ -108,7 +108,7 @@ def test_the_rest_of_the_pattern_goes_behind_a_place(tmp_path):
         assert parsed.files_path(place) == f"{tmp_path}/{path}"
 
 
-def test_relative_paths(tmp_path, monkeypatch):
+def test_a_relative_pattern_finds_relative_paths(tmp_path, monkeypatch):
     make(tmp_path, "here/s3.csv", "s4.csv")
     monkeypatch.chdir(tmp_path / "here")
     for pattern, path in (("s{SPAN}.csv", "s3.csv"), ("../s{SPAN}.csv", "../s4.csv")):

@@ -58,7 +58,7 @@ def test_what_can_be_asked_for(given, selection, written):
         ("3..2026-01-01", "of two numbers, or of two dates"),
     ],
 )  # fmt: skip
-def test_what_cannot(given, message):
+def test_a_selection_that_cannot_be_read_is_refused(given, message):
     with pytest.raises(ValueError, match=message):
         parse_selection(given)
 

@@ -28,7 +28,7 @@ def test_a_file_whose_name_looks_like_a_pattern(tmp_path):
     assert find_csv_files(str(tmp_path / "data[1].csv")) == [tmp_path / "data[1].csv"]
 
 
-def test_nothing_there(tmp_path):
+def test_a_path_without_csv_files_is_refused(tmp_path):
     touch(tmp_path, "notes.txt")
     with pytest.raises(BadInputError, match=r"no \*\.csv file \(it holds notes\.txt\)"):
         find_csv_files(str(tmp_path))
@@ -60,7 +60,7 @@ def test_paths_that_the_system_refuses(tmp_path):
 
 @pytest.fixture
 def unprivileged():
-    """Reads as a user that permissions hold for, also where tests run as root."""
+    """Makes permissions hold, also where tests run as root."""
     user = os.geteuid()
     if user == 0:
         os.seteuid(65534)

@@ -221,7 +221,7 @@ def test_pinned_spans_stay_though_there_are_newer_ones(resolve, tmp_path):
         resolve("s{SPAN}/v{VERSION}", "last 2", pinned=before.as_records())
 
 
-def test_pinned_dates(resolve, tmp_path):
+def test_pinned_dates_leave_newer_ones_to_the_next_run(resolve, tmp_path):
     make(tmp_path, "2026-01-31.csv", "2026-02-01.csv")
     pinned = ({"span": "2026-01-31", "version": None, "num_files": 1},)
     found = resolve("{YYYY}-{MM}-{DD}.csv", pinned=pinned)

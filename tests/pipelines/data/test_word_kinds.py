@@ -61,7 +61,7 @@ def test_free_text_has_several_words_that_seldom_repeat(tmp_path):
     assert not is_free_text(*column_of(tmp_path, "a", [f"order {number}" for number in range(60)]))
 
 
-def test_ids(tmp_path):
+def test_ids_are_recognized_by_their_name_or_their_distinct_values(tmp_path):
     assert is_called_id("customer_id")
     assert is_called_id("rowId")
     assert not is_called_id("idle")
@@ -71,7 +71,7 @@ def test_ids(tmp_path):
     assert not is_text_id(column_of(tmp_path, "a", repeated)[0], 1)
 
 
-def test_row_numbers(tmp_path):
+def test_row_numbers_are_consecutive_or_called_an_id(tmp_path):
     assert is_row_number(column_of(tmp_path, "a", range(5, 30))[0], 20)
     assert not is_row_number(column_of(tmp_path, "a", range(5, 15))[0], 20)
     assert not is_row_number(column_of(tmp_path, "a", range(5, 60, 2))[0], 20)

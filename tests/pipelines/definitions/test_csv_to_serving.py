@@ -71,7 +71,7 @@ def test_what_each_component_waits_for(define):
 
 
 def test_components_that_take_time_wait_for_each_other(define):
-    # So a runner gains nothing by running some at a time: what it could is the two resolvers.
+    # So a runner gains nothing by running some at a time: it could only do so for the two resolvers.
     pipeline = define()
 
     def all_before(component):

@@ -144,7 +144,7 @@ def test_metrics_must_fit_the_problem():
         evaluation.check_metrics_fit(config, "multi-class")
 
 
-def test_eval_config():
+def test_the_eval_config_bounds_metrics_on_the_whole_data_set():
     thresholds = (
         ThresholdConfig(metric="auc", lower=0.6, max_regression=0.01),
         ThresholdConfig(metric="mean_squared_error", upper=3, max_regression=0.5),
@@ -175,7 +175,7 @@ def test_eval_config():
 
 @pytest.mark.parametrize("problem_type", ["binary", "multi-class", "regression"])
 def test_all_default_metrics_are_summed_over_arrays(problem_type):
-    """One that is not lets the whole evaluation go through TFMA, example by example."""
+    """Any other metric makes the whole evaluation go through TFMA, example by example."""
     eval_config = build_eval_config("y", default_metrics(problem_type), (), ())
     computations = metric_specs.to_computations(
         list(eval_config.metrics_specs), eval_config=eval_config

@@ -59,7 +59,7 @@ class StepsHere:
         return code
 
     def close(self):
-        """Does nothing: none goes on."""
+        """Does nothing: no container is running."""
 
 
 @pytest.fixture(scope="session")

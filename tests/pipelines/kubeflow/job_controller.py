@@ -1,4 +1,4 @@
-"""What Kubernetes' Job controller does with indexed Jobs, for `kubernetes_server`; and its DNS.
+"""Kubernetes' Job controller for indexed Jobs, and its DNS, for `kubernetes_server`.
 
 It follows Kubernetes 1.28 to 1.37: a pod for each index, with JOB_COMPLETION_INDEX; one that fails is
 replaced by a new one of the same index, and stays; the first rule of `podFailurePolicy` that fits says
@@ -125,7 +125,7 @@ class JobController:
 
 
 def _action(rules, pod):
-    """Returns the number of the first rule that fits a pod that has failed, and what it says."""
+    """Returns the number of the first rule that fits a failed pod, and its action."""
     for number, rule in enumerate(rules):
         wanted = {one["type"] for one in rule.get("onPodConditions", ())}
         if "DisruptionTarget" in wanted and pod.is_evicted:

@@ -1,6 +1,6 @@
 """A server on the loopback that speaks the part of KFP's REST API that `submit` needs.
 
-It takes what the real one takes: schema version 2.1.0, a version that exists, known parameters.
+It takes the same as the real one: schema version 2.1.0, a version that exists, known parameters.
 """
 
 import http.server
@@ -26,12 +26,12 @@ class KfpServer:
     """The server.
 
     Args:
-      port: Of the loopback; 0 takes a free one.
+      port: Port on the loopback; 0 takes a free one.
 
     Attributes:
-      token: That requests must have; none need one if it is None.
+      token: Token that requests must have; None if they need none.
       requests: Method, path and body of each request.
-      states: What the next questions for a run are answered with; the last one stays.
+      states: Answers to the next requests for a run; the last one stays.
     """
 
     def __init__(self, port=0):

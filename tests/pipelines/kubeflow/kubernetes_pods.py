@@ -10,11 +10,11 @@ class Pod:
     """A process.
 
     Attributes:
-      name: Of the pod.
+      name: Name of the pod.
       kind: Its part, `Chief`, `Worker` or `PS`.
-      log: File of what it prints.
-      restarts: How often it was started again.
-      is_evicted: Whether its node was emptied.
+      log: File of its output.
+      restarts: Number of times it was started again.
+      is_evicted: True if its node was emptied.
     """
 
     def __init__(self, name, kind, arguments, environment, log):

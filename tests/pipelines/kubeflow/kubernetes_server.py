@@ -23,13 +23,13 @@ class KubernetesServer:
     """The server.
 
     Attributes:
-      jobs: By name, as they were submitted, with their status.
-      pods: By the name of the job.
-      services: By name.
-      denies: What the service account may not make, such as `services`.
-      drops: How many requests get no answer: their connection is closed.
-      failures: How many requests are answered with 503.
-      lingers: How often a job that is deleted is still read.
+      jobs: Submitted jobs by name, with their status.
+      pods: Pods by the name of the job.
+      services: Services by name.
+      denies: Kinds that the service account may not make, such as `services`.
+      drops: Number of requests without an answer: their connection is closed.
+      failures: Number of requests answered with 503.
+      lingers: Number of times that a deleted job is still read.
     """
 
     def __init__(self, folder):
@@ -140,7 +140,7 @@ class KubernetesServer:
         return self.jobs[name]
 
     def _remove(self, name):
-        """Removes a job, and what belongs to it."""
+        """Removes a job, and all that belongs to it."""
         job = self.jobs.pop(name)
         self.services = {
             key: service

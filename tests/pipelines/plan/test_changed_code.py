@@ -32,7 +32,7 @@ def module(tmp_path):
 
 @pytest.fixture
 def code(module, data, tmp_path, display):
-    """What a run of the module trains."""
+    """The code that a run of the module trains."""
     request = RunRequest(root=tmp_path / "root", data=str(data), label="y")
     return replace(
         plan_run(request, display).code,
@@ -44,7 +44,7 @@ def code(module, data, tmp_path, display):
 
 @pytest.fixture
 def record(killed, code):
-    """Of a run that began with the module as it is."""
+    """The record of a run that began with the module as it is."""
     return killed.changed(
         code_fingerprint=code_fingerprint(code),
         code_definitions={name: part.digest for name, part in code_definitions(code).items()},

@@ -154,7 +154,7 @@ def test_resume_keeps_the_spans_of_the_run_that_did_not_end(killed, plan, spans,
 
 
 def test_resume_refuses_other_code(killed, plan):
-    # Transform of that run may have finished: it would keep what the old preprocessing_fn made.
+    # Transform of that run may have finished: it would keep the output of the old preprocessing_fn.
     with pytest.raises(BadInputError, match="code of the generic model has changed since run 2026"):
         plan(resume=True)
 

@@ -1,4 +1,4 @@
-"""A strict reading of a page: what a validator and an accessibility checker would find without a browser."""
+"""A strict reading of a page, for errors that a validator or an accessibility checker would find."""
 
 import itertools
 from html.parser import HTMLParser

@@ -41,7 +41,7 @@ def test_all_runs_what_serves_and_the_metric_over_time(tmp_path):
     links = [one.get("href") for one in page.all("a")][1:]
     assert sorted(links) == [
         "20260101-030405.html", "20260102-030405.html", "20260102-030405.html",
-    ]  # what serves, and rows; not of one that goes on, or whose report could not be made  # fmt: skip
+    ]  # the served one, and rows; not of one that goes on, or whose report could not be made  # fmt: skip
     assert rows[1].get("id") == "run-20260102-030405"
     assert "auc of 2 runs, from 0.75 in the first to 0.81 in the last" in text
     facts = dict(zip(*([one.text for one in page.all(tag)] for tag in ("dt", "dd")), strict=True))

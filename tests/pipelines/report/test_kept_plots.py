@@ -47,7 +47,7 @@ def test_another_plot_is_drawn(tmp_path, changes):
     again = KeptPlots(tmp_path / "plots")
     assert again.svg_of(plot(drawn=drawn, **changes)) == "<svg>2</svg>"
     again.write()
-    # What the page does not show any more is not kept.
+    # A plot that the page does not show any more is not kept.
     assert KeptPlots(tmp_path / "plots").svg_of(plot(drawn=drawn)) == "<svg>3</svg>"
 
 

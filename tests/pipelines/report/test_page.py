@@ -118,7 +118,7 @@ def test_the_formula_of_the_contrast():
 
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
 def test_colors_can_be_read(theme):
-    """WCAG AA: 4.5 for text, 3 for what is drawn."""
+    """WCAG AA: 4.5 for text, 3 for drawings."""
     colors = _variables((FOLDER / "style.css").read_text())[theme]
     for text in ("ink", "muted", "link"):
         for back in ("page", "panel"):

@@ -15,7 +15,7 @@ from pipelines.report import words
         (True, "yes"),
     ],
 )
-def test_numbers(value, text):
+def test_numbers_are_rounded_and_grouped(value, text):
     assert words.number(value) == text
 
 
@@ -37,7 +37,7 @@ def test_times_and_sizes():
     assert words.size(5e12) == "5000.0 GB"
     assert words.moment("2026-01-02T03:04:05+00:00") == "2026-01-02 03:04:05 UTC"
     assert words.moment(None) == "now"
-    assert words.moment("2026") == "2026"  # what is no time stays as it is
+    assert words.moment("2026") == "2026"  # a text that is no time stays as it is
     assert words.duration_secs("2026-01-02T03:04:05+00:00", "2026-01-02T03:06:10+00:00") == 125
     assert words.duration_secs("2026-01-02T03:04:05+00:00", None) is None
 

@@ -56,7 +56,7 @@ class Root:
         return open_store(self.path)
 
     def add_run(self, age_days, status="pushed", version=None, cached_from=None, **fields):
-        """Adds a run that began so long ago, and returns its id; cached_from: components that it reuses."""
+        """Adds a run that began this long ago, and returns its id; cached_from: components that it reuses."""
         started = NOW - timedelta(days=age_days)
         run_id = started.strftime("%Y%m%d-%H%M%S")
         if version is not None:
@@ -139,7 +139,7 @@ class Root:
         return {event.path.steps[0].key: by_id[event.artifact_id] for event in events}
 
     def has(self, run_id):
-        """Returns which artifacts of a run the cache may take; their files are checked."""
+        """Returns the artifacts of a run that the cache may take; their files are checked."""
         found = set()
         for key, artifact in self.artifacts_of(run_id).items():
             if artifact.state == artifact.LIVE:
@@ -149,7 +149,7 @@ class Root:
         return found
 
     def prune(self, dry_run=False, **rules):
-        """Prunes it, and returns what went."""
+        """Prunes it, and returns the removed items."""
         return prune.prune_root(self.path, RetentionConfig(**rules), dry_run, NOW)
 
     @property

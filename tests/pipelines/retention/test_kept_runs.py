@@ -32,7 +32,7 @@ def test_what_serves_can_serve_again_or_was_accepted_keeps_its_run(root):
         json.dumps({"run_id": accepted, "written": "", "sha256": "", "accepted_for": "12"})
     )
     root.prune(runs=1, artifacts=1)
-    # The newest run may be resumed; the one before it is what the cache is from.
+    # The newest run may be resumed; the cache is from the one before it.
     assert root.records == [serving, second, withdrawn, accepted, *others[1:]]
     assert root.has(serving) == root.ALL
     assert root.has(second) == root.has(withdrawn) == root.OF_A_VERSION

@@ -10,7 +10,7 @@ from pipelines.root.records import RunRecords
 
 
 def state_of(root):
-    """Checks that nothing refers to what is gone, and returns what is there."""
+    """Checks that nothing refers to removed items, and returns those that are there."""
     files = sorted(str(path.relative_to(root.path)) for path in root.path.rglob("*"))
     for record in RunRecords(root.path).read_all():
         for name in (record.log, record.report):
@@ -34,7 +34,7 @@ def test_a_removal_that_is_killed_between_any_two_steps_leaves_nothing_torn(root
         if not _killed_after(number_of_steps, root, rules):
             break
         for run in runs:
-            root.has(run)  # what the cache may take is whole
+            root.has(run)  # the items that the cache may take are whole
         state_of(root)
         prune.prune_root(root.path, rules, now=root.NOW)
         assert state_of(root) == expected, f"killed after step {number_of_steps}"
@@ -43,7 +43,7 @@ def test_a_removal_that_is_killed_between_any_two_steps_leaves_nothing_torn(root
 
 
 def _killed_after(step, root, rules):
-    """Prunes in a process that kills itself after so many steps; returns whether it came to that."""
+    """Prunes in a process that kills itself after some steps; returns True if it did."""
     child = os.fork()
     if child == 0:
         left = [step]

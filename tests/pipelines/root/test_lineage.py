@@ -94,7 +94,7 @@ def test_what_is_not_there_is_named_with_what_is(root, tmp_path):
         lineage_of(tmp_path / "empty")
 
 
-def test_as_text(root):
+def test_the_lineage_as_text_names_data_code_and_settings(root):
     text = "\n".join(lineage_lines(lineage_of(root)[0]))
     for part in (
         "version 1800 (serving)",

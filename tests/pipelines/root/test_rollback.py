@@ -36,7 +36,7 @@ def test_to_a_version_and_forward_again(root):
     assert (serving_versions(root), withdrawn_versions(root)) == ([5, 70], [800])
 
 
-def test_unknown_version(root):
+def test_an_unknown_version_is_refused(root):
     with pytest.raises(BadInputError, match=r"no version 6 .* Served: 5, 70, 800; withdrawn: none"):
         rollback(root, to=6)
     assert serving_versions(root) == [5, 70, 800]

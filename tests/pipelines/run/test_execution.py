@@ -40,7 +40,7 @@ feature { name: "y" type: INT bool_domain { } presence { min_count: 1 } }
 
 
 class FakeLauncher:
-    """Stands for TFX: every component is said to have run, and its outputs are those in `leaves`.
+    """A stand-in for TFX that reports every component as run, with the outputs in `leaves`.
 
     Attributes:
       leaves: Output artifacts by type.
@@ -75,7 +75,7 @@ class AllAtOnce(Runner):
 
 @pytest.fixture
 def leave(tmp_path, monkeypatch):
-    """Returns a function that says what the components leave behind."""
+    """Returns a function that sets the outputs that the components leave."""
 
     def make(verdict, version, anomalies=0, breaking=0, num_eval_examples=5, labels=None):
         evaluation, pushed, found = ModelEvaluation(), PushedModel(), ExampleAnomalies()
@@ -167,7 +167,7 @@ def test_a_pushed_model(leave, run, shown):
     start, recorder, runner = run('evaluator.metrics=["auc", "recall"]')
     outcome = start()
     assert (outcome.status, outcome.version, outcome.reason) == ("pushed", "1234", None)
-    # In the order of the configuration, and without the difference of what is there twice.
+    # In the order of the configuration, without the differences of metrics that are there themselves.
     record = recorder.record
     assert list(record.metrics.items()) == [("auc", 0.9), ("accuracy", 0.8), ("other_diff", 2.0)]
     assert record.baseline_metrics == {"auc": 0.8}
@@ -256,7 +256,7 @@ def test_a_model_that_is_unchanged(leave, run, state):
 
 def test_the_models_that_were_compared_are_recorded(leave, run, data, tmp_path):
     leave(PASSED, version="1")
-    # So many rows that some are held out to compare models by.
+    # Enough rows to hold some out for the comparison of models.
     data.write_text("x,y\n" + "".join(f"{number}.5,{number % 2}\n" for number in range(250)))
     fields = {"metrics": {"auc": 0.75}, "step": 30, "seconds": 2.0, "failure": ""}
     models = [
@@ -359,7 +359,7 @@ def test_the_trainer_alone_may_continue_from_a_checkpoint(leave, run, monkeypatc
 
 @pytest.fixture
 def metadata(monkeypatch, tmp_path):
-    """What ML Metadata says of former runs, by run id: of the Trainer's output, and fingerprints."""
+    """A stand-in for ML Metadata: the Trainer's output and the fingerprints of former runs, by run id."""
     (tmp_path / "root/metadata").mkdir(parents=True)
     sqlite_file(tmp_path / "root").touch()
     said = {"outputs": {}, "fingerprints": {}}

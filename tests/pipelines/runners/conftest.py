@@ -100,7 +100,7 @@ class LaunchedPipeline:
 
     @property
     def output(self):
-        """What the first component has put out."""
+        """The output of the first component."""
         return self.launcher.artifact(self.first.outputs["out"])
 
 

@@ -10,7 +10,7 @@ from pipelines.cache.outcome import CacheOutcome
 
 @pytest.fixture
 def outcomes(launch):
-    """Returns a function that runs both components, and returns what the cache came to."""
+    """Returns a function that runs both components, and returns the outcome of the cache."""
 
     def run(run_id, **settings):
         pipeline = launch(run_id, **settings)
@@ -36,7 +36,7 @@ def test_parts_of_the_fingerprint_and_settings_that_changed_are_named(outcomes):
         CacheOutcome("changed", "run-2", settings=("value",)),
         CacheOutcome("changed", "run-2", settings=("value",), parts=("code",)),
     ]
-    # Back to what the first run had: that is the run that is named.
+    # Back to the settings of the first run: that is the run that is named.
     assert (
         outcomes("run-4", fingerprints=("code=1|data=2", "code=1"))
         == [CacheOutcome("reused", "run-1")] * 2

@@ -81,7 +81,7 @@ def test_tensorflow_gives_its_reason_and_not_the_way_there(function, reason):
 
 
 class Wrapper:
-    """A library: what it raises has no frame of the user's code at its end."""
+    """A library: its errors have no frame of the user's code at their end."""
 
     namespace = {}
     exec(

@@ -2,7 +2,7 @@ from pipelines.runners.run_metadata import RunMetadata
 
 
 def read(pipeline, component):
-    """Returns what is known of a component in the run of `pipeline`."""
+    """Returns the metadata of a component in the run of `pipeline`."""
     launcher = pipeline.launcher
     return RunMetadata(launcher._connection), launcher._nodes[component.id]
 

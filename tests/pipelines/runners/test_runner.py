@@ -1,4 +1,4 @@
-"""What every runner keeps to."""
+"""The contract of every runner."""
 
 import pytest
 

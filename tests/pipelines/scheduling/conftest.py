@@ -13,7 +13,7 @@ START = datetime(2026, 1, 31, 10, 0, tzinfo=timezone.utc)
 
 
 class FakeClock:
-    """A time that passes when somebody waits."""
+    """A clock whose time passes only while somebody waits."""
 
     def __init__(self, start=START):
         self.time, self.secs, self.naps = start, 100.0, []
@@ -58,12 +58,12 @@ class FakeProcess:
 
 
 class FakeRuns:
-    """Stands for `python -m pipelines run`.
+    """A stand-in for `python -m pipelines run`.
 
     Attributes:
-      outcomes: Of the next runs: a status, or a dict of the last line, or a function of the launch.
-      launches: What was started.
-      secs: That a run takes.
+      outcomes: Outcomes of the next runs: a status, or a dict of the last line, or a function of the launch.
+      launches: Launches so far.
+      secs: Duration of a run.
     """
 
     def __init__(self, root, clock):
@@ -116,13 +116,13 @@ def runs(root, clock):
 
 @pytest.fixture
 def told():
-    """What was sent to the user."""
+    """The notifications sent to the user."""
     return []
 
 
 @pytest.fixture
 def config_file(spans, tmp_path):
-    """A configuration of the spans 8, 9 and 10; whoever is to be told is told by the fixture `told`."""
+    """A configuration of the spans 8, 9 and 10; notifications go to the fixture `told`."""
     file = tmp_path / "trips.toml"
     file.write_text(
         f'name = "trips"\n[data]\npath = "{spans}"\nlabel = "y"\n[notify]\ncommand = "tell"\n'

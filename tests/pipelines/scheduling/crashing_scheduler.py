@@ -2,7 +2,7 @@
 
     python crashing_scheduler.py ROOT NUMBER HOW
 
-It does what is due, and ends. After the NUMBER-th moment (from 1; 0: none) it is killed by SIGKILL: `alone`,
+It starts due runs, and ends. After the NUMBER-th moment (from 1; 0: none) it is killed by SIGKILL: `alone`,
 or `both`, together with its run.
 """
 
@@ -25,7 +25,7 @@ NOW = datetime(2026, 1, 31, 10, 2, 10, tzinfo=timezone.utc)
 
 
 class RealWaits(FakeClock):
-    """A time that only passes when somebody waits, and then a little in truth.
+    """A clock whose time passes only while somebody waits, and then a little in truth.
 
     A run that a killed scheduler has left behind goes on from then.
     """

@@ -1,4 +1,4 @@
-"""What `python -m pipelines run` does as far as a scheduler can see it, in a quarter of a second.
+"""Does as `python -m pipelines run`, as far as a scheduler can see it, in a quarter of a second.
 
     python small_run.py ROOT TICK [--resume]
 

@@ -18,7 +18,7 @@ PROGRAM = Path(__file__).with_name("crashing_scheduler.py")
 PROJECT = Path(__file__).parents[3]
 RUN = ["write", "write", "start", "write", "write", "write", "deliver", "remove"]
 MOMENTS = [
-    *("write", "write", "write"),  # who is told, what is late, and that this was told
+    *("write", "write", "write"),  # the channels, the late runs, and their notification
     *(*RUN, "deliver", "remove"),
     *RUN,
 ]
@@ -43,7 +43,7 @@ def scheduler_with(root, make_schedule, config_file):
 
 
 def holds(root):
-    """Checks that both ticks are done, that each was run once, and that all was told."""
+    """Checks that both ticks are done, that each was run once, and that all notifications were sent."""
     ran = (root.parent / "ran.txt").read_text().splitlines()
     assert ran == ["trips/20260131T100100Z", "trips/20260131T100200Z"]
     ledger = Ledger(root / "schedules" / "trips", "trips")
@@ -100,5 +100,5 @@ def test_nothing_is_lost_and_nothing_is_done_twice(scheduler_with, root, number,
     assert ended.returncode == 0, ended.stderr
     wait_for_runs(root)
     ids = holds(root)
-    # Between the sending and the note of it, nobody can know; then it is told again, by the same id.
+    # Between the sending and the note of it, nobody can know; then it is sent again, with the same id.
     assert max(ids.values()) == (2 if MOMENTS[number - 1] == "deliver" else 1)

@@ -118,7 +118,7 @@ def spans_of(ticks):
 @pytest.mark.parametrize(
     ("missed", "run", "skipped"), [("latest", "9", "7 8"), ("catch-up", "7 8 9", "")]
 )
-def test_spans(make_schedule, ledger, missed, run, skipped):
+def test_missed_spans_are_run_or_skipped(make_schedule, ledger, missed, run, skipped):
     run_spans(ledger)
     schedule = make_schedule(on_new_span=True, missed=missed)
     # 7 has been there for 20 minutes, which is more than 15.
@@ -150,7 +150,7 @@ def test_catch_up_runs_a_span_that_arrives_after_a_later_one(make_schedule, ledg
     found = due(schedule, ledger, 30, spans)
     assert spans_of(found.ticks) == "5 6 8 9"
     assert (found.skipped, found.overtaken, spans_of(found.late)) == ((), (), "6 8")
-    # An old span that is never finished holds back no new one, but it is told.
+    # An old span that is never finished holds back no new one, but it is reported.
     spans[1] = arrival(6, 5, is_complete=False)
     found = due(schedule, ledger, 30, spans)
     assert (spans_of(found.ticks), spans_of(found.late)) == ("5 8 9", "6 8")
@@ -167,4 +167,4 @@ def test_the_latest_alone_says_which_span_it_leaves_out(make_schedule, ledger):
         "--from 5 --to 5` runs it"
     )
     assert "a later one is due" in found.skipped[1].reason
-    assert found.late == []  # 5 is told by itself
+    assert found.late == []  # 5 is reported by itself

@@ -19,7 +19,7 @@ def stdout(tmp_path):
     return write
 
 
-def test_a_verdict(root, stdout, record):
+def test_a_verdict_is_read_from_stdout_and_the_record(root, stdout, record):
     record("run-1", status="pushed", notes=("data: span 8", "anomaly: column 'miles': drift"))
     file = stdout(run_id="run-1", status="pushed", version="3")
     assert outcome_of(root, TICK, file) == Outcome("ended", "pushed", "run-1", None, "3", True)

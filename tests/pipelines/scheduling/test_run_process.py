@@ -24,7 +24,7 @@ def start(tmp_path, code):
     return process, stdout, stderr
 
 
-def test_the_command(make_schedule, root):
+def test_the_command_has_the_settings_of_the_schedule_but_no_notify(make_schedule, root):
     schedule = make_schedule(
         settings=("notify.webhook=https://a/SECRET", "trainer.seed=7"), runner="beam"
     )

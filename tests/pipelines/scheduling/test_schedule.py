@@ -29,7 +29,7 @@ def test_what_it_refuses(make_schedule, changes, message):
         make_schedule(**changes)
 
 
-def test_when(make_schedule):
+def test_when_describes_the_time_of_the_runs(make_schedule):
     assert make_schedule(cron="0 3 * * *").when() == "0 3 * * * (UTC)"
     assert make_schedule(every_secs=5_400).when() == "every 1h30m"
     assert make_schedule(on_new_span=True).when() == "on a new span"

@@ -161,7 +161,7 @@ def test_who_is_told_when_the_configuration_cannot_be_read(
     )
     fail = {"run_id": None, "status": "failed", "error": "bad_input"}
     runs.outcomes = [fail, fail, fail]
-    # At first nothing is known but what the schedule was created with.
+    # At first nothing is known but the settings of the schedule.
     text = config_file.read_text()
     config_file.write_text("[data")
     scheduler.store.write(make_schedule(notify=NotifyConfig(command="created")))

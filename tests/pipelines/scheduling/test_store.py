@@ -27,7 +27,7 @@ def test_schedules_are_kept_as_readable_files(store, make_schedule):
     assert [one.name for one in store.read_all()] == ["nightly", "trips"]
     fields = json.loads(store.file("nightly").read_text())
     assert (fields["format"], fields["cron"]) == (1, "0 3 * * *")
-    assert "every_secs" not in fields  # what is as ever is left out
+    assert "every_secs" not in fields  # defaults are left out
 
 
 def test_which_one_is_meant(store, make_schedule):
@@ -58,7 +58,7 @@ def test_a_damaged_file(store, text, message):
         store.read("trips")
 
 
-def test_deleting(store, make_schedule):
+def test_a_schedule_is_deleted_once_its_run_has_ended(store, make_schedule):
     store.write(make_schedule())
     store.ledger("trips").write(time_tick("trips", START).changed(pid=77, starts=1))
     lock = take_run_lock(store.folder)
@@ -76,7 +76,7 @@ SECRET = "https://example.com/SECRET"
 
 
 def readable_by_others(folder):
-    """Returns the files that others can read, and what is in them."""
+    """Returns the files that others can read, and their contents."""
     files = [file for file in folder.rglob("*") if file.is_file() and file.stat().st_mode & 0o044]
     assert files
     return "".join(file.read_text() for file in files)

@@ -1,4 +1,4 @@
-"""The order of what is written, retries, and what a former scheduler has left. Kills: test_crashes.py."""
+"""The order of writes, retries, and the remains of a former scheduler. Kills: test_crashes.py."""
 
 import json
 import os
@@ -52,7 +52,7 @@ def failed(root, record, tick=TICK, run_id="20260131-100000", **line):
 
 
 def killed(launch):
-    """A run that says nothing."""
+    """A run without output."""
     return -9
 
 

@@ -1,4 +1,4 @@
-"""Which checkpoint a training ends with."""
+"""The checkpoint that a training ends with."""
 
 import json
 import os

@@ -23,7 +23,7 @@ class Vocabulary(FakeTransform):
 
 
 def values_of(columns, features):
-    """Returns what the columns make of features, side by side."""
+    """Returns the values of the columns for these features, side by side."""
     return column_matrix(features, checked_columns(columns)).numpy()
 
 

@@ -35,7 +35,7 @@ X = [number * 0.37 for number in range(60)]
         ([0.5, 1.5, 2.5], "regression", ()),
     ],
 )
-def test_problem_types(tmp_path, values, problem_type, classes):
+def test_the_problem_type_follows_from_the_label_values(tmp_path, values, problem_type, classes):
     label = (values * 60)[:60]
     plan = plan_for(tmp_path, {"x": X, "y": label}, "y")
     assert plan.label.problem_type == problem_type
@@ -133,7 +133,7 @@ def test_plans_travel_as_json(tmp_path):
     assert TabularPlan.from_custom_config(plan.training_config()) == plan
     features = FeaturePlan.from_custom_config(plan.feature_config())
     assert features.numeric == plan.numeric
-    # What concerns the training only must not make Transform run again.
+    # Settings of the training only must not make Transform run again.
     other = plan_for(tmp_path, columns, "y", "trainer.train_steps=7")
     assert other.feature_config() == plan.feature_config()
     assert other.training_config() != plan.training_config()

@@ -33,7 +33,7 @@ def test_means_of_numbers_are_shrunk_towards_the_mean_of_all():
         [(60 + MIN_ROWS * mean) / 80, (100 + MIN_ROWS * mean) / 40]
     )
     assert np.isnan(found[2])  # 19 rows
-    assert np.isnan(found[3])  # the last id is of what is not known
+    assert np.isnan(found[3])  # the last id is that of unknown values
 
 
 def test_the_second_class_counts_as_one():

@@ -1,4 +1,4 @@
-"""Which of several models is taken."""
+"""The choice among several models."""
 
 import json
 import math
@@ -15,7 +15,7 @@ MODELS = ("boosted_trees", "wide_deep", "linear")
 
 
 class Trainings:
-    """Trainings of models whose loss is given; notes which were trained to be compared."""
+    """Trainings of models whose loss is given; notes the models trained for the comparison."""
 
     def __init__(self, **losses):
         self.losses = losses
@@ -103,7 +103,7 @@ def test_the_best_trees_are_grown_anew_and_go_on_where_they_were_interrupted(tmp
     losses = {"boosted_trees": 0.1, "wide_deep": 0.2, "linear": 0.3}
     training = select(Trainings(**losses), tmp_path)
     assert training.estimator.latest_checkpoint() is None
-    assert training.train_spec.max_steps == 6  # what is asked for with step 3, see `Trainings`
+    assert training.train_spec.max_steps == 6  # the steps asked for with step 3, see `Trainings`
     assert not (tmp_path / "candidates").exists()
     training.estimator.train(training.train_spec.input_fn, max_steps=4)
     again = Trainings(**losses)

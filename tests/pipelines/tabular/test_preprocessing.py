@@ -167,7 +167,7 @@ def test_cells_as_they_stand_in_the_csv_become_what_they_mean(tmp_path):
     ]  # fmt: skip
     dtypes = dict.fromkeys(rows[0], tf.string)
     out = transform(tmp_path, plan, dtypes, rows)
-    # 1001 and 1003 have mean 1002 and standard deviation 1; what is no number is missing.
+    # 1001 and 1003 have mean 1002 and standard deviation 1; a text that is no number is missing.
     assert out["numeric"][:, 0] == pytest.approx([-1, 1, np.nan], abs=1e-5, nan_ok=True)
     assert out["numeric_is_missing"].tolist() == [[0], [0], [1]]
     for column, values in ((1, [0.5, 0.25, 1.0]), (2, [0, 2, 365])):  # 12:30 in UTC all three

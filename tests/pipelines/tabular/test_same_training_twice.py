@@ -109,7 +109,7 @@ def serialize(features, is_reversed):
 
 
 def _delimited(body):
-    """Returns field 1 of a message with so many bytes."""
+    """Returns `body` as field 1 of a message, with its size before it."""
     size, prefix = len(body), b"\x0a"
     while size > 127:
         prefix += bytes([size % 128 + 128])

@@ -133,7 +133,7 @@ def test_training_stops_when_it_only_learns_by_heart(call):
 
 @pytest.mark.parametrize("label", [BINARY, REGRESSION])
 def test_auto_takes_the_model_that_is_best_on_held_out_rows(call, tmp_path, label):
-    """Either sign of x counts by the city: no linear model can tell."""
+    """The sign of x counts one way or the other by city: no linear model can learn it."""
     plan = make_plan(label, model="auto", early_stopping=True, train_steps=60)
 
     def label_of(x, city):
@@ -153,7 +153,7 @@ def test_auto_takes_the_model_that_is_best_on_held_out_rows(call, tmp_path, labe
     )
     assert metrics["global_step"] == chosen.step
     if chosen.model == "boosted_trees":  # grown anew from all rows, on which it is evaluated
-        variance = 0.69 if label is BINARY else 150.0**2  # of what answers the same for all
+        variance = 0.69 if label is BINARY else 150.0**2  # of a model that answers the same for all
         assert metrics["average_loss"] < 0.1 * variance
     else:  # it is not trained any more
         assert metrics["average_loss"] == pytest.approx(chosen.loss)

@@ -13,7 +13,7 @@ import pytest
 from components.interruption import interruption
 from pipelines.terminal import signals
 
-# Sends a signal to itself when a module is about to be imported: what is imported when is known.
+# Sends a signal to itself when a module is about to be imported: the order of imports is known.
 PROGRAM = """
 import os, signal, sys
 

@@ -19,7 +19,7 @@ sys.exit(settled(int(sys.argv[1])))
 
 
 def run(redirection, code=0, **variables):
-    """Runs the program in a shell, and returns its exit code, and what it has printed."""
+    """Runs the program in a shell, and returns its exit code, and its output."""
     command = f'"$0" -c "$1" {code} {redirection}'
     ran = subprocess.run(
         ["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}", sys.executable, PROGRAM],

@@ -1,4 +1,4 @@
-"""Each default check has a bad model that it stops; how often it stops honest ones is counted.
+"""Each default check has a bad model that it stops; honest models that it stops are counted.
 
 More data sets, and the pipeline's own model: benchmarks/campaigns/gate_false_alarms.py.
 """
@@ -60,7 +60,7 @@ def test_value_reference_bound_and_interval_of_each_check() -> None:
     assert loss.reference == loss.bound == pytest.approx(metrics.log_loss(labels, prior))
     of_baseline = metrics.roc_auc_score(labels, baseline), metrics.log_loss(labels, baseline)
     assert (auc_again.reference, loss_again.reference) == pytest.approx(of_baseline)
-    # A tenth of what the baseline is better than the trivial model by; its loss is worse.
+    # The drop is a tenth of the baseline's gain over the trivial model; the candidate's loss is worse.
     assert auc_again.bound == pytest.approx(of_baseline[0] - 0.1 * (of_baseline[0] - 0.5))
     assert loss_again.bound == loss_again.reference > loss.reference
     for one in checked.checks:
@@ -164,7 +164,7 @@ def test_labels_that_are_damaged_for_both_models_are_seen_by_what_the_baseline_w
     moved = draw.uniform(size=4000) < 0.6
     damaged = labels.copy()
     damaged[moved] = draw.permutation(labels[moved])
-    learned = 0.4 * truth + 0.6 * labels.mean()  # what a model makes of such labels
+    learned = 0.4 * truth + 0.6 * labels.mean()  # predictions of a model trained on such labels
     assert not failed(check("binary", damaged, learned, truth))
     then = metrics.roc_auc_score(labels, truth)
     checked = check("binary", damaged, learned, truth, baseline_then=("auc", then, 0.5))
@@ -314,7 +314,7 @@ def test_settings_and_checks_travel_as_json() -> None:
 
 
 def honest(seed: int, problem_type: str, num_eval: int):
-    """Returns labels to evaluate on, and what models of two months say of them.
+    """Returns labels to evaluate on, and the predictions of the models of two months.
 
     A month of 1,000 examples gives each weight an error with a standard deviation of 0.07.
     """

@@ -1,4 +1,4 @@
-"""The default checks through the executor: which examples, which models, what is written."""
+"""The default checks through the executor: the examples and models they take, and their verdict."""
 
 from collections.abc import Callable
 from typing import Any

@@ -31,7 +31,7 @@ def test_a_metric_without_examples_has_none():
 
 
 def test_weights_count_as_examples():
-    """Two examples of weight 2 tell as much as two of weight 1."""
+    """Two examples of weight 2 hold as much information as two of weight 1."""
     double = np.array([2.0, 2.0, 2.0, 2.0])
     one, two = (
         metric_intervals(*given([0, 1, 1, 0], [0.2, 0.9, 0.3, 0.1], "binary", weights), 0.95,

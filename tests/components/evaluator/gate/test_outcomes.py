@@ -35,7 +35,7 @@ def test_multi_class_answers() -> None:
     assert losses(given, given.answers["m"])[:2] == pytest.approx([0.693147, 2.302585])
 
 
-def test_trivial_models() -> None:
+def test_a_trivial_model_predicts_the_label_shares_or_the_mean() -> None:
     labels = np.array([1, 1, 0, 2])
     multi = outcomes(labels, {"m": np.full((4, 3), 1 / 3)}, None, "multi-class")
     first = LabelTally.of(np.array([0, 0, 0, 1]), np.array([1.0, 1, 1, 4]), "multi-class")

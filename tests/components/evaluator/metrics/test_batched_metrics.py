@@ -12,7 +12,7 @@ from components.evaluator.metrics.batched_metrics import MetricsDict, Rows, Sums
 
 
 def computations(metric: str) -> list[metric_types.MetricComputation]:
-    """Returns what TFMA reduces examples by for one metric."""
+    """Returns TFMA's computations of one metric."""
     config = text_format.Parse(
         f"model_specs {{}} metrics_specs {{ metrics {{ {metric} }} }}", config_pb2.EvalConfig()
     )
@@ -90,7 +90,7 @@ def test_a_histogram_keeps_the_buckets_that_are_not_empty() -> None:
     sums = sums_of('class_name: "AUC"')
     total = sums.merge(sums.add(rows([1, 0], [0.25, 0.75])), sums.add(rows([1, 1], [0.25, 1.5])))
     buckets = only(sums.output(total))
-    # 10,000 buckets over [0, 1], then one for what lies above.
+    # 10,000 buckets over [0, 1], then one for values above.
     assert [bucket.bucket_id for bucket in buckets] == [2501, 7501, 10_001]
     assert [bucket.weighted_labels for bucket in buckets] == [2, 0, 1]
     assert [bucket.weighted_predictions for bucket in buckets] == [0.5, 0.75, 1.5]

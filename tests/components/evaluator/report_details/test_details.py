@@ -1,4 +1,4 @@
-"""What a report shows, through the executor."""
+"""The details of a report, through the executor."""
 
 from collections.abc import Callable
 from typing import Any

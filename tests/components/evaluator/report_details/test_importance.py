@@ -63,7 +63,7 @@ def importance(rows, clock=lambda: 0.0):
 
 
 def test_the_loss_grows_by_twice_the_variance(rows):
-    """Of a x with another row's x the squared error is a^2 times 2 var(x), which is 1: 18 and 2."""
+    """With another row's x, the squared error of a x is a^2 times 2 var(x); var(x) is 1: 18 and 2."""
     found = importance(rows)
     first, second, third = found["features"]
     assert [one["feature"] for one in (first, second, third)] == ["x", "y", "z"]

@@ -83,7 +83,7 @@ def test_how_sure_a_model_of_classes_is():
     ]  # fmt: skip
 
 
-def test_residuals():
+def test_plot_points_of_a_regression_hold_its_residuals():
     labels = np.arange(100.0)
     found = points(labels, labels + np.tile([1.0, -1.0], 50) + 0.5, "regression")
     assert found["sample_size"] == 100

@@ -1,4 +1,4 @@
-"""What a chief tells of its model, and what a worker makes of it."""
+"""The model that a chief describes, and the worker's use of it."""
 
 import json
 

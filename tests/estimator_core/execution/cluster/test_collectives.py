@@ -1,4 +1,4 @@
-"""What becomes of a task that is gone. The exchange itself is tested in tests/integration/cluster."""
+"""Tasks that are gone. The exchange itself is tested in tests/integration/cluster."""
 
 import socket
 import threading

@@ -1,4 +1,4 @@
-"""Whether a step takes place. How tasks end together is tested in tests/integration/cluster."""
+"""The decision if a step takes place. Tasks that end together are tested in tests/integration/cluster."""
 
 import numpy as np
 import pytest

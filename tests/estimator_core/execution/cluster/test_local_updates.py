@@ -1,4 +1,4 @@
-"""Variables that a task changes by its own batch are told from those that an optimizer changes."""
+"""Telling variables that a task changes by its own batch from those that an optimizer changes."""
 
 import pytest
 import tensorflow as tf

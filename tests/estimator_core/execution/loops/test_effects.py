@@ -1,4 +1,4 @@
-"""Which operations have an effect."""
+"""Operations that have an effect."""
 
 import tensorflow as tf
 

@@ -15,7 +15,7 @@ def session():
 
 
 def built(session, in_a_loop, batches=20, change=lambda batch: batch):
-    """An update that adds up what the input gives: 0, 1, 2, ..."""
+    """An update that adds up the values of the input: 0, 1, 2, ..."""
     iterator = tf1.data.make_initializable_iterator(tf.data.Dataset.range(batches))
     total = tf1.get_variable("total", initializer=tf.constant(0, tf.int64))
     repeated = RepeatedUpdate(total.assign_add(change(iterator.get_next()), read_value=False))

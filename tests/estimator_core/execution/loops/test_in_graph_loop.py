@@ -19,7 +19,7 @@ tf1 = tf.compat.v1
 
 
 def built(loss_of, batches=20):
-    """A step whose weight adds up what the input gives: 0, 1, 2, ..."""
+    """A step whose weight adds up the values of the input: 0, 1, 2, ..."""
     step = tf1.train.create_global_step()
     iterator = tf1.data.make_initializable_iterator(tf.data.Dataset.range(batches))
     batch = tf.cast(iterator.get_next(), tf.float32)
@@ -228,7 +228,7 @@ def test_an_update_in_a_function_comes_after_what_gives_its_inputs():
 
         @tf.function
         def apply(given):
-            weight.assign(weight * 0.9)  # early, it changes what the other function reads
+            weight.assign(weight * 0.9)  # early, it changes the value that the other function reads
             weight.assign_sub(given * 1e-3)
             return tf.constant(0)
 

@@ -1,4 +1,4 @@
-"""When "auto" compiles."""
+"""The choice of "auto" to compile or not."""
 
 import pytest
 import tensorflow as tf

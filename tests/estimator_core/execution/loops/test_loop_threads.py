@@ -1,4 +1,4 @@
-"""Which threads run the operations of a loop."""
+"""The threads that run the operations of a loop."""
 
 import numpy as np
 import pytest
@@ -12,10 +12,10 @@ tf1 = tf.compat.v1
 
 
 class Runs:
-    """A loop whose times take so many seconds by the session's threads, and by the caller's.
+    """A loop that takes given seconds a time on the session's threads, and on the caller's.
 
     Attributes:
-      made: (times, whether the caller's thread) of each run.
+      made: (times, True on the caller's thread) of each run.
     """
 
     def __init__(self, of_session, of_caller, first=0.0):

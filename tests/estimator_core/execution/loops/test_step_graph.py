@@ -1,4 +1,4 @@
-"""What of a graph a step runs, and whether a copy of it does the same."""
+"""The part of a graph that a step runs; a copy of it does the same."""
 
 import pytest
 import tensorflow as tf

@@ -1,4 +1,4 @@
-"""Dividing a step into what is compiled and what is not."""
+"""Dividing a step into a compiled part and the rest."""
 
 import tensorflow as tf
 
@@ -57,7 +57,7 @@ def test_what_follows_the_compiled_part_and_is_not_compiled_comes_after_it():
             return tf.identity(loss)
 
     parts, step = parts_of(make_loss)
-    # The print comes before the loss, so that what it needs can't be compiled.
+    # The print comes before the loss, so that the operations it needs can't be compiled.
     assert part(parts, "PrintV2") == {BEFORE}
     assert BEFORE in part(parts, "MatMul")
     assert parts.part_of[step.name] != BEFORE

@@ -1,4 +1,4 @@
-"""Which operations XLA compiles."""
+"""Operations that XLA compiles."""
 
 import tensorflow as tf
 

@@ -1,4 +1,4 @@
-"""What each shard draws by itself."""
+"""Random numbers that each shard draws by itself."""
 
 import pytest
 import tensorflow as tf

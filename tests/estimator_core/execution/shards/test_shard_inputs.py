@@ -1,4 +1,4 @@
-"""What each shard sees of the batches that input_fn gives."""
+"""The part that each shard sees of the batches of input_fn."""
 
 import numpy as np
 import pytest
@@ -67,7 +67,7 @@ class Input:
 
 
 def run(tmp_path, input_fn, mode="train", batch_axis=None, num_shards=2, batch_size=4, **config):
-    """What the shards saw in two steps, with a global batch of 4."""
+    """Returns the batches that the shards saw in two steps, with a global batch of 4."""
     seen = Seen()
     estimator = tpu.TPUEstimator(
         seen,
@@ -120,7 +120,7 @@ def test_broadcast_gives_all_shards_the_same(tmp_path, mode):
     config = {"per_host_input_for_training": MODES.BROADCAST}
     # 5 does not go around the shards, and need not.
     seen = run(tmp_path, input_fn, mode, batch_size=5, **config)
-    # What a host gets is that of the first shard alone.
+    # A host gets the batch of the first shard alone.
     assert seen.batches == [[[0, 1, 2, 3, 4]], [[5, 6, 7, 8, 9]]]
     assert [params["batch_size"] for params in input_fn.params + seen.params] == [5, 5]
 
@@ -141,7 +141,7 @@ def test_broadcast_gives_all_shards_the_same(tmp_path, mode):
         ),
     ],
 )
-def test_evaluation(tmp_path, config, batch_size):
+def test_evaluation_splits_one_batch_among_the_shards(tmp_path, config, batch_size):
     """No input_fn is called for each shard here; SLICED splits the batch whatever training does."""
     input_fn = Input()
     seen = run(tmp_path, input_fn, "evaluate", **config)
@@ -150,7 +150,7 @@ def test_evaluation(tmp_path, config, batch_size):
     assert [params["batch_size"] for params in seen.params] == [2]
 
 
-def test_batch_axis(tmp_path):
+def test_batch_axis_names_the_axis_along_which_a_batch_is_split(tmp_path):
     """Images of shape HWCN have the batch last; labels have it first."""
 
     def input_fn(params):

@@ -1,4 +1,4 @@
-"""What the shards of a TPUEstimator add up."""
+"""Sums over the shards of a TPUEstimator."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ tf1 = tf.compat.v1
 
 
 def summed(value, groups=None):
-    """What two steps of training on 4 shards see of a sum over shards of 1, 2, 3 and 4."""
+    """Returns the sums that 4 shards of 1, 2, 3 and 4 see in two steps of training."""
     seen = []
 
     def summing_model_fn(features, labels, mode, params):

@@ -44,7 +44,7 @@ def test_a_spec_that_is_not_for_a_tpu_is_refused(make_sharded, mode):
     ],
 )
 def test_each_example_has_one_prediction(make_sharded, num_shards, config):
-    """10 examples, in steps of 4: what fills up the last step is not yielded."""
+    """10 examples, in steps of 4: the padding of the last step is not yielded."""
     estimator = make_sharded(num_shards=num_shards, config=config)
     rows = list(estimator.predict(predict_input_fn))
     assert [row["x"] for row in rows] == list(range(1, 11))

@@ -1,4 +1,4 @@
-"""check_for_tpu: what the TPU's own compiler says, without a TPU."""
+"""check_for_tpu: the messages of the TPU's own compiler, without a TPU."""
 
 import subprocess
 import sys

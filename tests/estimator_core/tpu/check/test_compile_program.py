@@ -1,4 +1,4 @@
-"""What is read out of a compiled program, and of a refusal."""
+"""Reading a compiled program, and a refusal."""
 
 from estimator_core.tpu.check import compile_program
 

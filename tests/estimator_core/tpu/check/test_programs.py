@@ -1,4 +1,4 @@
-"""What a compiler is given of a graph."""
+"""The part of a graph that a compiler is given."""
 
 import json
 

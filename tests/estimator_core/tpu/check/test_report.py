@@ -1,4 +1,4 @@
-"""What the report says."""
+"""The text of the report."""
 
 import pytest
 

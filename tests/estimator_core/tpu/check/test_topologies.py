@@ -5,7 +5,7 @@ import pytest
 from estimator_core.tpu.check.topologies import topology_named
 
 
-def test_topologies():
+def test_a_topology_is_named_by_a_chip_and_its_grid():
     assert topology_named("v5e:2x4").num_cores == 8
     assert topology_named("v4:2x2x1").num_cores == 8  # two cores a chip
     assert topology_named("v5p:2x2x1").num_cores == 4

@@ -16,7 +16,7 @@ class TableConfig:
     vocabulary_size = 10
 
 
-def test_columns():
+def test_columns_of_the_tensor_core_are_kept_apart():
     on_tensor_core = tf.compat.v1.tpu.experimental.embedding_column(
         IDS, 4, embedding_lookup_device="tpu_tensor_core", tensor_core_shape=[2, 3]
     )
@@ -28,7 +28,7 @@ def test_columns():
     assert (spec.partition_strategy, spec.clipping_limit) == ("div", None)
 
 
-def test_dicts():
+def test_dicts_of_features_and_tables_replace_columns():
     features, tables = {"id": FeatureConfig()}, {"table": TableConfig()}
     spec = EmbeddingConfigSpec(feature_to_config_dict=features, table_to_config_dict=tables)
     assert (spec.feature_to_config_dict, spec.table_to_config_dict) == (features, tables)
@@ -87,6 +87,6 @@ def test_dicts():
         ),
     ],
 )
-def test_bad_values(arguments, error, message):
+def test_bad_arguments_are_refused(arguments, error, message):
     with pytest.raises(error, match=message):
         EmbeddingConfigSpec(**arguments)

@@ -75,7 +75,7 @@ def test_identities_and_buckets_keep_zero_for_missing(transformed):
 
 
 class Numbered:
-    """Says of what kind the examples of `files` are."""
+    """Names the kind of the examples of `files`."""
 
     def transformed_feature_spec(self):
         import tensorflow as tf

@@ -21,7 +21,7 @@ def test_the_edges_are_those_of_the_definition():
         "transform_graph": ("transform", "transform_graph"),
         "schema": ("schema_gen", "schema"),
     }
-    # What serves is no input of Kubeflow's: the root has it.
+    # The served model is no input of Kubeflow's: the root has it.
     assert "baseline_model" not in found["evaluator"].inputs
     assert "baseline_statistics" not in found["example_validator"].inputs
     assert found["trainer"].outputs["model"] == "tfx.types.standard_artifacts.Model"
@@ -42,5 +42,5 @@ def test_a_curated_schema_has_no_input():
     ("component", "name"),
     [("CsvExampleGen", "csv-example-gen"), ("Plan", "plan"), ("SchemaGen", "schema-gen")],
 )
-def test_task_names(component, name):
+def test_a_task_is_named_after_its_component(component, name):
     assert task_name(component) == name

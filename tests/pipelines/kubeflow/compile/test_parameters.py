@@ -113,5 +113,5 @@ def test_what_the_key_does_not_take_is_refused(config_of, key, value, message):
         given(config_of, (key, value))
 
 
-def test_flat():
+def test_flat_joins_nested_keys_with_dots():
     assert flat({"a": {"b": 1, "c": {"d": [2]}}, "e": None}) == {"a.b": 1, "a.c.d": [2], "e": None}

@@ -168,7 +168,7 @@ def test_the_configuration_travels_in_the_pipeline(specification):
     arguments = containers(specification)["plan"]["args"]
     config = json.loads(arguments[arguments.index("--config") + 1])
     assert config["data"]["label"] == "tips"
-    # What is set for containers is with them alone, and in no record.
+    # The settings of containers are with them alone, and in no record.
     assert config["kubeflow"]["env"] == {}
     assert config["kubeflow"]["components"]["Trainer"]["env"] == {}
     assert config["kubeflow"]["components"]["Trainer"]["cpu"] == "2"

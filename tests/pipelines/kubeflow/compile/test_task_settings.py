@@ -6,7 +6,7 @@ from pipelines.kubeflow.training.training_job import VARIABLE
 
 
 class Task:
-    """Takes what a task of kfp takes, and answers as it does."""
+    """A stand-in for a task of kfp that takes the same calls."""
 
     def __init__(self):
         self.calls = {}
@@ -54,7 +54,7 @@ def test_the_exit_handler_is_tried_again():
     assert "set_retry" not in applied("Record")
 
 
-def test_resources():
+def test_resources_are_set_for_their_component_alone():
     step = {"cpu": "500m", "memory": "2Gi", "accelerators": 2, "accelerator": "google.com/tpu"}
     calls = applied("Trainer", components={"Trainer": step})
     assert calls["set_cpu_limit"] == calls["set_cpu_request"] == [("500m",)]

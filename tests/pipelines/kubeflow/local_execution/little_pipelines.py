@@ -20,10 +20,10 @@ def container(name, parameters, program, *arguments):
     """Returns a component that runs a program.
 
     Args:
-      name: Of the component.
+      name: Name of the component.
       parameters: Types of its inputs and outputs by name.
       program: Python; `sys` and `pathlib` are imported.
-      arguments: Of the program: each a function of the inputs and outputs.
+      arguments: Arguments of the program: each a function of the inputs and outputs.
     """
 
     def build(*values):
@@ -55,7 +55,7 @@ def compiled(function, folder):
 
 
 class Seen:
-    """What the observer was told."""
+    """An observer that keeps its events."""
 
     def __init__(self):
         self.events = []
@@ -74,7 +74,7 @@ class Seen:
 
 
 def workflow(pipeline, folder: Path, run_id="run-1", **settings):
-    """Returns what executes a pipeline, with all files in a folder."""
+    """Returns a workflow that executes a pipeline, with all files in a folder."""
     launcher = Launcher(
         pipeline,
         run_id,

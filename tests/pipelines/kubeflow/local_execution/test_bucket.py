@@ -27,7 +27,7 @@ def test_objects_go_and_come_without_empty_folders(tmp_path):
     assert (tmp_path / "copy" / "deep" / "er" / "file").read_bytes() == b"\0content"
 
 
-def test_one_object(tmp_path):
+def test_an_uploaded_object_can_be_downloaded(tmp_path):
     file = tmp_path / "file"
     file.write_text("content")
     bucket = Bucket(tmp_path / "bucket")

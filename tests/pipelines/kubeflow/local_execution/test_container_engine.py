@@ -1,4 +1,4 @@
-"""Which engine is taken, and the commands that run something in an image, with stand-ins on PATH."""
+"""The choice of an engine, and its commands to run something in an image, with stand-ins on PATH."""
 
 import subprocess
 

@@ -61,7 +61,7 @@ def test_a_model_is_pushed_and_the_run_recorded_as_a_local_one(first, root):
     assert (root / "serving" / first.version / "saved_model.pb").is_file()
     assert (root / "schema" / "schema.pbtxt").is_file()
     assert read_runs(root)[0].run_id == first.run_id
-    assert not list((root / "kubeflow").iterdir())  # what the steps have left for each other
+    assert not list((root / "kubeflow").iterdir())  # the steps' files for each other
 
 
 def test_the_yaml_that_was_executed_is_there(first, root):
@@ -74,14 +74,14 @@ def test_the_same_again_is_taken_from_the_cache_and_not_pushed(
 ):
     second = run_here(root, *little_settings)
     assert second.status == "unchanged"
-    # What serves is another one, and the data are held against the schema that is kept since.
+    # Another version serves, and the data are held against the schema that is kept since.
     ran = {"ExampleValidator", "Evaluator", "Pusher"}
     assert statuses(second) == {
         name: "finished" if name in ran else "cached" for name in COMPONENTS
     }
     assert second.baseline_version == first.version
     assert second.baseline_metrics["auc"] == pytest.approx(first.metrics["auc"], abs=1e-9)
-    assert second.label_by_split == first.label_by_split  # what a cached step has found
+    assert second.label_by_split == first.label_by_split  # findings of a cached step
     third = run_here(root, *little_settings)
     assert statuses(third) == {
         name: "finished" if name == "Pusher" else "cached" for name in COMPONENTS

@@ -53,7 +53,7 @@ SHOW = container(
 
 
 def shown(tmp_path):
-    """Returns the pipeline that writes, reads, and shows what was read in a file."""
+    """Returns the pipeline that writes, reads, and shows the text read in a file."""
 
     def pipeline(text: str = "abc"):
         written = WRITE(text=text)
@@ -131,7 +131,7 @@ def test_a_task_is_tried_again(tmp_path, retries):
             flow.run({})
         assert flow.observer.ended() == {
             "fail-twice": "failed"
-        }  # and what depends on it is omitted
+        }  # and the tasks that depend on it are omitted
         assert not (tmp_path / "behind").exists()
 
 

@@ -26,7 +26,7 @@ platforms: {kubernetes: {}}
 
 @pytest.fixture
 def kfp_server(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))  # where kfp keeps what it remembers
+    monkeypatch.setenv("HOME", str(tmp_path))  # kfp's folder for its state
     with contextlib.closing(KfpServer()) as server:
         yield server
 
@@ -163,7 +163,7 @@ def test_two_experiments_of_one_name(kfp_server):
         server.submit(TEXT, "retrain", {})
 
 
-def test_a_token(kfp_server, tmp_path):
+def test_a_token_gives_access_to_the_server(kfp_server, tmp_path):
     kfp_server.token = "abc.def"
     with pytest.raises(ServerError, match=r"401.*--token-file"):
         Server(kfp_server.url, "ours").submit(TEXT, "retrain", {})

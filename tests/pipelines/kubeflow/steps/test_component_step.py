@@ -29,7 +29,7 @@ TYPES = "tfx.types.standard_artifacts"
 
 @pytest.fixture
 def importing(tmp_path):
-    """The plan of an ImportSchemaGen, which copies a file, and what its step is called with."""
+    """The plan of an ImportSchemaGen, which copies a file, and the arguments of its step."""
     (tmp_path / "schema.pbtxt").write_text(SCHEMA)
     executor = "tfx.components.schema_gen.import_schema_gen.executor.Executor"
     plan = ComponentPlan(
@@ -122,7 +122,7 @@ def test_the_files_of_a_training_are_known_by_their_run(importing, monkeypatch):
 
 @pytest.fixture
 def reading(tmp_path):
-    """A folder of a CSV, the plan of the CsvExampleGen that reads it, and what its step is called with."""
+    """A folder of a CSV, the plan of the CsvExampleGen that reads it, and the arguments of its step."""
     folder = tmp_path / "data"
     folder.mkdir()
     (folder / "a.csv").write_text("x,y\n1,2\n")

@@ -153,7 +153,7 @@ def test_a_run_that_did_not_begin_has_no_record(tmp_path):
         record_run(tmp_path, "run-1", {}, "{}")
 
 
-def test_a_signal(begun):
+def test_a_run_stopped_by_a_signal_is_interrupted(begun):
     root, _ = begun
     record = end_run(root, "run-1", RunOutcome("interrupted", "stopped by a signal"))
     assert record.status == "interrupted"

@@ -34,7 +34,7 @@ def keep_all(root, tmp_path, run_id):
         keep(root, run_id, name, source, {"of": name})
 
 
-def test_nothing_serves(root):
+def test_nothing_served_gives_no_baseline(root):
     assert find_baseline_model(root, required=True) is None
     assert find_baseline_statistics(root) is None
 

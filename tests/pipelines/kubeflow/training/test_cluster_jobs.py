@@ -21,7 +21,7 @@ HEAD = "import json, os, sys, time\n"
 TASK = "task = json.loads(os.environ['TF_CONFIG'])['task']\nkind, index = task['type'], task['index']\n"
 SERVE_FOR_EVER = "if kind == 'ps': time.sleep(600)\n"
 
-# A program in a pod of an indexed Job: what `indexed_task` does around it is the real thing.
+# A program in a pod of an indexed Job: the work of `indexed_task` around it is the real thing.
 INDEXED = """
 from pathlib import Path
 from pipelines.kubeflow import indexed_task

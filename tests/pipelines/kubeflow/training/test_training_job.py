@@ -93,7 +93,7 @@ def test_a_job_names_its_owner(pod):
 
 
 def test_no_owner_is_in_another_namespace_or_cluster(pod):
-    # Kubernetes deletes what names an owner that is not in its own namespace.
+    # Kubernetes deletes objects that name an owner that is not in their own namespace.
     assert owner(job().settings, "training") == {}
     assert owner(job(api_server="https://other.example.com").settings, "ml") == {}
     pod.unlink()
@@ -111,7 +111,7 @@ def test_it_travels_in_the_environment_and_not_in_the_plan(monkeypatch):
     again = TrainingJob.from_environment()
     given = json.loads(json.dumps(asdict(job(poll_secs=3))))
     assert json.loads(json.dumps(asdict(again))) == given
-    # What is in the plan is in the key of the cache.
+    # All of the plan is in the key of the cache.
     assert job(poll_secs=3).to_json() == job(poll_secs=7, keep_secs=1, memory="9Gi").to_json()
     assert "VALUE" not in replace(job(), env={"A": "VALUE"}).to_json()
 

@@ -47,7 +47,7 @@ def test_categories_are_shares_of_their_split():
     assert [float(value) for value in re.findall(r"M[\d.]+ ([\d.]+)H", plot["outline"])] == [33, 1]
 
 
-def test_the_label(full):
+def test_the_label_is_described_by_shares_or_quantiles(full):
     found = describe(full)["label"]
     assert found["rows"] == [("no", ["75.0 %", "70.0 %"]), (HOSTILE, ["25.0 %", "30.0 %"])]
     assert found["splits"] == [("train", 200), ("eval", 100)]

@@ -53,7 +53,7 @@ def test_how_long_it_waited_for_its_input(share, found):
     assert waiting_in_words([curve("loss"), *points]) == found
 
 
-def test_the_models(full, bare, failed):
+def test_the_models_are_listed_with_the_chosen_one(full, bare, failed):
     for context in (full, bare):
         table = describe(context)["models"]
         assert table["metrics"] == ["auc"]

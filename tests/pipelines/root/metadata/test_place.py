@@ -20,7 +20,7 @@ SERVER = MetadataConfig.model_validate({"url": "mysql://pipe:s3cret@db:3307/mlmd
 
 @pytest.fixture
 def reachable(monkeypatch):
-    """Takes any server for one that can be used."""
+    """Accepts any server as one that can be used."""
     monkeypatch.setattr(metadata_place, "_check_server", lambda settings: None)
 
 

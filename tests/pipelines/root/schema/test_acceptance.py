@@ -63,7 +63,7 @@ class Root:
         )
 
     def run(self, run_id, frame, notes=(), *settings, validated=True, kinds=KINDS):
-        """Leaves what a run leaves that validated a table."""
+        """Leaves the files of a run that validated a table."""
         folder = self.folder / "artifacts" / "StatisticsGen" / "statistics" / run_id
         statistics = []
         for split, part in (("train", frame[::2]), ("eval", frame[1::2])):
@@ -130,7 +130,7 @@ def root(tmp_path):
 
 
 def accept(root, frame, *arguments):
-    """Returns the lines of an acceptance, of whose data nothing may be amiss with the new schema."""
+    """Returns the lines of an acceptance; its data must be free of anomalies by the new schema."""
     for part in root.run(SECOND, frame, ODD):
         assert validate(part, root.schema, fixed_schema=True).anomaly_info or not arguments
     accepted = accept_schema(root.folder)

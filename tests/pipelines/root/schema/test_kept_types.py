@@ -85,7 +85,7 @@ def test_without_a_schema_columns_are_what_they_look_like(read):
 def test_a_new_column_is_not_used_unless_the_configuration_names_it(read):
     data, plan = read()
     assert data.kinds["extra"].is_new
-    assert data.kinds["extra"].name == "number"  # what an accepted schema is made by
+    assert data.kinds["extra"].name == "number"  # the kind that `schema accept` would write
     assert "schema accept" in plan.ignored["extra"]
     for setting in ("columns.extra=category", 'data.categorical=["extra"]'):
         data, plan = read(setting)

@@ -17,7 +17,7 @@ def schema(text=SCHEMA):
     return text_format.Parse(text, schema_pb2.Schema())
 
 
-def test_the_table():
+def test_the_table_has_a_line_for_each_column():
     assert schema_lines(schema_columns(schema())) == [
         "column  type   present                   values",
         "fare    FLOAT  required                  at least 0.5",

@@ -16,7 +16,7 @@ def settings(unit):
     return dict(re.findall(r"^(\w+)=(.*)$", unit, re.MULTILINE))
 
 
-def test_a_unit(tmp_path):
+def test_a_unit_restarts_the_scheduler_and_lets_it_stop_its_run(tmp_path):
     unit = systemd_unit(
         tmp_path, tmp_path, (), ("--metrics-port", "9200"), {"PYTHONPATH": "/opt/code"}
     )

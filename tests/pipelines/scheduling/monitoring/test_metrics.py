@@ -88,7 +88,7 @@ def test_runs_that_no_schedule_has_started(root, clock, scheduler, record):
     assert found["newest_run_end_time_seconds",] == at(6.5).timestamp()
 
 
-def test_the_values(collector):
+def test_the_values_are_those_of_the_ledger(collector):
     found = parsed(generate_latest(registry(collector)).decode())
     assert {key[2]: value for key, value in found.items() if key[0] == "scheduled_runs_total"} == {
         "pushed": 1,
@@ -152,7 +152,7 @@ def test_the_file_is_replaced(collector, tmp_path):
     assert [one.name for one in file.parent.iterdir()] == ["pipelines.prom"]
 
 
-def test_the_port(collector):
+def test_metrics_are_served_on_a_free_port(collector):
     port, end = serve_metrics(collector, "127.0.0.1", 0)
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=20) as answer:

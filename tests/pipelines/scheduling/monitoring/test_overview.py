@@ -91,7 +91,7 @@ def test_one_that_cannot_be_seen(store, make_schedule, config_file):
     assert problems([standing(store, 1)], at(1)) == []
 
 
-def test_the_table(store, ledger, make_schedule):
+def test_the_table_shows_interrupted_late_and_failing_schedules(store, ledger, make_schedule):
     remember(ledger.folder, problem="no such file")
     ledger.write(time_tick("trips", at(1)))
     store.write(make_schedule(name="off", enabled=False, cron="0 3 * * *"))

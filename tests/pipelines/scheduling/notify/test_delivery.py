@@ -18,7 +18,7 @@ CONTENT = {"schema": 1, "event": "failed", "text": "trips: no"}
 
 @pytest.fixture
 def hook():
-    """A receiver of webhooks: what it got, and what it answers."""
+    """A receiver of webhooks: its requests, and its answers."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         got, answer, headers_got = [], 204, []

@@ -45,13 +45,13 @@ def test_a_run_that_was_none(root, tmp_path):
     assert told.log == str(tmp_path / "1.err")
 
 
-def test_a_push(root):
+def test_a_push_is_reported_with_its_version(root):
     tick = TICK.changed(status="pushed", reason=None, version="4")
     (told,) = of_outcome(root, tick, NOW, None)
     assert told.text == "trips: run run-1 pushed version 4"
 
 
-def test_missed_ones(root):
+def test_missed_runs_are_reported_in_one_notification(root):
     later = TICK.changed(key="20260131T100200Z", due="2026-01-31T10:02:00+00:00")
     told = of_missed(root, (TICK, later), NOW)
     assert told.missed == {"count": 2, "first": TICK.due, "last": later.due}
