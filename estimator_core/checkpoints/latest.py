@@ -21,7 +21,7 @@ _STATE = "checkpoint"
 _NAME = "model.ckpt"  # name of an Estimator's checkpoints, before "-<step>"
 _WAIT_SECS = 0.5  # a checkpoint that is saved again is broken while its files are written
 
-_told: set[Any] = set()
+_warned: set[Any] = set()
 """Broken checkpoints already warned about, since callers that follow new checkpoints look repeatedly."""
 
 
@@ -47,7 +47,7 @@ def _instead_of(named: str | None, model_dir: str) -> str | None:
     if not has_state and not steps:
         return None
     key = (model_dir, named, files_of(named) if named else has_state)
-    if key not in _told:
+    if key not in _warned:
         time.sleep(_WAIT_SECS)
     if _named(model_dir) != named or (named and why_not_whole(named) is None):
         return latest_checkpoint(model_dir)  # a concurrent training has just saved it
@@ -57,14 +57,14 @@ def _instead_of(named: str | None, model_dir: str) -> str | None:
     for path in dict.fromkeys([*([named] if named else ()), *steps]):
         problem = why_not_whole(path)
         if problem is None:
-            if key not in _told:
-                told = "; ".join(problems)
-                logger.warning("%s. The newest whole checkpoint is taken: %s", told, path)
-                _told.add(key)
+            if key not in _warned:
+                reasons = "; ".join(problems)
+                logger.warning("%s. The newest whole checkpoint is taken: %s", reasons, path)
+                _warned.add(key)
             return path
         problems.append(problem)
     raise ValueError(
-        f"No checkpoint in {model_dir} is whole, so there is none to go on from: {'; '.join(problems)}. "
+        f"No checkpoint in {model_dir} is whole, so none can be restored: {'; '.join(problems)}. "
         "Restore the files from a copy; or, to begin at step 0, use another model_dir or delete the "
         f"file {_STATE!r} and the checkpoints."
     )

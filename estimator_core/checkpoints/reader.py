@@ -107,7 +107,7 @@ def check_shapes(checkpoint_path: str) -> None:
     ]
     if differences:
         raise ValueError(
-            f"The checkpoint {checkpoint_path} is of another architecture than the model: use the "
+            f"The checkpoint {checkpoint_path} has another architecture than the model: use the "
             "model that wrote it, or another model_dir. Variables that differ in shape: "
             + "; ".join(differences)
         )

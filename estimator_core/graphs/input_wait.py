@@ -10,12 +10,12 @@ _LEAST_SECS = 1.0  # the share of a shorter time says little
 _LEAST_SECS_TO_LOG = 10.0  # a shorter training is not worth a line
 _MUCH = 0.3
 _ADVICE = (
-    "; its input takes longer than its steps: batch before map, to parse whole batches; cache() what fits in "
-    "memory; num_parallel_calls=tf.data.AUTOTUNE for map; prefetch(tf.data.AUTOTUNE) last"
+    "; its input takes longer than its steps: batch before map, to parse whole batches; cache() data that "
+    "fits in memory; num_parallel_calls=tf.data.AUTOTUNE for map; prefetch(tf.data.AUTOTUNE) last"
 )
 
 
-def tell(program: Program, secs: float, global_step: int | None) -> None:
+def report(program: Program, secs: float, global_step: int | None) -> None:
     """Logs the share of the time that steps waited for their batches, and writes it for TensorBoard.
 
     Only the steps in a loop of the graph are measured, not those with hooks.

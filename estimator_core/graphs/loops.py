@@ -94,7 +94,7 @@ def train(
                 _say_where(error, f"Training failed {where}.")
                 raise
     if isinstance(run_steps, StepRunner):
-        input_wait.tell(program, run_steps.secs_without_hooks, progress.last_step)
+        input_wait.report(program, run_steps.secs_without_hooks, progress.last_step)
     if loss is None:
         logger.warning(
             "Training with estimator made no steps. Perhaps input is empty or misspecified."
@@ -139,7 +139,7 @@ def _train_hooks(
         if _is_saver(hook)
     ]
     chief = [*spec.training_chief_hooks]
-    beside = None
+    background_saver = None
     if not savers and (config.save_checkpoints_secs or config.save_checkpoints_steps):
         savers = [
             tf1.train.CheckpointSaverHook(
@@ -153,9 +153,9 @@ def _train_hooks(
         ]
         chief.insert(0, savers[0])
         if saver and not saving_listeners and all(map(is_of_library, (*last, *chief))):
-            beside = saver
-            beside.writes_beside = True
-            chief.insert(1, WaitForCheckpoint(beside))
+            background_saver = saver
+            background_saver.writes_beside = True
+            chief.insert(1, WaitForCheckpoint(background_saver))
     if saving_listeners and not savers:
         raise ValueError(
             "There should be a CheckpointSaverHook to use saving_listeners: set RunConfig's "
@@ -176,7 +176,7 @@ def _train_hooks(
                 scaffold=spec.scaffold,
             )
         )
-    return [*first, *chief, *last], beside
+    return [*first, *chief, *last], background_saver
 
 
 def _is_saver(hook: Hook) -> bool:

@@ -119,6 +119,6 @@ class NanLossAtStepError(tf1.train.NanLossDuringTrainingError):
     def __str__(self) -> str:
         return (
             f"NaN loss during training: tensor {self.tensor_name!r} at global step "
-            f"{self.global_step}. The checkpoints are those from before. Look for a learning rate that "
+            f"{self.global_step}. All checkpoints are from earlier steps. Look for a learning rate that "
             "is too high, a logarithm or a division of zero, or NaN in the input."
         )
