@@ -58,7 +58,7 @@ def _sources(variable: Any, owners: dict[tf.Operation, Any]) -> set[int]:
     found = set()
     pending = [
         getattr(variable.initializer, "op", variable.initializer)
-    ]  # a warm start's is a tensor
+    ]  # a warm start's initializer is a tensor
     reached = set(pending)
     while pending:
         operation = pending.pop()

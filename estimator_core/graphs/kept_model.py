@@ -37,7 +37,7 @@ _STATE = (
     tf1.GraphKeys.RESOURCES,
     tf1.GraphKeys.TABLE_INITIALIZERS,
 )
-_TABLES_OF_CONSTANTS = ("InitializeTableV2", "LookupTableImportV2")  # files may have changed
+_TABLES_OF_CONSTANTS = ("InitializeTableV2", "LookupTableImportV2")  # a file's table may change
 
 
 @dataclasses.dataclass(frozen=True)

@@ -257,7 +257,9 @@ class _FlagWhenTrue(tf1.train.SessionRunHook):
         session.run(self._lower_flag)  # restored from a stopped run, it would stop this one as well
 
     def steps_until_due(self, global_step: int) -> int | None:
-        return steps_until_triggered(self._timer, global_step - 1)  # it sees the step before
+        return steps_until_triggered(
+            self._timer, global_step - 1
+        )  # it uses the step before the update
 
     def skip_steps(self, steps: int) -> None:
         self._step += steps

@@ -42,7 +42,7 @@ def why_not_compiled(step: CompiledSteps, *, chooses: bool) -> str | None:
             return f"{each.name!r} ({each.type}) may be slower with it"
     products = sum(_products(step, each) for each in everything if each.type == "MatMul")
     if products > _MOST_PRODUCTS:
-        return f"it would mostly multiply matrices, with {products:.1e} scalar multiplications"
+        return f"they mostly multiply matrices: {products:.1e} scalar multiplications"
     return None
 
 

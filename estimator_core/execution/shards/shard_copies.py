@@ -225,9 +225,7 @@ def copy(
         handles = [*operation.inputs, *operation.outputs]
         node.device = "" if any(is_handle(tensor) for tensor in handles) else device
         seed = node.attr[_SEED].i if _SEED in node.attr else 0
-        if _draws_random_numbers(operation) and (
-            seed or node.attr["seed"].i
-        ):  # else it is unseeded
+        if _draws_random_numbers(operation) and (seed or node.attr["seed"].i):  # else unseeded
             node.attr[_SEED].i = (seed + shard * _SEED_STEP) % _MOST_SEEDS
         for tensor in operation.inputs:
             if tensor.op not in chosen:
