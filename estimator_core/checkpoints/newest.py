@@ -24,10 +24,10 @@ def with_newest(
     """Returns `use(newest())`; if that checkpoint is deleted meanwhile, tries again with the next one.
 
     Args:
-        newest: Returns the path of a checkpoint, or None when there is none.
-        use: Reads the checkpoint. Its errors are raised, unless the checkpoint is gone and there is a
-            newer one.
-        sleep: Waits for a number of seconds.
+        newest: Function that returns the path of a checkpoint, or None when there is none.
+        use: Function that reads the checkpoint. Its errors are raised, unless the checkpoint is gone and
+            there is a newer one.
+        sleep: Function that waits for a number of seconds.
     """
     while True:
         path = newest()

@@ -177,8 +177,8 @@ class Execution(abc.ABC):
 
         Args:
             inputs: Inputs that `make_inputs` returned.
-            step_fn: Builds the model of a replica. It must be called in the current default graph, not in
-                the body of a loop or of a `tf.function`; anything else raises a RuntimeError.
+            step_fn: Function that builds the model of a replica. It must be called in the current default
+                graph, not in the body of a loop or of a `tf.function`; anything else raises a RuntimeError.
             mode: One of `ModeKeys`.
         """
 

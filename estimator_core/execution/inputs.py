@@ -17,7 +17,7 @@ class Inputs:
     """An iterator in the graph: each call returns the tensors of another batch.
 
     Args:
-        get_next: Returns the tensors of the next element.
+        get_next: Function that returns the tensors of the next element.
         mode: One of `ModeKeys`; for prediction the labels are left out.
         hooks: `SessionRunHook`s that start the input pipeline in each new session.
         is_endless: True if nothing in the graph can ever end the input.

@@ -148,7 +148,7 @@ class _SessionInCluster(tf1.train.SessionCreator):
     """Creates a session once the servers that it needs answer.
 
     Args:
-        creator: Creates the session.
+        creator: Creator of the session.
         own: This task.
         needed: Other tasks that take part in the session.
         timeout_secs: Longest wait for the needed tasks.
@@ -206,7 +206,7 @@ class _WorkerSession(tf1.train.SessionCreator):
         chief: Task that initializes the variables.
         chief_model: Model that the chief publishes.
         timeout_secs: Longest wait.
-        clock: Returns seconds.
+        clock: Function that returns seconds.
     """
 
     def __init__(

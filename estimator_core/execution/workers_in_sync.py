@@ -164,12 +164,12 @@ class SessionInStep(tf1.train.SessionCreator):
     """Creates the session of each task from the same state, or fails in all of them.
 
     Args:
-        creator: Creates the session.
+        creator: Creator of the session.
         peers: The tasks.
-        meet: Exchanges numbers between all tasks.
-        find_checkpoint: Returns the checkpoint to restore, or None to initialize the variables.
+        meet: Function that exchanges numbers between all tasks.
+        find_checkpoint: Function that returns the checkpoint to restore, or None to initialize the variables.
         timeout_secs: Longest wait for the servers of the others; 0 waits for ever.
-        sleep: Waits for a number of seconds.
+        sleep: Function that waits for a number of seconds.
     """
 
     def __init__(

@@ -29,7 +29,7 @@ class BatchRunner(tf1.train.SessionRunHook):
         program: Program of mode EVAL.
         hooks: The other hooks of the session.
         steps: Batches to evaluate; None goes to the end of the input.
-        clock: Returns seconds.
+        clock: Function that returns seconds.
 
     Attributes:
         hooks: All hooks of the session in calling order, the `BatchRunner` itself included.

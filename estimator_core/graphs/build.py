@@ -130,7 +130,7 @@ def build_for_receiver(
         model: Model to build.
         execution: Execution that will run the program.
         mode: One of `ModeKeys`.
-        receiver_fn: Returns the receiver; model_fn gets its features, and its labels if it has any.
+        receiver_fn: Function that returns the receiver; model_fn gets its features, and its labels if any.
     """
     graph = tf.Graph()
     with new_scope(graph, execution, model.config):

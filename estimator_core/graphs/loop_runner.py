@@ -30,7 +30,7 @@ class LoopRunner(tf1.train.SessionRunHook):
     Args:
         program: Program of mode TRAIN.
         hooks: The hooks of the session.
-        clock: Returns seconds.
+        clock: Function that returns seconds.
 
     Attributes:
         hooks: All hooks of the session in calling order, including the runner's own.

@@ -40,7 +40,7 @@ def batches_of_model(
         execution: Execution that runs it.
         input_fn: Input function, called once.
         predict_keys: Names of the predictions to yield; None yields all.
-        newest: Returns the path of the checkpoint, or None to initialize the variables.
+        newest: Function that returns the path of the checkpoint, or None to initialize the variables.
 
     Yields:
         NumPy arrays, or dicts of name to array.
@@ -74,7 +74,7 @@ def batches_of_program(
     Args:
         program: Program of mode PREDICT.
         predict_keys: Names of the predictions to yield; None yields all.
-        newest: Returns the path of the checkpoint, or None to initialize the variables.
+        newest: Function that returns the path of the checkpoint, or None to initialize the variables.
         hooks: The caller's `SessionRunHook`s.
 
     Yields:

@@ -20,7 +20,7 @@ class RestoringSessionCreator(tf1.train.SessionCreator):
 
     Args:
         program: Program to create sessions for.
-        newest: Returns the path of the checkpoint, or None to initialize the variables.
+        newest: Function that returns the path of the checkpoint, or None to initialize the variables.
         has_hooks: True if the user's hooks see the graph, which then gets everything that a `Scaffold` adds.
 
     Attributes:

@@ -31,7 +31,7 @@ class StepRunner(tf1.train.SessionRunHook):
     Args:
         program: Program of mode TRAIN.
         hooks: The other hooks of the session.
-        clock: Returns seconds.
+        clock: Function that returns seconds.
 
     Attributes:
         hooks: All hooks of the session in calling order, the `StepRunner` itself included.

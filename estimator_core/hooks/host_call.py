@@ -18,7 +18,7 @@ class HostCallHook(tf1.train.SessionRunHook):
     The graph's `tf.summary` writers are opened before training and flushed at the end.
 
     Args:
-        function: Returns tensors and operations in any structure; None in it is left out.
+        function: Function that returns tensors and operations in any structure; None in it is left out.
         tensors: Arguments of the function: a list of positional arguments, or a dict by name.
         every_n_steps: Steps from one run to the next.
     """
@@ -57,7 +57,7 @@ class HostCallHook(tf1.train.SessionRunHook):
         return self
 
     def begin(self) -> None:
-        """Finds the writers of summaries while the graph can still grow."""
+        """Finds the summary writers while the graph can still be changed."""
         operations = tf1.get_default_graph().get_operations()
         self._open = [operation for operation in operations if operation.type in _WRITERS]
         self._flush = [

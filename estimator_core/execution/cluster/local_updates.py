@@ -23,7 +23,7 @@ def changed_by_batches(
 
     Args:
         variables: Variables of one graph to look at.
-        components: Returns the variable of each replica of this task.
+        components: Function that returns the variable of each replica of this task.
         batches: Operations that give the batches.
     """
     graph_operations = list(batches)

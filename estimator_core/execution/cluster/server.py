@@ -99,8 +99,8 @@ def wait_for_tasks(
     Args:
         tasks: Tasks whose servers are needed.
         timeout_secs: Longest wait.
-        clock: Returns seconds.
-        sleep: Waits for a number of seconds.
+        clock: Function that returns seconds.
+        sleep: Function that waits for a number of seconds.
 
     Raises:
         tf.errors.DeadlineExceededError: Tasks do not answer in time; the message names them.

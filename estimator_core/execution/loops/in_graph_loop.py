@@ -244,7 +244,7 @@ def loop_over(
 
     Args:
         targets: Operations of the default graph, to which the loop is added.
-        make: Creates the loop from the operations to copy.
+        make: Function that creates the loop from the operations to copy.
         one_by_one: Log message if there is no loop, with "%s" for the reason.
     """
     if not tf1.control_flow_v2_enabled():

@@ -89,7 +89,7 @@ class KeptBatches:
         """Returns a loop that reads the wanted number of batches, stopping after one of another shape.
 
         Args:
-            next_batch: Creates the operations that compute the inputs of the next batch.
+            next_batch: Function that creates the operations that compute the inputs of the next batch.
 
         Returns:
             A bool scalar: True if the last batch has another shape.

@@ -30,7 +30,7 @@ class LoopThreads:
     do. So a loop without an iterator is always run by the session's threads.
 
     Args:
-        clock: Returns seconds.
+        clock: Function that returns seconds.
         chooses: False leaves a loop to the session's threads.
 
     Attributes:
@@ -50,7 +50,7 @@ class LoopThreads:
         """Runs iterations of a loop until they are done or it ends by itself; returns their number.
 
         Args:
-            run: Runs the loop.
+            run: Function that runs the loop.
             times: Number of iterations.
         """
         self.done = 0

@@ -23,7 +23,7 @@ def replaced_sums(graph: tf.Graph, replace: Replace, advice: str) -> Iterator[No
 
     Args:
         graph: The default graph.
-        replace: Creates the operation in place of the sum.
+        replace: Function that creates the operation in place of the sum.
         advice: Advice to the user about a sum that can't be replaced.
 
     Raises:

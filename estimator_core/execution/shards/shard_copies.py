@@ -252,8 +252,8 @@ def one_after_the_other(
     """Makes each shard wait with its use of variables until the previous shard has updated them.
 
     Args:
-        users: Returns the operations that use the variables on a shard, by the shard's number.
-        updates: Returns the updates on a shard, by the shard's number.
+        users: Function that returns the operations that use the variables on a shard, by the shard's number.
+        updates: Function that returns the updates on a shard, by the shard's number.
         num_shards: Number of shards.
     """
     for shard in range(1, num_shards):
