@@ -12,19 +12,20 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.logs import logger
 
-_MOST_BYTES = 1 << 30  # of values, which are in memory twice while they are written
+_MOST_BYTES = 1 << 30  # of values, which are held in memory twice while they are written
 
 
 class BackgroundSaver(tf1.train.Saver):
     """A `Saver` that can return from `save` as soon as it has the values of a checkpoint.
 
-    A thread writes them, in the same format, and then the checkpoint state: the newest checkpoint is the one
-    before until all of it is on disk. A call of `save` waits for the one before it, and raises its error.
-    It writes before it returns where the session is that of a server, and with more than 1 GiB of values,
-    as they are in memory twice. The `MetaGraphDef` is computed once for a graph, and written each time.
+    A thread writes them in the same format, and then updates the checkpoint state: until everything is on
+    disk, the previous checkpoint remains the newest one. A call of `save` waits for the previous call and
+    raises its error. `save` writes in the foreground if the session belongs to a server, or if there are more
+    than 1 GiB of values, since they are held in memory twice. The `MetaGraphDef` is computed once per graph,
+    and written each time.
 
     Attributes:
-        writes_beside: Whether `save` may return before the checkpoint is written. False to begin with.
+        writes_beside: True if `save` may return before the checkpoint is written. False at first.
     """
 
     def __init__(self, *args: Any, **options: Any):
@@ -40,11 +41,11 @@ class BackgroundSaver(tf1.train.Saver):
         Args:
             sess: The `tf.compat.v1.Session`.
             save_path: Path of the checkpoint without the step.
-            global_step: The step, an integer when it is to be written beside.
-            **options: Those of `tf.compat.v1.train.Saver`.
+            global_step: The step; an integer if the checkpoint is written in the background.
+            **options: Options of `tf.compat.v1.train.Saver.save`.
 
         Raises:
-            OSError: The checkpoint before this one could not be written; or another error of that.
+            OSError: The previous checkpoint could not be written. Other errors of that write are raised, too.
         """
         self.wait()
         values = None
@@ -63,13 +64,13 @@ class BackgroundSaver(tf1.train.Saver):
 
     def _write(self, session: Any, save_path: str, global_step: Any, options: Any) -> None:
         try:
-            with session.graph.as_default():  # in a thread, none is
+            with session.graph.as_default():  # a new thread has no default graph
                 super().save(session, save_path, global_step, **options)
-        except BaseException as error:  # `wait` raises it in the thread of the training
+        except BaseException as error:  # `wait` raises it in the training thread
             self._error = error
 
     def wait(self) -> None:
-        """Waits until the last checkpoint is on disk, and raises the error if it could not be written."""
+        """Waits until the last checkpoint is on disk; raises the error if it could not be written."""
         if self._thread is None:
             return
         self._thread.join()
@@ -80,13 +81,13 @@ class BackgroundSaver(tf1.train.Saver):
 
     @contextlib.contextmanager
     def waited_for_after_errors(self) -> Iterator[None]:
-        """Opens a context that an error leaves no sooner than the last checkpoint is on disk."""
+        """Opens a context that waits for the last checkpoint before an error leaves it."""
         try:
             yield
         except BaseException:
             try:
                 self.wait()
-            except Exception as error:  # there is another one to raise
+            except Exception as error:  # the first error is the one to raise
                 logger.error("The last checkpoint could not be written: %s", error)
             raise
 
@@ -94,9 +95,9 @@ class BackgroundSaver(tf1.train.Saver):
         """Writes the `MetaGraphDef`; see `tf.compat.v1.train.Saver.export_meta_graph`.
 
         Args:
-            filename: Its file.
-            *args: Those of `tf.compat.v1.train.Saver`.
-            **options: Likewise.
+            filename: File to write; None only returns the `MetaGraphDef`.
+            *args: Arguments of `tf.compat.v1.train.Saver.export_meta_graph`.
+            **options: Keyword arguments of the same method.
         """
         graph = tf1.get_default_graph()
         if filename is None or args or options.get("as_text") or options.get("save_debug_info"):
@@ -114,27 +115,27 @@ class BackgroundSaver(tf1.train.Saver):
 
 
 class WaitForCheckpoint(tf1.train.SessionRunHook):
-    """Ends a training when its last checkpoint is on disk; comes after the hook that saves it.
+    """Waits for the last checkpoint at the end of training; comes after the hook that saves it.
 
     Args:
-        saver: That of the training.
+        saver: Saver of the training.
     """
 
     def __init__(self, saver: BackgroundSaver):
         self._saver = saver
 
     def end(self, session: Any) -> None:
-        """Waits."""
+        """Waits for the checkpoint."""
         del session
         self._saver.wait()
 
 
 class _SessionWithValues(tf1.SessionInterface):
-    """A session in which some tensors have the values that they had before.
+    """A session in which some tensors keep the values they had at an earlier moment.
 
     Args:
         session: The session of the training.
-        values: Tensor to value.
+        values: Value of each such tensor.
     """
 
     def __init__(self, session: Any, values: dict[tf.Tensor, Any]):
@@ -143,16 +144,16 @@ class _SessionWithValues(tf1.SessionInterface):
 
     @property
     def graph(self) -> tf.Graph:
-        """That of the session."""
+        """Graph of the session."""
         return self._session.graph
 
     def run(self, fetches: Any, feed_dict: Any = None, *args: Any, **options: Any) -> Any:
-        """Runs operations."""
+        """Runs the fetches with the kept values fed."""
         return self._session.run(fetches, {**self._values, **(feed_dict or {})}, *args, **options)
 
 
 def _values_to_save(session: Any, save_tensor_name: str) -> dict[tf.Tensor, Any] | None:
-    """Returns what would be saved now, by tensor; None if it can't be kept until it is written."""
+    """Returns the values to save by tensor; None if they can't be kept until they are written."""
     tensors = _saved_tensors(session.graph.get_tensor_by_name(save_tensor_name).op)
     sizes = [(tensor.shape.num_elements() or 0) * tensor.dtype.size for tensor in tensors]
     if sum(sizes) > _MOST_BYTES or not all(map(session.graph.is_feedable, tensors)):
@@ -161,7 +162,7 @@ def _values_to_save(session: Any, save_tensor_name: str) -> dict[tf.Tensor, Any]
 
 
 def _saved_tensors(save_op: tf.Operation) -> Sequence[tf.Tensor]:
-    """Returns the tensors that the operations write on which `save_op` depends."""
+    """Returns the tensors written by the operations that `save_op` depends on."""
     tensors: dict[Any, tf.Tensor] = {}
     found = {save_op}
     pending = [save_op]
@@ -169,7 +170,7 @@ def _saved_tensors(save_op: tf.Operation) -> Sequence[tf.Tensor]:
         operation = pending.pop()
         inputs = list(operation.inputs)
         if operation.type == "SaveV2":
-            _, _, _, *written = inputs  # after the file's name, and the tensors' names and slices
+            _, _, _, *written = inputs  # the first three: file name, tensor names, slices
             tensors.update((tensor.ref(), tensor) for tensor in written)
             continue
         before = {*operation.control_inputs, *(tensor.op for tensor in inputs)} - found

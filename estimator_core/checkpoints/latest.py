@@ -18,11 +18,11 @@ from estimator_core.checkpoints.whole import files_of, why_not_whole
 from estimator_core.logs import logger
 
 _STATE = "checkpoint"
-_NAME = "model.ckpt"  # of the checkpoints of an Estimator, before "-<step>"
-_WAIT_SECS = 0.5  # a checkpoint that is saved once more is broken while its files are written
+_NAME = "model.ckpt"  # name of an Estimator's checkpoints, before "-<step>"
+_WAIT_SECS = 0.5  # a checkpoint that is saved again is broken while its files are written
 
-_told: set[Any] = set()
-"""What was warned of; what follows new checkpoints looks again and again."""
+_warned: set[Any] = set()
+"""Broken checkpoints already warned about, since callers that follow new checkpoints look repeatedly."""
 
 
 def latest_checkpoint(model_dir: str) -> str | None:
@@ -40,40 +40,40 @@ def latest_checkpoint(model_dir: str) -> str | None:
 
 
 def _instead_of(named: str | None, model_dir: str) -> str | None:
-    """Returns the newest whole checkpoint when the one that is named is not."""
+    """Returns the newest whole checkpoint when the named one is broken or missing."""
     state = os.path.join(model_dir, _STATE)
     has_state = tf.io.gfile.exists(state)
     steps = _steps(model_dir, only=None if has_state else _NAME)
     if not has_state and not steps:
         return None
     key = (model_dir, named, files_of(named) if named else has_state)
-    if key not in _told:
+    if key not in _warned:
         time.sleep(_WAIT_SECS)
     if _named(model_dir) != named or (named and why_not_whole(named) is None):
-        return latest_checkpoint(model_dir)  # a training beside has saved it just now
+        return latest_checkpoint(model_dir)  # a concurrent training has just saved it
     problems = []
     if not named:
         problems.append(f"{state} can't be read" if has_state else f"{state} is missing")
     for path in dict.fromkeys([*([named] if named else ()), *steps]):
         problem = why_not_whole(path)
         if problem is None:
-            if key not in _told:
-                told = "; ".join(problems)
-                logger.warning("%s. The newest whole checkpoint is taken: %s", told, path)
-                _told.add(key)
+            if key not in _warned:
+                reasons = "; ".join(problems)
+                logger.warning("%s. The newest whole checkpoint is taken: %s", reasons, path)
+                _warned.add(key)
             return path
         problems.append(problem)
     raise ValueError(
-        f"No checkpoint in {model_dir} is whole, so there is none to go on from: {'; '.join(problems)}. "
+        f"No checkpoint in {model_dir} is whole, so none can be restored: {'; '.join(problems)}. "
         "Restore the files from a copy; or, to begin at step 0, use another model_dir or delete the "
         f"file {_STATE!r} and the checkpoints."
     )
 
 
 def name_newest(model_dir: str, path: str | None) -> None:
-    """Makes the file `checkpoint` name `path` as the newest one, where it does not; no file is deleted.
+    """Makes the file `checkpoint` name `path` as the newest checkpoint; no file is deleted.
 
-    A training that begins at `path` then saves, keeps and deletes checkpoints as if there had been no
+    A training that starts from `path` then saves, keeps and deletes checkpoints as if there had been no
     newer one.
     """
     if path is None or _named(model_dir) == path:
@@ -95,7 +95,7 @@ def name_newest(model_dir: str, path: str | None) -> None:
 def _state(model_dir: str) -> Any:
     try:
         return tf.train.get_checkpoint_state(model_dir)
-    except ValueError:  # it is empty, or no text
+    except ValueError:  # the file is empty or not text
         return None
 
 
@@ -106,11 +106,11 @@ def _named(model_dir: str) -> str | None:
 
 
 def _steps(model_dir: str, only: str | None) -> list[str]:
-    """Returns the checkpoints of `model_dir` that have an index, the one of the highest step first.
+    """Returns the checkpoints of `model_dir` that have an index, highest step first.
 
     Args:
-        model_dir: Where they are.
-        only: Their name before "-<step>"; None takes all names, that of an Estimator before others.
+        model_dir: Directory of the checkpoints.
+        only: Name of the checkpoints before "-<step>"; None takes all names, the Estimator's first.
     """
     found = []
     for name in tf.io.gfile.listdir(model_dir):

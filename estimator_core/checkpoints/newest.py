@@ -1,4 +1,4 @@
-"""Reading the newest checkpoint beside a training that deletes old ones."""
+"""Reading the newest checkpoint while a concurrent training deletes old ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import tensorflow as tf
 from estimator_core.logs import logger
 
 _WAIT_SECS = 0.1
-_MAX_WAITS = 50  # a training that keeps one checkpoint has none for a moment
+_MAX_WAITS = 50  # a training that keeps a single checkpoint has none for a moment
 
 Result = TypeVar("Result")
 
@@ -21,13 +21,13 @@ def with_newest(
     use: Callable[[str | None], Result],
     sleep: Callable[[float], None] = time.sleep,
 ) -> Result:
-    """Returns `use(newest())`; when that checkpoint was deleted meanwhile, goes on with the next one.
+    """Returns `use(newest())`; if that checkpoint is deleted meanwhile, tries again with the next one.
 
     Args:
-        newest: Returns the path of a checkpoint, or None when there is none.
-        use: Reads it. What it raises is raised here, unless the checkpoint is gone and there is
-            another one.
-        sleep: Waits for so many seconds.
+        newest: Function that returns the path of a checkpoint, or None when there is none.
+        use: Function that reads the checkpoint. Its errors are raised, unless the checkpoint is gone and
+            there is a newer one.
+        sleep: Function that waits for a number of seconds.
     """
     while True:
         path = newest()

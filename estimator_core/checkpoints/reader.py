@@ -1,4 +1,4 @@
-"""What the checkpoints of a model_dir hold."""
+"""Reading the global step, variables and shapes of a checkpoint."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def saved_global_step(model_dir: str) -> int:
 
 
 def global_step_of(checkpoint_path: str) -> int:
-    """Returns the global step that the checkpoint at `checkpoint_path` holds.
+    """Returns the global step stored in the checkpoint at `checkpoint_path`.
 
     Raises:
-        ValueError: It holds none.
+        ValueError: The checkpoint has no global step.
     """
     reader = tf.train.load_checkpoint(checkpoint_path)
     name = tf1.GraphKeys.GLOBAL_STEP
@@ -37,7 +37,7 @@ def global_step_of(checkpoint_path: str) -> int:
 def saved_shapes(checkpoint_path: str) -> dict[str, tuple[int, ...]]:
     """Returns the shapes of the variables in a checkpoint, by name.
 
-    Those in an object-based checkpoint have the names that the variables had when it was written.
+    In an object-based checkpoint, variables have the names that they had when it was written.
     """
     reader = tf.train.load_checkpoint(checkpoint_path)
     shapes = {name: tuple(shape) for name, shape in reader.get_variable_to_shape_map().items()}
@@ -48,7 +48,7 @@ def saved_shapes(checkpoint_path: str) -> dict[str, tuple[int, ...]]:
 
 
 def _keys_by_variable_name(object_graph: bytes) -> dict[str, str]:
-    """Returns the names of the variables in an object-based checkpoint, with the keys of their values."""
+    """Returns the key of each variable's value in an object-based checkpoint, by variable name."""
     graph = trackable_object_graph_pb2.TrackableObjectGraph.FromString(object_graph)
     return {
         attribute.full_name: attribute.checkpoint_key
@@ -69,7 +69,7 @@ def variable_names(model_dir: str) -> list[str]:
 def variable_value(model_dir: str, name: str) -> Any:
     """Returns the value of the variable `name` in the newest checkpoint of `model_dir`.
 
-    A variable may be named as its tensor is, "w:0".
+    The variable may also be given by its tensor's name, such as "w:0".
 
     Raises:
         ValueError: There is no checkpoint, or no such variable.
@@ -84,13 +84,13 @@ def variable_value(model_dir: str, name: str) -> Any:
 
 
 def check_shapes(checkpoint_path: str) -> None:
-    """Checks that the variables of the default graph have the shapes that the checkpoint holds.
+    """Checks that the variables of the default graph have the shapes stored in the checkpoint.
 
-    Restoring alone would not tell: a variable takes the shape of whatever value it is given.
+    Restoring alone would not fail: a variable takes the shape of any value it is given.
 
     Raises:
-        ValueError: Some have others: the model_dir belongs to another architecture. Or there is no
-            such checkpoint.
+        ValueError: Shapes differ, so the model_dir belongs to another architecture; or there is no such
+            checkpoint.
     """
     try:
         saved = tf.train.load_checkpoint(checkpoint_path).get_variable_to_shape_map()
@@ -107,7 +107,7 @@ def check_shapes(checkpoint_path: str) -> None:
     ]
     if differences:
         raise ValueError(
-            f"The checkpoint {checkpoint_path} is of another architecture than the model: use the "
+            f"The checkpoint {checkpoint_path} has another architecture than the model: use the "
             "model that wrote it, or another model_dir. Variables that differ in shape: "
             + "; ".join(differences)
         )

@@ -9,11 +9,11 @@ from estimator_core.logs import logger
 
 
 def warm_start(settings: WarmStartSettings) -> None:
-    """Makes the variables of the default graph start as `settings` say.
+    """Makes the variables of the default graph start with the values that `settings` select.
 
     Raises:
-        ValueError: There is no such checkpoint, a variable is missing in it or has another shape
-            there, or the settings name variables that the model has not.
+        ValueError: There is no such checkpoint, a variable is missing from it or has another shape
+            there, or the settings name variables that the model does not have.
     """
     logger.info("Warm-starting with WarmStartSettings: %s", settings)
     report = warm_start_report.report(settings)

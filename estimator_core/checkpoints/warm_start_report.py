@@ -1,4 +1,4 @@
-"""What a warm start would do: a table of the model's variables, without any training."""
+"""A report of a warm start: a table of the initial value of each variable, without any training."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ Start = Literal["loaded", "remapped", "fresh", "missing", "shape mismatch"]
 
 @dataclasses.dataclass(frozen=True)
 class VariableStart:
-    """How one variable starts.
+    """The initial value of one variable.
 
     Args:
         name: Name of the variable in the model.
-        shape: Its shape there.
-        start: "loaded": with the value in the checkpoint. "remapped": row by row, from where the
-            checkpoint has the same word of the vocabulary. "fresh": with its initializer, since
-            the settings leave it out. "missing", "shape mismatch": not at all, training would fail.
-        source: Its name in the checkpoint; None for a fresh one.
-        source_shape: Its shape there; None when it has none.
-        note: What else there is to know, for people to read.
+        shape: Its shape in the model.
+        start: "loaded": the value comes from the checkpoint. "remapped": each row comes from the row of
+            the same vocabulary word in the checkpoint. "fresh": the initializer is used, since the
+            settings leave the variable out. "missing", "shape mismatch": training would fail.
+        source: Its name in the checkpoint; None for a fresh variable.
+        source_shape: Its shape in the checkpoint; None if it is not there.
+        note: Remark for the reader of the table.
     """
 
     name: str
@@ -42,7 +42,7 @@ class VariableStart:
 
 @dataclasses.dataclass(frozen=True)
 class WarmStartReport:
-    """How each variable of a model would start; as text, a table.
+    """The initial value of each variable of a model; as text, a table.
 
     Args:
         checkpoint_path: The checkpoint that is read.
@@ -55,14 +55,14 @@ class WarmStartReport:
     warnings: tuple[str, ...] = ()
 
     def of(self, start: Start) -> list[str]:
-        """Returns the names of the variables that start in this way."""
+        """Returns the names of the variables with this `start`."""
         return [variable.name for variable in self.variables if variable.start == start]
 
     def check(self) -> None:
         """Checks that training can start.
 
         Raises:
-            ValueError: A variable is missing in the checkpoint, or has another shape there.
+            ValueError: A variable is missing from the checkpoint, or has another shape there.
         """
         reasons = []
         for variable in self.variables:
@@ -101,11 +101,11 @@ class WarmStartReport:
 
 
 def report(settings: WarmStartSettings) -> WarmStartReport:
-    """Returns how the variables of the default graph would start under `settings`.
+    """Returns the initial values that the variables of the default graph would get from `settings`.
 
     Raises:
-        ValueError: There is no such checkpoint, or the settings name variables that the model does
-            not warm-start.
+        ValueError: There is no such checkpoint, or the settings name variables that are not
+            warm-started.
     """
     path = checkpoint_path(settings.ckpt_to_initialize_from)
     saved = reader.saved_shapes(path)
@@ -121,7 +121,7 @@ def report(settings: WarmStartSettings) -> WarmStartReport:
         unused = sorted(set(names) - selected)
         if unused:
             raise ValueError(
-                f"{argument} names variables that the model has not, or that vars_to_warm_start "
+                f"{argument} names variables that the model does not have, or that vars_to_warm_start "
                 f"leaves out. Received: {unused}. Variables that start warm: {sorted(selected)}"
             )
     variables = []
@@ -137,10 +137,10 @@ def report(settings: WarmStartSettings) -> WarmStartReport:
 
 
 def checkpoint_path(path: str) -> str:
-    """Returns the checkpoint that `path`, a checkpoint or a directory of some, stands for.
+    """Returns `path` itself, or the newest checkpoint if `path` is a directory.
 
     Raises:
-        ValueError: There is none.
+        ValueError: There is no such checkpoint.
     """
     found = latest_checkpoint(path) if tf.io.gfile.isdir(path) else path
     if found is None or not tf.io.gfile.glob(f"{found}*"):
@@ -152,11 +152,11 @@ def checkpoint_path(path: str) -> str:
 
 
 def _shapes(variables: Iterable[Any]) -> dict[str, tuple[int, ...]]:
-    """Returns the shapes by name; those of the whole for variables that are partitioned."""
+    """Returns the shapes by name; of a partitioned variable, the shape of the whole."""
     shapes = {}
     for variable in variables:
         name, shape = variable.op.name, variable.shape
-        # A part of a partitioned variable says by no public name what it is a part of.
+        # There is no public way to get from a part of a partitioned variable to the whole.
         part = getattr(variable, "_save_slice_info", None)
         if part is not None:
             name, shape = part.full_name, part.full_shape
@@ -165,10 +165,10 @@ def _shapes(variables: Iterable[Any]) -> dict[str, tuple[int, ...]]:
 
 
 def _selected(vars_to_warm_start: Any) -> tuple[set[str], list[str]]:
-    """Returns the names of the variables to start warm, and what to warn of.
+    """Returns the names of the variables to warm-start, and warnings.
 
-    As in `tf.estimator`, one expression is matched against the trainable variables and a list of
-    them against all variables, each from the beginning of the name.
+    As in `tf.estimator`, a single expression is matched against the trainable variables and a list of
+    expressions against all variables, each from the beginning of the name.
     """
     if vars_to_warm_start is None:
         return set(), []
@@ -223,7 +223,7 @@ def _without(shape: Sequence[int], axis: int) -> list[int]:
 
 
 def _known_words(vocabulary: Any) -> tuple[int, int]:
-    """Returns how many of the new words are old ones too, and how many new words there are."""
+    """Returns the number of new words that are in the old vocabulary, and the number of new words."""
     new = _words(vocabulary.new_vocab, vocabulary.new_vocab_size)
     old = set(_words(vocabulary.old_vocab, vocabulary.old_vocab_size))
     return sum(word in old for word in new), len(new)

@@ -1,4 +1,4 @@
-"""What an Estimator's `warm_start_from` stands for."""
+"""`WarmStartSettings`, and reading an Estimator's `warm_start_from` as such settings."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class _Fields(NamedTuple):
 
 
 class WarmStartSettings(_Fields):
-    """Which variables start from which checkpoint.
+    """Settings of a warm start: the checkpoint to start from, and the variables that it initializes.
 
     Args:
-        ckpt_to_initialize_from: Checkpoint file, or a directory whose newest checkpoint is taken.
+        ckpt_to_initialize_from: Checkpoint file, or a directory whose newest checkpoint is used.
         vars_to_warm_start: Regular expression over the names of trainable variables, a list of such
-            expressions over all variables, a list of variables, or None for variables with a
-            vocabulary only.
-        var_name_to_vocab_info: Variable name to `VocabInfo`, when a vocabulary has changed. None
-            stands for an empty dict.
-        var_name_to_prev_var_name: Variable name to its name in the checkpoint, when it has changed.
-            None stands for an empty dict.
+            expressions over all variables, a list of variables, or None for only the variables with a
+            vocabulary.
+        var_name_to_vocab_info: Variable name to `VocabInfo`, if a vocabulary has changed. None means an
+            empty dict.
+        var_name_to_prev_var_name: Variable name to its name in the checkpoint, if it has changed. None
+            means an empty dict.
 
     Source: `tf.estimator.WarmStartSettings`.
     """
@@ -45,7 +45,7 @@ class WarmStartSettings(_Fields):
         var_name_to_vocab_info: Mapping[str, Any] | None = None,
         var_name_to_prev_var_name: Mapping[str, str] | None = None,
     ) -> WarmStartSettings:
-        """Makes the settings; see the class."""
+        """Creates the settings; see the class."""
         return super().__new__(
             cls,
             ckpt_to_initialize_from,
@@ -58,15 +58,15 @@ class WarmStartSettings(_Fields):
 def settings_from(
     warm_start_from: str | bytes | os.PathLike[str] | WarmStartSettings | None,
 ) -> WarmStartSettings | None:
-    """Returns the settings that an Estimator's `warm_start_from` stands for.
+    """Returns an Estimator's `warm_start_from` as settings.
 
     Args:
         warm_start_from: `WarmStartSettings`, None, or a path: of a checkpoint, of a directory whose
-            newest checkpoint is taken, or of a SavedModel, which stands for its variables. Paths may be
-            bytes, as `export_saved_model` returns them.
+            newest checkpoint is used, or of a SavedModel whose variables are used. Paths may be bytes, as
+            `export_saved_model` returns them.
 
     Raises:
-        ValueError: It is neither a path nor `WarmStartSettings`.
+        ValueError: `warm_start_from` is neither a path nor `WarmStartSettings`.
     """
     if warm_start_from is None or isinstance(warm_start_from, WarmStartSettings):
         return warm_start_from

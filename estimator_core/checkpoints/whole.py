@@ -1,6 +1,6 @@
-"""Whole checkpoints: those whose index can be read and whose data files are all there, to the last byte.
+"""Whole checkpoints: the index can be read and all data files are there, to the last byte.
 
-A process that is killed, or a disk that is full, may leave others.
+A killed process or a full disk may leave broken ones.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 Files = tuple[tuple[str, int, int], ...]
-"""Name, bytes and time of change of each file of a checkpoint."""
+"""Name, size in bytes and modification time of each file of a checkpoint."""
 
 _PARTIAL = "sufficient slices"  # in TensorFlow's message for a tensor that was saved in part
 _ERRORS = (tf.errors.OpError, IndexError, RuntimeError, ValueError)  # of TensorFlow's readers
@@ -27,7 +27,7 @@ def files_of(path: str) -> Files:
     try:
         names = sorted(filter(pattern.fullmatch, tf.io.gfile.listdir(folder or ".")))
         stats = [tf.io.gfile.stat(os.path.join(folder, each)) for each in names]
-    except tf.errors.NotFoundError:  # the folder, or a training beside has just deleted a file
+    except tf.errors.NotFoundError:  # no folder, or a concurrent training has just deleted a file
         return ()
     return tuple(
         (each, stat.length, stat.mtime_nsec) for each, stat in zip(names, stats, strict=True)
@@ -35,9 +35,9 @@ def files_of(path: str) -> Files:
 
 
 def why_not_whole(path: str) -> str | None:
-    """Returns what is wrong with the checkpoint at `path`, which names the file; None when it is whole.
+    """Returns the defect of the checkpoint at `path`, naming the file; None when it is whole.
 
-    It compares sizes. What the files hold is not read, but the index and strings.
+    Compares sizes. Of the contents, only the index and string tensors are read.
     """
     return _why_not_whole(path, files_of(path))
 
@@ -46,10 +46,10 @@ def why_not_whole(path: str) -> str | None:
 def _why_not_whole(path: str, files: Files) -> str | None:
     name = os.path.basename(path)
     sizes = {each.removeprefix(name): length for each, length, _ in files}
-    if ".index" not in sizes:  # those of the format of TensorFlow 0.12 have none
+    if ".index" not in sizes:  # checkpoints in the format of TensorFlow 0.12 have none
         is_old = any(not each.startswith(".data") for each in sizes)
         return None if is_old else f"{path}.index is missing"
-    # A checkpoint that was saved once more from another number of parameter servers has two sets of them.
+    # A checkpoint saved again with another number of parameter servers has two sets of data files.
     counts = sorted({each.rpartition("-")[2] for each in sizes if each.startswith(".data")})
     sets = [
         [f".data-{shard:05d}-of-{count}" for shard in range(int(count))]
@@ -65,7 +65,7 @@ def _why_not_whole(path: str, files: Files) -> str | None:
         return f"{path}.index can't be read ({error})"
     try:
         found = max(sum(sizes[each] for each in shards) for shards in complete)
-        if found < _bytes_needed(reader):  # its size alone breaks none
+        if found < _bytes_needed(reader):  # a smaller size alone may be fine
             _read_all(reader)
     except _ERRORS as error:
         return f"{path}.data-* can't be read, with {found} bytes ({error})"
@@ -87,13 +87,13 @@ def _read_all(reader: Any) -> None:
 
 
 def _bytes_needed(reader: Any) -> int:
-    """Returns how many bytes the tensors of a checkpoint take in its data files."""
+    """Returns the size in bytes of a checkpoint's tensors in its data files."""
     dtypes = reader.get_variable_to_dtype_map()
     total = 0
     for name, shape in reader.get_variable_to_shape_map().items():
         if dtypes[name] == tf.string:
             lengths = [len(each) for each in np.ravel(reader.get_tensor(name))]
-            # Their lengths, seven bits in a byte, and the checksum of these come first.
+            # The strings come after their lengths, seven bits in a byte, and a checksum of the lengths.
             total += 4 + sum(length + max(1, -(-length.bit_length() // 7)) for length in lengths)
         else:
             total += int(np.prod(shape, dtype=np.int64)) * dtypes[name].size

@@ -1,1 +1,1 @@
-"""How the graph of a model runs: one file per way, behind one interface (`base.Execution`)."""
+"""Ways of running the graph of a model: one file each, behind one interface (`base.Execution`)."""

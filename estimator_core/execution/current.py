@@ -1,4 +1,4 @@
-"""Which Execution the current graph is built for."""
+"""The Execution that the current graph is built for."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SINGLE_DEVICE = SingleDevice()
 
 @contextlib.contextmanager
 def building(graph: tf.Graph, execution: Execution) -> Iterator[None]:
-    """Builds `graph`, the default one, for an Execution: its scope is open as long as the context."""
+    """Opens a context in which `graph`, the default graph, is built for an Execution, within its scope."""
     _execution_of[graph] = execution
     with execution.scope():
         yield
@@ -28,8 +28,8 @@ def building(graph: tf.Graph, execution: Execution) -> Iterator[None]:
 def current_execution() -> Execution:
     """Returns the Execution that the default graph is built for.
 
-    A function or a branch within it belongs to the same one. For a graph that no Estimator builds, and
-    for eager code, it is that of the user's own `tf.distribute` scope, or the plain one.
+    Functions and branches within a graph have the same Execution. For a graph that no Estimator builds, and
+    for eager code, it is the Execution of the user's `tf.distribute` scope, or else a `SingleDevice`.
     """
     graph = tf1.get_default_graph()
     while graph is not None:

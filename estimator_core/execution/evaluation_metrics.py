@@ -1,4 +1,4 @@
-"""From what a model_fn evaluates to the metrics of `Estimator.evaluate`, as ops."""
+"""The metric ops of `Estimator.evaluate`, made from the spec that model_fn returns."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from estimator_core.spec.rows import batch_weight
 _LOSS = "loss"
 
 SHARE_WITH_ROWS = "share of batches with rows"
-"""Name of a metric that `evaluate` looks at and leaves out; it is there when a batch may have no rows."""
+"""Name of an internal metric that `evaluate` does not return; present if batches may be empty."""
 
 
 def with_metric_ops(spec: EstimatorSpec) -> EstimatorSpec:
-    """Returns the spec whose metrics are `(value, update_op)` pairs: their function, if any, is called.
+    """Returns the spec with metrics as `(value, update_op)` pairs, calling the metric function if any.
 
-    Each Execution calls this, or `with_evaluation_metrics`, where all that one update of the metrics
-    takes is at hand.
+    Each Execution calls this, or `with_evaluation_metrics`, where all tensors for one update of the metrics
+    are available.
     """
     if isinstance(spec.eval_metric_ops, MetricFn):
         return spec._replace(eval_metric_ops=spec.eval_metric_ops())
@@ -32,14 +32,14 @@ def with_metric_ops(spec: EstimatorSpec) -> EstimatorSpec:
 def with_evaluation_metrics(spec: EstimatorSpec, batch: Any = None) -> EstimatorSpec:
     """Returns the spec with metric ops, and with the metric "loss": the mean of the batches' losses.
 
-    A batch without rows does not count: its mean loss is NaN, and a sum of none is 0.
+    A batch without rows does not count: its mean loss is NaN, and its summed loss is 0.
 
     Args:
-        spec: What model_fn returned in mode EVAL.
-        batch: The tensors of the batch that it is of; None counts each batch.
+        spec: Spec that model_fn returned in mode EVAL.
+        batch: Tensors of the spec's batch; None counts each batch.
 
     Raises:
-        ValueError: A metric of the user's has a name that the Estimator needs.
+        ValueError: A metric of the user has a name reserved for the Estimator.
     """
     spec = with_metric_ops(spec)
     for name in {_LOSS, tf1.GraphKeys.GLOBAL_STEP}.intersection(spec.eval_metric_ops):
@@ -52,7 +52,7 @@ def with_evaluation_metrics(spec: EstimatorSpec, batch: Any = None) -> Estimator
     own = {_LOSS: tf1.metrics.mean(_counted(spec.loss, weight), weight)}
     if weight is not None:
         own[SHARE_WITH_ROWS] = tf1.metrics.mean(weight)
-    if spec.scaffold.local_init_op is not None:  # made before there was this metric
+    if spec.scaffold.local_init_op is not None:  # created before this metric's variables
         mine = [variable.initializer for variable in tf1.local_variables()[before:]]
         local_init_op = tf.group(spec.scaffold.local_init_op, *mine)
         scaffold = tf1.train.Scaffold(local_init_op=local_init_op, copy_from_scaffold=spec.scaffold)
@@ -61,11 +61,11 @@ def with_evaluation_metrics(spec: EstimatorSpec, batch: Any = None) -> Estimator
 
 
 def mean_of_batches(losses: Sequence[tf.Tensor], batches: Sequence[Any]) -> tf.Tensor:
-    """Returns the mean of the losses whose batch has rows; 0 when none has.
+    """Returns the mean loss of the batches that have rows; 0 if none has.
 
     Args:
-        losses: That of each batch.
-        batches: The tensors of each batch.
+        losses: Loss of each batch.
+        batches: Tensors of each batch.
     """
     weights = [batch_weight(batch) for batch in batches]
     if None in weights:
@@ -75,5 +75,5 @@ def mean_of_batches(losses: Sequence[tf.Tensor], batches: Sequence[Any]) -> tf.T
 
 
 def _counted(loss: tf.Tensor, weight: tf.Tensor | None) -> tf.Tensor:
-    """Returns the loss, and 0 for a batch without rows, whose own may be NaN."""
+    """Returns the loss, or 0 for a batch without rows, whose loss may be NaN."""
     return loss if weight is None else tf.where(weight > 0, loss, tf.zeros_like(loss))

@@ -1,4 +1,4 @@
-"""From what an input_fn returns to the batches that a model_fn receives."""
+"""Turning the result of an input_fn into the batches that a model_fn receives."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from estimator_core.spec.types import Hook
 
 
 class Inputs:
-    """An iterator in the graph: each call gives the tensors of a batch of its own.
+    """An iterator in the graph: each call returns the tensors of another batch.
 
     Args:
-        get_next: Returns the tensors of the next element.
+        get_next: Function that returns the tensors of the next element.
         mode: One of `ModeKeys`; for prediction the labels are left out.
         hooks: `SessionRunHook`s that start the input pipeline in each new session.
-        is_endless: Whether nothing in the graph can ever end the input.
+        is_endless: True if nothing in the graph can ever end the input.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Inputs:
 
     @property
     def is_at_end(self) -> bool:
-        """Whether it is the end of the input that an OutOfRangeError of a step comes from."""
+        """True if the OutOfRangeError of a step means that the input has ended."""
         return True
 
     def next_batch(self) -> tuple[Any, Any]:
@@ -45,7 +45,7 @@ class Inputs:
         return features_and_labels(self._get_next(), self._mode)
 
     def next_batches(self, count: int) -> list[tuple[Any, Any]]:
-        """Returns `count` batches, in order, such that all of them are there or none is used."""
+        """Returns `count` batches, in order; if one is missing at the end of the input, none is used."""
         elements: list[Any] = []
         read: list[Any] = []
         for _ in range(count):
@@ -58,13 +58,13 @@ class Inputs:
 
 
 class IteratorInitializerHook(tf1.train.SessionRunHook):
-    """Starts a dataset's iterator in each new session, the recovered ones included."""
+    """Initializes a dataset's iterator in each new session, including recovered ones."""
 
     def __init__(self, iterator: Any):
         self._iterator = iterator
 
     def begin(self) -> None:
-        """Takes the initializer, or makes a faster one, while the graph can still grow."""
+        """Takes the initializer, or creates a faster one, while the graph can still be changed."""
         self._initializer = initializer_by_batch(self._iterator.initializer)
 
     def after_create_session(self, session: Any, coord: Any) -> None:
@@ -74,15 +74,15 @@ class IteratorInitializerHook(tf1.train.SessionRunHook):
 
 
 def inputs_from(result: Any, mode: str) -> Inputs:
-    """Returns the inputs that the `result` of an input_fn stands for.
+    """Returns the inputs for the `result` of an input_fn.
 
     Args:
         result: `tf.data.Dataset` of features or of (features, labels), or such tensors themselves,
-            which each session call computes anew.
+            which each session call computes again.
         mode: One of `ModeKeys`; for prediction the labels are left out.
 
     Raises:
-        ValueError: `result` is neither, or a tuple of another length than 2.
+        ValueError: `result` is None, or a tuple whose length is not 2.
     """
     if isinstance(result, tf.data.Dataset):
         return inputs_from_dataset(result, mode)
@@ -91,7 +91,7 @@ def inputs_from(result: Any, mode: str) -> Inputs:
             "input_fn returned None; it should return a Dataset or (features, labels)."
         )
     operations = tf1.get_default_graph().get_operations()
-    features_and_labels(result, mode)  # raises where input_fn stands in the traceback
+    features_and_labels(result, mode)  # raises early, with input_fn in the traceback
     can_end = tf1.get_collection(tf1.GraphKeys.QUEUE_RUNNERS) or any(
         operation.type == "IteratorGetNext" for operation in operations
     )
@@ -99,7 +99,7 @@ def inputs_from(result: Any, mode: str) -> Inputs:
 
 
 def inputs_from_dataset(dataset: tf.data.Dataset, mode: str) -> Inputs:
-    """Returns the inputs over a dataset, whose iterator starts anew in each session."""
+    """Returns the inputs over a dataset, whose iterator is initialized in each session."""
     features_and_labels(dataset.element_spec, mode)
     iterator = tf1.data.make_initializable_iterator(dataset)
     return Inputs(iterator.get_next, mode, [IteratorInitializerHook(iterator)])
@@ -109,7 +109,7 @@ def features_and_labels(element: Any, mode: str) -> tuple[Any, Any]:
     """Returns (features, labels) of one element of the input; labels are None when there are none.
 
     Raises:
-        ValueError: The element is a tuple of another length.
+        ValueError: The element is a tuple whose length is not 2.
     """
     if not isinstance(element, (list, tuple)):
         return element, None

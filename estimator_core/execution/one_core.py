@@ -1,4 +1,4 @@
-"""One core of many: the graph that each core of a TPU runs, for a compiler to look at."""
+"""One core of many: the graph that each core of a TPU runs, built to check that it compiles."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from estimator_core.spec.types import InputFn
 
 
 class OneCore(Sharded):
-    """Builds the model of one shard, with sums over the shards as the operations that a TPU has for them.
+    """Builds the model of one shard, with a TPU's own operations for sums over the shards.
 
-    There is no session for it, and the graph has no input: its batch is placeholders. What a model that was
-    not written for a TPU answers in strings, such as the names of classes, is left to the host.
+    There is no session for it, and no input: the batch consists of placeholders. String outputs of a model
+    that was not written for a TPU, such as class names, are left to the host.
 
     Args:
-        sharding: How the mode is divided into shards, one for each core.
+        sharding: Division of the mode into shards, one for each core.
 
     Attributes:
-        feeds: The placeholders, once the inputs are made.
-        fetches: What a step computes for the host, and the operation of training, once it is built.
+        feeds: Placeholders, once the inputs are made.
+        fetches: Tensors that a step computes for the host, and the train_op, once the step is built.
     """
 
     def __init__(self, sharding: Sharding):
@@ -79,18 +79,16 @@ class OneCore(Sharded):
         if mode == ModeKeys.TRAIN:
             self.fetches.append(spec.train_op)
         elif mode == ModeKeys.EVAL:
-            if not isinstance(
-                spec.eval_metric_ops, MetricFn
-            ):  # these ops are the host's, on predictions
+            if not isinstance(spec.eval_metric_ops, MetricFn):  # the host computes the metrics
                 self.fetches += tf.nest.flatten(spec.predictions)
             spec = with_metric_ops(spec)
-        if self.adds_up_gradients:  # a model that was not written for a TPU
+        if self.adds_up_gradients:  # the model was not written for a TPU
             self.fetches = _without_strings(self.fetches)
         return Step(spec)
 
 
 def _without_strings(fetches: Sequence[Any]) -> list[Any]:
-    """Returns what a core computes, and what the host needs of it to make the strings among the fetches."""
+    """Returns the fetches with strings replaced by the tensors from which the host can compute them."""
     found: dict[Any, Any] = {}
     pending = list(fetches)
     while pending:
@@ -103,14 +101,14 @@ def _without_strings(fetches: Sequence[Any]) -> list[Any]:
 
 
 class _CollectiveSums(ShardSums):
-    """Sums over cores, each made by one collective operation."""
+    """Sums over cores, each computed by one collective operation."""
 
     def reduce_gradient(self, gradient: Any, average: bool) -> Any:
-        """Returns the sum, or the mean, of a gradient of all cores; it is dense, as on a TPU."""
+        """Returns the sum or the mean of a gradient over all cores; it is dense, as on a TPU."""
         return super().reduce_gradient(tf.convert_to_tensor(gradient), average)
 
     def connect_cores(self) -> None:
-        """Gives each sum its value."""
+        """Connects each sum to the collective operation that computes it."""
         numbers = itertools.count(1)
         with tf.control_dependencies(None), tf.name_scope("sums_over_cores"):
             for each, number in zip(self.sums, numbers):  # noqa: B905  # one is endless
@@ -134,7 +132,7 @@ class _CollectiveSums(ShardSums):
 
 
 def _mapped_with_path(function: Any, structure: Any, path: tuple[Any, ...] = ()) -> Any:
-    """Returns the structure with `function(path, tensor)` in the place of each tensor; None stays."""
+    """Returns the structure with each tensor replaced by `function(path, tensor)`; None stays."""
     if structure is None:
         return None
     if isinstance(structure, dict):

@@ -1,4 +1,4 @@
-"""A cluster with parameter servers: each worker trains on its own, the variables are shared."""
+"""Training with parameter servers: each worker makes its own steps on shared variables."""
 
 from __future__ import annotations
 
@@ -20,43 +20,43 @@ from estimator_core.execution.single_device import SingleDevice
 from estimator_core.logs import logger
 from estimator_core.spec.types import InputFn
 
-_OWN_SERVER_SECS = 10.0  # it is in this process, and was started before
-_LOOK_EVERY_SECS = 2  # whether the chief has initialized the variables
-_COMPARE_EVERY_SECS = 10.0  # this task's model with the chief's
-# How long the chief's model may differ from a worker's: a chief that is about to train the next model,
-# or one that is being replaced, has still published the one before.
+_OWN_SERVER_SECS = 10.0  # this task's server runs in this process and was started before
+_LOOK_EVERY_SECS = 2  # seconds between checks that the chief has initialized the variables
+_COMPARE_EVERY_SECS = 10.0  # seconds between comparisons of this task's model with the chief's
+# Seconds for which the chief's model may differ from a worker's: a chief that is about to train the next
+# model, or that is being replaced, still publishes the previous one.
 _OTHER_MODEL_SECS = 60.0
 
 
 class ParameterServers(Execution):
     """Runs one copy of the model in this task of a cluster, on variables that all tasks share.
 
-    Each task that trains builds the same graph (between-graph replication) and makes its steps without
-    waiting for the others. Variables, and tables that can change, are on the parameter servers, one
-    after the other in the order in which they are created; all else is on the task's own devices. The
-    chief initializes or restores the variables; a worker waits for that.
+    Each training task builds the same graph (between-graph replication) and makes its steps without
+    waiting for the others. Variables and mutable tables are on the parameter servers, assigned in turn in
+    the order in which they are created; everything else is on the task's own devices. The chief initializes
+    or restores the variables; workers wait for that.
 
-    The server of this task must be there: `train_and_evaluate` starts it, and a program that calls
-    `Estimator.train` itself makes a `tf.compat.v1.train.Server` first. All tasks need a `model_dir`
-    that they share: each parameter server writes its own variables to the checkpoint.
+    The server of this task must be running: `train_and_evaluate` starts it; a program that calls
+    `Estimator.train` itself creates a `tf.compat.v1.train.Server` first. All tasks need a shared
+    `model_dir`: each parameter server writes its own variables to the checkpoint.
 
     Args:
-        cluster: The tasks, and which one this is. One Execution is for one graph.
-        master: Address of the server of this task, which sessions are opened on.
-        session_config: `ConfigProto` of the sessions; its `device_filters` say which tasks a session
+        cluster: Cluster, including this task's type and index. One Execution is for one graph.
+        master: Address of this task's server, on which sessions are opened.
+        session_config: `ConfigProto` of the sessions; its `device_filters` select the tasks that a session
             needs.
-        device_fn: `RunConfig.device_fn`. The variables are where it says; None places them on the
-            parameter servers.
+        device_fn: `RunConfig.device_fn`, which places the variables; None places them on the parameter
+            servers.
         timeout_secs: Longest wait for the servers of other tasks, and of a worker for the chief; None
-            is for ever.
+            waits for ever.
 
     Raises:
         ValueError: The cluster has no parameter servers, or this task does not train.
 
     Source: between-graph replication of `tf.estimator`, by `tf.compat.v1.train.replica_device_setter`.
-    We differ in that a cluster that does not form ends with an error that names the missing tasks,
-    also on the chief, and in that tasks that train without parameter servers are refused: in 2.15 the
-    chief then trained alone, and the workers waited for it until they timed out.
+    Two differences: if a cluster does not form, the error names the missing tasks, also on the chief; and
+    training tasks without parameter servers are refused: in 2.15 the chief then trained alone, and the
+    workers waited for it until they timed out.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class ParameterServers(Execution):
         if cluster.task_type not in (CHIEF, MASTER, WORKER):
             raise ValueError(
                 f"A task of type {cluster.task_type!r} does not train: call train_and_evaluate, which "
-                f"gives each task what it has to do. Received: task {cluster.task_id} of {cluster.tasks}"
+                f"gives each task its work. Received: task {cluster.task_id} of {cluster.tasks}"
             )
         if not cluster.num_ps_replicas:
             raise ValueError(
@@ -93,8 +93,8 @@ class ParameterServers(Execution):
         self._device_setter = None if device_fn else _replica_device_setter(cluster)
 
     def scope(self) -> contextlib.AbstractContextManager[Any]:
-        """Returns the context that places variables on the parameter servers, and the rest here."""
-        if self._device_setter is None:  # tf.device(None) would put device_fn out of force
+        """Returns the context that places variables on the parameter servers, and the rest on this task."""
+        if self._device_setter is None:  # tf.device(None) would disable device_fn
             return contextlib.nullcontext()
         return tf1.device(self._device_setter)
 
@@ -115,7 +115,7 @@ class ParameterServers(Execution):
     ) -> Any:
         """Returns the creator of a session on this task's server.
 
-        That of the chief initializes or restores the variables; that of a worker waits for it.
+        The chief's session creator initializes or restores the variables; a worker's waits for that.
         """
         needed = _needed_tasks(self._cluster, self._session_config)
         if self.is_chief:
@@ -136,7 +136,7 @@ class ParameterServers(Execution):
 
     @contextlib.contextmanager
     def training(self) -> Iterator[None]:
-        """Takes back, at the end, what the chief has told the workers of its model."""
+        """Opens the context of a training; at its end, the chief's published model is removed."""
         try:
             yield
         finally:
@@ -145,16 +145,16 @@ class ParameterServers(Execution):
 
 
 class _SessionInCluster(tf1.train.SessionCreator):
-    """Creates a session when the servers that it needs are there.
+    """Creates a session once the servers that it needs answer.
 
     Args:
-        creator: Creates the session.
+        creator: Creator of the session.
         own: This task.
-        needed: The other tasks that take part in the session.
+        needed: Other tasks that take part in the session.
         timeout_secs: Longest wait for the needed tasks.
 
     Raises:
-        tf.errors.DeadlineExceededError: From `create_session`; it names the tasks.
+        tf.errors.DeadlineExceededError: Raised by `create_session`; the message names the missing tasks.
     """
 
     def __init__(self, creator: Any, own: Task, needed: list[Task], timeout_secs: float):
@@ -180,7 +180,7 @@ class _SessionInCluster(tf1.train.SessionCreator):
 
 
 class _ChiefSession(tf1.train.SessionCreator):
-    """Tells the workers which model the chief trains, and then creates its session."""
+    """Publishes the chief's model to the workers, and then creates its session."""
 
     def __init__(self, creator: Any, chief_model: ChiefModel):
         self._creator = creator
@@ -195,19 +195,18 @@ class _ChiefSession(tf1.train.SessionCreator):
 class _WorkerSession(tf1.train.SessionCreator):
     """Creates a session once the chief has initialized the variables.
 
-    It is TensorFlow's `WorkerSessionCreator`, but for how often it looks: that one has a worker that
-    comes a moment before the chief, or whose parameter server was restarted, sleep for 30 seconds. A
-    worker with another model, which would wait in vain, or change variables that are not its own, is
-    refused.
+    Like TensorFlow's `WorkerSessionCreator`, but it checks more often: with that one, a worker that starts a
+    moment before the chief, or whose parameter server was restarted, sleeps for 30 seconds. A worker with
+    another model is refused: it would wait in vain, or change variables that belong to another model.
 
     Args:
         scaffold: The spec's `Scaffold`.
-        master: Address of the server of this task.
+        master: Address of this task's server.
         session_config: `ConfigProto` of the session.
-        chief: The task that initializes the variables.
-        chief_model: The model of the chief.
+        chief: Task that initializes the variables.
+        chief_model: Model that the chief publishes.
         timeout_secs: Longest wait.
-        clock: Returns seconds.
+        clock: Function that returns seconds.
     """
 
     def __init__(
@@ -232,7 +231,7 @@ class _WorkerSession(tf1.train.SessionCreator):
         """Returns a session.
 
         Raises:
-            ValueError: The chief trains another model, or has another TensorFlow.
+            ValueError: The chief trains another model, or has another TensorFlow version.
             tf.errors.DeadlineExceededError: The chief does not initialize the variables.
         """
         self._scaffold.finalize()

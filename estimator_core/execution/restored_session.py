@@ -1,7 +1,7 @@
-"""Sessions with the values of a checkpoint, without operations for restoring them in the graph.
+"""Sessions with the values of a checkpoint, without adding restore operations to the graph.
 
 A `Scaffold` adds a saver, checks of each variable and initializers to the graph, and runs them one after the
-other. For a graph that is run once, to answer a question, that takes longer than the answer.
+other. For a graph that is run only once, such as for a single prediction, that takes longer than the run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OF_SCAFFOLD = (
     "summary_op",
     "saver",
 )
-# What a Scaffold takes from the graph, beside variables and tables.
+# Collections from which a Scaffold takes its operations, besides those of variables and tables.
 _COLLECTIONS = (
     tf1.GraphKeys.INIT_OP,
     tf1.GraphKeys.READY_OP,
@@ -37,18 +37,18 @@ _COLLECTIONS = (
     tf1.GraphKeys.RESOURCES,
     tf1.GraphKeys.LOCAL_RESOURCES,
 )
-_MOST_BYTES = 256 << 20  # the values are held twice for a moment
+_MOST_BYTES = 256 << 20  # for a moment, the values are in memory twice
 
 
 def restored_session(scaffold: Any, checkpoint_path: str, config: Any) -> Any:
-    """Returns a session of the default graph, ready to run; None if it takes a `Scaffold` to make one.
+    """Returns a session of the default graph, ready to run; None if a `Scaffold` is needed to create it.
 
-    Its variables have the values of the checkpoint, its local variables and tables are initialized. The graph
-    is final.
+    The variables have the values of the checkpoint; local variables and tables are initialized. The graph is
+    finalized.
 
     Args:
-        scaffold: That of the model.
-        checkpoint_path: The checkpoint.
+        scaffold: Scaffold of the model.
+        checkpoint_path: Path of the checkpoint.
         config: `ConfigProto` of the session.
     """
     if not _is_default(scaffold) or any(tf1.get_collection(name) for name in _COLLECTIONS):
@@ -82,10 +82,10 @@ def _is_default(scaffold: Any) -> bool:
 
 
 def _values_to_feed(variables: Sequence[Any], checkpoint_path: str) -> dict[Any, Any] | None:
-    """Returns what the initializers of the variables take, with the values that it has in the checkpoint.
+    """Returns feeds of the variables' initializers, with the values from the checkpoint.
 
     Returns:
-        None if a saver has to restore them, or to say why they can't be restored.
+        The feeds; None if a saver has to restore the variables, or to raise the error why it can't.
     """
     reader = tf.train.load_checkpoint(checkpoint_path)
     shapes = reader.get_variable_to_shape_map()

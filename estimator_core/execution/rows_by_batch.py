@@ -1,8 +1,8 @@
 """Datasets over arrays that take a batch of rows at once, instead of row by row.
 
-`Dataset.from_tensor_slices(arrays).shuffle(...).repeat().batch(...)` cuts each array into rows, moves these
-one by one, and copies them into batches. The same rows are in the same batches when their numbers are
-shuffled instead, and the rows of a batch are then taken from each array at once.
+`Dataset.from_tensor_slices(arrays).shuffle(...).repeat().batch(...)` cuts each array into rows, moves them
+one by one, and copies them into batches. Shuffling the row numbers instead, and then gathering all rows of a
+batch from each array at once, gives the same batches.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from estimator_core import tf1
 
 _SLICES = "TensorSliceDataset"
 _BATCHES = ("BatchDataset", "BatchDatasetV2")
-# They leave rows out, repeat or reorder them, by their number and not by what is in them.
+# Datasets that drop, repeat or reorder rows by position, regardless of their contents.
 _OF_ROWS = (
     "CacheDataset",
     "CacheDatasetV2",
@@ -32,15 +32,15 @@ _OF_ROWS = (
 )
 _CACHES = ("CacheDataset", "CacheDatasetV2")
 _KEEPS_ITERATORS = ("SerializeIterator", "DeserializeIterator")
-_SMALLEST_BATCH = 16  # of fewer rows, it does not pay
+_SMALLEST_BATCH = 16  # for smaller batches, it is not worthwhile
 
 
 def initializer_by_batch(initializer: tf.Operation) -> tf.Operation:
-    """Returns what starts an iterator with the same batches, taken at once where that is possible.
+    """Returns an initializer of the iterator for the same batches, taken at once where that is possible.
 
     Args:
-        initializer: What starts the iterator: a `MakeIterator` of the default graph. It is returned itself
-            unless the rows of arrays are put into batches, with nothing but their order changed before.
+        initializer: `MakeIterator` operation of the default graph. It is returned unchanged unless the
+            dataset batches the rows of arrays, and only selects or orders them before.
     """
     if initializer.type != "MakeIterator":
         return initializer
@@ -78,7 +78,7 @@ def initializer_by_batch(initializer: tf.Operation) -> tf.Operation:
 def _up_to(
     dataset: tf.Operation, types: tuple[str, ...]
 ) -> tuple[list[tf.Operation], tf.Operation | None]:
-    """Returns the datasets from the last one up to one of some types, and that; None if there is none."""
+    """Returns the datasets passed on the way up to the first one of `types`, and that one or None."""
     passed: list[tf.Operation] = []
     while dataset.type not in types:
         sources = [tensor.op for tensor in dataset.inputs if tensor.dtype == tf.variant]
@@ -113,7 +113,7 @@ def _batch_shape(batch: tf.Operation) -> tf.TensorShape:
 def _gathered(
     numbers: tf.Tensor, shape: tf.TensorShape, slices: tf.Operation, batch: tf.Operation
 ) -> tf.Tensor:
-    """Returns the dataset of the rows with these numbers, batch by batch."""
+    """Returns the dataset of batches of the rows with these numbers."""
     shapes = batch.get_attr("output_shapes")
     arrays = list(slices.inputs)
 
@@ -134,9 +134,9 @@ def _copy(
     """Returns a copy of a dataset over another source.
 
     Args:
-        dataset: What is copied.
-        source: A dataset, of numbers with a `shape`.
-        shape: That of the numbers; None copies a dataset over elements of the same kind.
+        dataset: Dataset operation to copy.
+        source: Variant tensor of the new input dataset.
+        shape: Shape of the int64 elements of `source`; None if its elements have the same types as before.
     """
     graph_def = tf1.GraphDef()
     graph_def.versions.CopyFrom(dataset.graph.graph_def_versions)

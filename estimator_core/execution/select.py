@@ -1,4 +1,4 @@
-"""From a RunConfig to the Execution that carries it out: the only place that chooses."""
+"""Selecting the Execution for a RunConfig: the only place that chooses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from estimator_core.run_config import AUTO, RunConfig
 from estimator_core.spec.mode_keys import ModeKeys
 
 _MOST_STEPS = 1000
-_CALL_SECS = 0.2  # what goes by time is looked at after each call, and SIGTERM as well
+_CALL_SECS = 0.2  # timed hooks and SIGTERM are checked after each call
 
 _IN_SYNC = (
     tf.distribute.MirroredStrategy,
@@ -40,10 +40,10 @@ _PARAMETER_SERVERS = (
 
 
 def select_execution(config: RunConfig, mode: str) -> Execution:
-    """Returns how `mode` runs under `config`.
+    """Returns the Execution that runs `mode` under `config`.
 
     Raises:
-        ValueError: The configuration asks for a way of running that there is not.
+        ValueError: The configuration asks for a way of running that is not supported.
     """
     if mode == ModeKeys.TRAIN:
         _check_can_be_compiled(config)
@@ -85,10 +85,10 @@ def select_execution(config: RunConfig, mode: str) -> Execution:
 
 
 def start_task_server(config: RunConfig) -> None:
-    """Starts the server of this task of a cluster, as its way of training needs it.
+    """Starts this task's server as needed for the configured way of training.
 
     Raises:
-        RuntimeError: The server can't be started, as its port is taken.
+        RuntimeError: The server can't be started because its port is taken.
     """
     strategy = config.train_distribute or getattr(
         config.experimental_distribute, "train_distribute", None
@@ -100,17 +100,17 @@ def start_task_server(config: RunConfig) -> None:
 
 
 def _many_steps(config: RunConfig) -> ManySteps:
-    """Returns how many steps a session call makes."""
+    """Returns the limits on the steps of a session call."""
     if config.steps_per_session_run == AUTO:
         return ManySteps(_MOST_STEPS, _CALL_SECS)
     return ManySteps(int(config.steps_per_session_run))
 
 
 def _check_can_be_compiled(config: RunConfig) -> None:
-    """Checks that steps which must be compiled are those of one device, and many in a session call.
+    """Checks that, with jit_compile=True, training is on one device with several steps in a session call.
 
     Raises:
-        ValueError: They are not.
+        ValueError: jit_compile=True is set for any other kind of training.
     """
     if config.jit_compile is not True:
         return
@@ -129,7 +129,7 @@ def _check_can_be_compiled(config: RunConfig) -> None:
 
 
 def _in_cluster(strategy: Any, config: RunConfig, mode: str) -> Execution:
-    """Returns how tasks of a cluster train by a strategy, or one of them evaluates by one."""
+    """Returns the Execution by which a cluster trains, or one of its tasks evaluates, with a strategy."""
     tasks = config.cluster_spec.as_dict()
     if mode == ModeKeys.TRAIN:
         if isinstance(strategy, _ACROSS_TASKS):

@@ -1,4 +1,4 @@
-"""Shards: copies of the model in one graph, which divide a global batch, as the cores of a TPU do."""
+"""Shards: copies of the model in one graph that divide a global batch, like the cores of a TPU."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import InputFn
 
 _ONE_STEP = LoopSize(1)
-_MOST_STEPS = 1000  # where a loop takes a time
+_MOST_STEPS = 1000  # of a loop whose size is given in seconds
 
 
 @dataclasses.dataclass(frozen=True)
 class Sharding:
-    """How one mode is divided into shards.
+    """The division of one mode into shards.
 
     Attributes:
-        num_shards: Copies of the model.
-        kind: How they get their batches.
-        batch_axis: The dimensions along which features and labels are split; None is the first.
-        batch_size: Examples of a batch of input_fn, for prediction, which fills up batches.
-        adds_up_gradients: Whether the gradients of any optimizer are averaged over the shards. Else the
+        num_shards: Number of copies of the model.
+        kind: Way in which the shards get their batches.
+        batch_axis: Dimensions along which features and labels are split; None is the first.
+        batch_size: Examples in a batch of input_fn, for prediction, where smaller batches are padded.
+        adds_up_gradients: True to average the gradients of any optimizer over the shards. Otherwise the
             model does so, by a `CrossShardOptimizer`.
-        has_static_shapes: Whether batches of unknown size are refused, as on a TPU.
-        loop_size: How long a loop of training steps is.
-        takes_sparse: Whether there may be sparse features, as there are for embedding tables of a TPU.
+        has_static_shapes: True to refuse batches of unknown size, as on a TPU.
+        loop_size: Length of a loop of training steps.
+        takes_sparse: True if sparse features are allowed, as for embedding tables of a TPU.
         cores_per_replica: Cores that a copy of the model may name by `tf.compat.v1.tpu.core`.
     """
 
@@ -72,13 +72,13 @@ class Sharding:
 class Sharded(RepeatsSteps):
     """Runs shards of a model on virtual CPU devices of one process.
 
-    As on a TPU, model_fn is called once, for the first shard; what depends on the batch is copied for
-    the others. There is one set of variables. What is updated is updated by the first shard, with what
-    the shards have summed up. A model whose weights would differ from shard to shard is refused.
+    As on a TPU, model_fn is called once, for the first shard; the operations that depend on the batch are
+    copied for the others. There is one set of variables, updated by the first shard with sums over the
+    shards. A model whose weights would differ from shard to shard is refused.
 
     Args:
-        sharding: How the mode is divided into shards.
-        session_config: `ConfigProto` of the sessions; they get as many CPU devices as there are shards.
+        sharding: Division of the mode into shards.
+        session_config: `ConfigProto` of the sessions; they get a CPU device for each shard.
 
     Source: `tf.compat.v1.estimator.tpu.TPUEstimator`. It sends variables that differ from core to core,
     such as moving averages, from the first core to all others after each loop.
@@ -99,7 +99,7 @@ class Sharded(RepeatsSteps):
 
     @contextlib.contextmanager
     def scope(self) -> Iterator[None]:
-        """Opens the context in which optimizers of `tf.compat.v1.train` know the shards."""
+        """Opens the context in which `tf.compat.v1.train` optimizers know the number of shards."""
         with shard_optimizers.knowing_shards():
             yield
 
@@ -107,7 +107,7 @@ class Sharded(RepeatsSteps):
         """Returns the batches of the shards.
 
         Raises:
-            TypeError: input_fn must return a `tf.data.Dataset`, and does not.
+            TypeError: input_fn returns something else where a `tf.data.Dataset` is needed.
         """
         kind, shards = self._sharding.kind, self.num_replicas
         calls = shards if kind is ShardInput.OWN else 1
@@ -132,12 +132,12 @@ class Sharded(RepeatsSteps):
         """Returns the step of all shards together.
 
         Raises:
-            ValueError: Training has no sum over the shards, or updates weights by what one has calculated.
+            ValueError: Training has no sum over the shards, or updates weights with values of one shard.
         """
         graph = tf1.get_default_graph()
         self._sums = ShardSums(self.num_replicas)
         self._takes_mean, self._has_shares = True, False
-        # A tensor of its own for each shard, even when they have the same batch.
+        # Each shard needs its own tensors, even if all have the same batch.
         batches = tf.nest.map_structure(
             lambda tensor: None if tensor is None else tf.identity(tensor),
             inputs.next_batches(self.num_replicas),
@@ -164,10 +164,10 @@ class Sharded(RepeatsSteps):
         return self.step_of(combined, mode)
 
     def check_has_sums(self, mode: str) -> None:
-        """Checks that training adds up something over the shards, once the model is built.
+        """Checks, after the model is built, that training sums something over the shards.
 
         Raises:
-            ValueError: It does not.
+            ValueError: There is no sum over the shards.
         """
         if mode == ModeKeys.TRAIN and self.num_replicas > 1 and not self._sums.sums:
             raise ValueError(
@@ -221,24 +221,24 @@ class Sharded(RepeatsSteps):
 
     @property
     def shards_of_optimizers(self) -> int:
-        """How many shards a `CrossShardOptimizer` has to reckon with."""
+        """Number of shards for a `CrossShardOptimizer`."""
         return 1 if self.adds_up_gradients else self.num_replicas
 
     @property
     def num_models(self) -> int:
-        """Models that model_fn builds: the other shards have copies of the one."""
+        """Number of models that model_fn builds: 1, as the other shards have copies of it."""
         return 1
 
-    # For what builds a model
+    # For code that builds a model
 
     @property
     def is_replicated(self) -> bool:
-        """Whether the model is copied, so that its copies meet in the graph."""
+        """True: copies of the model interact in the graph."""
         return True
 
     @property
     def copies_operations(self) -> bool:
-        """Whether the copies are made of the operations of one model."""
+        """True: the operations of one model are copied."""
         return True
 
     def share_of_mean(self, loss: tf.Tensor) -> tf.Tensor:
@@ -249,7 +249,7 @@ class Sharded(RepeatsSteps):
         return loss / self.num_replicas
 
     def whole_sum(self, loss: tf.Tensor) -> tf.Tensor:
-        """Returns the sum of what the shards have."""
+        """Returns the sum of a loss over the shards."""
         return self._sums.add(loss) if self.adds_up_gradients else loss
 
     @contextlib.contextmanager
@@ -265,11 +265,11 @@ class Sharded(RepeatsSteps):
         """Returns pairs of gradient and variable with the sum of all shards' gradients."""
         if not self.adds_up_gradients:
             return list(pairs)
-        self._takes_mean = self._has_shares  # a loss of which no share is taken is a sum
+        self._takes_mean = self._has_shares  # without `share_of_mean`, the loss is a sum
         return self._reduced(pairs, average=False)
 
     def sum_over_replicas(self, gradient: Any) -> Any:
-        """Returns the sum of what the shards have for a gradient; slices are put one after the other."""
+        """Returns the sum of a gradient over the shards; `IndexedSlices` are concatenated."""
         return self._sums.reduce_gradient(gradient, average=False)
 
     def average_gradients(self, pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
@@ -279,7 +279,7 @@ class Sharded(RepeatsSteps):
         return self._reduced(pairs, average=True)
 
     def _reduced(self, pairs: Sequence[tuple[Any, Any]], average: bool) -> list[tuple[Any, Any]]:
-        """Returns the pairs; gradients that are summed up already stay what they are."""
+        """Returns the pairs with reduced gradients; gradients that are already summed stay unchanged."""
         pairs = list(pairs)
         are_reduced = self._sums.are_reduced([gradient for gradient, _ in pairs])
         return [
@@ -302,21 +302,21 @@ class Sharded(RepeatsSteps):
         return super().update_by_sums(summed, counter)
 
 
-def _concatenated(shards: Shards, count: int, tensor: Any, what: str) -> tf.Tensor:
-    """Returns what the first `count` shards have for a tensor, on axis 0."""
+def _concatenated(shards: Shards, count: int, tensor: Any, argument: str) -> tf.Tensor:
+    """Returns the values of a tensor in the first `count` shards, concatenated on axis 0."""
     tensor = tf.convert_to_tensor(tensor)
     if count == 1:
         return shards.of(tensor, 0)
     if tensor.shape.rank == 0:
         raise RuntimeError(
-            f"All tensors of {what} need a batch dimension, along which those of the shards are put "
-            f"together; reshape a scalar to [1]. Received: scalar {tensor}"
+            f"All tensors of {argument} need a batch dimension, along which the shards' values are "
+            f"concatenated; reshape a scalar to [1]. Received: scalar {tensor}"
         )
     return tf.concat([shards.of(tensor, shard) for shard in range(count)], axis=0)
 
 
-def _mapped(function: Callable[..., Any], tensors: Any, what: str) -> Any:
-    return tf.nest.map_structure(lambda tensor: function(tensor, what), tensors)
+def _mapped(function: Callable[..., Any], tensors: Any, argument: str) -> Any:
+    return tf.nest.map_structure(lambda tensor: function(tensor, argument), tensors)
 
 
 def _kept(tensor: tf.Tensor, keep: tf.Tensor | None) -> tf.Tensor:
@@ -324,7 +324,7 @@ def _kept(tensor: tf.Tensor, keep: tf.Tensor | None) -> tf.Tensor:
 
 
 def _with_cpus(session_config: Any, count: int) -> Any:
-    """Returns the configuration for sessions that have a CPU device for each shard."""
+    """Returns the session configuration with a CPU device for each shard."""
     config = tf1.ConfigProto()
     if session_config is not None:
         config.CopyFrom(session_config)

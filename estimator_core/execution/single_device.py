@@ -1,4 +1,4 @@
-"""The plain case: one copy of the model in this process."""
+"""Running one copy of the model in this process: the plain case."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class SingleDevice(RepeatsSteps):
 
     Args:
         session_config: `ConfigProto` of the sessions.
-        master: Address of the server that they are opened on; "" is this process.
-        many_steps: How many training steps, or evaluated batches, a session call makes; None is one.
-        jit_compile: Whether XLA compiles training steps; "auto" chooses.
+        master: Address of the server on which sessions are opened; "" is this process.
+        many_steps: Limits on the training steps, or evaluated batches, of a session call; None makes one.
+        jit_compile: True to compile training steps by XLA; "auto" chooses.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class SingleDevice(RepeatsSteps):
     def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
         """Returns the step that `step_fn` builds."""
         batch = inputs.next_batch()
-        tensors = tf.nest.flatten(batch)  # model_fn may take features out of their dict
+        tensors = tf.nest.flatten(batch)  # now, as model_fn may remove features from their dict
         spec = step_fn(*batch)
         if mode != ModeKeys.EVAL:
             return self.step_of(spec, mode)
@@ -75,7 +75,7 @@ class SingleDevice(RepeatsSteps):
         checkpoint_dir: str | None = None,
         checkpoint_path: str | None = None,
     ) -> Any:
-        """Returns the creator of a session on the one device."""
+        """Returns the creator of a session on the device."""
         return tf1.train.ChiefSessionCreator(
             scaffold=scaffold,
             master=self._master,
@@ -85,7 +85,7 @@ class SingleDevice(RepeatsSteps):
         )
 
     def restored_session(self, scaffold: Any, checkpoint_path: str) -> Any:
-        """Returns a session of this process, if the checkpoint and the Scaffold are of the usual kind."""
+        """Returns a session of this process if the checkpoint and the Scaffold are of the usual kind."""
         if self._master:
             return None
         return restored_session(scaffold, checkpoint_path, self._session_config)

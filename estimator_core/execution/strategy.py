@@ -1,4 +1,4 @@
-"""Replicas by `tf.distribute`: one copy of the model on each device of this process, in step."""
+"""Replicas by `tf.distribute`: a copy of the model on each device of this process, training in step."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from estimator_core.spec.types import InputFn
 class ReplicasInSync(RepeatsSteps):
     """Runs a copy of the model on each device of a `tf.distribute` strategy.
 
-    Each replica takes a batch of its own: the batch size that input_fn gives is that of one replica.
-    What is left at the end of the input and does not go around all replicas is dropped.
+    Each replica takes its own batch: the batch size of input_fn is that of one replica. If there are not
+    enough batches for all replicas at the end of the input, the remaining ones are dropped.
 
     Args:
         strategy: `tf.distribute.MirroredStrategy` or `OneDeviceStrategy`.
         session_config: `ConfigProto` of the sessions.
-        many_steps: How many training steps a session call makes; None is one.
+        many_steps: Limits on the training steps of a session call; None makes one.
 
     Source: `train_distribute` and `eval_distribute` of `tf.estimator.RunConfig`.
     """
@@ -44,7 +44,7 @@ class ReplicasInSync(RepeatsSteps):
     def scope(self) -> contextlib.AbstractContextManager[Any]:
         """Returns the strategy's scope, in which `tf.compat.v1.train` optimizers average.
 
-        Without the second context they would take each replica's mean loss for a share of the whole.
+        Without the second context, they would treat each replica's mean loss as a share of the total loss.
         """
         contexts = contextlib.ExitStack()
         contexts.enter_context(self.strategy.scope())
@@ -52,7 +52,7 @@ class ReplicasInSync(RepeatsSteps):
         return contexts
 
     def make_inputs(self, input_fn: InputFn, mode: str) -> Inputs:
-        """Returns the iterator over one input pipeline: the first batch is for the first replica, and so on.
+        """Returns the iterator over one input pipeline, whose batches go to the replicas in turn.
 
         Raises:
             ValueError: `input_fn` returns no `tf.data.Dataset`.
@@ -73,7 +73,7 @@ class ReplicasInSync(RepeatsSteps):
     def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
         """Returns the step of all replicas together.
 
-        Hooks, predictions and the saver are those of the first replica.
+        Hooks, predictions and the saver come from the first replica.
         """
         batches = inputs.next_batches(self.num_models)
         specs: dict[int, EstimatorSpec] = {}
@@ -82,8 +82,8 @@ class ReplicasInSync(RepeatsSteps):
         def in_replica() -> None:
             context = tf.distribute.get_replica_context()
             replica = int(tf.get_static_value(context.replica_id_in_sync_group))
-            batch = batches[replica % len(batches)]  # replicas of other processes come before
-            tensors = tf.nest.flatten(batch)  # model_fn may take features out of their dict
+            batch = batches[replica % len(batches)]  # replicas are numbered across all processes
+            tensors = tf.nest.flatten(batch)  # now, as model_fn may remove features from their dict
             spec = step_fn(*batch)
             specs[replica] = (
                 with_evaluation_metrics(spec, tensors) if mode == ModeKeys.EVAL else spec
@@ -99,21 +99,21 @@ class ReplicasInSync(RepeatsSteps):
         checkpoint_dir: str | None = None,
         checkpoint_path: str | None = None,
     ) -> Any:
-        """Returns the creator of a session in this process, which has all the devices."""
+        """Returns the creator of a session in this process, with all devices."""
         return self._in_process.session_creator(
             scaffold, checkpoint_dir=checkpoint_dir, checkpoint_path=checkpoint_path
         )
 
-    # For what builds a model
+    # For code that builds a model
 
     @property
     def is_replicated(self) -> bool:
-        """Whether copies of the model meet in the graph: always, even when there is one."""
+        """True: copies of the model interact in the graph, even if there is only one."""
         return True
 
     @property
     def is_in_replica(self) -> bool:
-        """Whether the code that runs now builds one of the copies."""
+        """True if the running code builds one of the copies."""
         return tf.distribute.has_strategy() and not tf.distribute.in_cross_replica_context()
 
     def share_of_mean(self, loss: tf.Tensor) -> tf.Tensor:
@@ -126,9 +126,9 @@ class ReplicasInSync(RepeatsSteps):
 
     @contextlib.contextmanager
     def _scaling_of_losses(self, is_on: bool) -> Iterator[None]:
-        """Opens a context in which those optimizers divide the loss by the replicas, or do not.
+        """Opens a context in which those optimizers divide the loss by the number of replicas, or do not.
 
-        TensorFlow has that switch for Estimators, without a public name.
+        TensorFlow has this switch for Estimators, without a public name.
         """
         before = self.strategy._scale_loss_for_estimator  # noqa: SLF001
         self.strategy._scale_loss_for_estimator = is_on  # noqa: SLF001
@@ -138,14 +138,14 @@ class ReplicasInSync(RepeatsSteps):
             self.strategy._scale_loss_for_estimator = before  # noqa: SLF001
 
     def components(self, variable: Any) -> tuple[Any, ...]:
-        """Returns the variable of each replica, or the one variable that there is."""
+        """Returns the variable of each replica, or the only variable."""
         is_distributed = isinstance(variable, tf.distribute.DistributedValues)
         return tuple(variable.values) if is_distributed else (variable,)
 
     def update_by_sums(self, updates: Sequence[GradientUpdate], counter: Any) -> tf.Operation:
         """Returns the op that updates each variable by the sum of all replicas' gradients.
 
-        The replicas meet in it: each calls it, and the component on each device is updated there.
+        All replicas take part: each calls it, and each component is updated on its own device.
         """
         variables = [variable for _, variable, _ in updates]
         functions = [update for _, _, update in updates]
@@ -166,10 +166,10 @@ class ReplicasInSync(RepeatsSteps):
 
 
 def _with_all_cpus(session_config: Any) -> Any:
-    """Returns the configuration for sessions that see every logical CPU device.
+    """Returns the session configuration with every logical CPU device.
 
-    By default a session sees one, and soft placement would put all replicas there; an all-reduce of
-    replicas on one device waits for ever.
+    By default a session sees one, and soft placement would put all replicas on it; an all-reduce between
+    replicas on the same device waits for ever.
     """
     config = tf1.ConfigProto()
     if session_config is not None:
@@ -189,7 +189,7 @@ def _combined(specs: Sequence[EstimatorSpec]) -> EstimatorSpec:
     if first.mode == ModeKeys.TRAIN:
         changes["train_op"] = tf.group(*(spec.train_op for spec in specs))
     if first.eval_metric_ops:
-        # Reading the value of a metric adds up what the replicas have; each replica updates its own.
+        # Reading a metric's value sums over the replicas; each replica updates its own variables.
         changes["eval_metric_ops"] = {
             name: (value, tf.group(*(spec.eval_metric_ops[name][1] for spec in specs)))
             for name, (value, _) in first.eval_metric_ops.items()
@@ -198,18 +198,18 @@ def _combined(specs: Sequence[EstimatorSpec]) -> EstimatorSpec:
 
 
 def is_loss_scaled() -> bool:
-    """Returns whether an optimizer of `tf.compat.v1.train` in the graph divides the loss by the replicas.
+    """Returns whether a `tf.compat.v1.train` optimizer in the graph divides the loss by the replica count.
 
-    It notes so in the graph, without a public name.
+    The optimizer records it in the graph, without a public name.
     """
     return getattr(tf1.get_default_graph(), "_is_loss_scaled_by_optimizer", False)
 
 
 def _reported_loss(losses: Sequence[Any]) -> Any:
-    """Returns the one loss to log: the sum, or the mean when the optimizer divides by the replicas.
+    """Returns the loss to log: the sum, or the mean if the optimizer divides it by the number of replicas.
 
-    The optimizers of `tf.compat.v1.train` scale the loss down by the number of replicas, and note it
-    in the graph; with all others the loss is taken for the replica's share of the whole.
+    The optimizers of `tf.compat.v1.train` scale the loss down by the number of replicas, and record it in the
+    graph; with all others, each loss is treated as the replica's share of the total loss.
     """
     total = tf.add_n(list(losses))
     if is_loss_scaled():
@@ -218,7 +218,7 @@ def _reported_loss(losses: Sequence[Any]) -> Any:
 
 
 def _combined_scaffold(scaffolds: Sequence[Any]) -> Any:
-    """Returns a Scaffold that initializes what each replica asks for; it saves with the first's."""
+    """Returns a Scaffold that combines the initialization of all replicas, with the first one's saver."""
 
     def grouped(ops: Iterable[Any]) -> Any:
         given = [op for op in ops if op is not None]

@@ -1,4 +1,4 @@
-"""Replicas in several processes by `tf.distribute`: each worker has its own batches and all variables."""
+"""Replicas in several processes by `tf.distribute`: workers with their own batches and all variables."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ from estimator_core.spec.types import InputFn
 
 _SAME_CHECKPOINT_ROUNDS = 60
 _ROUND_SECS = 1.0
-_OWN_SERVER_SECS = 10.0  # it is in this process, and was started before
+_OWN_SERVER_SECS = 10.0  # this task's server runs in this process and was started before
 
 
 class WorkersInSync(ReplicasInSync):
-    """Trains a copy of the model in each worker of a cluster, on batches of its own, all in step.
+    """Trains a copy of the model in each worker of a cluster, all in step, on their own batches.
 
-    Each worker calls input_fn once. The gradients of all are added up before a step changes the
-    variables, of which each worker has its own copy; so they stay the same everywhere. Training ends in
-    all tasks at the same step: with the first input that ends, or when one of them stops.
+    Each worker calls input_fn once and has its own copy of the variables. A step updates them with the sum
+    of all workers' gradients, so the copies stay equal. Training ends in all tasks at the same step: when the
+    first input ends, or when one of the tasks stops.
 
-    The chief, which is worker 0 where no task is named so, writes checkpoints and summaries; all tasks
-    restore the same checkpoint, so they need a `model_dir` that they share.
+    The chief (worker 0 if the cluster has no chief) writes checkpoints and summaries. All tasks restore the
+    same checkpoint, so they need a shared `model_dir`.
 
     Args:
-        strategy: `tf.distribute.MultiWorkerMirroredStrategy`, made in this process.
-        cluster: The tasks, and which one this is. One Execution is for one graph.
+        strategy: `tf.distribute.MultiWorkerMirroredStrategy`, created in this process.
+        cluster: Cluster, including this task's type and index. One Execution is for one graph.
         session_config: `ConfigProto` of the sessions; its device filters are replaced.
-        timeout_secs: Longest wait for the other tasks; None is for ever.
+        timeout_secs: Longest wait for the other tasks; None waits for ever.
 
     Raises:
-        ValueError: The cluster is not the strategy's, or this task does not train.
+        ValueError: The cluster differs from the strategy's, or this task does not train.
 
-    Source: `train_distribute` of `tf.estimator.RunConfig` in a cluster. We differ in what happens at
-    the end: in 2.15 the others waited for ever for a worker whose input had ended, or that was gone.
+    Source: `train_distribute` of `tf.estimator.RunConfig` in a cluster. The end of training differs: in
+    2.15 the others waited for ever for a worker whose input had ended, or that was gone.
     """
 
     def __init__(
@@ -73,14 +73,14 @@ class WorkersInSync(ReplicasInSync):
         return len(self.strategy.extended.worker_devices)
 
     def scope(self) -> contextlib.AbstractContextManager[Any]:
-        """Returns the strategy's scope, in which each variable is the same in all workers at all times."""
+        """Returns the strategy's scope, in which each variable always has the same value in all workers."""
         contexts = contextlib.ExitStack()
         contexts.enter_context(super().scope())
         contexts.enter_context(tf.variable_creator_scope(_in_sync))
         return contexts
 
     def make_inputs(self, input_fn: InputFn, mode: str) -> Inputs:
-        """Returns the iterator over this worker's input pipeline, which ends when that of any worker does.
+        """Returns the iterator over this worker's input pipeline, which ends when any worker's does.
 
         Raises:
             ValueError: `input_fn` returns no `tf.data.Dataset`.
@@ -93,15 +93,15 @@ class WorkersInSync(ReplicasInSync):
             return InputsInStep(dataset, mode, peers, self._watch)
 
     def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
-        """Returns the step of all workers' replicas together; its loss is that of all of them."""
+        """Returns the step of all workers' replicas together, with their common loss."""
         assert isinstance(inputs, InputsInStep)
         spec = super().build_step(inputs, step_fn, mode).spec
         total = self._peers.sum(spec.loss, LOSS)
         if is_loss_scaled():
             total /= len(self._peers.tasks)
         train_op = self._with_averages(inputs, spec.train_op)
-        # Whatever a task's hooks fetch, each step has the same sums: a task that left one out, or had
-        # one more, would wait for the others.
+        # Each step must run the same sums in every task, regardless of its hooks' fetches: a task with one
+        # sum less or more than the others would make them wait for ever.
         sums = [
             operation
             for operation in tf1.get_default_graph().get_operations()
@@ -111,7 +111,7 @@ class WorkersInSync(ReplicasInSync):
         return Step(spec._replace(loss=total, train_op=train_op))
 
     def _with_averages(self, inputs: InputsInStep, train_op: Any) -> tf.Operation:
-        """Returns the step after which the tasks average what each has changed by its own batch."""
+        """Returns the step followed by averaging the variables that each task updates from its own batch."""
         variables = changed_by_batches(tf1.global_variables(), self.components, inputs.batches)
         count = len(self._peers.tasks) * self.num_models
         done = [train_op]
@@ -130,7 +130,7 @@ class WorkersInSync(ReplicasInSync):
         checkpoint_dir: str | None = None,
         checkpoint_path: str | None = None,
     ) -> Any:
-        """Returns the creator of a session on this task's server, when all tasks are there."""
+        """Returns the creator of a session on this task's server, which waits for all tasks."""
         creator = tf1.train.ChiefSessionCreator(
             scaffold=scaffold,
             master=self._master,
@@ -146,10 +146,10 @@ class WorkersInSync(ReplicasInSync):
 
     @contextlib.contextmanager
     def training(self) -> Iterator[None]:
-        """Watches over the other tasks, and at the end waits for the last checkpoint of the chief.
+        """Watches the other tasks, and at the end waits for the chief's last checkpoint.
 
         Raises:
-            TaskLostError: From within, instead of what fails when another task is gone.
+            TaskLostError: Another task was lost; raised in place of the error that it caused.
         """
         with self._watch.naming_the_lost(), self._watch:
             yield
@@ -164,12 +164,12 @@ class SessionInStep(tf1.train.SessionCreator):
     """Creates the session of each task from the same state, or fails in all of them.
 
     Args:
-        creator: Creates the session.
+        creator: Creator of the session.
         peers: The tasks.
-        meet: Gives the numbers of each task to all of them.
-        find_checkpoint: Returns what the session will be restored from; None initializes.
-        timeout_secs: Longest wait for the servers of the others; 0 is for ever.
-        sleep: Waits for so many seconds.
+        meet: Function that exchanges numbers between all tasks.
+        find_checkpoint: Function that returns the checkpoint to restore, or None to initialize the variables.
+        timeout_secs: Longest wait for the servers of the others; 0 waits for ever.
+        sleep: Function that waits for a number of seconds.
     """
 
     def __init__(
@@ -193,8 +193,8 @@ class SessionInStep(tf1.train.SessionCreator):
         """Returns a session.
 
         Raises:
-            TaskLostError: The session of before was lost: the other tasks can't go back to a checkpoint
-                with this one.
+            TaskLostError: An earlier session was lost: the other tasks can't go back to a checkpoint
+                together with this one.
             ValueError: The tasks have different graphs or checkpoints.
         """
         own, others = self._peers.own, self._peers.others
@@ -222,7 +222,7 @@ class SessionInStep(tf1.train.SessionCreator):
         """Waits until all tasks find the same checkpoint.
 
         Raises:
-            ValueError: They don't, or their graphs differ.
+            ValueError: The tasks find different checkpoints, or their graphs differ.
         """
         graph = _fingerprint(tf1.get_default_graph())
         for _ in range(_SAME_CHECKPOINT_ROUNDS):
@@ -256,12 +256,12 @@ class SessionInStep(tf1.train.SessionCreator):
 def start_server_in_step(
     strategy: Any, cluster: Cluster, protocol: str | None = None, session_config: Any = None
 ) -> None:
-    """Starts the server of this task, unless the strategy has: it does so except in graph mode.
+    """Starts the server of this task unless the strategy has started it, as it does in eager mode.
 
     Raises:
-        RuntimeError: The server can't be started, as its port is taken.
+        RuntimeError: The server can't be started because its port is taken.
     """
-    # Nothing public says so.
+    # There is no public way to ask the strategy.
     if not getattr(strategy.extended, "_std_server_started", False):
         start_server(cluster, protocol, _with_collectives(strategy, session_config))
 
@@ -295,7 +295,7 @@ def _peers(cluster: Cluster) -> Peers:
 
 
 def _with_collectives(strategy: Any, session_config: Any) -> Any:
-    """Returns the configuration for sessions that have this task's devices and meet the other tasks."""
+    """Returns the session configuration with this task's devices and collectives with the other tasks."""
     config = tf1.ConfigProto()
     if session_config is not None:
         config.CopyFrom(session_config)
@@ -307,10 +307,10 @@ def _with_collectives(strategy: Any, session_config: Any) -> Any:
 
 
 def _in_sync(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
-    """Makes a variable; one that is averaged when it is read is averaged whenever it is written.
+    """Creates a variable; one that is averaged when read is changed to be averaged when written.
 
-    To read it would take all tasks, and the chief alone saves it. The mean of moving averages is the
-    moving average of the means, so that batch normalization keeps the same statistics.
+    Reading it would need all tasks, but only the chief saves it. The mean of moving averages is the moving
+    average of the means, so batch normalization keeps the same statistics.
     """
     if kwargs.get("synchronization") == tf.VariableSynchronization.ON_READ:
         aggregation = kwargs.get("aggregation")
@@ -331,9 +331,9 @@ def _is_local(kwargs: dict[str, Any]) -> bool:
 
 
 def _read_global_step_here() -> None:
-    """Has hooks find the global step as it is in this task.
+    """Makes hooks read the global step of this task.
 
-    As TensorFlow reads it for them, its initial value is read too, which takes all tasks.
+    TensorFlow's own read for hooks also reads the initial value, which needs all tasks.
     """
     read = "global_step_read_op_cache"  # where TensorFlow looks for it, without a public name
     if not tf1.get_collection(read):
@@ -341,7 +341,7 @@ def _read_global_step_here() -> None:
 
 
 def _fingerprint(graph: tf.Graph) -> int:
-    """Returns a number that differs between graphs whose tasks would wait for each other in vain."""
+    """Returns a number that differs between graphs that would make tasks wait for each other in vain."""
     collectives = [
         (
             operation.type,

@@ -1,1 +1,1 @@
-"""From a model_fn and its inputs to a built `Program`, and the loops that run one."""
+"""Building a `Program` from a model_fn and its inputs, and the loops that run it."""

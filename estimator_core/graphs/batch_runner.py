@@ -1,4 +1,4 @@
-"""Evaluating batches: one in a session call, or as many as take a certain time."""
+"""Evaluating batches: one in a session call, or as many as fit in a certain time."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from estimator_core.hooks.intervals import is_called_around_steps
 from estimator_core.logs import logger
 from estimator_core.spec.types import Hook
 
-_SECS_WITHOUT_LOOP = 0.5  # to build a loop takes some tenths of a second
+_SECS_WITHOUT_LOOP = 0.5  # building a loop takes some tenths of a second
 
 
 class BatchRunner(tf1.train.SessionRunHook):
-    """Evaluates batches, counts them, logs about ten times, and stops after so many.
+    """Evaluates batches, counts them, logs progress about ten times, and stops after `steps` batches.
 
-    Without a hook that is called around each batch, a session call evaluates many of them, by the
+    If no hook has to be called around each batch, one session call evaluates many batches by the
     Execution's `advance`.
 
     Args:
-        program: That of mode EVAL.
+        program: Program of mode EVAL.
         hooks: The other hooks of the session.
         steps: Batches to evaluate; None goes to the end of the input.
-        clock: Returns seconds.
+        clock: Function that returns seconds.
 
     Attributes:
-        hooks: All hooks of the session in the order in which they are called, `BatchRunner` itself included.
-        done: How many batches are evaluated.
+        hooks: All hooks of the session in calling order, the `BatchRunner` itself included.
+        done: Number of batches evaluated so far.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class BatchRunner(tf1.train.SessionRunHook):
         try:
             advance(step_context.session, batches)
         except tf.errors.OpError:
-            # An error of another thread, such as one that fills a queue, may have caused this one.
+            # The cause may be an error in another thread, such as one that fills a queue.
             self._coord.raise_requested_exception()
             self.done += batches_made()
             raise
@@ -96,9 +96,9 @@ class BatchRunner(tf1.train.SessionRunHook):
         self._count(batches, step_context)
 
     def _prepare_when_it_pays(self) -> None:
-        """Lets the graph have a loop over batches, once as much time is over as it takes to build one.
+        """Adds a loop over batches to the graph once the evaluation has taken as long as building one.
 
-        How many batches the input has is not known before.
+        The number of batches in the input is not known in advance.
         """
         if self._step.prepare is None or self._is_prepared or self._secs < _SECS_WITHOUT_LOOP:
             return
@@ -126,16 +126,16 @@ class BatchRunner(tf1.train.SessionRunHook):
     # As a hook
 
     def begin(self) -> None:
-        """Lets the graph have a loop over batches when a call is to have a certain number of them."""
+        """Adds a loop over batches to the graph if each call has a fixed number of batches."""
         if self._advance and self._step.prepare and self._pace is None:
             self._step.prepare()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Notes what knows the errors of other threads."""
+        """Keeps the coordinator, which collects the errors of other threads."""
         del session
         self._coord = coord
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Counts a batch around which hooks are called."""
+        """Counts a batch that was evaluated with hooks."""
         del run_values
         self._count(1, run_context)

@@ -1,4 +1,4 @@
-"""From a model_fn and its inputs to the program of one mode. Every call builds anew: nothing is stale."""
+"""Building the program of one mode from a model_fn and its inputs. Every call builds a new graph."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from estimator_core.spec.types import InputFn, ModelFn, ReceiverFn
 
 @dataclasses.dataclass(frozen=True)
 class Model:
-    """What an Estimator was made of.
+    """The arguments that an Estimator was created with.
 
     Attributes:
-        model_fn: As for `Estimator`.
+        model_fn: Function as for `Estimator`.
         params: Hyperparameters; each call of a user's function gets a copy.
-        config: How the graphs run.
-        warm_start_settings: What variables start from while there is no checkpoint; or None.
+        config: Configuration of the runs.
+        warm_start_settings: Settings for the variables' initial values while there is no checkpoint; or None.
     """
 
     model_fn: ModelFn
@@ -43,7 +43,7 @@ class Model:
     warm_start_settings: WarmStartSettings | None = None
 
     def input_fn(self, input_fn: InputFn, mode: str) -> Callable[..., Any]:
-        """Returns `input_fn` as a function of the `tf.distribute.InputContext`, or of nothing."""
+        """Returns `input_fn` as a function of an optional `tf.distribute.InputContext`."""
 
         def call(input_context: Any = None) -> Any:
             params = copy.deepcopy(self.params)
@@ -62,11 +62,11 @@ class Model:
 
 
 class BuiltInputs(NamedTuple):
-    """A graph that has inputs, and no model yet.
+    """A graph that has inputs, but no model yet.
 
     Attributes:
         graph: The graph.
-        inputs: What input_fn has made in it.
+        inputs: Inputs that input_fn created in the graph.
     """
 
     graph: tf.Graph
@@ -89,15 +89,15 @@ def build(
     input_fn: InputFn,
     starts_from_checkpoint: bool,
 ) -> Program:
-    """Returns the program of `mode` over `input_fn`, after calling both functions of the user's.
+    """Returns the program of `mode`, built by calling `input_fn` and the model_fn.
 
     Args:
-        model: What is built.
-        execution: How it will run.
+        model: Model to build.
+        execution: Execution that will run the program.
         mode: One of `ModeKeys`.
-        input_fn: As for `Estimator.train`.
-        starts_from_checkpoint: Whether variables are restored; else they start as the warm start settings, if
-            any, and their initializers say.
+        input_fn: Function as for `Estimator.train`.
+        starts_from_checkpoint: True if variables are restored. Otherwise they start from the warm start
+            settings, if any, and their initializers.
     """
     built = build_inputs(model, execution, mode, input_fn)
     return build_over(built, model, execution, mode, starts_from_checkpoint)
@@ -124,13 +124,13 @@ def build_over(
 def build_for_receiver(
     model: Model, execution: Execution, mode: str, receiver_fn: ReceiverFn
 ) -> tuple[Program, Any]:
-    """Returns the program of `mode` over fed inputs, one copy of the model, and its receiver.
+    """Returns the program of `mode` over fed inputs, with one copy of the model, and the receiver.
 
     Args:
-        model: What is built.
-        execution: How it will run.
+        model: Model to build.
+        execution: Execution that will run the program.
         mode: One of `ModeKeys`.
-        receiver_fn: Returns the receiver, whose features, and labels if it has any, model_fn is given.
+        receiver_fn: Function that returns the receiver; model_fn gets its features, and its labels if any.
     """
     graph = tf.Graph()
     with new_scope(graph, execution, model.config):
@@ -148,9 +148,9 @@ def build_for_features(
     """Returns the program of PREDICT over fed features, and its placeholders.
 
     Args:
-        model: What is built.
-        execution: How it will run.
-        features: Tensors of another graph, of the same kinds, types and shapes.
+        model: Model to build.
+        execution: Execution that will run the program.
+        features: Tensors of another graph; the placeholders get their kinds, types and shapes.
     """
     graph = tf.Graph()
     with new_scope(graph, execution, model.config):

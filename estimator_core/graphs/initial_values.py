@@ -11,14 +11,14 @@ from estimator_core.execution.current import current_execution
 
 
 def in_order(scaffold: Any) -> Any:
-    """Returns a Scaffold that initializes a variable after those that its initial value is read from.
+    """Returns a Scaffold that initializes each variable after those that its initial value reads.
 
-    TensorFlow initializes all at once, and so may read a value before it is there. The learning rate of
-    a tf_keras optimizer with a schedule, for one, starts from the optimizer's step count.
+    TensorFlow initializes all variables at once, and so may read a value before it is set. For example, the
+    learning rate of a tf_keras optimizer with a schedule is initialized from the optimizer's step count.
 
     Args:
-        scaffold: That of the current graph. It is returned as it is when it has an `init_op` of its
-            own, or when no variable starts from another.
+        scaffold: Scaffold of the current graph. It is returned unchanged if it has its own `init_op`, or
+            if no variable is initialized from another.
     """
     if scaffold.init_op is not None or tf1.get_collection(tf1.GraphKeys.INIT_OP):
         return scaffold
@@ -40,25 +40,25 @@ def in_order(scaffold: Any) -> Any:
 
 
 def _levels(variables: list[Any]) -> list[list[Any]]:
-    """Returns the variables such that each starts from those of the lists before its own only."""
+    """Returns lists of variables such that each variable only reads those of earlier lists."""
     components = current_execution().components
     owners = {part.op: variable for variable in variables for part in components(variable)}
     remaining = {id(variable): _sources(variable, owners) for variable in variables}
     levels = []
     while remaining:
         ready = {key for key, sources in remaining.items() if not sources & remaining.keys()}
-        ready = ready or set(remaining)  # they start from each other: for TensorFlow to refuse
+        ready = ready or set(remaining)  # a cycle, which TensorFlow refuses
         levels.append([variable for variable in variables if id(variable) in ready])
         remaining = {key: sources for key, sources in remaining.items() if key not in ready}
     return levels
 
 
 def _sources(variable: Any, owners: dict[tf.Operation, Any]) -> set[int]:
-    """Returns the ids of the other variables that the initializer of `variable` reads."""
+    """Returns the ids of other variables that the initializer of `variable` reads."""
     found = set()
     pending = [
         getattr(variable.initializer, "op", variable.initializer)
-    ]  # a warm start's is a tensor
+    ]  # a warm start's initializer is a tensor
     reached = set(pending)
     while pending:
         operation = pending.pop()

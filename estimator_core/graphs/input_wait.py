@@ -1,4 +1,4 @@
-"""How much of a training was waiting for its input."""
+"""Reporting the share of a training's time that was spent waiting for input."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from estimator_core import summaries
 from estimator_core.graphs.program import Program
 from estimator_core.logs import logger
 
-_LEAST_SECS = 1.0  # of less, the share says little
-_LEAST_SECS_TO_LOG = 10.0  # less is not worth a line
+_LEAST_SECS = 1.0  # the share of a shorter time says little
+_LEAST_SECS_TO_LOG = 10.0  # a shorter training is not worth a line
 _MUCH = 0.3
 _ADVICE = (
-    "; its input takes longer than its steps: batch before map, to parse whole batches; cache() what fits in "
-    "memory; num_parallel_calls=tf.data.AUTOTUNE for map; prefetch(tf.data.AUTOTUNE) last"
+    "; its input takes longer than its steps: batch before map, to parse whole batches; cache() data that "
+    "fits in memory; num_parallel_calls=tf.data.AUTOTUNE for map; prefetch(tf.data.AUTOTUNE) last"
 )
 
 
-def tell(program: Program, secs: float, global_step: int | None) -> None:
+def report(program: Program, secs: float, global_step: int | None) -> None:
     """Logs the share of the time that steps waited for their batches, and writes it for TensorBoard.
 
-    It is that of the steps in a loop of the graph: around the others, hooks are called.
+    Only the steps in a loop of the graph are measured, not those with hooks.
 
     Args:
-        program: That of mode TRAIN, after the training.
-        secs: What all session calls without hooks took.
-        global_step: At the end.
+        program: Program of mode TRAIN, after the training.
+        secs: Seconds that all session calls without hooks took.
+        global_step: Global step at the end.
     """
     waited = program.step.waited_secs() if program.step.waited_secs else None
     if waited is None or secs < _LEAST_SECS:

@@ -1,8 +1,8 @@
-"""Predictions for one example after the other, by a premade model that is not built anew for each.
+"""Repeated small predictions by a premade model whose graph is kept between calls of `predict`.
 
-To build a premade model takes fifty times as long as to ask it for one example. Its graph is kept from one
-call of `predict` to the next where it can't have become another one: see `fingerprint_of`. input_fn is called
-each time, and its graph is another one.
+Building a premade model takes fifty times as long as predicting one example. Its graph is kept from one call
+of `predict` to the next if it is certain that building it again would give the same graph: see
+`fingerprint_of`. input_fn is called each time, in a graph of its own.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from estimator_core.graphs.restoring import check_checkpoint
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.settled import fingerprint_of
 
-_MOST_BATCHES = 4  # with more of them, a graph that has the input in it is faster
-_BATCHES_UNTIL_BUILT = 200  # in a call: to build such a graph takes as long as it saves with these
+_MOST_BATCHES = 4  # with more batches, a graph that includes the input is faster
+_BATCHES_UNTIL_BUILT = 200  # batches of a call after which building such a graph has paid off
 _MOST_BYTES = 64 << 20  # of weights that stay in memory
-# An input that has one of these takes more than its iterator to start.
+# An input with one of these needs more than its iterator initialized.
 _STATE = (
     tf1.GraphKeys.LOCAL_VARIABLES,
     tf1.GraphKeys.QUEUE_RUNNERS,
     tf1.GraphKeys.RESOURCES,
     tf1.GraphKeys.TABLE_INITIALIZERS,
 )
-_TABLES_OF_CONSTANTS = ("InitializeTableV2", "LookupTableImportV2")  # files may have changed
+_TABLES_OF_CONSTANTS = ("InitializeTableV2", "LookupTableImportV2")  # a file's table may change
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,10 +45,10 @@ class KeptModel:
     """A model over fed features, in a session.
 
     Attributes:
-        key: What has to be the same for it to be the model of another call.
-        placeholders: For the tensors of the features, in the order of `tf.nest.flatten`.
+        key: Key of the calls that the model can answer; see `PredictCall`.
+        placeholders: Placeholders of the feature tensors, in the order of `tf.nest.flatten`.
         predictions: Name to `Tensor`.
-        session: It has the weights of a checkpoint, and keeps them: a later checkpoint gets another session.
+        session: Session with the weights of one checkpoint; a later checkpoint gets another session.
     """
 
     key: Any
@@ -59,13 +59,13 @@ class KeptModel:
 
 @dataclasses.dataclass
 class _Calls:
-    """What is known of the calls of `predict` so far.
+    """The earlier calls of `predict` on one Estimator.
 
     Attributes:
-        key: That of the last call that is over; None where no model can be kept.
-        batches: How many it had.
-        kept: The model that is kept, if there is one.
-        refused: Key of a model that turned out to be of the kind that can't be kept.
+        key: Key of the last completed call; None if no model can be kept for it.
+        batches: Number of batches of that call.
+        kept: The kept model, if there is one.
+        refused: Key of a model that turned out to be impossible to keep.
     """
 
     key: Any = None
@@ -78,12 +78,12 @@ _calls_of: weakref.WeakKeyDictionary[Any, _Calls] = weakref.WeakKeyDictionary()
 
 
 class PredictCall:
-    """One call of `predict`: whether a kept model can answer it, and its answers.
+    """One call of `predict`: finds a kept model that can answer it, and yields the predictions.
 
     Args:
-        owner: The Estimator. What is kept goes when it goes.
-        model: What it was made of.
-        execution: How it runs.
+        owner: The Estimator. The kept model is freed together with it.
+        model: Model of the Estimator.
+        execution: Execution that runs it.
         built: The inputs of the call.
         checkpoint_path: The checkpoint to predict with; None when there is none.
     """
@@ -105,7 +105,7 @@ class PredictCall:
             self._calls = _calls_of.setdefault(owner, self._calls)
 
     def _key_of_call(self) -> Any:
-        """Returns all that the answers depend on, beside the features; None if it is not known."""
+        """Returns everything that the answers depend on but the features' values; None if not known."""
         config = self._model.config
         is_plain = type(self._execution) is SingleDevice and not config.master
         fingerprint = fingerprint_of(self._model.model_fn) if is_plain else None
@@ -115,7 +115,7 @@ class PredictCall:
         hooks = self._built.inputs.hooks
         with self._built.graph.as_default():
             has_state = any(tf1.get_collection(name) for name in _STATE)
-            has_state = has_state or len(tf1.global_variables()) > 1  # there is the global step
+            has_state = has_state or len(tf1.global_variables()) > 1  # more than the global step
             if has_state or any(type(hook) is not IteratorInitializerHook for hook in hooks):
                 return None
             self._features, _ = self._built.inputs.next_batch()
@@ -126,7 +126,7 @@ class PredictCall:
         return (stamp, specs, settings, *_of_process(), fingerprint)
 
     def find(self) -> KeptModel | None:
-        """Returns the model if it can answer: the call before was of the same, and had few batches."""
+        """Returns the kept model if the previous call had the same key and few batches; otherwise None."""
         calls = self._calls
         if self._key is None or calls.key != self._key or calls.batches > _MOST_BATCHES:
             return None
@@ -138,7 +138,7 @@ class PredictCall:
         return calls.kept
 
     def counted(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """Yields the batches, and notes in the end how many they were."""
+        """Yields the batches, and records their number at the end."""
         count = 0
         try:
             for batch in batches:
@@ -163,11 +163,11 @@ class PredictCall:
     def batches(self, kept: KeptModel, names: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Yields predictions by name to the end of the input, batch by batch.
 
-        After 200 batches, the model is built once more, over the input itself, if it would be the same.
+        After 200 batches, the model is built again in the input's graph, if it would be the same model.
 
         Args:
-            kept: What `find` returned.
-            names: Those of its predictions that are wanted.
+            kept: Model that `find` returned.
+            names: Names of the predictions to yield.
         """
         graph, inputs = self._built
         with graph.as_default():
@@ -190,17 +190,17 @@ class PredictCall:
             session.close()
 
     def _is_as_it_was(self) -> bool:
-        """Returns whether the model that would be built now is the one that is kept."""
+        """Returns whether building the model now would give the kept one."""
         *_, of_tensorflow, of_process, fingerprint = self._key
         is_same = fingerprint_of(self._model.model_fn) == fingerprint
         return is_same and (of_tensorflow, of_process) == _of_process()
 
-    # `_do_call` is what `session.run` does: an error names the operation, and says where it was made.
+    # `_do_call` handles errors like `session.run`: they name the operation and the line that created it.
 
     def _by_feeding(
         self, kept: KeptModel, session: Any, names: Sequence[str]
     ) -> Callable[[], list[Any]]:
-        """Returns what reads a batch in the session of the input, and feeds it to the kept model."""
+        """Returns a function that reads a batch in the input's session and feeds it to the kept model."""
         read = session.make_callable(tf.nest.flatten(self._features, expand_composites=True))
         fetches = [kept.predictions[name] for name in names]
 
@@ -213,9 +213,9 @@ class PredictCall:
     def _with_input(
         self, kept: KeptModel, session: Any, names: Sequence[str]
     ) -> Callable[[], list[Any]]:
-        """Returns what computes the predictions of a batch in the session of the input.
+        """Returns a function that computes the predictions of a batch in the input's session.
 
-        It has the model there, with the weights of the kept one.
+        The model is built in the input's graph, with the weights of the kept one.
         """
         program = build_over(
             self._built, self._model, self._execution, ModeKeys.PREDICT, starts_from_checkpoint=True
@@ -232,21 +232,21 @@ class PredictCall:
 
 
 def _of_process() -> tuple[Any, Any]:
-    """Returns how TensorFlow builds graphs now, and the process: a session does not survive a fork."""
+    """Returns TensorFlow's graph-building switches and the process id: a session does not survive a fork."""
     return (tf1.control_flow_v2_enabled(), tf1.executing_eagerly_outside_functions()), os.getpid()
 
 
 def _stamp(checkpoint_path: str) -> Any:
-    """Returns what changes when another checkpoint is written to the path; None if that is not known."""
+    """Returns a value that changes when another checkpoint is written to the path; None if not known."""
     try:
         found = os.stat(f"{checkpoint_path}.index")
-    except OSError:  # there is none, or it is on another kind of file system
+    except OSError:  # no checkpoint, or not on a local file system
         return None
     return (checkpoint_path, found.st_mtime_ns, found.st_size, found.st_ino)
 
 
 def _specs(features: Any) -> Any:
-    """Returns names, kinds, types and shapes of features, in order; None if they can't be fed."""
+    """Returns the names, kinds, types and shapes of the features, in order; None if they can't be fed."""
     if type(features) is not dict:
         return None
     specs = []
@@ -261,7 +261,7 @@ def _specs(features: Any) -> Any:
 
 
 def _can_be_kept(program: Program) -> bool:
-    """Returns whether the model computes the same of the same features whenever it is asked."""
+    """Returns whether the model always gives the same predictions for the same features."""
     predictions = program.spec.predictions
     variables = tf1.global_variables()
     size = sum((each.shape.num_elements() or 0) * each.dtype.size for each in variables)

@@ -1,4 +1,4 @@
-"""Making training steps in loops of a length that no hook changes, as a TPU does."""
+"""Running training steps in loops whose length does not depend on hooks, as on a TPU."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from estimator_core.spec.types import Hook
 
 
 class LoopRunner(tf1.train.SessionRunHook):
-    """Makes loops of training steps; hooks are called around a loop, and not around each of its steps.
+    """Runs loops of training steps; hooks are called around a loop, not around each of its steps.
 
-    What hooks fetch is of the last step of a loop, and what they feed is fed to each. A host call runs in
-    each step that it is due at. A loop ends early where a `StopAtStepHook` stops training, and at a step
+    Hooks fetch values of the last step of a loop; their feeds are fed to every step. A host call runs in
+    each step at which it is due. A loop ends early where a `StopAtStepHook` stops training, and at a step
     whose loss is NaN.
 
     Args:
-        program: That of mode TRAIN.
+        program: Program of mode TRAIN.
         hooks: The hooks of the session.
-        clock: Returns seconds.
+        clock: Function that returns seconds.
 
     Attributes:
-        hooks: All hooks of the session in the order in which they are called, with those of its own.
-        loss_in_call: The loss of the last step when the input ended in a loop; None when that made no step.
+        hooks: All hooks of the session in calling order, including the runner's own.
+        loss_in_call: Loss of the last step if the input ended within a loop; None if the loop made no step.
     """
 
     def __init__(
@@ -54,23 +54,23 @@ class LoopRunner(tf1.train.SessionRunHook):
         self.loss_in_call: Any = None
         self._feeds: dict[Any, Any] = {}
         others = [_Feeding(hook, self._feeds) for hook in hooks if hook not in self._host_calls]
-        # The first one finds the end of a loop before the others take their time, and the last one makes
-        # steps once the others have seen its beginning.
+        # The first hook measures the end of a loop before the others take time. `_AllStepsButOne` runs the
+        # steps after the other hooks have seen the beginning of the loop.
         self.hooks = [self, *others, _AllStepsButOne(self), *self._host_calls]
 
     def __call__(self, session: Any) -> Any:
-        """Makes a loop in a `MonitoredSession`; returns the values of the fetches at the last step."""
+        """Runs a loop in a `MonitoredSession`; returns the values of the fetches at the last step."""
         self.loss_in_call = None
         self._feeds.clear()
         return session.run(self._fetches)
 
     @property
     def failed_at(self) -> str:
-        """Where an error came, in words."""
+        """Place of an error, in words."""
         return f"in the step after global step {self._step}"
 
     def make_all_but_one(self, session: Any) -> None:
-        """Makes all steps of a loop but the last."""
+        """Runs all steps of a loop but the last."""
         self._step = int(session.run(self._global_step))
         self._start = self._clock()
         until_stop = [interval.steps_until_due(self._step) for interval in self._stops]
@@ -88,7 +88,7 @@ class LoopRunner(tf1.train.SessionRunHook):
                 raise_nan_loss(self._loss_name, session.run(self._global_step))
 
     def _advance(self, advance: Callable[[Any, int], bool | None], session: Any) -> None:
-        """Makes all steps but the last by what the Execution has for that."""
+        """Runs all steps but the last by the Execution's `advance`."""
         steps = self._steps - 1
         if not steps:
             return
@@ -104,7 +104,7 @@ class LoopRunner(tf1.train.SessionRunHook):
                 if self._program_step.end:
                     self._program_step.end(session)
             raise
-        self._note_loss(session)  # the input may end with the step that comes now
+        self._note_loss(session)  # the input may end at the next step
         self._step += steps
         if ends_with_nan:
             raise_nan_loss(self._loss_name, session.run(self._global_step))
@@ -114,23 +114,23 @@ class LoopRunner(tf1.train.SessionRunHook):
             self.loss_in_call = self._program_step.last_loss(session)
 
     def begin(self) -> None:
-        """Lets the graph have a loop over steps, unless so few are to come that it would not pay."""
+        """Adds a loop over steps to the graph, unless there are too few steps to be worth it."""
         prepare = self._program_step.prepare
         if prepare and not self._host_calls and pays_to_prepare(self.hooks):
             prepare()
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Measures the loop that has ended."""
+        """Records the time of the loop that has ended."""
         del run_context, run_values
         self._pace.add(self._steps, self._clock() - self._start)
 
 
 class _Feeding(tf1.train.SessionRunHook):
-    """Calls a hook, and notes what it feeds.
+    """Calls a hook and records its feeds.
 
     Args:
         hook: The hook.
-        feeds: Tensor to the value that is fed; it gets those of the hook.
+        feeds: Dict of tensor to fed value, to which the hook's feeds are added.
     """
 
     def __init__(self, hook: Hook, feeds: dict[Any, Any]):
@@ -149,10 +149,10 @@ class _Feeding(tf1.train.SessionRunHook):
 
 
 class _AllStepsButOne(tf1.train.SessionRunHook):
-    """Makes the steps before the one that the session is called for.
+    """Runs the steps of a loop that come before the step of the session call.
 
     Args:
-        loops: Knows how many.
+        loops: Runner of the loops.
     """
 
     def __init__(self, loops: LoopRunner):

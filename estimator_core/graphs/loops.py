@@ -29,12 +29,12 @@ from estimator_core.spec.types import Hook, SavingListener
 
 
 class Trained(NamedTuple):
-    """How a training run ended.
+    """The outcome of a training run.
 
     Args:
-        loss: That of the last step, a NumPy scalar; None when there was no step.
-        global_step: The global step at the end; None when there was no step.
-        input_ended: Whether the end of the input ended it.
+        loss: Loss of the last step, a NumPy scalar; None if there was no step.
+        global_step: Global step at the end; None if there was no step.
+        input_ended: True if the run ended because the input ended.
     """
 
     loss: Any
@@ -50,7 +50,7 @@ def train(
     Continues from the newest checkpoint of the `model_dir` in the program's config.
 
     Args:
-        program: That of mode TRAIN.
+        program: Program of mode TRAIN.
         hooks: The caller's `SessionRunHook`s.
         saving_listeners: `CheckpointSaverListener`s, called around each checkpoint.
 
@@ -70,7 +70,7 @@ def train(
         ]
         loss = None
         input_ended = False
-        model_dir = config.model_dir or ""  # that of an Estimator has one
+        model_dir = config.model_dir or ""  # an Estimator's config always has one
         checkpoint_path = latest_checkpoint(model_dir)
         if program.execution.is_chief:
             name_newest(model_dir, checkpoint_path)
@@ -94,7 +94,7 @@ def train(
                 _say_where(error, f"Training failed {where}.")
                 raise
     if isinstance(run_steps, StepRunner):
-        input_wait.tell(program, run_steps.secs_without_hooks, progress.last_step)
+        input_wait.report(program, run_steps.secs_without_hooks, progress.last_step)
     if loss is None:
         logger.warning(
             "Training with estimator made no steps. Perhaps input is empty or misspecified."
@@ -103,13 +103,13 @@ def train(
 
 
 def _runner(program: Program, hooks: Sequence[Hook]) -> StepRunner | LoopRunner:
-    """Returns what makes the steps of a training, and calls the hooks."""
+    """Returns the runner of the training steps, which calls the hooks."""
     kind = StepRunner if program.execution.loop_size is None else LoopRunner
     return kind(program, hooks)
 
 
 def _say_where(error: tf.errors.OpError, where: str) -> None:
-    """Adds to an error of the graph when it came; the error itself names the operation."""
+    """Adds the place of an error to the log and its notes; the error itself names the operation."""
     logger.error(where)
     if hasattr(error, "add_note"):  # Python 3.11
         error.add_note(where)
@@ -121,7 +121,7 @@ def _train_hooks(
     saving_listeners: Sequence[SavingListener],
     progress: ProgressHook,
 ) -> tuple[list[Hook], BackgroundSaver | None]:
-    """Returns all hooks in the order in which they see a step, and the saver if it may write beside them.
+    """Returns all hooks in calling order, and the saver if it may write in the background.
 
     The order is tf.estimator's: the checkpoint is saved, and its listeners are called, before the
     caller's hooks see the step.
@@ -139,7 +139,7 @@ def _train_hooks(
         if _is_saver(hook)
     ]
     chief = [*spec.training_chief_hooks]
-    beside = None
+    background_saver = None
     if not savers and (config.save_checkpoints_secs or config.save_checkpoints_steps):
         savers = [
             tf1.train.CheckpointSaverHook(
@@ -153,9 +153,9 @@ def _train_hooks(
         ]
         chief.insert(0, savers[0])
         if saver and not saving_listeners and all(map(is_of_library, (*last, *chief))):
-            beside = saver
-            beside.writes_beside = True
-            chief.insert(1, WaitForCheckpoint(beside))
+            background_saver = saver
+            background_saver.writes_beside = True
+            chief.insert(1, WaitForCheckpoint(background_saver))
     if saving_listeners and not savers:
         raise ValueError(
             "There should be a CheckpointSaverHook to use saving_listeners: set RunConfig's "
@@ -176,7 +176,7 @@ def _train_hooks(
                 scaffold=spec.scaffold,
             )
         )
-    return [*first, *chief, *last], beside
+    return [*first, *chief, *last], background_saver
 
 
 def _is_saver(hook: Hook) -> bool:
@@ -184,18 +184,18 @@ def _is_saver(hook: Hook) -> bool:
 
 
 def _add_listeners(savers: Sequence[Any], listeners: Sequence[Any]) -> None:
-    """Has the saver hooks call the listeners, from now on.
+    """Adds listeners to the saver hooks.
 
-    A hook that the user made takes no more listeners through its public interface. There they stay for
-    its further trainings, as in tf.estimator.
+    A hook has no public way to add listeners after it is created. In a user's hook, they remain for later
+    trainings, as in tf.estimator.
     """
     for saver in savers:
-        called = saver._listeners  # noqa: SLF001  # has no public way in
+        called = saver._listeners  # noqa: SLF001
         called.extend(listener for listener in listeners if listener not in called)
 
 
 def _new_saver(config: RunConfig) -> BackgroundSaver | None:
-    """Adds the saver that keeps as many checkpoints as `config` says; None if model_fn made one."""
+    """Adds a saver that keeps the number of checkpoints set in `config`; None if model_fn made one."""
     if tf1.get_collection(tf1.GraphKeys.SAVERS):
         return None
     saver = BackgroundSaver(
@@ -218,13 +218,13 @@ def evaluate(
     """Runs the update of the metrics over the input, then reads their values once.
 
     Args:
-        program: That of mode EVAL.
-        restoring: Creates its session; None initializes the variables.
+        program: Program of mode EVAL.
+        restoring: Creator of its session; None initializes the variables.
         steps: Batches to evaluate; None goes to the end of the input.
         hooks: The caller's `SessionRunHook`s.
 
     Returns:
-        Metric name to NumPy value; with an input that gives no rows, what the metrics begin with.
+        Metric name to NumPy value; if the input has no rows, the initial values of the metrics.
     """
     logger.info("Starting evaluation at %s", time.strftime("%Y-%m-%dT%H:%M:%S"))
     start = time.monotonic()

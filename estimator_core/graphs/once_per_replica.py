@@ -1,4 +1,4 @@
-"""Checking that an Execution builds the model once for each replica, in the graph of the Program."""
+"""A check that an Execution builds the model once for each replica, in the graph of the Program."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from estimator_core.spec.estimator_spec import EstimatorSpec
 
 
 class OncePerReplica:
-    """A step function that refuses to be called otherwise than `Execution.build_step` says.
+    """A step function that enforces the rules of `Execution.build_step` on its calls.
 
-    A model that is built once more has variables of its own, or none: Keras layers, optimizers' slots
-    and variables without a name are not found again by `reuse`. Such a step would train a copy.
+    A model that is built a second time has its own variables, or none: `reuse` does not find Keras layers,
+    optimizers' slots or unnamed variables again. Such a step would train a copy.
 
     Args:
-        step_fn: Builds the model.
-        execution: What calls it, in the graph that is the default one now.
+        step_fn: Function that builds the model.
+        execution: Execution that calls it, in the current default graph.
     """
 
     def __init__(self, step_fn: StepFn, execution: Execution):
@@ -30,7 +30,7 @@ class OncePerReplica:
         """Builds the model of a replica.
 
         Raises:
-            RuntimeError: There is one for each replica already, or the default graph is another.
+            RuntimeError: Each replica already has a model, or the default graph is another one.
         """
         self._calls += 1
         if self._calls > self._execution.num_models:
@@ -44,7 +44,7 @@ class OncePerReplica:
         """Checks that there is a model for each replica.
 
         Raises:
-            RuntimeError: There are fewer.
+            RuntimeError: There are fewer models than replicas.
         """
         if self._calls < self._execution.num_models:
             raise RuntimeError(f"{self._rule()} Received: {self._calls} calls.")

@@ -1,4 +1,4 @@
-"""How many steps a loop makes in a given time."""
+"""Choosing the number of steps of a loop by the time it takes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ _MEASURED_LOOPS = 5
 
 
 class Pace:
-    """How many steps a loop makes: always the same number, or as many as take about the same time.
+    """Number of steps in each loop: a fixed number, or as many as take about the same time.
 
-    The first loop of a time is of one step. Then the last five say how long a step takes.
+    When a time is given, the first loop has one step; then the time of a step is measured on the last five
+    loops.
 
     Args:
-        size: How long a loop is.
+        size: Size of a loop.
     """
 
     def __init__(self, size: LoopSize):
@@ -25,7 +26,7 @@ class Pace:
         )
 
     def next_steps(self) -> int:
-        """Returns how many steps the next loop makes."""
+        """Returns the number of steps of the next loop."""
         if self._size.secs is None:
             return self._size.steps
         steps = sum(steps for steps, _ in self._loops)
@@ -33,5 +34,5 @@ class Pace:
         return max(1, round(self._size.secs * steps / secs)) if secs > 0 else 1
 
     def add(self, steps: int, secs: float) -> None:
-        """Notes how long a loop has taken."""
+        """Records the steps and seconds of a loop."""
         self._loops.append((steps, secs))

@@ -1,4 +1,4 @@
-"""The predict loop: batches of predictions, and the rows of them."""
+"""The predict loop: batches of predictions, and single examples of them."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def batches_of_model(
 
     Args:
         owner: The Estimator.
-        model: What it was made of.
-        execution: How it runs.
-        input_fn: Called once.
+        model: Model of the Estimator.
+        execution: Execution that runs it.
+        input_fn: Input function, called once.
         predict_keys: Names of the predictions to yield; None yields all.
-        newest: Returns the checkpoint; None initializes the variables.
+        newest: Function that returns the path of the checkpoint, or None to initialize the variables.
 
     Yields:
         NumPy arrays, or dicts of name to array.
@@ -67,14 +67,14 @@ def batches_of_program(
     newest: Callable[[], str | None],
     hooks: Sequence[Hook] = (),
 ) -> Iterator[Any]:
-    """Yields predictions to the end of the input, batch by batch, by a graph that was built for them.
+    """Yields predictions of a built program to the end of the input, batch by batch.
 
-    The graph is the current one only while it runs, not while the caller has the predictions.
+    The graph is the default graph only while it runs, not while the caller handles the predictions.
 
     Args:
-        program: That of mode PREDICT.
+        program: Program of mode PREDICT.
         predict_keys: Names of the predictions to yield; None yields all.
-        newest: Returns the checkpoint; None initializes the variables.
+        newest: Function that returns the path of the checkpoint, or None to initialize the variables.
         hooks: The caller's `SessionRunHook`s.
 
     Yields:
@@ -93,7 +93,7 @@ def examples_of(batches: Iterator[Any]) -> Iterator[Any]:
     """Yields predictions example by example.
 
     Args:
-        batches: NumPy arrays, or dicts of them; it is closed in the end.
+        batches: Iterator of NumPy arrays, or of dicts of them; it is closed at the end.
 
     Raises:
         ValueError: The arrays of a batch differ in batch size.
@@ -115,7 +115,7 @@ def _single_examples(batch: Any) -> Iterator[Any]:
             "Batch length of predictions should be same to yield single examples; use "
             f"yield_single_examples=False. Received: batch sizes={sizes}"
         )
-    # A dict of each row's values by name, as `{name: value[row] for ...}` would be, but three times as fast.
+    # Equal to `{name: value[row] for ...}` for each row, but three times as fast.
     rows = zip(*batch.values(), strict=True)
     yield from map(dict, map(zip, itertools.repeat(tuple(batch)), rows))
 
@@ -126,14 +126,14 @@ def _run(
     """Yields the values of the fetches to the end of the input, batch by batch.
 
     Args:
-        program: That of mode PREDICT.
-        restoring: Creates its session.
+        program: Program of mode PREDICT.
+        restoring: Creator of its session.
         fetches: The `Tensor`, or dict of name to `Tensor`, to yield.
         hooks: The caller's `SessionRunHook`s.
     """
     every = [*program.inputs.hooks, *hooks, *program.spec.prediction_hooks]
     with program.graph.as_default():
-        # A thread that fills a queue may fail; then a `MonitoredSession` says so.
+        # A `MonitoredSession` run reports the failure of a thread that fills a queue.
         has_queues = bool(tf1.get_collection(tf1.GraphKeys.QUEUE_RUNNERS))
         is_plain = not has_queues and not any(is_called_around_steps(hook) for hook in every)
         run = _RunWithoutHooks(fetches) if is_plain else _run_with_hooks(fetches)
@@ -143,7 +143,7 @@ def _run(
         with program.graph.as_default():
             return session.__exit__(*error)
 
-    # The graph must not stay the caller's default, so that it is entered anew each time.
+    # The graph must not stay the caller's default graph, so it is entered again for each batch.
     with contextlib.ExitStack() as stack:
         stack.push(close)
         while True:
@@ -162,10 +162,10 @@ def _run_with_hooks(fetches: Any) -> Callable[[Any], Any]:
 
 
 class _RunWithoutHooks:
-    """Runs the fetches in a `MonitoredSession` none of whose hooks is called around a run.
+    """Runs the fetches in a `MonitoredSession` that has no hooks to call around a run.
 
     Args:
-        fetches: What is run, a `Tensor` or a dict of them.
+        fetches: `Tensor`, or dict of them, to run.
     """
 
     def __init__(self, fetches: Any):
@@ -178,14 +178,14 @@ class _RunWithoutHooks:
         """Returns the values of the fetches."""
         if self._call is None:
             session.run_step_fn(self._prepare)
-        # As `session.run` does: an error names the operation, and says where it was made.
+        # Handles errors like `session.run`: they name the operation and the line that created it.
         values = self._session._do_call(self._call)  # noqa: SLF001
         return values if self._names is None else dict(zip(self._names, values, strict=True))
 
     def _prepare(self, step_context: Any) -> None:
-        """Takes the session in the `MonitoredSession`, which makes no other one without servers."""
+        """Takes the session out of the `MonitoredSession`, which replaces it only if there are servers."""
         self._session = step_context.session
-        # A list is put together faster than a dict.
+        # Fetching a list is faster than fetching a dict.
         fetches = self._fetches if self._names is None else [*self._fetches.values()]
         self._call = self._session.make_callable(fetches)
 

@@ -12,15 +12,15 @@ from estimator_core.graphs.restoring import RestoringSessionCreator
 
 
 class Predictor:
-    """Answers prediction after prediction with one graph and one session.
+    """Predicts repeatedly with one graph and one session.
 
-    `Estimator.predictor` makes it. Close it when done, or use it as a context.
+    Created by `Estimator.predictor`. Close it when done, or use it as a context manager.
 
     Args:
-        program: That of mode PREDICT, over fed inputs.
-        receiver_tensors: Placeholders to feed, by name; a single one may stand by itself.
-        checkpoint_path: Function that returns the checkpoint to predict with. When its answer
-            changes, variables are restored anew.
+        program: Program of mode PREDICT, over fed inputs.
+        receiver_tensors: Placeholders to feed, by name; or a single placeholder.
+        checkpoint_path: Function that returns the checkpoint to predict with. When it returns another
+            path, variables are restored again.
     """
 
     def __init__(
@@ -37,18 +37,19 @@ class Predictor:
 
     @property
     def input_names(self) -> list[str]:
-        """Names of the values to give; empty when it is a single one without a name."""
+        """Names of the input values; empty if there is a single one without a name."""
         return sorted(self._placeholders) if isinstance(self._placeholders, dict) else []
 
     def __call__(self, values: Any) -> Any:
         """Returns the predictions, NumPy arrays, for the values of a batch.
 
         Args:
-            values: Array-like by input name, `[batch_size, ...]` each; or the only value itself.
+            values: Array-like by input name, `[batch_size, ...]` each; or the value itself if there is only
+                one input.
 
         Raises:
-            ValueError: A value is missing, there is none of that name, or the checkpoint has gone or
-                is of another model.
+            ValueError: A value is missing or its name is unknown, or the checkpoint has gone or belongs to
+                another model.
         """
         feeds = self._feeds(values)
         with self._lock:
@@ -59,7 +60,7 @@ class Predictor:
         if checkpoint_path is None:
             raise ValueError("There is no checkpoint any more to predict with. Received: None")
         if self._session is None or checkpoint_path != self._restored:
-            # What other threads ask the last session goes on; it is freed with the last answer.
+            # Other threads may still be using the last session; it is freed after their last call.
             creator = RestoringSessionCreator(self._program, self._checkpoint_path, has_hooks=False)
             with self._program.graph.as_default():
                 self._session = creator.create_session()
@@ -67,7 +68,7 @@ class Predictor:
         return self._session
 
     def close(self) -> None:
-        """Closes the session; a further call opens one."""
+        """Closes the session; a later call opens a new one."""
         with self._lock:
             session, self._session = self._session, None
         if session is not None:

@@ -1,4 +1,4 @@
-"""Program: the built graph of one mode, which a loop runs."""
+"""Program: the built graph of one mode, to be run by a loop."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from estimator_core.spec.estimator_spec import EstimatorSpec
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """A model's graph in one mode: built, handed on, run, and forgotten.
+    """A model's graph in one mode.
 
     Attributes:
-        graph: The graph; what still adds to it does so in `scope()`.
-        execution: How it runs.
-        inputs: What feeds it.
-        step: What one `session.run` executes.
-        fetches: What the mode's loop reads: (train_op, loss) in TRAIN, the pair of `evaluation_fetches`
-            in EVAL, the predictions in PREDICT.
+        graph: The graph; operations are added to it within `scope()`.
+        execution: Execution that runs it.
+        inputs: Inputs in the graph.
+        step: Step that one `session.run` executes.
+        fetches: Values that the mode's loop fetches: (train_op, loss) in TRAIN, the pair of
+            `evaluation_fetches` in EVAL, the predictions in PREDICT.
         config: Intervals of checkpoints, summaries and log lines.
     """
 
@@ -39,17 +39,17 @@ class Program:
 
     @property
     def spec(self) -> EstimatorSpec:
-        """The step of all replicas together."""
+        """The spec of all replicas together."""
         return self.step.spec
 
     @contextlib.contextmanager
     def scope(self) -> Iterator[tf.Graph]:
-        """Makes the graph the default one, on the devices and in the scope that it was built in."""
+        """Makes the graph the default graph, with the devices and the scope that it was built in."""
         with new_scope(self.graph, self.execution, self.config):
             yield self.graph
 
     def with_scaffold(self, scaffold: Any) -> Program:
-        """Returns the program with another `Scaffold`: how sessions start, and what savers save."""
+        """Returns the program with another `Scaffold`, which starts sessions and holds the saver."""
         step = self.step._replace(spec=self.spec._replace(scaffold=scaffold))
         return dataclasses.replace(self, step=step)
 
@@ -62,12 +62,12 @@ class Program:
         )
 
     def restored_session(self, checkpoint_path: str) -> Any:
-        """Returns a session of the graph, the default one; see `Execution.restored_session`."""
+        """Returns a session of the graph, which is the default graph; see `Execution.restored_session`."""
         return self.execution.restored_session(self.spec.scaffold, checkpoint_path)
 
 
 @contextlib.contextmanager
 def new_scope(graph: tf.Graph, execution: Execution, config: RunConfig) -> Iterator[None]:
-    """Opens what all of a graph is built in."""
+    """Opens the graph, device and Execution contexts in which a whole graph is built."""
     with graph.as_default(), graph.device(config.device_fn), building(graph, execution):
         yield

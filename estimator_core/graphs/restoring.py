@@ -1,4 +1,4 @@
-"""Sessions that begin with the values of a checkpoint."""
+"""Sessions that start with the values of a checkpoint."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from estimator_core.spec.estimator_spec import EstimatorSpec
 class RestoringSessionCreator(tf1.train.SessionCreator):
     """Creates the sessions of a program, restored from the newest checkpoint at that moment.
 
-    Building a graph takes seconds, in which a training beside may have deleted what was the newest
-    checkpoint before; so the question is asked as late as possible, and again if need be.
+    Building a graph takes seconds, during which a concurrent training may delete the checkpoint that was
+    newest before. So the newest checkpoint is looked up as late as possible, and again if necessary.
 
     Args:
-        program: Whose sessions they are.
-        newest: Returns the path of the checkpoint; None initializes the variables.
-        has_hooks: Whether hooks of the user's see the graph. For them it gets all that a `Scaffold` adds.
+        program: Program to create sessions for.
+        newest: Function that returns the path of the checkpoint, or None to initialize the variables.
+        has_hooks: True if the user's hooks see the graph, which then gets everything that a `Scaffold` adds.
 
     Attributes:
-        checkpoint_path: What the last session was restored from.
+        checkpoint_path: Checkpoint that the last session was restored from.
     """
 
     def __init__(self, program: Program, newest: Callable[[], str | None], has_hooks: bool = True):
@@ -49,6 +49,6 @@ class RestoringSessionCreator(tf1.train.SessionCreator):
 
 
 def check_checkpoint(spec: EstimatorSpec, checkpoint_path: str | None) -> None:
-    """Checks the shapes in the checkpoint, unless the user's own saver decides what is restored."""
+    """Checks the shapes in the checkpoint, unless the user's own saver restores it."""
     if checkpoint_path and spec.scaffold.saver is None:
         reader.check_shapes(checkpoint_path)

@@ -1,4 +1,4 @@
-"""Making training steps: one in a session call, or as many as come before a hook is due."""
+"""Running training steps: one in a session call, or as many as there are before a hook is due."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from estimator_core.spec.types import Hook
 
 
 class StepRunner(tf1.train.SessionRunHook):
-    """Makes the next training steps, so many that every hook is called at the steps that it is due at.
+    """Runs training steps up to the next one at which a hook is due.
 
-    All but the last of them are made by the Execution's `advance`, without calling any hook. The last one
-    is an ordinary step, around which all hooks are called: they find the loss, summaries and global step
-    that they would find with one step a call. The first call of a session makes one step, to see that the
-    global step grows by 1 with each.
+    All steps but the last are made by the Execution's `advance`, without calling any hook. The last one
+    is an ordinary step with all hooks: they see the same loss, summaries and global step as with one step
+    per session call. The first call of a session makes one step, to check that each step adds 1 to the
+    global step.
 
     Args:
-        program: That of mode TRAIN.
+        program: Program of mode TRAIN.
         hooks: The other hooks of the session.
-        clock: Returns seconds.
+        clock: Function that returns seconds.
 
     Attributes:
-        hooks: All hooks of the session in the order in which they are called, `StepRunner` itself included.
-        failed_at: Where an error came among the steps made without calling hooks, in words; None when it
-            did not come among them.
-        loss_in_call: The loss of the last step when the input ended among the steps made without calling
-            hooks; None when that made no step, or its loss is not known.
-        secs_without_hooks: What the calls took that made steps without calling hooks, and have not failed.
+        hooks: All hooks of the session in calling order, the `StepRunner` itself included.
+        failed_at: Place of an error among the steps made without hooks, in words; None if the error came
+            elsewhere.
+        loss_in_call: Loss of the last step if the input ended among the steps made without hooks; None if
+            there was no such step or its loss is not known.
+        secs_without_hooks: Seconds of all successful calls that made steps without hooks.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class StepRunner(tf1.train.SessionRunHook):
             self._intervals.append((hook, interval))
 
     def __call__(self, session: Any) -> Any:
-        """Makes steps in a `MonitoredSession`; returns the values of the fetches at the last of them."""
+        """Runs steps in a `MonitoredSession`; returns the values of the fetches at the last step."""
         if self._most == 1:
             return session.run(self._fetches)
         return session.run_step_fn(self._run)
@@ -92,7 +92,7 @@ class StepRunner(tf1.train.SessionRunHook):
     def _make_without_hooks(
         self, advance: Callable[[Any, int], bool | None], session: Any, steps: int
     ) -> None:
-        """Makes steps by `advance`. When it fails, the graph says how many of them were made."""
+        """Runs steps by `advance`. If it fails, the global step tells how many were made."""
         end = self._step + steps
         start = self._clock()
         try:
@@ -129,7 +129,7 @@ class StepRunner(tf1.train.SessionRunHook):
     def _raise_cause(self) -> None:
         """Raises the error of another thread, such as one that fills a queue, if it caused this one.
 
-        A `MonitoredSession` does so for the steps around which hooks are called.
+        For steps with hooks, `MonitoredSession` does so itself.
         """
         if self._coord is not None:
             self._coord.raise_requested_exception()
@@ -145,14 +145,14 @@ class StepRunner(tf1.train.SessionRunHook):
             return 1
         due = [_steps_until_due(hook, interval, self._step) for hook, interval in self._intervals]
         most = self._most
-        if self._pace:  # two are one without hooks, which is measured, and one with them
+        if self._pace:  # at least 2: one step without hooks, which is measured, and one with hooks
             most = min(most, max(2, self._pace.next_steps()))
         return min([most, *(steps for steps in due if steps is not None)])
 
     # As a hook
 
     def begin(self) -> None:
-        """Lets the graph have a loop over steps, unless so few are to come that it would not pay."""
+        """Adds a loop over steps to the graph, unless there are too few steps to be worth it."""
         prepare = self._program.step.prepare
         if prepare and self._most > 1 and (self._pace is None or pays_to_prepare(self.hooks)):
             most = prepare()
@@ -160,23 +160,23 @@ class StepRunner(tf1.train.SessionRunHook):
                 self._most, self._pace = min(self._most, most), None
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Notes where training begins, or goes on after a recovery."""
+        """Reads the global step at which training begins, or resumes after a recovery."""
         self._coord = coord
         self._step = int(session.run(self._global_step))
         self._counts_by_one = False
 
     def before_run(self, run_context: Any) -> Any:
-        """Asks for the global step, unless each session call makes one step anyway."""
+        """Fetches the global step, unless each session call makes one step anyway."""
         del run_context
         return None if self._most == 1 else tf1.train.SessionRunArgs(self._global_step)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Counts the step, and checks that the model counts in the same way."""
+        """Counts the step, and checks that the global step agrees."""
         if self._most == 1:
             return
         if self._counts_by_one:
             found = run_values.results
-            is_right = found in (self._step, self._step + 1)  # read before the update or after it
+            is_right = found in (self._step, self._step + 1)  # read before or after the update
         else:  # the first step of a session
             found = int(run_context.session.run(self._global_step))
             is_right = found == self._step + 1
@@ -194,10 +194,10 @@ class StepRunner(tf1.train.SessionRunHook):
 
 
 def _steps_until_due(hook: Hook, interval: StepInterval, global_step: int) -> int | None:
-    """Returns what the hook answers, checked.
+    """Returns the hook's `steps_until_due`, checked.
 
     Raises:
-        ValueError: It is neither None nor a whole number of 1 or more.
+        ValueError: The result is neither None nor a whole number of 1 or more.
     """
     steps = interval.steps_until_due(global_step)
     if steps is None:

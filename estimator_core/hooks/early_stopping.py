@@ -1,4 +1,4 @@
-"""Early stopping: end training when evaluation says so."""
+"""Early stopping: hooks that end training based on evaluation results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def make_early_stopping_hook(
 ) -> Any:
     """Returns a training hook that ends training once `should_stop_fn()` is true.
 
-    The chief asks the function and raises a flag that every worker sees.
+    The chief calls the function and sets a flag that every worker reads.
 
     Example:
         >>> hook = make_early_stopping_hook(estimator, lambda: os.path.exists("stop"))  # doctest: +SKIP
@@ -33,9 +33,9 @@ def make_early_stopping_hook(
 
     Args:
         estimator: The Estimator that is trained.
-        should_stop_fn: Function without arguments that returns whether to stop.
-        run_every_secs: Seconds between two calls of it; None goes by steps.
-        run_every_steps: Steps between two calls of it; None goes by time.
+        should_stop_fn: Function without arguments that returns True to stop training.
+        run_every_secs: Seconds between two calls; None goes by steps.
+        run_every_steps: Steps between two calls; None goes by time.
 
     Raises:
         TypeError: An argument has the wrong type.
@@ -74,8 +74,8 @@ def stop_if_higher_hook(
         threshold: Value that ends training.
         eval_dir: Directory of the evaluation summaries; None takes `estimator.eval_dir()`.
         min_steps: Evaluations before this global step don't count.
-        run_every_secs: Seconds between two looks; None goes by steps.
-        run_every_steps: Steps between two looks; None goes by time.
+        run_every_secs: Seconds between two checks; None goes by steps.
+        run_every_steps: Steps between two checks; None goes by time.
 
     Source: `tf.estimator.experimental.stop_if_higher_hook`.
     """
@@ -115,7 +115,7 @@ def stop_if_no_increase_hook(
     run_every_secs: float | None = 60,
     run_every_steps: int | None = None,
 ) -> Any:
-    """Returns a hook that ends training when a metric has stopped to increase.
+    """Returns a hook that ends training when a metric has stopped increasing.
 
     Args:
         estimator: The Estimator that is trained.
@@ -123,8 +123,8 @@ def stop_if_no_increase_hook(
         max_steps_without_increase: Training steps without a new highest value that end training.
         eval_dir: Directory of the evaluation summaries; None takes `estimator.eval_dir()`.
         min_steps: Evaluations before this global step don't count.
-        run_every_secs: Seconds between two looks; None goes by steps.
-        run_every_steps: Steps between two looks; None goes by time.
+        run_every_secs: Seconds between two checks; None goes by steps.
+        run_every_steps: Steps between two checks; None goes by time.
 
     Source: `tf.estimator.experimental.stop_if_no_increase_hook`.
     """
@@ -143,7 +143,7 @@ def stop_if_no_decrease_hook(
     run_every_secs: float | None = 60,
     run_every_steps: int | None = None,
 ) -> Any:
-    """Returns a hook that ends training when a metric has stopped to decrease.
+    """Returns a hook that ends training when a metric has stopped decreasing.
 
     Arguments are those of `stop_if_no_increase_hook`.
 
@@ -219,7 +219,7 @@ def _no_better_value(
 
 
 def _stop_flag() -> Any:
-    """Returns the variable that tells every worker to stop, which checkpoints hold as well."""
+    """Returns the variable that tells every worker to stop; it is saved in checkpoints, too."""
     with tf1.variable_scope(_SCOPE, reuse=tf1.AUTO_REUSE):
         return tf1.get_variable(
             _NAME,
@@ -232,9 +232,9 @@ def _stop_flag() -> Any:
 
 
 class _FlagWhenTrue(tf1.train.SessionRunHook):
-    """Raises the flag on the chief."""
+    """Sets the flag on the chief when the user's function returns true."""
 
-    calls_the_user = True  # whose function may look for the newest checkpoint
+    calls_the_user = True  # should_stop_fn may look for the newest checkpoint
 
     def __init__(
         self,
@@ -254,10 +254,12 @@ class _FlagWhenTrue(tf1.train.SessionRunHook):
     def after_create_session(self, session: Any, coord: Any) -> None:
         del coord
         self._step = int(session.run(self._global_step))
-        session.run(self._lower_flag)  # a checkpoint of a stopped run would stop this one as well
+        session.run(self._lower_flag)  # restored from a stopped run, it would stop this one as well
 
     def steps_until_due(self, global_step: int) -> int | None:
-        return steps_until_triggered(self._timer, global_step - 1)  # it sees the step before
+        return steps_until_triggered(
+            self._timer, global_step - 1
+        )  # it uses the step before the update
 
     def skip_steps(self, steps: int) -> None:
         self._step += steps
@@ -281,7 +283,7 @@ class _FlagWhenTrue(tf1.train.SessionRunHook):
 
 
 class _StopWhenFlagged(tf1.train.SessionRunHook):
-    """Stops a worker when the chief has raised the flag."""
+    """Stops a worker when the chief has set the flag."""
 
     def begin(self) -> None:
         self._flag = _stop_flag()

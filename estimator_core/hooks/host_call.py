@@ -1,4 +1,4 @@
-"""What a host runs with every step, on what the model computes."""
+"""Host calls: operations that the host runs with training steps, on tensors of the model."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _WRITERS = ("CreateSummaryDbWriter", "CreateSummaryFileWriter")
 
 
 class HostCallHook(tf1.train.SessionRunHook):
-    """Runs, with every step, what a host call returned.
+    """Runs the tensors and operations that a host call returned.
 
-    The writers of `tf.summary` that the graph has are opened before and flushed at the end.
+    The graph's `tf.summary` writers are opened before training and flushed at the end.
 
     Args:
-        function: Returns tensors and operations in any structure; None in it is left out.
-        tensors: What it takes: a list for its positional arguments, or a dict by name.
+        function: Function that returns tensors and operations in any structure; None in it is left out.
+        tensors: Arguments of the function: a list of positional arguments, or a dict by name.
         every_n_steps: Steps from one run to the next.
     """
 
@@ -39,10 +39,10 @@ class HostCallHook(tf1.train.SessionRunHook):
         """Calls the function, in the graph; returns the hook.
 
         Args:
-            tensors: What it takes, in the structure of `tensors`.
+            tensors: Arguments of the function, in the structure of the attribute `tensors`.
 
         Raises:
-            TypeError: Something that can't be run is in what it returns.
+            TypeError: The function returns something that a session can't run.
         """
         result = (
             self._function(**tensors) if isinstance(tensors, Mapping) else self._function(*tensors)
@@ -57,7 +57,7 @@ class HostCallHook(tf1.train.SessionRunHook):
         return self
 
     def begin(self) -> None:
-        """Finds the writers of summaries while the graph can still grow."""
+        """Finds the summary writers while the graph can still be changed."""
         operations = tf1.get_default_graph().get_operations()
         self._open = [operation for operation in operations if operation.type in _WRITERS]
         self._flush = [
@@ -66,17 +66,17 @@ class HostCallHook(tf1.train.SessionRunHook):
         self._steps = 0
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Opens them."""
+        """Opens the writers."""
         del coord
         session.run(self._open)
 
     def before_run(self, run_context: Any) -> Any:
-        """Asks for the values when it is time."""
+        """Fetches the host call's values when they are due."""
         del run_context
         return tf1.train.SessionRunArgs(self.next_fetches())
 
     def next_fetches(self) -> list[Any]:
-        """Returns what the next step runs for the host call: nothing when it is not due."""
+        """Returns the fetches of the host call in the next step: an empty list when it is not due."""
         self._steps += 1
         return self._fetches if (self._steps - 1) % self._every_n_steps == 0 else []
 

@@ -6,8 +6,8 @@ from estimator_core import tf1
 
 
 class InitializationHook(tf1.train.SessionRunHook):
-    """A hook whose `after_create_session` finishes what the initializers began.
+    """A hook whose `after_create_session` sets variables that the initializers could not.
 
-    It runs once the input is there and before the first checkpoint is written, which so has these
-    values; other training hooks see the session after that.
+    It runs once the input is available and before the first checkpoint is written, so that the checkpoint
+    has these values. Other training hooks see the session after that.
     """

@@ -1,7 +1,7 @@
-"""At which steps a hook has to be called, so that the steps in between can run in one session call.
+"""The steps at which hooks have to be called; the steps in between can run in one session call.
 
-A hook of the user's declares its interval with the two methods of `StepInterval`. One that does not is
-called at every step: what it does there is not known.
+A user's hook declares its interval with the two methods of `StepInterval`. A hook that does not is called
+at every step.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ from estimator_core.spec.types import Hook
 
 
 class StepInterval(Protocol):
-    """When a hook has to be called next.
+    """Methods by which a hook declares the steps at which it has to be called.
 
-    The two methods speak for the `before_run` and `after_run` of the same class, and of its bases. A
-    subclass that overrides one of these declares the interval anew; if it does not, it is called at
-    every step.
+    The declaration covers the `before_run` and `after_run` of the same class and of its bases. A subclass
+    that overrides one of these has to declare the interval again; otherwise it is called at every step.
 
     Example:
         >>> class EveryHundredSteps(SessionRunHook):
@@ -39,22 +38,22 @@ class StepInterval(Protocol):
         """Returns how many steps after `global_step` the hook has to be called; None is never.
 
         Args:
-            global_step: Steps that are done.
+            global_step: Number of steps done so far.
 
         Returns:
-            1 for the next step, or more. The hook may be called earlier.
+            1 or more; 1 is the next step. The hook may be called earlier.
         """
 
     def skip_steps(self, steps: int) -> None:
         """Counts steps that were made without calling the hook.
 
         Args:
-            steps: How many, 1 or more.
+            steps: Number of steps, 1 or more.
         """
 
 
 def interval_of(hook: Hook) -> StepInterval | None:
-    """Returns when a hook has to be called; None when that is at every step."""
+    """Returns the interval of a hook; None if it has to be called at every step."""
     if isinstance(hook, SaverUnlessNan):
         return interval_of(hook.saver)
     if _declares_its_interval(hook):
@@ -66,27 +65,27 @@ def interval_of(hook: Hook) -> StepInterval | None:
 
 
 def is_called_around_steps(hook: Hook) -> bool:
-    """Returns whether a hook does anything around steps, and not only at the beginning or the end."""
+    """Returns whether a hook does anything around steps, not only at the beginning or the end."""
     return not _has_the_calls_of(Hook, hook)
 
 
 def is_of_library(hook: Hook) -> bool:
-    """Returns whether a hook runs code of this package, TensorFlow or Keras only, and none of the user's."""
+    """Returns whether a hook runs only code of this package, TensorFlow or Keras, and no user code."""
     is_library = type(hook).__module__.partition(".")[0] in _LIBRARIES
     return is_library and not getattr(hook, "calls_the_user", False)
 
 
 _LIBRARIES = ("estimator_core", "keras", "tensorflow", "tf_keras")
-_FEWEST_FOR_A_LOOP = 200  # to build a loop takes as long as some hundred small steps
+_FEWEST_FOR_A_LOOP = 200  # building a loop takes as long as a few hundred small steps
 _CALLS = ("before_run", "after_run")
 _DECLARATION = ("steps_until_due", "skip_steps")
 
 
 def _declares_its_interval(hook: Hook) -> bool:
-    """Returns whether the class of `hook` declares an interval, and nothing overrides the calls since.
+    """Returns whether the class of `hook` declares an interval, and nothing overrides its calls.
 
-    What a subclass, or the instance itself, does in a `before_run` or `after_run` of its own is not
-    known to the class that declared the interval.
+    A `before_run` or `after_run` of a subclass, or of the instance itself, is not covered by the interval
+    that the base class declared.
     """
     if not all(callable(getattr(type(hook), name, None)) for name in _DECLARATION):
         return False
@@ -97,23 +96,23 @@ def _declares_its_interval(hook: Hook) -> bool:
 
 
 def _index_of_class(hook: Hook, name: str) -> int:
-    """Returns where in the method resolution order the method is found: 0 is the hook's own class."""
+    """Returns the index in the method resolution order of the class with the method: 0 is the hook's own."""
     return next(index for index, kind in enumerate(type(hook).__mro__) if name in vars(kind))
 
 
 def _has_calls_of_its_own(hook: Hook) -> bool:
-    """Returns whether a method was set on the instance."""
+    """Returns whether `before_run` or `after_run` was set on the instance."""
     return any(name in getattr(hook, "__dict__", ()) for name in _CALLS)
 
 
 def _has_the_calls_of(kind: type, hook: Hook) -> bool:
-    """Returns whether `hook` does around steps what hooks of that class do, and nothing of its own."""
+    """Returns whether `hook` inherits both calls from the class `kind` unchanged."""
     same = all(getattr(type(hook), name) is getattr(kind, name) for name in _CALLS)
     return same and not _has_calls_of_its_own(hook)
 
 
 class _Never:
-    """A hook that does nothing around steps, only at the beginning or the end."""
+    """Interval of a hook that does nothing around steps, only at the beginning or the end."""
 
     def steps_until_due(self, global_step: int) -> int | None:
         del global_step
@@ -124,7 +123,7 @@ class _Never:
 
 
 class _OfTensorFlow(abc.ABC):
-    """A hook of `tf.compat.v1.train`, whose interval has no public name.
+    """Interval of a `tf.compat.v1.train` hook, read from its private attributes.
 
     Args:
         hook: The hook.
@@ -138,7 +137,7 @@ class _OfTensorFlow(abc.ABC):
         """Returns how many steps after `global_step` the hook has to be called; None is never."""
 
     def skip_steps(self, steps: int) -> None:
-        """Counts nothing: most go by the global step, which they read themselves."""
+        """Does nothing: most of these hooks read the global step themselves."""
         del steps
 
 
@@ -148,16 +147,16 @@ class _Stop(_OfTensorFlow):
 
 
 class _ByGlobalStep(_OfTensorFlow):
-    """Saves a checkpoint or counts steps when its timer says so of the global step."""
+    """Interval of a hook whose timer is triggered by the global step."""
 
     def steps_until_due(self, global_step: int) -> int | None:
         return steps_until_triggered(self._hook._timer, global_step)
 
 
 class _ByNextStep(_ByGlobalStep):
-    """Decides before a step, by the step number that it expects: one above the last that it saw.
+    """Interval of a hook that decides before a step, by the step number it expects: its last one plus 1.
 
-    It writes summaries, or a profile.
+    Such a hook writes summaries or a profile.
     """
 
     def skip_steps(self, steps: int) -> None:
@@ -171,7 +170,7 @@ class _ByNextStep(_ByGlobalStep):
 
 
 class _Logging(_OfTensorFlow):
-    """Counts its own calls, from 0, and asks before the call whose number is due."""
+    """Interval of a hook that counts its calls from 0, and fetches before the call that is due."""
 
     def steps_until_due(self, global_step: int) -> int | None:
         del global_step
@@ -182,7 +181,7 @@ class _Logging(_OfTensorFlow):
 
 
 class _Waiting(_OfTensorFlow):
-    """Waits before its first step, and does nothing after that."""
+    """Interval of a hook that waits before its first step, and does nothing after that."""
 
     def steps_until_due(self, global_step: int) -> int | None:
         del global_step
@@ -201,10 +200,10 @@ _OF_TENSORFLOW: dict[type, type[_OfTensorFlow]] = {
 
 
 def pays_to_prepare(hooks: Sequence[Hook]) -> bool:
-    """Returns whether so many steps are to come that a loop in the graph is worth building.
+    """Returns whether enough steps are to come to make building a loop in the graph worthwhile.
 
     Args:
-        hooks: Those of the training, before the session is there. It may begin at any step.
+        hooks: Hooks of the training, before the session is created. Training may begin at any step.
     """
     known = []
     for hook in hooks:
@@ -214,11 +213,11 @@ def pays_to_prepare(hooks: Sequence[Hook]) -> bool:
 
 
 def steps_until_multiple(count: int, every: int | None) -> int | None:
-    """Returns how many calls after the first `count` one has a number, from 0, divisible by `every`.
+    """Returns the number of calls, after `count` of them, to the next one whose index `every` divides.
 
     Args:
-        count: Calls so far.
-        every: The interval; None or 0 means never.
+        count: Calls so far; the first call has index 0.
+        every: Interval in calls; None or 0 means never.
     """
     return None if not every else -count % every + 1
 
@@ -226,11 +225,11 @@ def steps_until_multiple(count: int, every: int | None) -> int | None:
 def steps_until_triggered(timer: Any, step: int) -> int | None:
     """Returns how many steps after `step` a `SecondOrStepTimer` triggers; None when it goes by time.
 
-    One that goes by time triggers at whatever step comes once the time is over.
+    A timer that goes by time triggers at the first step after the time is over.
     """
     if timer.should_trigger_for_step(step + 1):
         return 1
-    every_steps = getattr(timer, "_every_steps", None)  # what never triggers has none
+    every_steps = getattr(timer, "_every_steps", None)  # a timer that never triggers has none
     if every_steps is None:
         return None
     return math.ceil(timer.last_triggered_step() + every_steps - step)

@@ -1,4 +1,4 @@
-"""Training ends with an error at the first step whose loss is NaN, however many steps a call makes."""
+"""Ending training with an error at the first step whose loss is NaN."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from estimator_core.spec.types import Hook
 
 
 class NanLossHook(tf1.train.SessionRunHook):
-    """Looks at the loss of a step around which hooks are called, before any other hook does.
+    """Checks the loss of each step that is run with hooks, before any other hook sees the step.
 
-    `Step.advance` looks at the losses of all other steps. The error comes when all hooks have seen the step.
+    `Step.advance` checks the losses of all other steps. The error is raised after all hooks have seen the
+    step.
 
     Args:
         loss: The scalar `Tensor` to watch.
 
     Attributes:
-        found_at: The global step after the update that a NaN loss belongs to; None while there is none.
+        found_at: Global step after the update that the NaN loss belongs to; None if there was no NaN.
     """
 
     def __init__(self, loss: Any):
@@ -28,43 +29,43 @@ class NanLossHook(tf1.train.SessionRunHook):
         self.found_at: int | None = None
 
     def steps_until_due(self, global_step: int) -> int | None:
-        """Returns None: it has to be called only where other hooks are."""
+        """Returns None: the hook is only needed at steps where other hooks are called."""
         del global_step
         return None
 
     def skip_steps(self, steps: int) -> None:
-        """Counts nothing."""
+        """Does nothing: this hook does not count steps."""
         del steps
 
     def before_run(self, run_context: Any) -> Any:
-        """Asks for the loss."""
+        """Fetches the loss."""
         del run_context
         return tf1.train.SessionRunArgs(self._loss)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Looks at it."""
+        """Notes the global step if the loss is NaN."""
         if np.isnan(run_values.results).any():
             session = run_context.session
             self.found_at = int(session.run(tf1.train.get_global_step(session.graph)))
 
     def raise_if_found(self) -> None:
-        """Ends training when the loss was NaN.
+        """Ends training if the loss was NaN.
 
         Raises:
-            NanLossAtStepError: It was.
+            NanLossAtStepError: The loss was NaN.
         """
         if self.found_at is not None:
             raise_nan_loss(self._loss.name, self.found_at)
 
 
 class SaverUnlessNan(tf1.train.SessionRunHook):
-    """Calls a hook that saves checkpoints, but not after a step whose loss is NaN.
+    """Calls a hook that saves checkpoints, except after a step whose loss is NaN.
 
-    So the newest checkpoint is that of a good step, and no listener hears of a ruined model.
+    So the newest checkpoint comes from a good step, and no listener sees a ruined model.
 
     Args:
         saver: The hook.
-        nan_loss: Knows of the loss; it is called before.
+        nan_loss: Hook that checks the loss; it is called before this one.
     """
 
     def __init__(self, saver: Hook, nan_loss: NanLossHook):
@@ -75,11 +76,11 @@ class SaverUnlessNan(tf1.train.SessionRunHook):
         self.end = saver.end
 
     def __repr__(self) -> str:
-        """Returns that of the hook, for the log."""
+        """Returns the name of the wrapped hook, for the log."""
         return repr(self.saver)
 
     def before_run(self, run_context: Any) -> Any:
-        """Asks for what the hook asks for."""
+        """Returns the fetches of the wrapped hook."""
         return self.saver.before_run(run_context)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
@@ -89,7 +90,7 @@ class SaverUnlessNan(tf1.train.SessionRunHook):
 
 
 def raise_nan_loss(tensor_name: str, global_step: Any) -> None:
-    """Ends training.
+    """Logs and raises the error that ends training.
 
     Args:
         tensor_name: Name of the loss in the graph.
@@ -103,7 +104,7 @@ def raise_nan_loss(tensor_name: str, global_step: Any) -> None:
 
 
 class NanLossAtStepError(tf1.train.NanLossDuringTrainingError):
-    """The loss became NaN: says which tensor and when.
+    """The loss became NaN; names the tensor and the global step.
 
     Args:
         tensor_name: Name of the loss in the graph.
@@ -118,6 +119,6 @@ class NanLossAtStepError(tf1.train.NanLossDuringTrainingError):
     def __str__(self) -> str:
         return (
             f"NaN loss during training: tensor {self.tensor_name!r} at global step "
-            f"{self.global_step}. The checkpoints are those from before. Look for a learning rate that "
+            f"{self.global_step}. All checkpoints are from earlier steps. Look for a learning rate that "
             "is too high, a logarithm or a division of zero, or NaN in the input."
         )

@@ -1,4 +1,4 @@
-"""Ending a worker's training when the chief's checkpoint says that it is over."""
+"""Ending a worker's training when the chief has saved the last step."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from estimator_core.spec.types import EstimatorLike
 def make_stop_at_checkpoint_step_hook(
     estimator: EstimatorLike, last_step: int, wait_after_file_check_secs: float = 30
 ) -> Any:
-    """Returns a hook that ends training at `last_step`, on workers once a checkpoint has it.
+    """Returns a hook that ends training at `last_step`.
 
-    So workers go on until the chief has saved the last step.
+    Workers go on until the chief has saved a checkpoint of the last step.
 
     Args:
         estimator: The Estimator that is trained.
         last_step: Global step at which training ends.
-        wait_after_file_check_secs: Seconds that a worker at the last step waits between two looks
-            at the checkpoints.
+        wait_after_file_check_secs: Seconds that a worker at the last step waits between two checks of
+            the checkpoints.
 
     Source: `tf.estimator.experimental.make_stop_at_checkpoint_step_hook`.
     """
@@ -38,8 +38,8 @@ class StopAtCheckpointStepHook(tf1.train.SessionRunHook):
     Args:
         model_dir: Directory of the checkpoints.
         last_step: Global step at which training ends.
-        wait_secs: Seconds between two looks at the checkpoints.
-        wait: Function that waits for so many seconds.
+        wait_secs: Seconds between two checks of the checkpoints.
+        wait: Function that waits for a number of seconds.
 
     Raises:
         ValueError: `model_dir` or `last_step` is None.
@@ -66,20 +66,20 @@ class StopAtCheckpointStepHook(tf1.train.SessionRunHook):
         self._global_step = tf1.train.get_global_step()
 
     def steps_until_due(self, global_step: int) -> int | None:
-        """Returns how many steps it is to the last one; after it, the hook is due at every step."""
+        """Returns the number of steps to the last one; after it, the hook is due at every step."""
         return max(self._last_step - global_step, 1)
 
     def skip_steps(self, steps: int) -> None:
-        """Counts nothing: the global step says how many steps there were."""
+        """Does nothing: the hook reads the global step."""
         del steps
 
     def before_run(self, run_context: Any) -> Any:
-        """Asks for the global step."""
+        """Fetches the global step."""
         del run_context
         return tf1.train.SessionRunArgs(self._global_step)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Stops, or waits when the chief has yet to save the last step."""
+        """Stops training, or waits if the chief has yet to save the last step."""
         if run_values.results + 1 < self._last_step:
             return
         if reader.saved_global_step(self._model_dir) >= self._last_step:

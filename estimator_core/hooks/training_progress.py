@@ -1,4 +1,4 @@
-"""What every training run logs: the loss, and how far it has come."""
+"""Logging the progress of training: the loss and the global step."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from estimator_core.logs import logger
 
 
 class ProgressHook(tf1.train.SessionRunHook):
-    """Logs "loss = ..., step = ..." at intervals, and says in an error at which step it came.
+    """Logs "loss = ..., step = ..." at intervals, and knows the current step for error messages.
 
-    The step is the one before the update that the loss belongs to, so the first is step 0.
+    The step is the global step before the update that the loss belongs to, so the first one is 0.
 
     Args:
         loss: The scalar `Tensor` to log.
@@ -33,38 +33,38 @@ class ProgressHook(tf1.train.SessionRunHook):
         self.last_step: int | None = None
 
     def begin(self) -> None:
-        """Starts to count."""
+        """Starts counting."""
         self._global_step = tf1.train.get_global_step()
         self._iteration = 0
         self._last_time = None
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Notes where training begins, or goes on after a recovery."""
+        """Reads the global step at which training begins, or resumes after a recovery."""
         del coord
         self._first_step = int(session.run(self._global_step)) - self._iteration
 
     def steps_until_due(self, global_step: int) -> int | None:
-        """Returns how many steps it is to the next line."""
+        """Returns the number of steps to the next line."""
         del global_step
         return steps_until_multiple(self._iteration, self._every_n_iter)
 
     def skip_steps(self, steps: int) -> None:
-        """Counts steps that were made without it."""
+        """Counts steps that were made without calling the hook."""
         self._iteration += steps
 
     @property
     def step(self) -> int:
-        """The global step before the step that is running, if each counts one."""
+        """The global step before the running step, assuming that each step adds 1."""
         return self._first_step + self._iteration
 
     def before_run(self, run_context: Any) -> Any:
-        """Reads the step and asks for the loss when a line is due."""
+        """Reads the global step and fetches the loss when a line is due."""
         due = bool(self._every_n_iter) and self._iteration % (self._every_n_iter or 1) == 0
         self._step = int(run_context.session.run(self._global_step)) if due else None
         return tf1.train.SessionRunArgs(self._loss) if due else None
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Logs the line that is due."""
+        """Logs the line if it is due."""
         del run_context
         self._iteration += 1
         if self._step is None:
@@ -78,5 +78,5 @@ class ProgressHook(tf1.train.SessionRunHook):
         self._last_time = now
 
     def end(self, session: Any) -> None:
-        """Notes where training ended."""
+        """Reads the global step at which training ended."""
         self.last_step = int(session.run(self._global_step))

@@ -1,1 +1,1 @@
-"""What the ways of running in a cluster share: servers, collectives, the chief's model."""
+"""Parts shared by the ways of running in a cluster: servers, collectives, the chief's model."""

@@ -1,4 +1,4 @@
-"""What the chief of a cluster trains, for the workers to compare with what they build themselves."""
+"""Publishing the chief's model in a cluster, so that workers can compare it with their own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LISTED = 5
 
 
 class Model:
-    """A model as the tasks of a cluster need to agree on it: its variables, and TensorFlow's version.
+    """The properties of a model that all tasks of a cluster must agree on.
 
     Args:
         tensorflow: Version of TensorFlow.
@@ -31,7 +31,7 @@ class Model:
 
     @classmethod
     def of(cls, graph: tf.Graph) -> Model:
-        """Returns that of a graph."""
+        """Returns the model of a graph."""
         return cls(
             tf.__version__,
             {
@@ -44,9 +44,9 @@ class Model:
         )
 
     def why_not_with(self, chief: Model) -> str | None:
-        """Returns why a worker of this model can't train with such a chief; None when it can.
+        """Returns the reason why a worker with this model can't train with the chief; None if it can.
 
-        The chief may have variables that the worker has not.
+        The chief may have variables that the worker does not have.
         """
         if _release(self.tensorflow) != _release(chief.tensorflow):
             return (
@@ -65,12 +65,12 @@ class Model:
 
 
 class ChiefModel:
-    """The model that the chief trains; it is kept in the chief's process, so that it ends with it.
+    """The model that the chief trains, kept in the chief's process and lost when that ends.
 
     Args:
         chief: The chief, or master.
         own: This task.
-        master: Address of the server of this task, which sessions are opened on.
+        master: Address of this task's server, on which sessions are opened.
     """
 
     def __init__(self, chief: Task, own: Task, master: str):
@@ -80,9 +80,9 @@ class ChiefModel:
         self._is_published = False
 
     def publish(self, model: Model) -> None:
-        """Tells the workers, from the chief, what it trains.
+        """Publishes the chief's model to the workers.
 
-        A machine that is too busy to do so goes on without: the workers then compare nothing.
+        If the machine is too busy to do so, training goes on and the workers compare nothing.
         """
         try:
             self._write(json.dumps([model.tensorflow, model.variables]))
@@ -93,7 +93,7 @@ class ChiefModel:
         self._is_published = True
 
     def take_back(self) -> None:
-        """Ends it, if it was published: what the chief trains next may be another model."""
+        """Removes the published model, as the chief may train another one next."""
         if self._is_published:
             with contextlib.suppress(tf.errors.OpError):
                 self._write("")
@@ -103,7 +103,7 @@ class ChiefModel:
             self._run(tf.raw_ops.AssignVariableOp(resource=self._handle(), value=tf.constant(text)))
 
     def read(self) -> Model | None:
-        """Returns what the chief has told; None when it has not, or does not answer."""
+        """Returns the published model; None if there is none or the chief does not answer."""
         if not answers(self._chief.address):
             return None
         with tf.Graph().as_default():
@@ -111,9 +111,9 @@ class ChiefModel:
             try:
                 text = self._run(value)
             except (
-                tf.errors.FailedPreconditionError,  # it has told nothing yet
+                tf.errors.FailedPreconditionError,  # nothing is published yet
                 tf.errors.NotFoundError,
-                tf.errors.DeadlineExceededError,  # it is gone
+                tf.errors.DeadlineExceededError,  # the chief is gone
                 tf.errors.UnavailableError,
                 tf.errors.AbortedError,
             ):
@@ -133,7 +133,7 @@ class ChiefModel:
 
 
 def _release(version: str) -> list[str]:
-    """Returns the major and minor version: what differs in the third number alone works together."""
+    """Returns the major and minor version: versions that differ only in the patch number are compatible."""
     return version.split(".")[:2]
 
 

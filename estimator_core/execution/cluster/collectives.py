@@ -1,4 +1,4 @@
-"""Numbers that the tasks of a cluster tell each other, and what becomes of a task that is gone."""
+"""Collective operations between the tasks of a cluster, and the detection of lost tasks."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from estimator_core.execution.cluster.server import Task, answers
 from estimator_core.logs import logger
 
 _GROUP_KEY = 2**30  # the strategy's own keys count up from 1
-_MISSES = 2  # looks in a row at which a task that is gone does not answer
+_MISSES = 2  # failed checks in a row after which a task is lost
 
 MEETING, INPUTS, LOSS, AVERAGES = range(1, 5)
-"""What is exchanged in a graph; averages are numbered, from the last one."""
+"""Purposes of collectives in a graph; averages are numbered upwards from `AVERAGES`."""
 
 
 class TaskLostError(RuntimeError):
-    """A task of the cluster is gone, and the others can't go on without it."""
+    """A task of the cluster has ended, and the others can't go on without it."""
 
 
 class Peers:
-    """The tasks that train in step, and which one this is.
+    """The tasks that train in step, from the point of view of one of them.
 
     Args:
-        tasks: All of them, in the same order everywhere.
-        index: That of this task.
+        tasks: All tasks, in the same order in each process.
+        index: Index of this task.
     """
 
     def __init__(self, tasks: Sequence[Task], index: int):
@@ -46,11 +46,11 @@ class Peers:
         return f"/job:{self.own.kind}/replica:0/task:{self.own.index}/device:CPU:0"
 
     def sum(self, value: tf.Tensor, purpose: int) -> tf.Tensor:
-        """Returns the sum of what all tasks have; each must run it equally often.
+        """Returns the sum of a value over all tasks, each of which must run it equally often.
 
         Args:
             value: Tensor of the same shape and dtype in all tasks.
-            purpose: Distinguishes what is exchanged in a graph.
+            purpose: Number that distinguishes the collectives of a graph.
         """
         with tf1.device(self.device):
             return tf.raw_ops.CollectiveReduce(
@@ -62,12 +62,12 @@ class Peers:
             )
 
     def concat(self, value: tf.Tensor, purpose: int, timeout_secs: float = 0) -> tf.Tensor:
-        """Returns what all tasks have, one after the other; each must run it equally often.
+        """Returns the concatenated values of all tasks, each of which must run it equally often.
 
         Args:
             value: Tensor of the same shape, [1, ...], and dtype in all tasks.
-            purpose: Distinguishes what is exchanged in a graph.
-            timeout_secs: Longest wait for the others; 0 is for ever.
+            purpose: Number that distinguishes the collectives of a graph.
+            timeout_secs: Longest wait for the others; 0 waits for ever.
         """
         with tf1.device(self.device):
             return tf.raw_ops.CollectiveGather(
@@ -78,19 +78,19 @@ class Peers:
             )
 
     def _keys(self, purpose: int, value: tf.Tensor) -> dict[str, int]:
-        what = repr((purpose, value.shape.as_list(), value.dtype.name))
+        key = repr((purpose, value.shape.as_list(), value.dtype.name))
         return {
             "group_size": len(self.tasks),
             "group_key": _GROUP_KEY,
-            # What has one key must have one shape and dtype, in all graphs of a process.
-            "instance_key": _GROUP_KEY + zlib.crc32(what.encode()) % 2**29,
+            # Collectives with the same key must have the same shape and dtype in all graphs of a process.
+            "instance_key": _GROUP_KEY + zlib.crc32(key.encode()) % 2**29,
         }
 
     def gather(self, numbers: Sequence[int], master: str, config: Any, timeout_secs: float) -> Any:
-        """Returns the numbers of each task, as an array of [tasks, numbers], once all tasks call this.
+        """Returns the numbers of all tasks, as an array `[tasks, numbers]`, once all tasks have called this.
 
         Raises:
-            TaskLostError: A task went away, or did not come.
+            TaskLostError: A task was lost, or did not call this in time.
         """
         own = np.array([numbers], np.int64)
         with tf.Graph().as_default(), Watch(self) as watch:
@@ -108,15 +108,15 @@ class Peers:
 
 
 class Watch:
-    """Closes a session when one of the other tasks is gone, so that it does not wait for ever.
+    """Closes a session when another task is lost, so that the session does not wait for ever.
 
     Args:
         peers: The tasks.
-        every_secs: Seconds between two looks.
+        every_secs: Seconds between two checks.
 
     Attributes:
-        session: The session; None when there is nothing to close.
-        lost: The task that is gone, or None.
+        session: The session to close; None if there is none.
+        lost: The task that was lost, or None.
     """
 
     def __init__(self, peers: Peers, every_secs: float = 2.0):
@@ -128,24 +128,24 @@ class Watch:
         self.lost: Task | None = None
 
     def __enter__(self) -> Watch:
-        """Begins to look."""
+        """Starts watching."""
         self._is_over.clear()
         self._thread = threading.Thread(target=self._look, name="watch of the cluster", daemon=True)
         self._thread.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Ends it."""
+        """Stops watching."""
         self._is_over.set()
         if self._thread is not None:
             self._thread.join()
 
     @contextlib.contextmanager
     def naming_the_lost(self) -> Iterator[None]:
-        """Raises a `TaskLostError` instead of what fails within the context after a task was lost."""
+        """Raises a `TaskLostError` in place of any error within the context after a task was lost."""
         try:
             yield
-        except Exception as error:  # whatever was using the session when it was closed
+        except Exception as error:  # any code may be using the session when it is closed
             if self.lost is None:
                 raise
             raise TaskLostError(

@@ -1,4 +1,4 @@
-"""The input of a worker that trains in step with others: it ends where the first of them ends."""
+"""The input of a worker that trains in step with others: all inputs end when the first one ends."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _HAS_BATCHES, _INPUT_ENDED, _STOPS = range(3)
 class InputsInStep(Inputs):
     """An iterator in the graph of each task, which gives a step's batches to all tasks or to none.
 
-    Before each step the tasks tell each other whether they take part in it. When one does not, the step
-    ends in all of them with an OutOfRangeError that says why.
+    Before each step, the tasks tell each other whether they take part in it. If one does not, the step
+    ends in all tasks with an OutOfRangeError that gives the reason.
 
     Args:
-        dataset: The input of this task.
+        dataset: Input of this task.
         mode: One of `ModeKeys`.
         peers: The tasks.
-        watch: Looks after the session of the training.
+        watch: Watch that closes the training session when a task is lost.
     """
 
     def __init__(self, dataset: tf.data.Dataset, mode: str, peers: Peers, watch: Watch):
@@ -35,7 +35,7 @@ class InputsInStep(Inputs):
         self._peers = peers
         self._states: list[int] = []  # of all tasks, once one does not take part in a step
         self.train_op: Any = None
-        self.batches: list[tf.Operation] = []  # that give them
+        self.batches: list[tf.Operation] = []  # the operations that give the batches
         with tf1.device(peers.device):
             self._stops = tf1.placeholder_with_default(False, [])
         hooks = [IteratorInitializerHook(iterator), _EndTogether(self, watch)]
@@ -43,7 +43,7 @@ class InputsInStep(Inputs):
 
     @property
     def is_at_end(self) -> bool:
-        """Whether it is an input that has ended, of whichever task."""
+        """True if the input of any task has ended."""
         return _INPUT_ENDED in self._states
 
     def next_batches(self, count: int) -> list[tuple[Any, Any]]:
@@ -65,7 +65,7 @@ class InputsInStep(Inputs):
         return [features_and_labels(value, self._mode) for value in values]
 
     def _check(self, states: Any) -> Any:
-        """Ends the step, by what becomes an OutOfRangeError, unless all tasks take part in it."""
+        """Ends the step unless all tasks take part: TensorFlow turns StopIteration into OutOfRangeError."""
         if states.any():
             self._states = states.tolist()
             raise StopIteration(self._why())
@@ -88,11 +88,11 @@ class InputsInStep(Inputs):
     # For the hook
 
     def begin(self) -> None:
-        """Notes that a session begins."""
+        """Resets the states for a new session."""
         self._states = []
 
     def end(self, session: Any) -> None:
-        """Tells the other tasks that this one takes no further step, unless one of them said so before."""
+        """Tells the other tasks that this one makes no further step, unless training has ended already."""
         if not self._states:
             with contextlib.suppress(tf.errors.OutOfRangeError):
                 session.run(self.train_op, {self._stops: True})
@@ -101,11 +101,11 @@ class InputsInStep(Inputs):
 
 
 class _EndTogether(tf1.train.SessionRunHook):
-    """Ends the training of all tasks together, and has its session watched over.
+    """Ends the training of all tasks together, and has its session watched.
 
     Args:
-        inputs: Those of this task.
-        watch: Closes the session when another task is gone.
+        inputs: Inputs of this task.
+        watch: Watch that closes the session when another task is lost.
     """
 
     def __init__(self, inputs: InputsInStep, watch: Watch):
@@ -113,12 +113,12 @@ class _EndTogether(tf1.train.SessionRunHook):
         self._watch = watch
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Has the session watched over from now on."""
+        """Starts watching the session."""
         del coord
         self._inputs.begin()
         self._watch.session = session
 
     def end(self, session: Any) -> None:
-        """Ends it; no step comes after this, but the chief still saves a checkpoint."""
+        """Ends the training; no step comes after this, but the chief still saves a checkpoint."""
         self._inputs.end(session)
         self._watch.session = None

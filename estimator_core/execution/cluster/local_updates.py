@@ -1,4 +1,4 @@
-"""Which variables a step changes by the batch of one task alone, as batch normalization does."""
+"""Finding the variables that a step updates from one task's batch alone, as batch normalization does."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ def changed_by_batches(
     components: Callable[[Any], Sequence[Any]],
     batches: Iterable[tf.Operation],
 ) -> list[Any]:
-    """Returns the floating-point variables that are given values of a batch without a sum over the tasks.
+    """Returns the floating-point variables that are updated from a batch without a sum over the tasks.
 
-    What an optimizer gives its variables comes from such sums, of the gradients. Updates within `tf.cond`
-    and loops are not seen.
+    An optimizer's updates do not count, as they use gradients summed over the tasks. Updates within
+    `tf.cond` and loops are not found.
 
     Args:
-        variables: Those to look at, of one graph.
-        components: Returns the variable of each replica of this task.
-        batches: The operations that give the batches.
+        variables: Variables of one graph to look at.
+        components: Function that returns the variable of each replica of this task.
+        batches: Operations that give the batches.
     """
     graph_operations = list(batches)
     if not graph_operations:
@@ -50,7 +50,7 @@ def changed_by_batches(
 
 
 def _descendants(operations: Iterable[tf.Operation]) -> set[tf.Operation]:
-    """Returns the operations that the values of these go into, and themselves."""
+    """Returns the operations and all operations that use their values, directly or indirectly."""
     found = set(operations)
     pending = list(found)
     while pending:

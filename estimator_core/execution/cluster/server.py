@@ -1,4 +1,4 @@
-"""The TensorFlow server of a task of a cluster, and whether those of the other tasks answer."""
+"""Starting the TensorFlow server of a cluster's task, and checking that other tasks' servers answer."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from estimator_core.logs import logger
 
 _LOG_EVERY_SECS = 30.0
 _POLL_SECS = 0.5
-_PROBE_SECS = 2.0  # for a connection, which a host that is up grants or refuses at once
+_PROBE_SECS = 2.0  # for a connection, which a running host accepts or refuses at once
 
-_started: dict[tuple[Any, ...], Any] = {}  # TensorFlow has no way to end a server
+_started: dict[tuple[Any, ...], Any] = {}  # TensorFlow has no way to stop a server
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Task:
 
     Args:
         kind: One of `TASK_TYPES`.
-        index: Index among those of its type.
+        index: Index among the tasks of its type.
         address: "host:port" of its server.
     """
 
@@ -41,16 +41,16 @@ class Task:
 
 
 def start_server(cluster: Cluster, protocol: str | None = None, session_config: Any = None) -> Any:
-    """Returns the server of this task, started; a second call in a process returns the same one.
+    """Starts and returns the server of this task; a second call in a process returns the same server.
 
     Args:
-        cluster: Says which task this is.
-        protocol: That of the server; None is "grpc".
-        session_config: `ConfigProto`, of which the server takes the options for GPUs and who leads the
-            groups of collectives.
+        cluster: Cluster, including this task's type and index.
+        protocol: Protocol of the server; None is "grpc".
+        session_config: `ConfigProto` from which the server takes the GPU options and the leader of
+            collective groups.
 
     Raises:
-        RuntimeError: The server can't be started, as its port is taken.
+        RuntimeError: The server can't be started because its port is taken.
     """
     task = Task(cluster.task_type, cluster.task_id, cluster.address)
     key = (task, protocol, tuple(sorted(cluster.tasks.items())))
@@ -97,13 +97,13 @@ def wait_for_tasks(
     """Waits until something listens at the address of every task.
 
     Args:
-        tasks: Whose servers are needed.
+        tasks: Tasks whose servers are needed.
         timeout_secs: Longest wait.
-        clock: Returns seconds.
-        sleep: Waits for so many seconds.
+        clock: Function that returns seconds.
+        sleep: Function that waits for a number of seconds.
 
     Raises:
-        tf.errors.DeadlineExceededError: Names the tasks that do not answer.
+        tf.errors.DeadlineExceededError: Tasks do not answer in time; the message names them.
     """
     start = clock()
     log_at = start + _LOG_EVERY_SECS
@@ -114,8 +114,8 @@ def wait_for_tasks(
                 None,
                 None,
                 f"The cluster is not complete after {timeout_secs:g} s. No server answers for: "
-                f"{_listed(missing)}. Start these tasks, or mend their addresses in TF_CONFIG; "
-                "RunConfig.session_creation_timeout_secs is how long a task waits for the others.",
+                f"{_listed(missing)}. Start these tasks, or correct their addresses in TF_CONFIG; "
+                "RunConfig.session_creation_timeout_secs limits the time that a task waits for the others.",
             )
         if clock() >= log_at:
             logger.info("Waiting for the servers of: %s.", _listed(missing))
@@ -125,7 +125,7 @@ def wait_for_tasks(
 
 
 def tasks_that_train_answer(cluster: Cluster) -> bool:
-    """Returns whether the server of any chief, master or worker answers; looks at all at once."""
+    """Returns whether the server of any chief, master or worker answers; checks all in parallel."""
     addresses = [
         address for kind in (CHIEF, MASTER, WORKER) for address in cluster.tasks.get(kind, ())
     ]

@@ -1,4 +1,4 @@
-"""Many training steps in one call of a loop that XLA has compiled, over batches that were read before."""
+"""Many training steps in one call of a loop compiled by XLA, over batches that were read before."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _MOST_OTHER_SHAPES = 10
 
 
 class CompiledSteps:
-    """Makes training steps by a loop that is one computation of XLA.
+    """Makes training steps by a loop that is a single XLA computation.
 
-    A session call reads batches, and what comes before the compiled part is computed for each. It keeps the
-    results. Then the loop makes a step with each of them. A batch of another shape than the first is
-    trained on by the operations of the graph, and what is read before an error or the end of the input is
-    trained on before it is raised: no batch is lost.
+    A session call reads batches, runs the part of the step that comes before the compiled part on each, and
+    keeps the results. Then the loop makes a step with each of them. A batch whose shape differs from the
+    first one's is trained on by the operations of the graph. Batches read before an error or the end of the
+    input are trained on before the error is raised: no batch is lost.
 
     Args:
-        step_graph: The operations of the step, of the default graph.
+        step_graph: Operations of the step, in the default graph.
         train_op: The step.
-        loss: Its loss.
+        loss: Loss of the step.
 
     Attributes:
-        parts: Which operations are compiled.
-        last_loss: That of the last step of `run`; None when it made none.
+        parts: Division of the step's operations into compiled and other parts.
+        last_loss: Loss of the last step of `run`; None if it made none.
     """
 
     def __init__(self, step_graph: StepGraph, train_op: tf.Operation, loss: tf.Tensor):
@@ -53,7 +53,7 @@ class CompiledSteps:
         self.last_loss: Any = None
 
     def why_not(self) -> str | None:
-        """Returns why the steps can't be made by a loop of XLA; None when they can."""
+        """Returns the reason why XLA can't run the steps in a loop; None if it can."""
         for each in self.parts.order:
             if each.name in self.parts.fixed:
                 continue
@@ -67,7 +67,7 @@ class CompiledSteps:
             if part == BEFORE and uses_variable:
                 return f"{self._first_outside()} is not for XLA, and needs a variable"
             if part == BEFORE and each.type in ("Print", "PrintV2", "Timestamp"):
-                return f"{name} would not come at its step"
+                return f"{name} would not run at its own step"
         if sum(each.type in NEXT_BATCH for each in self.parts.order) != 1:
             return "a step does not read one iterator"
         if self._loss.shape.rank != 0:
@@ -78,7 +78,7 @@ class CompiledSteps:
 
     @property
     def operations(self) -> list[tf.Operation]:
-        """Those of the step that are compiled."""
+        """Compiled operations of the step."""
         return [each for each in self.parts.compiled if each.name not in self.parts.fixed]
 
     def add_to_graph(self) -> None:
@@ -105,13 +105,13 @@ class CompiledSteps:
 
         Args:
             session: The `tf.compat.v1.Session`.
-            chooses: Whether what can't be compiled is run as it is; the log says so.
+            chooses: True to only log that the loop can't be compiled, and run the steps without it.
 
         Returns:
-            Whether the loop is compiled, and the loss of the step.
+            A pair: True if the loop is compiled, and the loss of the step.
 
         Raises:
-            ValueError: It can't be compiled, and has to be.
+            ValueError: The loop can't be compiled, and `chooses` is False.
         """
         _, loss, sizes = session.run([self._train_op, self._loss, self._sizes])
         try:
@@ -124,11 +124,11 @@ class CompiledSteps:
         return True, loss
 
     def run(self, session: Any, steps: int) -> Any:
-        """Makes steps, and ends with one whose loss is NaN; returns the last loss.
+        """Makes steps, stopping after one whose loss is NaN; returns the last loss.
 
         Raises:
-            tf.errors.OpError: An operation failed, or the input has ended. What was read before was trained
-                on; `last_loss` has the loss of that.
+            tf.errors.OpError: An operation failed, or the input has ended. Batches read before were trained
+                on; `last_loss` is the loss of the last of them.
         """
         self.last_loss = None
         made = 0
@@ -150,7 +150,7 @@ class CompiledSteps:
 
     @property
     def is_of_use(self) -> bool:
-        """Whether most batches have the shape that the loop is compiled for."""
+        """True as long as most batches have the shape that the loop is compiled for."""
         return self._others <= _MOST_OTHER_SHAPES
 
     def _count_other(self) -> None:
@@ -182,7 +182,7 @@ class CompiledSteps:
             session, [[self._most, *shape.as_list()] for shape in shapes]
         )
         session.run(self._read, {self._kept.wanted: 0, **self._feeds})
-        self._train_on_kept(session)  # none are kept: it is compiled, and makes no step
+        self._train_on_kept(session)  # no batches are kept: this only compiles the loop
         logger.info(
             "XLA has compiled %s of %s operations of a training step%s.",
             len(self.operations),
@@ -191,7 +191,7 @@ class CompiledSteps:
         )
 
     def _copy_before(self) -> list[tf.Tensor]:
-        """Returns what the compiled part takes of the next batch, computed in the default graph."""
+        """Returns the inputs of the compiled part for the next batch, computed in the default graph."""
         graph = tf1.get_default_graph()
         names = {each.name for each in self.parts.order if self.parts.part_of[each.name] == BEFORE}
         taken = {name: graph.capture(tensor) for name, tensor in self._all_taken_by(names).items()}
@@ -211,7 +211,7 @@ class CompiledSteps:
             return [tf.identity(each) for each in copies[: len(elements)]]
 
     def _names_inside(self) -> set[str]:
-        """Returns what the compiled part runs: its operations, and the fixed ones that they need."""
+        """Returns the names of the compiled part's operations, and of the fixed operations they need."""
         inside = {each.name for each in self.parts.compiled}
         pending = [tensor.op for each in self.parts.compiled for tensor in each.inputs]
         while pending:
@@ -238,7 +238,7 @@ class CompiledSteps:
         return found[0] if found else "the step"
 
     def _one_step(self, graph_def: Any, values: Sequence[tf.Tensor]) -> tf.Tensor:
-        """Returns the loss of a step with these inputs, whose updates are done when it is there."""
+        """Returns the loss of a step with these inputs; it is computed after the step's updates."""
         graph = tf1.get_default_graph()
         taken = {handle.name: graph.capture(handle) for handle in self._handles}
         taken |= {each.name: value for each, value in zip(self._inputs, values, strict=True)}
@@ -257,7 +257,7 @@ class CompiledSteps:
         return _in_order_of(graph_def, operations)
 
     def _part_function(self) -> Any:
-        """Returns the compiled part as a function that is not compiled, of what it takes."""
+        """Returns the compiled part as an uncompiled function of its inputs."""
         graph_def = self._part_graph_def()
 
         def part(*values: tf.Tensor) -> tf.Tensor:
@@ -266,7 +266,7 @@ class CompiledSteps:
         return tf.function(part, autograph=False)
 
     def _loop_function(self) -> Any:
-        """Returns the compiled loop, a function of the number of batches and of each input of all."""
+        """Returns the compiled loop: a function of the number of batches and the stacked inputs of all."""
         graph_def = _without_texts(self._part_graph_def())
 
         def loop(count: tf.Tensor, *stacks: tf.Tensor) -> Any:
@@ -291,17 +291,17 @@ class CompiledSteps:
 
 
 def is_nan(loss: Any) -> bool:
-    """Returns whether a loss that was fetched is NaN; None is not."""
+    """Returns whether a fetched loss is NaN; None is not."""
     return loss is not None and bool(np.isnan(loss).any())
 
 
 def any_nan(loss: tf.Tensor) -> tf.Tensor:
-    """Returns the scalar whether a loss of the graph has a NaN; an integer is never NaN."""
+    """Returns a bool scalar tensor: True if a loss tensor has a NaN. An integer loss never has one."""
     return tf.reduce_any(tf.math.is_nan(loss)) if loss.dtype.is_floating else tf.constant(False)
 
 
 def _in_order_of(graph_def: Any, operations: Sequence[tf.Operation]) -> Any:
-    """Returns the `GraphDef` with its nodes in the order of the operations, that of their effects."""
+    """Returns the `GraphDef` with its nodes in the order of the operations, which orders their effects."""
     position: Mapping[str, int] = {each.name: index for index, each in enumerate(operations)}
     ordered = tf1.GraphDef()
     ordered.versions.CopyFrom(graph_def.versions)
@@ -311,7 +311,7 @@ def _in_order_of(graph_def: Any, operations: Sequence[tf.Operation]) -> Any:
 
 
 def _without_texts(graph_def: Any) -> Any:
-    """Returns the `GraphDef` without its texts, and without the checks of shapes that have them."""
+    """Returns the `GraphDef` without string constants, and without the shape checks that use them."""
     changed = tf1.GraphDef()
     changed.versions.CopyFrom(graph_def.versions)
     changed.library.CopyFrom(graph_def.library)

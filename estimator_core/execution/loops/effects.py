@@ -1,4 +1,4 @@
-"""Which of the operations behind some outputs do anything but compute them."""
+"""Finding the operations with side effects that some outputs depend on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from estimator_core.execution.loops.step_graph import is_of_tensorflow_1
 
-# They have a state, or stand for one, and only read it.
+# Operations that hold or reference a state, and only read it.
 _READS = (
     "HashTableV2",
     "IteratorV2",
@@ -26,15 +26,16 @@ _READS = (
 
 
 def effects_of(outputs: Sequence[Any]) -> list[Any]:
-    """Returns the operations that have all effects of computing the outputs, such as updates of variables.
+    """Returns the operations with side effects, such as variable updates, that the outputs depend on.
 
-    What is computed of these effects is left out: for a metric, its value after each batch.
+    Running these has the same effects as computing the outputs, without the values computed afterwards, such
+    as a metric's value after each batch.
 
     Args:
         outputs: Tensors and operations of one graph.
 
     Returns:
-        The outputs themselves when a variable or a loop of TensorFlow 1 is among what they take.
+        The operations; the outputs themselves if they depend on a variable or a loop of TensorFlow 1.
     """
     found: set[tf.Operation] = set()
     effects = []

@@ -1,4 +1,4 @@
-"""Many evaluated batches in one session call, by a loop in the graph over a copy of the metrics' updates."""
+"""Evaluating many batches in one session call, by a loop in the graph over a copy of the metric updates."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _ONE_BY_ONE = "Batches are evaluated one by one, as %s."
 class RepeatedUpdate:
     """Adds batches to the metrics one after the other, without hooks.
 
-    A loop in the graph does so, once it is added: its body is a copy of the operations of an update, which
-    uses the variables, iterators and tables of the graph. Where a copy might compute something else, the
-    operations of the graph are run themselves, again and again. The results are the same.
+    Once added, a loop in the graph does so: its body is a copy of the operations of an update, which uses the
+    variables, iterators and tables of the graph. If a copy might compute something else, the graph's own
+    operations are run repeatedly. The results are the same.
 
     Args:
-        update_op: Adds a batch to all metrics.
+        update_op: Operation that adds a batch to all metrics.
 
     Attributes:
-        batches_made: How many batches the last call has added, which may have ended with an error.
+        batches_made: Number of batches that the last call added, even if it ended with an error.
     """
 
     def __init__(self, update_op: tf.Operation):
@@ -38,10 +38,9 @@ class RepeatedUpdate:
         self.batches_made = 0
 
     def add_loop(self) -> None:
-        """Adds the loop to the graph, which is the default one, if a copy of the update does the same.
+        """Adds the loop to the default graph if a copy of the update does the same.
 
-        It does so once, however often the graph is evaluated. There may be a session, in which the next call
-        runs the loop.
+        Repeated calls do nothing. There may already be a session; its next call runs the loop.
         """
         if self._is_prepared:
             return
@@ -50,7 +49,7 @@ class RepeatedUpdate:
         graph = self._update_op.graph
         is_final = graph.finalized
         if is_final:
-            graph._unsafe_unfinalize()  # noqa: SLF001  # as a `MonitoredSession` does in the end
+            graph._unsafe_unfinalize()  # noqa: SLF001  # as a `MonitoredSession` does at its end
         self._loop = loop_over(
             [self._update_op],
             lambda step_graph: _Loop(step_graph, self._update_op),
@@ -64,10 +63,10 @@ class RepeatedUpdate:
 
         Args:
             session: The `tf.compat.v1.Session`.
-            batches: How many.
+            batches: Number of batches.
 
         Raises:
-            tf.errors.OutOfRangeError: The input has ended. The batches before it are added.
+            tf.errors.OutOfRangeError: The input has ended. The batches before its end are added.
         """
         self.batches_made = 0
         if session is not self._session:
@@ -77,7 +76,7 @@ class RepeatedUpdate:
                 self._call = session.make_callable(self._update_op)
         if self._loop is None:
             for _ in range(batches):
-                # As `session.run` does: an error names the operation, and says where it was made.
+                # Handles errors like `session.run`: they name the operation and the line that created it.
                 session._do_call(self._call)  # noqa: SLF001
                 self.batches_made += 1
             return
@@ -87,18 +86,18 @@ class RepeatedUpdate:
             with contextlib.suppress(tf.errors.OpError):  # the session may be lost
                 self.batches_made = self._loop.made(session)
             if isinstance(error, tf.errors.OutOfRangeError):
-                session.run(self._update_op)  # what needs no batch is done once more
+                session.run(self._update_op)  # runs the operations that need no batch once more
             raise
 
 
 class _Loop:
     """A loop over a copy of an update.
 
-    Each iteration begins when the one before is done with all that it runs: its counter waits for the
-    update, and only one iteration runs at a time.
+    An iteration begins after the previous one has finished completely: its counter waits for the update,
+    and only one iteration runs at a time.
 
     Args:
-        step_graph: What an update runs.
+        step_graph: Operations that an update runs.
         update_op: The update.
     """
 
@@ -137,12 +136,12 @@ class _Loop:
             self._made = tf.raw_ops.ReadVariableOp(resource=count, dtype=tf.int32)
 
     def compile(self, session: Any) -> None:
-        """Adds no batch; then the threads are chosen anew."""
+        """Runs the loop without adding a batch; then the threads are chosen again."""
         self._threads = LoopThreads(chooses=self._has_one_iterator)
         session.run(self._last, {self._batches: 0, self._before: 0})
 
     def run(self, session: Any, times: int) -> int:
-        """Adds batches to the metrics; returns how many."""
+        """Adds batches to the metrics; returns their number."""
 
         def add(batches: int, options: Any) -> tuple[int, bool]:
             feeds = {self._batches: batches, self._before: self._threads.done}
@@ -151,5 +150,5 @@ class _Loop:
         return self._threads(add, times)
 
     def made(self, session: Any) -> int:
-        """Returns how many batches the last run has added, which may have ended with an error."""
+        """Returns the number of batches that the last run added, even if it ended with an error."""
         return int(session.run(self._made))

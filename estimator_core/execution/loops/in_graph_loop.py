@@ -27,11 +27,11 @@ _ONE_BY_ONE = "Training steps are run one by one, as %s."
 
 @dataclasses.dataclass(frozen=True)
 class ManySteps:
-    """How many training steps a session call makes.
+    """Limits on the training steps of one session call.
 
     Attributes:
-        most_steps: At most so many.
-        call_secs: And no more than take about so long; None sets no time.
+        most_steps: Largest number of steps.
+        call_secs: Approximate largest number of seconds; None sets no time.
     """
 
     most_steps: int
@@ -39,11 +39,10 @@ class ManySteps:
 
 
 def with_calls_in_order(session_config: Any) -> Any:
-    """Returns a configuration of sessions by which a function is called when all its inputs are there.
+    """Returns a session configuration that does not inline functions: a call waits for all its inputs.
 
-    TensorFlow would put the operations of a called function in the place of the call. Then an update of a
-    variable in one function may come before another function has read it, if nothing but the call says
-    which is first. Whoever has set `function_optimization` keeps the setting.
+    If TensorFlow inlined the functions, one function might update a variable before another one has read
+    it, as only the calls are ordered. A `function_optimization` set by the user is kept.
 
     Args:
         session_config: `ConfigProto`; None is TensorFlow's default.
@@ -58,11 +57,11 @@ def with_calls_in_order(session_config: Any) -> Any:
 
 
 class RepeatsSteps(Execution):
-    """An Execution whose training steps can be made many in a session call.
+    """An Execution that can make many training steps in one session call.
 
     Args:
-        many_steps: How many; None is one.
-        jit_compile: Whether XLA compiles them; "auto" chooses.
+        many_steps: Limits on the steps of a session call; None makes one step.
+        jit_compile: True to compile the steps by XLA; "auto" chooses.
     """
 
     def __init__(self, many_steps: ManySteps | None = None, jit_compile: bool | str = False):
@@ -77,7 +76,7 @@ class RepeatsSteps(Execution):
         """Returns the step of a spec.
 
         Args:
-            spec: That of all replicas together.
+            spec: Spec of all replicas together.
             mode: One of `ModeKeys`.
         """
         if mode != ModeKeys.TRAIN or not self._repeats:
@@ -96,13 +95,13 @@ class RepeatsSteps(Execution):
 class RepeatedStep:
     """Makes training steps one after the other, without hooks.
 
-    A loop in the graph makes them, once it is added: its body is a copy of the operations of a step,
-    which uses the variables, iterators and tables of the graph. Where a copy might compute something
-    else, the operations of the graph are run themselves, again and again. The results are the same.
+    Once added, a loop in the graph makes them: its body is a copy of the operations of a step, which uses the
+    variables, iterators and tables of the graph. If a copy might compute something else, the graph's own
+    operations are run repeatedly. The results are the same.
 
     Args:
-        spec: The step of all replicas together, in mode TRAIN.
-        jit_compile: Whether XLA compiles a part of the copy; "auto" chooses.
+        spec: Spec of all replicas together, in mode TRAIN.
+        jit_compile: True to compile a part of the copy by XLA; "auto" chooses.
     """
 
     def __init__(self, spec: EstimatorSpec, jit_compile: bool | str = False):
@@ -120,11 +119,11 @@ class RepeatedStep:
         self._last_loss: Any = None
 
     def add_loop(self) -> int | None:
-        """Adds the loop to the graph, which is the default one, if a copy of the step does the same.
+        """Adds the loop to the default graph if a copy of the step does the same.
 
         Returns:
-            How many steps a call makes at most; None without XLA. It does not depend on the time, as it
-            decides which steps are compiled, and rounded in another way.
+            Largest number of steps of a call; None without XLA. It does not depend on time, because it
+            decides which steps are compiled, and compiled steps round differently.
 
         Raises:
             ValueError: XLA must compile a part of the step, and can't.
@@ -160,11 +159,11 @@ class RepeatedStep:
         return steps
 
     def __call__(self, session: Any, steps: int) -> bool:
-        """Makes steps, and ends with one whose loss is NaN; returns whether the last one's is.
+        """Makes steps, stopping after one whose loss is NaN; returns whether the last loss is NaN.
 
         Args:
             session: The `tf.compat.v1.Session`.
-            steps: How many to make.
+            steps: Number of steps to make.
 
         Raises:
             tf.errors.OutOfRangeError: The input has ended.
@@ -205,13 +204,13 @@ class RepeatedStep:
 
     @property
     def waited_secs(self) -> float | None:
-        """For how many seconds the steps of a loop waited for their batches; None where that is not known."""
+        """Seconds that the steps of a loop waited for their batches; None if not known."""
         return self._loop.waited_secs if self._loop and not self._is_compiled else None
 
     def end(self, session: Any) -> None:
-        """Runs the operations of the graph at the end of the input, unless the last call has done so.
+        """Runs the graph's operations at the end of the input, unless the last call has done so.
 
-        What needs no batch is done once more by them, and not by a copy.
+        The operations that need no batch are run once more, by the graph itself and not by a copy.
 
         Args:
             session: The `tf.compat.v1.Session`.
@@ -223,7 +222,7 @@ class RepeatedStep:
             session.run([self._train_op, self._loss])
 
     def last_loss(self, session: Any) -> Any:
-        """Returns the loss of the last step of a call that made one, and that then failed or ended."""
+        """Returns the loss of the last step of a call that then failed or found the end of the input."""
         in_loop = self._loop.last_loss(session) if self._loop and self._in_loop else None
         return self._last_loss if in_loop is None else in_loop
 
@@ -241,12 +240,12 @@ LoopKind = TypeVar("LoopKind", bound=Loop)
 def loop_over(
     targets: Sequence[tf.Operation], make: Callable[[StepGraph], LoopKind], one_by_one: str
 ) -> LoopKind | None:
-    """Returns a loop over what is run for the targets; None if a copy might compute something else.
+    """Returns a loop over a copy of the targets; None if a copy might compute something else.
 
     Args:
         targets: Operations of the default graph, to which the loop is added.
-        make: Makes the loop of what is to be copied.
-        one_by_one: What is logged when there is none, with "%s" for the reason.
+        make: Function that creates the loop from the operations to copy.
+        one_by_one: Log message if there is no loop, with "%s" for the reason.
     """
     if not tf1.control_flow_v2_enabled():
         logger.info(one_by_one, "loops of TensorFlow 1 are on (disable_v2_behavior)")
@@ -269,7 +268,7 @@ def runnable(loop: LoopKind | None, session: Any, one_by_one: str) -> LoopKind |
     Args:
         loop: A loop in the graph of the session, if there is one.
         session: A `tf.compat.v1.Session`.
-        one_by_one: What is logged when it can't, with "%s" for the reason.
+        one_by_one: Log message if the session can't run it, with "%s" for the reason.
     """
     if loop is None:
         return None
@@ -288,7 +287,7 @@ def runnable(loop: LoopKind | None, session: Any, one_by_one: str) -> LoopKind |
 
 @contextlib.contextmanager
 def outside_of_steps(graph: tf.Graph, name: str) -> Iterator[None]:
-    """Opens a name scope in which operations depend on none of the graph's, and are on any device."""
+    """Opens a name scope without control dependencies and without a device."""
     with (
         tf.control_dependencies(None),
         graph.name_scope(None),
@@ -301,16 +300,16 @@ def outside_of_steps(graph: tf.Graph, name: str) -> Iterator[None]:
 class _Loop:
     """A loop over a copy of a step.
 
-    Each iteration begins when the one before is done with all that it runs: its counter waits for the
-    step, and only one iteration runs at a time.
+    An iteration begins after the previous one has finished completely: its counter waits for the step, and
+    only one iteration runs at a time.
 
     Args:
-        step_graph: What a step runs.
+        step_graph: Operations that a step runs.
         train_op: The step.
-        loss: Its loss.
+        loss: Loss of the step.
 
     Attributes:
-        waited_secs: For how many seconds the steps have waited for their batches; None without one iterator.
+        waited_secs: Seconds that the steps have waited for their batches; None unless there is one iterator.
     """
 
     def __init__(self, step_graph: StepGraph, train_op: tf.Operation, loss: tf.Tensor):
@@ -347,12 +346,12 @@ class _Loop:
             self._last_loss = tf.raw_ops.ReadVariableOp(resource=kept, dtype=loss.dtype)
 
     def compile(self, session: Any) -> None:
-        """Makes no step; then the threads are chosen anew."""
+        """Runs the loop without making a step; then the threads are chosen again."""
         self._threads = LoopThreads(chooses=self.waited_secs is not None)
         session.run([self._done, self._is_nan, self._waited], {self._steps: 0})
 
     def run(self, session: Any, steps: int) -> bool:
-        """Makes steps, and ends with one whose loss is NaN; returns whether the last one's is."""
+        """Makes steps, stopping after one whose loss is NaN; returns whether the last loss is NaN."""
         is_nan = False
 
         def make(steps: int, options: Any) -> tuple[int, bool]:
@@ -367,5 +366,5 @@ class _Loop:
         return bool(is_nan)
 
     def last_loss(self, session: Any) -> Any:
-        """Returns the loss of the last step that was made in the session; None without one."""
+        """Returns the loss of the last step made in the session; None if there was none."""
         return session.run(self._last_loss) if session.run(self._has_loss) else None

@@ -1,4 +1,4 @@
-"""Whether it pays to have XLA compile a training step, decided by its operations alone."""
+"""Deciding by its operations whether compiling a training step by XLA is worthwhile."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import tensorflow as tf
 from estimator_core.execution.loops.compiled_step import CompiledSteps
 
 _FEWEST_OPERATIONS = 40
-_MOST_PRODUCTS = 100_000_000  # of a batch of some size: about 5 ms on one core
+_MOST_PRODUCTS = 100_000_000  # for a batch of the assumed size: about 5 ms on one core
 # TensorFlow's kernels are faster than XLA's on a CPU, or use more cores.
 _HEAVY = (
     "BatchMatMul",
@@ -24,11 +24,11 @@ _HEAVY = (
 
 
 def why_not_compiled(step: CompiledSteps, *, chooses: bool) -> str | None:
-    """Returns why a step is not compiled; None when it is.
+    """Returns the reason why a step is not compiled; None if it is.
 
     Args:
         step: The step.
-        chooses: Whether it must pay. Otherwise, there must be something to compile.
+        chooses: True to compile only if it is worthwhile. Otherwise, the step only has to be compilable.
     """
     reason = step.why_not()
     if reason or not chooses:
@@ -42,12 +42,12 @@ def why_not_compiled(step: CompiledSteps, *, chooses: bool) -> str | None:
             return f"{each.name!r} ({each.type}) may be slower with it"
     products = sum(_products(step, each) for each in everything if each.type == "MatMul")
     if products > _MOST_PRODUCTS:
-        return f"matrices are multiplied for the most part, with {products:.1e} products"
+        return f"they mostly multiply matrices: {products:.1e} scalar multiplications"
     return None
 
 
 def _products(step: CompiledSteps, operation: tf.Operation) -> int:
-    """Returns how many products of numbers a MatMul computes."""
+    """Returns the number of scalar multiplications of a MatMul; 0 if a shape is unknown."""
     shapes = [step.parts.shape(each) for each in operation.inputs]
     if not all(shape.is_fully_defined() for shape in shapes):
         return 0

@@ -1,4 +1,4 @@
-"""What was computed of some batches, kept in the session until steps are made with it."""
+"""Tensors computed from batches, kept in the session until steps are made with them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from estimator_core import tf1
 
 
 class KeptBatches:
-    """Keeps tensors of several batches of one shape, and those of one batch of another shape.
+    """Keeps the tensors of several batches of one shape, and of one batch of another shape.
 
-    They are kept in variables of the session, so that an error or the end of the input loses none.
+    They are kept in variables of the session, so that no batch is lost by an error or the end of the input.
 
     Args:
-        inputs: The tensors of a batch, of the default graph.
+        inputs: Tensors of a batch, in the default graph.
 
     Attributes:
-        wanted: To be fed with how many batches are read.
+        wanted: Placeholder for the number of batches to read.
     """
 
     def __init__(self, inputs: Sequence[tf.Tensor]):
@@ -36,7 +36,7 @@ class KeptBatches:
         self._stacks = [variable(f"all_{index}", each.dtype) for index, each in numbered]
         self._other = [variable(f"other_{index}", each.dtype) for index, each in numbered]
         self._count = variable("count", tf.int32, [])
-        # Those of one type together.
+        # Inputs of the same dtype are adjacent.
         self._in_order = sorted(range(len(inputs)), key=lambda index: inputs[index].dtype.name)
         self._zeros = [tf1.placeholder(tf.int32, [None], "shape_of_all") for _ in inputs]
         self._start = [
@@ -46,21 +46,21 @@ class KeptBatches:
         self._start.append(tf.raw_ops.AssignVariableOp(resource=self._count, value=0))
 
     def start(self, session: Any, shapes: Sequence[Sequence[int]]) -> dict[Any, Any]:
-        """Makes room in a session, and keeps nothing.
+        """Allocates the variables in a session, with no batches kept.
 
         Args:
             session: The `tf.compat.v1.Session`.
-            shapes: That of all batches, for each of the inputs.
+            shapes: Shape of all batches together, `[most batches, ...]`, for each of the inputs.
 
         Returns:
-            What to feed to a loop that reads batches.
+            Feeds for a loop that reads batches.
         """
         session.run(self._start, dict(zip(self._zeros, shapes, strict=True)))
         sizes = [size for index in self._in_order for size in shapes[index][1:]]
         return {self._sizes: [*sizes, 0]}
 
     def count(self) -> tf.Tensor:
-        """Returns how many batches are kept, and keeps none from then on."""
+        """Returns the number of kept batches, and resets it to 0."""
         count = tf.raw_ops.ReadVariableOp(resource=self._count, dtype=tf.int32)
         with tf.control_dependencies([count]):
             empty = tf.raw_ops.AssignVariableOp(resource=self._count, value=0)
@@ -68,7 +68,7 @@ class KeptBatches:
             return tf.reshape(tf.identity(count), [])
 
     def stacks(self) -> list[tf.Tensor]:
-        """Returns each input of all batches, `[most batches, ...]`."""
+        """Returns the values of each input in all batches, `[most batches, ...]`."""
         return self._read(self._stacks, several=True)
 
     def other(self) -> list[tf.Tensor]:
@@ -86,12 +86,13 @@ class KeptBatches:
         return values
 
     def read_loop(self, next_batch: Callable[[], Sequence[tf.Tensor]]) -> tf.Tensor:
-        """Returns whether the last batch has another shape, after reading as many batches as are wanted.
-
-        Such a batch is the last that is read.
+        """Returns a loop that reads the wanted number of batches, stopping after one of another shape.
 
         Args:
-            next_batch: Makes the operations that compute the inputs of the next batch.
+            next_batch: Function that creates the operations that compute the inputs of the next batch.
+
+        Returns:
+            A bool scalar: True if the last batch has another shape.
         """
 
         def go_on(done: Any, is_other: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The threads that run the operations of a loop in the graph: the session's, or the caller's alone."""
+"""The threads that run the operations of a loop in the graph: the session's, or only the caller's."""
 
 from __future__ import annotations
 
@@ -8,50 +8,50 @@ from typing import Any
 
 from estimator_core import tf1
 
-_TRIAL_SECS = 0.01  # a trial is of so many times that it takes this long
+_TRIAL_SECS = 0.01  # a trial has enough iterations to take this long
 _TRIALS = 6  # three of each
-_WORTH = 1.05  # several threads are to be so much faster, as they take more of the processors
+_WORTH = 1.05  # several threads must be faster by this factor, as they use more processors
 
-# Runs a loop so many times, with options of `session.run`; returns how many times it has run it, and whether
-# it may go on.
+# Function of (number of iterations, options of `session.run`) that runs a loop; it returns the number of
+# iterations made, and True if the loop may go on.
 Run = Callable[[int, Any], tuple[int, bool]]
 
 
 class LoopThreads:
-    """Chooses the threads of a loop by trying both in its first runs.
+    """Chooses the threads of a loop by trying both kinds in its first runs.
 
-    One thread does small operations sooner than it can hand them to others. Large ones are better done by
-    several. Parts of an operation, such as those of the product of large matrices, are done by several
-    threads in any case.
+    A single thread runs small operations faster than it could hand them to other threads. Large operations
+    run faster on several threads. Within an operation, such as the product of large matrices, several threads
+    are used in any case.
 
-    The results are the same, even of numbers so small (below 1.2e-38) that TensorFlow's threads round them to
-    0 and Python's don't: the caller's thread only asks for the batch, and the thread that brings it goes on.
-    That one was made in the first trial by one of TensorFlow's threads, and rounds as these do. So a loop
-    without an iterator is always run by the session's threads.
+    The results are the same, even for numbers so small (below 1.2e-38) that TensorFlow's threads round them
+    to 0 and Python's don't: the caller's thread only requests the batch, and the thread that delivers it runs
+    the step. That thread was created by one of TensorFlow's threads in the first trial, and rounds as they
+    do. So a loop without an iterator is always run by the session's threads.
 
     Args:
-        clock: Returns seconds.
+        clock: Function that returns seconds.
         chooses: False leaves a loop to the session's threads.
 
     Attributes:
-        done: How many times the last call has run the loop in trials that came to their end.
+        done: Number of iterations that the last call made in completed trials.
     """
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter, *, chooses: bool = True):
         self.done = 0
         self._clock = clock
-        self._times = 1  # of a trial
-        # Seconds for each time: of the session's threads, the caller's, the session's, ...
+        self._times = 1  # iterations of a trial
+        # Seconds per iteration: of the session's threads, the caller's, the session's, ...
         self._trials: list[float] = []
         self._options: Any = None
         self._is_chosen = not chooses
 
     def __call__(self, run: Run, times: int) -> int:
-        """Runs a loop so many times, or until it ends by itself; returns how many times it has run it.
+        """Runs iterations of a loop until they are done or it ends by itself; returns their number.
 
         Args:
-            run: Runs the loop.
-            times: How many times.
+            run: Function that runs the loop.
+            times: Number of iterations.
         """
         self.done = 0
         may_go_on = True
@@ -70,7 +70,7 @@ class LoopThreads:
         self.done += found
         is_whole = times == self._times
         if is_whole and times < most and secs < _TRIAL_SECS:
-            # Too short, perhaps after a first run that was slow: begin again with twice as many times.
+            # Too short, perhaps after a slow first run: start again with twice as many iterations.
             self._times *= 2
             self._trials.clear()
         elif is_whole or times == most:

@@ -1,9 +1,9 @@
-"""Adam's updates of small variables, by operations that one thread does.
+"""Adam's updates of small variables, by operations that run on a single thread.
 
-TensorFlow's operation for it, `ResourceApplyAdam`, takes a variable of a few hundred numbers for a large one:
+TensorFlow's operation for it, `ResourceApplyAdam`, treats a variable of a few hundred numbers as a large one:
 it divides the work among all threads, and waits for them ten times as long as the work takes. The
-operations here compute the same, bit for bit, on the processors for which that is tested (x86-64). Elsewhere,
-and beside a GPU, which has its own way, nothing is replaced.
+operations here compute the same, bit for bit, on the processors for which that is tested (x86-64). On other
+processors, and if there is a GPU, nothing is replaced.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import tensorflow as tf
 from estimator_core import tf1
 
 _TYPE = "ResourceApplyAdam"
-_LEAST, _MOST = 65, 4096  # numbers: fewer are done by one thread, and more pay for several
+_LEAST, _MOST = 65, 4096  # numbers: fewer run on one thread anyway, more are faster on several
 
 
 def divides_too_much(operation: tf.Operation) -> bool:
@@ -38,14 +38,14 @@ def _is_for_here() -> bool:
 
 
 def small_adam_update(update: Any) -> list[Any]:
-    """Returns the `NodeDef`s of the operations for one thread in the place of a `ResourceApplyAdam`.
+    """Returns the `NodeDef`s of the single-thread operations that replace a `ResourceApplyAdam`.
 
-    What waits for the update waits for all of them.
+    Operations that wait for the update then wait for all of them.
 
     Args:
-        update: The `NodeDef` of the update.
+        update: `NodeDef` of the update.
 
-    Source: the formula is that of TensorFlow's operation, which is that of `tf.keras.optimizers.Adam`.
+    Source: the formula of TensorFlow's operation, the same as of `tf.keras.optimizers.Adam`.
     """
     var, m, v, power_1, power_2, rate, beta_1, beta_2, epsilon, gradient = (
         name for name in update.input if name[0] != "^"
@@ -75,13 +75,13 @@ def small_adam_update(update: Any) -> list[Any]:
 
 
 class _Operations:
-    """The operations of one update.
+    """Collects the operations that replace one update.
 
     Args:
-        update: The `NodeDef` that they stand for.
+        update: `NodeDef` of the replaced update.
 
     Attributes:
-        nodes: Their `NodeDef`s.
+        nodes: `NodeDef`s of the operations.
     """
 
     def __init__(self, update: Any):
@@ -90,15 +90,15 @@ class _Operations:
         self._waits = [name for name in update.input if name[0] == "^"]
 
     def made(self, kind: str, *inputs: str) -> str:
-        """Adds arithmetic; returns its name."""
+        """Adds an arithmetic operation; returns its name."""
         return self.add(kind, *inputs, T=_FLOAT)
 
     def read(self, variable: str) -> str:
-        """Adds what reads a variable; returns its name."""
+        """Adds a read of a variable; returns its name."""
         return self.add("ReadVariableOp", variable, *self._waits, dtype=_FLOAT)
 
     def change(self, kind: str, variable: str, value: str) -> str:
-        """Adds what changes a variable; returns its name."""
+        """Adds an assignment to a variable; returns its name."""
         return self.add(kind, variable, value, *self._waits, dtype=_FLOAT)
 
     def add(self, kind: str, *inputs: str, **attributes: Any) -> str:

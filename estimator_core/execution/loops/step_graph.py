@@ -1,4 +1,4 @@
-"""The operations of a training step, of which a loop in the graph can have a copy."""
+"""The operations of a training step, and copies of them for a loop in the graph."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _CONTROL_FLOW = (
     "RefSwitch",
     "Switch",
 )
-# What raises an error at the end of the input.
+# Operations that raise an error at the end of the input.
 NEXT_BATCH = ("IteratorGetNext", "IteratorGetNextSync")
-# What reads a resource and changes nothing.
+# Operations that read a resource and change nothing.
 _READS = (
     "LookupTableExportV2",
     "LookupTableFindV2",
@@ -37,7 +37,7 @@ _READS = (
     "VarIsInitializedOp",
     "VariableShape",
 )
-# What keeps its state in a resource that the graph has once, and that all copies use.
+# Operations whose state is in a resource that the graph has once, and that all copies share.
 _ON_RESOURCES = (
     "AssignAddVariableOp",
     "AssignSubVariableOp",
@@ -72,7 +72,7 @@ _ON_RESOURCES_PREFIXES = (
     "ResourceSparseApply",
     "ResourceStridedSliceAssign",
 )
-# What has an effect, but keeps nothing for the next time.
+# Operations that have an effect, but keep no state.
 _WITHOUT_STATE = (
     "Assert",
     "Case",
@@ -93,20 +93,20 @@ _HANDLES = (
     "OneShotIterator",
     "VarHandleOp",
 )
-_MOST_OPERATIONS = 5000  # a step of so many takes long enough for a call of its own
+_MOST_OPERATIONS = 5000  # a larger step takes long enough for its own session call
 _MOST_BYTES = 100 << 20
-_FIRST_REF = 100  # the types of TensorFlow's enumeration that stand for references
+_FIRST_REF = 100  # larger numbers in TensorFlow's enumeration of types are references
 
 
 class StepGraph:
     """The operations that a training step runs.
 
     Args:
-        targets: What a step is run for, all of one graph.
+        targets: Operations that a step fetches, all of one graph.
 
     Attributes:
-        operations: Those to copy, in the order in which they were made.
-        outside: Those that stay the only ones: handles of variables, iterators and tables, and
+        operations: Operations to copy, in the order in which they were created.
+        outside: Operations that are shared, not copied: handles of variables, iterators and tables, and
             placeholders.
     """
 
@@ -120,7 +120,7 @@ class StepGraph:
         self._batches = [each for each in self.operations if each.type in NEXT_BATCH]
 
     def why_not_copied(self) -> str | None:
-        """Returns why a copy would not do what the operations do, or would not pay; None when it does."""
+        """Returns the reason why a copy would behave differently or not be worthwhile; None if it is fine."""
         if len(self.operations) > _MOST_OPERATIONS or self._graph_def.ByteSize() > _MOST_BYTES:
             return (
                 f"a copy of {len(self.operations)} operations, of a graph of "
@@ -145,18 +145,18 @@ class StepGraph:
 
     @property
     def functions(self) -> dict[str, Any]:
-        """Name to `FunctionDef` of each function of the graph."""
+        """`FunctionDef` of each function of the graph, by name."""
         return {each.signature.name: each for each in self._graph_def.library.function}
 
     def graph_def_of(self, names: set[str], *, with_outside: bool = False) -> Any:
         """Returns a `GraphDef` of some of the operations, with all functions.
 
-        Control inputs that are not among them are left out. What changes something waits for the next batch,
-        if that is among them, as in a `copy`.
+        Control inputs from other operations are left out. As in a `copy`, operations that change something
+        wait for the next batch, if that is included.
 
         Args:
-            names: Those of the operations.
-            with_outside: Whether the operations that are not copied are there, too.
+            names: Names of the operations.
+            with_outside: True to include the operations that are not copied, too.
         """
         within = names | {each.name for each in self.outside} if with_outside else names
         graph_def = tf1.GraphDef(node=self._nodes(within))
@@ -165,7 +165,7 @@ class StepGraph:
         return graph_def
 
     def operation(self, name: str) -> tf.Operation:
-        """Returns the operation of a name."""
+        """Returns the operation with the name."""
         return self._graph.get_operation_by_name(name)
 
     def _why_not_functions(self) -> str | None:
@@ -189,29 +189,29 @@ class StepGraph:
         return None
 
     def copy(self, wanted: Sequence[Any]) -> list[Any]:
-        """Returns the copies of operations and tensors, made in the default graph.
+        """Copies the step into the default graph; returns the copies of operations and tensors.
 
-        It is the graph of the step, or that of the body of a loop in it. In the copy, whatever changes
-        something waits for the next batch: a step that finds the end of the input changes nothing.
+        The default graph is the graph of the step, or the body of a loop in it. In the copy, all operations
+        that change something wait for the next batch: a step that finds the end of the input changes nothing.
 
         Args:
-            wanted: Some of the operations, and of their outputs.
+            wanted: Operations and tensors of the step whose copies are returned.
         """
         return self._copied(self._step_nodes(), [each.name for each in wanted])
 
     @property
     def has_one_iterator(self) -> bool:
-        """Whether a step takes its batch from one iterator, so that there can be a `timed_copy`."""
+        """True if a step takes its batch from exactly one iterator, which a `timed_copy` needs."""
         return len(self._batches) == 1
 
     def timed_copy(self, wanted: Sequence[Any]) -> tuple[list[Any], tf.Tensor]:
-        """Returns the copies, and for how many seconds they wait for the next batch, as a float64 scalar.
+        """Returns the copies, and the seconds that they wait for the next batch, as a float64 scalar.
 
-        All operations but those that give the batch wait until it is there. So none of their time is counted,
-        and the thread that asks for the batch runs none of them.
+        All operations except those that produce the batch wait for it. So their time is not counted, and the
+        thread that requests the batch runs none of them.
 
         Args:
-            wanted: As for `copy`.
+            wanted: Operations and tensors as for `copy`.
 
         Raises:
             ValueError: The step has no iterator, or several.
@@ -242,7 +242,7 @@ class StepGraph:
         return nodes
 
     def _nodes(self, within: set[str]) -> list[Any]:
-        """Returns the `NodeDef`s of operations, by their names."""
+        """Returns the `NodeDef`s of the operations with these names."""
         waiting = self.waiting()
         batches = [f"^{each.name}" for each in self._batches if each.name in within]
         nodes = []
@@ -251,7 +251,7 @@ class StepGraph:
                 continue
             node = tf1.NodeDef()
             node.CopyFrom(each)
-            node.attr.pop("_class", None)  # what it names may not be copied
+            node.attr.pop("_class", None)  # it may name an operation that is not copied
             inputs = [name for name in node.input if name[0] != "^" or name[1:] in within]
             del node.input[:]
             if each.name in waiting:
@@ -261,7 +261,7 @@ class StepGraph:
         return nodes
 
     def _copied(self, nodes: Sequence[Any], fetches: Sequence[str]) -> list[Any]:
-        """Returns operations and tensors of nodes, put into the default graph."""
+        """Imports the nodes into the default graph; returns the fetched operations and tensors."""
         body = tf1.get_default_graph()
         capture = getattr(body, "capture", None)
         graph_def = tf1.GraphDef(node=nodes)
@@ -269,7 +269,7 @@ class StepGraph:
         if capture:
             graph_def.library.CopyFrom(self._graph_def.library)
         within = {operation.name for operation in self.operations}
-        # What a step waits for outside of it is there before the loop begins.
+        # Outside operations that a step depends on have run before the loop begins.
         taken = {
             tensor.name: capture(tensor) if capture else tensor
             for operation in self.outside
@@ -281,13 +281,13 @@ class StepGraph:
         )
 
     def waiting(self) -> set[str]:
-        """Returns the names of what changes something, and is not needed for the batches themselves."""
+        """Returns the names of operations that change something and are not needed for the batches."""
         before = _needed_for(self._batches)
         return {each.name for each in self.operations if each not in before and _changes(each)}
 
 
 def _needed_for(targets: Iterable[tf.Operation]) -> set[tf.Operation]:
-    """Returns operations and all that they need, but nothing behind those that stay outside."""
+    """Returns the targets and all operations they need, without those that outside operations need."""
     found: set[tf.Operation] = set()
     pending = list(targets)
     while pending:
@@ -301,14 +301,14 @@ def _needed_for(targets: Iterable[tf.Operation]) -> set[tf.Operation]:
 
 
 def _changes(operation: tf.Operation) -> bool:
-    """Returns whether an operation may change a variable or anything else; one without inputs can't."""
+    """Returns whether an operation may change a variable or another state; one without inputs can't."""
     definition = operation.op_def
     is_stateful = definition is not None and definition.is_stateful
     return is_stateful and operation.type not in _READS and bool(operation.inputs)
 
 
 def is_of_tensorflow_1(operation: tf.Operation) -> bool:
-    """Returns whether it is part of a loop or condition of TensorFlow 1, or an old variable, no resource."""
+    """Returns whether it belongs to a TensorFlow 1 loop or condition, or to a reference variable."""
     return operation.type in _CONTROL_FLOW or any(map(_is_reference, operation.outputs))
 
 
@@ -322,7 +322,7 @@ def _is_reference(tensor: tf.Tensor) -> bool:
 
 
 def _why_not(name: str, node: Any, has_state: bool) -> str | None:
-    """Returns why a copy of a node would not do what the node does; None when it does."""
+    """Returns the reason why a copy of a node would behave differently; None if it would not."""
     if not has_state or node.op in _WITHOUT_STATE or node.op in _ON_RESOURCES:
         return None
     if node.op.startswith(_ON_RESOURCES_PREFIXES):
@@ -331,7 +331,7 @@ def _why_not(name: str, node: Any, has_state: bool) -> str | None:
         return None
     if "seed" in node.attr and "seed2" in node.attr:
         if not (node.attr["seed"].i or node.attr["seed2"].i):
-            return None  # it draws other numbers each time anyway
+            return None  # without a seed, it draws other numbers each time anyway
         return f"{name!r} ({node.op}) draws random numbers in the order of its seed"
     return f"{name!r} ({node.op}) may keep a state of its own"
 

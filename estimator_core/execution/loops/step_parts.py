@@ -1,4 +1,4 @@
-"""A training step in three parts: what comes before a compiled part, that part, and what comes after."""
+"""A training step in three parts: the operations before a compiled part, that part, and those after."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from estimator_core.execution.loops.xla_operations import (
 )
 
 BEFORE, COMPILED_PART, AFTER = 0, 1, 2
-_ANY_BATCH_SIZE = 113  # unlike the sizes of layers, and no product of small numbers
+_ANY_BATCH_SIZE = 113  # a prime, unlike the sizes of layers
 
 
 class StepParts:
-    """Divides the operations of a step.
+    """Divides the operations of a step into three parts.
 
     No operation of a part needs one of a later part. The compiled part has operations that XLA compiles
-    once: their shapes follow from the batch size, and no value of the batch decides what is compiled.
-    What checks something, reads the input, looks up rows, or has strings is before or after it.
+    once: their shapes follow from the batch size, and the compilation does not depend on values of the
+    batch. Checks, reads of the input, lookups of rows and operations on strings come before or after it.
 
     Args:
-        step_graph: The operations of the step.
-        wanted: Operations and tensors of it that are asked for.
+        step_graph: Operations of the step.
+        wanted: Operations and tensors of the step that are fetched.
 
     Attributes:
-        order: All operations, each after those that it needs; of a variable that is both read and written in
-            no order, the read comes first.
-        part_of: Name of an operation to its part.
-        fixed: Names of operations whose values follow from the shapes; any part may have a copy of them.
+        order: All operations, each after those that it needs; reads of a variable come before writes if the
+            graph does not order them.
+        part_of: Operation name to its part.
+        fixed: Names of operations whose values follow from the shapes; each part may have a copy of them.
     """
 
     def __init__(self, step_graph: StepGraph, wanted: Sequence[tf.Operation | tf.Tensor]):
@@ -51,7 +51,7 @@ class StepParts:
 
     @property
     def not_for_xla(self) -> list[tf.Operation]:
-        """The operations that XLA can't compile, but that which reads the input, as they were made."""
+        """Operations that XLA can't compile, in order of creation, without those that read the input."""
         return [
             each
             for each in self._step_graph.operations
@@ -60,15 +60,15 @@ class StepParts:
 
     @property
     def compiled(self) -> list[tf.Operation]:
-        """The operations of the compiled part, each after those that it needs."""
+        """Operations of the compiled part, each after those that it needs."""
         return [each for each in self.order if self.part_of[each.name] == COMPILED_PART]
 
     def shape(self, tensor: tf.Tensor) -> tf.TensorShape:
-        """Returns the shape of a tensor of the step for some batch size."""
+        """Returns the shape of a tensor of the step for an assumed batch size."""
         return self._shapes.get(tensor.name, tensor.shape)
 
     def shapes_with(self, batch_size: int) -> dict[str, tf.TensorShape]:
-        """Returns the name of each tensor to its shape, as far as it follows from a batch size."""
+        """Returns the shapes of tensors by name, as far as they follow from the batch size."""
         graph_def = self._step_graph.graph_def_of(self._names, with_outside=True)
         known = self._batch_shapes(batch_size)
         while True:
@@ -83,7 +83,7 @@ class StepParts:
                 for tensor in each.outputs
             }
             found.update({name: shape for name, (_, shape) in known.items()})
-            # A shape that was set by hand is not inferred.
+            # A shape set by `set_shape` is not inferred.
             more = {
                 tensor.name: (tensor.dtype, found[tensor.name].merge_with(tensor.shape))
                 for each in self.order
@@ -114,9 +114,9 @@ class StepParts:
                 yield tensor.op
 
     def checks_shapes(self, operation: tf.Operation) -> bool:
-        """Returns whether it is an `Assert` that batches of one shape all pass, or none of them.
+        """Returns whether it is an `Assert` whose result depends only on the shape of a batch.
 
-        Only the compiled part has it, for batches of another shape: nothing waits for it.
+        It only matters for batches of another shape, so it is in the compiled part and nothing waits for it.
         """
         return operation.type == "Assert" and operation.inputs[0].op.name in self.fixed
 
@@ -154,18 +154,18 @@ class StepParts:
 
     def _divide(self) -> dict[str, int]:
         position = {each.name: index for index, each in enumerate(self.order)}
-        behind: dict[str, int] = {}  # a bit for each operation that one needs
+        ancestors: dict[str, int] = {}  # a bit for each operation that the named one needs
         for each in self.order:
             bits = 1 << position[each.name]
             for needed in self._needed(each):
-                bits |= behind[needed.name]
-            behind[each.name] = bits
+                bits |= ancestors[needed.name]
+            ancestors[each.name] = bits
         compilable = self._compilable
-        for_loss = behind[self._wanted[-1].name]
+        for_loss = ancestors[self._wanted[-1].name]
         before = 0
         for each in self.order:
             if each.name not in compilable and for_loss >> position[each.name] & 1:
-                before |= behind[each.name]
+                before |= ancestors[each.name]
         part_of: dict[str, int] = {}
         for each in self.order:
             part = max((part_of[needed.name] for needed in self._needed(each)), default=BEFORE)
@@ -188,12 +188,12 @@ def _says_more(shape: tf.TensorShape, inferred: tf.TensorShape) -> bool:
 
 
 def _needed_by(operation: tf.Operation) -> list[tf.Operation]:
-    """Returns the operations that one takes inputs of, or waits for."""
+    """Returns the operations that an operation takes inputs from or waits for."""
     return [*(tensor.op for tensor in operation.inputs), *operation.control_inputs]
 
 
 def _in_order(operations: Sequence[tf.Operation]) -> list[tf.Operation]:
-    """Returns the operations, each after what it needs, and reads as early as they can be."""
+    """Returns the operations, each after those it needs, with reads as early as possible."""
     names = {each.name for each in operations}
     found: set[str] = set()
     order: list[tf.Operation] = []

@@ -1,4 +1,4 @@
-"""Which operations XLA can compile for a CPU without a change of what they do."""
+"""The operations that XLA can compile for a CPU without changing their behavior."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ ResourceApplyGradientDescent ResourceApplyKerasMomentum ResourceApplyMomentum Re
 ResourceApplyProximalAdagrad ResourceApplyProximalGradientDescent ResourceApplyRMSProp
 """
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall", "StatelessIf", "If")
-# TensorFlow raises an error when a divisor is 0, XLA does not.
+# With integers, TensorFlow raises an error when a divisor is 0; XLA does not.
 _DIVIDES_INTEGERS = ("Div", "FloorDiv", "FloorMod", "Mod", "TruncateDiv", "TruncateMod")
 COMPILED = frozenset(
     (*_ELEMENTWISE.split(), *_OF_ARRAYS.split(), *_OF_VARIABLES.split(), *_DIVIDES_INTEGERS)
 )
 SHAPES = ("Rank", "Shape", "ShapeN", "Size")
 
-# Inputs that must be known when XLA compiles: it would compile again for each new value.
+# Inputs whose values must be known when XLA compiles: it would compile again for each new value.
 _FIXED_INPUTS: dict[str, tuple[int, ...]] = {
     "All": (1,),
     "Any": (1,),
@@ -90,7 +90,7 @@ _FIXED_INPUTS: dict[str, tuple[int, ...]] = {
     "Tile": (1,),
     "Transpose": (1,),
     "TruncatedNormal": (0,),
-    # TensorFlow raises an error for an index that is out of range. XLA takes another one.
+    # TensorFlow raises an error for an index out of range. XLA uses another index instead.
     "GatherNd": (1,),
     "GatherV2": (1, 2),
     "ScatterNd": (0, 2),
@@ -101,10 +101,10 @@ _NOT_COMPILED_TYPES = (tf.string, tf.variant, tf.resource)
 
 
 def can_be_compiled(operation: tf.Operation, functions: Mapping[str, Any]) -> bool:
-    """Returns whether XLA compiles the operation, apart from what its inputs are.
+    """Returns whether XLA compiles the operation, regardless of its inputs' values.
 
     Args:
-        operation: Any.
+        operation: Operation to check.
         functions: Name to `FunctionDef` of the graph's functions.
     """
     if not all(output.dtype.base_dtype not in _NOT_COMPILED_TYPES for output in operation.outputs):
@@ -129,7 +129,7 @@ def fixed_inputs(operation: tf.Operation) -> list[tf.Tensor]:
 
 
 def _is_compiled_in_function(node: Any) -> bool:
-    """Returns whether XLA compiles a node of a function, whatever its inputs are."""
+    """Returns whether XLA compiles a node of a function for all values of its inputs."""
     if node.op in _CALLS:
         return True
     is_safe = node.op not in (*_DIVIDES_INTEGERS, "GatherNd", "GatherV2", "ScatterNd")
@@ -137,7 +137,7 @@ def _is_compiled_in_function(node: Any) -> bool:
 
 
 def _called_nodes(node: Any, functions: Mapping[str, Any]) -> Iterator[Any]:
-    """Yields the nodes of all functions that a node calls, and of those that these call."""
+    """Yields the nodes of all functions that a node calls, directly or indirectly."""
     pending = [node]
     seen: set[str] = set()
     while pending:

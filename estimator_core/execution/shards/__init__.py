@@ -1,1 +1,1 @@
-"""A global batch in shards: copies of the model, their inputs, sums and optimizers."""
+"""Dividing a global batch into shards: copies of the model, their inputs, sums and optimizers."""

@@ -1,4 +1,4 @@
-"""Methods of other people's classes, replaced for a while."""
+"""Temporary replacement of methods of other packages' classes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Replacement(NamedTuple):
     Attributes:
         owner: The class.
         name: The method's name.
-        wrap: Function of the method at hand that returns the one in its place.
+        wrap: Function of the current method that returns its replacement.
     """
 
     owner: type
@@ -27,16 +27,16 @@ class Replacement(NamedTuple):
 class _Installed(NamedTuple):
     owner: type
     name: str
-    before: Any  # what the class's own dict had; _INHERITED when it had nothing
+    before: Any  # entry of the class's own dict; _INHERITED if it had none
     now: Any
 
 
 class ClassPatches:
-    """Methods that are replaced as long as anyone, in whichever thread, needs them to be.
+    """Methods that are replaced as long as there are users, in any thread.
 
-    The first who needs them has them replaced, the last one restores them; the dict of each class is
-    then what it was. A method that someone else replaces meanwhile stays as he left it: he decides
-    what becomes of the one below, so a replacement must be harmless when nobody needs it.
+    The first user replaces them and the last one restores them; then the dict of each class is the same as
+    before. A method that other code replaces meanwhile is not restored, and that code may keep calling our
+    replacement, so a replacement must be harmless without users.
     """
 
     def __init__(self) -> None:
@@ -46,9 +46,9 @@ class ClassPatches:
 
     @contextlib.contextmanager
     def needed(self, replacements: Iterable[Replacement]) -> Iterator[None]:
-        """Has methods replaced within the context, however it ends."""
+        """Replaces methods within the context; they are restored even after an error."""
         user = object()
-        try:  # an interrupt may come at any point, in the midst of the replacing too
+        try:  # an interrupt may come at any point, even while methods are being replaced
             with self._lock:
                 self._users.add(user)
                 self._install(replacements)
@@ -60,7 +60,7 @@ class ClassPatches:
                     self._restore()
 
     def also(self, replacements: Iterable[Replacement]) -> None:
-        """Replaces further methods until nobody needs any; those that are replaced stay so."""
+        """Replaces further methods until there are no users, if there are any now."""
         with self._lock:
             if self._users:
                 self._install(replacements)

@@ -1,4 +1,4 @@
-"""Sums across the replicas of a TPU, which no other machine has an operation for."""
+"""Sums across the replicas of a TPU, an operation that only a TPU has."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ Replace = Callable[[tf.Tensor, tf.Tensor, str], tf.Operation]
 
 @contextlib.contextmanager
 def replaced_sums(graph: tf.Graph, replace: Replace, advice: str) -> Iterator[None]:
-    """Within this context, `replace` makes each sum over replicas that is added to `graph`.
+    """Opens a context in which `replace` creates each sum over replicas that is added to `graph`.
 
     `tf.compat.v1.tpu.CrossShardOptimizer` sums gradients by an operation that only a TPU has. A graph
-    that holds it runs nowhere else, even if nothing uses its result. Other graphs are not touched.
+    that contains it runs nowhere else, even if nothing uses its result. Other graphs are not touched.
 
     Args:
         graph: The default graph.
-        replace: Makes the operation in its place.
-        advice: What to do about a sum that can't be replaced.
+        replace: Function that creates the operation in place of the sum.
+        advice: Advice to the user about a sum that can't be replaced.
 
     Raises:
-        ValueError: A sum over replicas was made in a function (`tf.cond`, `tf.while_loop`,
-            `tf.function`), which has a graph of its own.
+        ValueError: A sum over replicas was created in a function (`tf.cond`, `tf.while_loop`,
+            `tf.function`), which has its own graph.
     """
-    # TensorFlow has no public way to say what a type of operation becomes. All wrappers of
-    # operations come through here, in TensorFlow 2.16 to 2.21.
+    # TensorFlow has no public way to replace a type of operation. All wrappers of operations call
+    # `_create_op_internal`, in TensorFlow 2.16 to 2.21.
     create = graph._create_op_internal  # noqa: SLF001
 
     def create_elsewhere(op_type: str, inputs: Sequence[Any], *args: Any, **kwargs: Any) -> Any:

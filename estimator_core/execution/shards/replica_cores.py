@@ -1,4 +1,4 @@
-"""The cores of one copy of a model: names of devices, of which a virtual shard is all."""
+"""The cores of one copy of a model: device names that all mean the same virtual shard."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ _CORE = "TPU_REPLICATED_CORE"
 
 
 def place_on_shard(operations: Sequence[tf.Operation], num_cores: int) -> None:
-    """Has operations run on their shard, whichever of its cores `tf.compat.v1.tpu.core` put them on.
+    """Places operations on their shard, regardless of the core given by `tf.compat.v1.tpu.core`.
 
-    Those within functions stay where they were put, and sessions move them, as they do when any other device
-    is not there.
+    Operations within functions keep their core; sessions move them, as with any other device that does not
+    exist.
 
     Args:
-        operations: Those of a model.
-        num_cores: Cores of a copy of the model.
+        operations: Operations of a model.
+        num_cores: Number of cores of a copy of the model.
 
     Raises:
-        ValueError: A core is none of these.
+        ValueError: An operation is on a core that does not exist.
     """
     for operation in operations:
         if _CORE in operation.device:

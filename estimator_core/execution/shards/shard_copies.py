@@ -1,4 +1,4 @@
-"""Copies of the graph of one shard's model for the other shards."""
+"""Copying the graph of one shard's model for the other shards."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ _WRITES = (
 _CALLS = ("Case", "If", "PartitionedCall", "StatefulPartitionedCall", "While")
 _LOOPS = ("Enter", "RefEnter")
 _SEED = "seed2"
-_SEED_STEP = 1_000_003  # a prime, so that seeds of shards that lie close together do not meet
+_SEED_STEP = 1_000_003  # a prime, so that seeds close together don't coincide in other shards
 _MOST_SEEDS = 2**31
 
 
 class ModelGraph:
     """The operations of one shard's model, of which other shards get copies.
 
-    What depends on the batch is copied, and so are operations that draw random numbers, with another
-    seed for each shard. All else is there once for all shards: variables, their updates, what is
-    calculated from them alone. A copy that runs after an update waits for the only one that there is.
+    Operations that depend on the batch are copied, and so are operations that draw random numbers, with a
+    different seed for each shard. All others are shared by the shards: variables, their updates, and
+    operations that depend only on variables. A copy that runs after an update waits for the shared update.
 
     Args:
-        operations: Those that the model's function made, in order.
-        entries: The tensors of the first shard's batch.
-        sums: The operations that have the same result on every shard.
-        updates_once: Whether variables are updated for the first shard alone; else each shard has
-            copies of its updates.
+        operations: Operations created by model_fn, in order.
+        entries: Tensors of the first shard's batch.
+        sums: Operations that have the same result on every shard.
+        updates_once: True if variables are updated only for the first shard. Otherwise each shard has copies
+            of the updates.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class ModelGraph:
                 self._users.setdefault(before, []).append(operation)
 
     def to_copy(self, needed: Iterable[tf.Operation]) -> list[tf.Operation]:
-        """Returns the operations to copy so that every shard has its own `needed`."""
+        """Returns the operations to copy for every shard to have its own `needed`."""
         wanted: set[tf.Operation] = set()
         pending = [operation for operation in needed if self._is_inside(operation)]
         while pending:
@@ -68,7 +68,7 @@ class ModelGraph:
                 wanted.add(operation)
                 pending += [before for before in sources(operation) if self._is_inside(before)]
         own = [operation for operation in wanted if _draws_random_numbers(operation)]
-        own += users_of_updated(wanted)  # each shard reads what the one before it has updated
+        own += users_of_updated(wanted)  # each shard reads the updates of the previous one
         found = set(own)
         pending = [*self._entries, *own]
         while pending:
@@ -79,21 +79,21 @@ class ModelGraph:
         return sorted(found, key=self._order.__getitem__)
 
     def _is_inside(self, operation: tf.Operation) -> bool:
-        """Returns whether an operation belongs to the model, and shards may differ in it."""
+        """Returns whether an operation belongs to the model and may differ between shards."""
         is_common = operation in self._sums or (self._updates_once and is_update(operation))
         return operation in self._order and not is_common
 
     def read_again(
         self, variables: Iterable[Any], trainable: Iterable[Any], copied: Collection[tf.Operation]
     ) -> list[str]:
-        """Returns the names of variables that keep what one shard calculated for a later step.
+        """Returns the names of variables that keep a value of one shard for a later step.
 
-        Those count that a sum over shards, or an update of a trainable variable, then depends on.
+        Only variables count that a sum over shards, or an update of a trainable variable, depends on.
 
         Args:
             variables: Variables of the graph.
-            trainable: Those that are trained.
-            copied: What `to_copy` returned.
+            trainable: Trainable variables.
+            copied: Operations that `to_copy` returned.
         """
         found = set(self.updates_by_one_shard(variables, copied))
         weights = {_handle(variable).op for variable in trainable}
@@ -120,11 +120,11 @@ class ModelGraph:
     def updates_by_one_shard(
         self, variables: Iterable[Any], copied: Collection[tf.Operation]
     ) -> list[str]:
-        """Returns the names of those variables that are updated with what one shard calculated.
+        """Returns the names of the variables that are updated with a value of one shard.
 
         Args:
             variables: Variables of the graph.
-            copied: What `to_copy` returned.
+            copied: Operations that `to_copy` returned.
         """
         handles = {_handle(variable).op: variable.name for variable in variables}
         reached: set[tf.Operation] = set()
@@ -150,12 +150,12 @@ class ModelGraph:
         copied: Collection[tf.Operation],
         copies: Sequence[Mapping[tf.Operation, Any]],
     ) -> None:
-        """Has the copies that read a variable do so before it is updated, as far as their model does.
+        """Makes copies read a variable before it is updated, if the original operation does.
 
         Args:
-            train_op: What updates it.
-            copied: What `to_copy` returned.
-            copies: For each shard, its copy of each of them.
+            train_op: Operation that runs the updates.
+            copied: Operations that `to_copy` returned.
+            copies: Copy of each of these operations, for each shard.
         """
         chosen = set(copied)
         trained: set[tf.Operation] = set()
@@ -183,7 +183,7 @@ class ModelGraph:
                     continue
                 readers = [op for op in _readers(tensor) if op in chosen and op not in late]
                 before = [of_shard[reader] for of_shard in copies for reader in readers]
-                # TensorFlow has no public way to order operations that are there already.
+                # TensorFlow has no public way to order existing operations.
                 update._add_control_inputs(before)  # noqa: SLF001
 
 
@@ -196,10 +196,10 @@ def copy(
     """Returns a copy, in the same graph, of each of the operations.
 
     Args:
-        operations: Those to copy, in the order in which they were made.
-        replaced: References of tensors to the ones that the copies take in their place.
-        shard: Number of the shard that the copies are for.
-        device: Where they run, but for what uses a variable, which is where the variable is.
+        operations: Operations to copy, in the order in which they were created.
+        replaced: Reference of a tensor to the tensor that the copies take in its place.
+        shard: Number of the shard that gets the copies.
+        device: Device of the copies, except those that use a variable, which run where the variable is.
     """
     if not operations:
         return {}
@@ -221,11 +221,11 @@ def copy(
         within += [f"^{op.name}" for op in operation.control_inputs if op in chosen]
         del node.input[:]
         node.input.extend(within)
-        node.attr.pop("_class", None)  # what it names may not be copied
+        node.attr.pop("_class", None)  # it may name an operation that is not copied
         handles = [*operation.inputs, *operation.outputs]
         node.device = "" if any(is_handle(tensor) for tensor in handles) else device
         seed = node.attr[_SEED].i if _SEED in node.attr else 0
-        if _draws_random_numbers(operation) and (seed or node.attr["seed"].i):  # else it has none
+        if _draws_random_numbers(operation) and (seed or node.attr["seed"].i):  # else unseeded
             node.attr[_SEED].i = (seed + shard * _SEED_STEP) % _MOST_SEEDS
         for tensor in operation.inputs:
             if tensor.op not in chosen:
@@ -249,12 +249,12 @@ def one_after_the_other(
     updates: Callable[[int], Sequence[tf.Operation]],
     num_shards: int,
 ) -> None:
-    """Has each shard begin with variables when the shard before has updated them.
+    """Makes each shard wait with its use of variables until the previous shard has updated them.
 
     Args:
-        users: Returns what uses the variables on a shard, by number.
-        updates: Returns what has to be done on a shard.
-        num_shards: How many there are.
+        users: Function that returns the operations that use the variables on a shard, by the shard's number.
+        updates: Function that returns the updates on a shard, by the shard's number.
+        num_shards: Number of shards.
     """
     for shard in range(1, num_shards):
         before = list(updates(shard - 1))
@@ -263,9 +263,10 @@ def one_after_the_other(
 
 
 def _readers(handle: tf.Tensor) -> list[tf.Operation]:
-    """Returns what takes the value of a variable.
+    """Returns the operations that read a variable.
 
-    With `disable_resource_variables` a read is no copy: whoever takes its value reads the variable.
+    With `disable_resource_variables`, a read does not copy the value: operations that take its output also
+    read the variable.
     """
     if handle.dtype == tf.resource:
         return handle.consumers()
@@ -280,7 +281,7 @@ def _readers(handle: tf.Tensor) -> list[tf.Operation]:
 
 
 def users_of_updated(operations: Collection[tf.Operation]) -> list[tf.Operation]:
-    """Returns those of the operations that use a variable which one of them updates."""
+    """Returns the operations that use a variable which one of the operations updates."""
     updated = {
         tensor.ref()
         for operation in operations
@@ -296,7 +297,7 @@ def users_of_updated(operations: Collection[tf.Operation]) -> list[tf.Operation]
 
 
 def sources(operation: tf.Operation) -> list[tf.Operation]:
-    """Returns the operations that run before one."""
+    """Returns the operations that an operation directly depends on."""
     return [*(tensor.op for tensor in operation.inputs), *operation.control_inputs]
 
 
@@ -306,7 +307,7 @@ def is_update(operation: tf.Operation) -> bool:
 
 
 def is_handle(tensor: tf.Tensor) -> bool:
-    """Returns whether a tensor stands for something that is updated in place."""
+    """Returns whether a tensor is a handle of a state that is updated in place."""
     return tensor.dtype == tf.resource or tensor.dtype.as_datatype_enum > _FIRST_REF
 
 
@@ -314,10 +315,10 @@ _FIRST_REF = 100
 
 
 def _handle(variable: Any) -> tf.Tensor:
-    """Returns the tensor that operations on a variable take."""
+    """Returns the tensor by which operations refer to a variable."""
     return variable.handle if hasattr(variable, "handle") else variable.op.outputs[0]
 
 
 def _draws_random_numbers(operation: tf.Operation) -> bool:
-    """Returns whether the operation draws other numbers each time, from a seed of its own."""
+    """Returns whether the operation draws new random numbers each time, with its own seed."""
     return _SEED in operation.node_def.attr and operation.op_def.is_stateful

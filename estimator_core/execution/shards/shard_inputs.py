@@ -1,4 +1,4 @@
-"""From what an input_fn returns to the batches of the shards."""
+"""Turning the result of an input_fn into the batches of the shards."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ IS_PADDING = "is_padding"
 
 
 class ShardInput(enum.Enum):
-    """How the shards get their batches."""
+    """Ways in which the shards get their batches."""
 
     SPLIT = "each batch is split into one part for each shard"
     NEXT = "each shard takes the next batch"
@@ -33,12 +33,12 @@ class ShardInputs(Inputs):
     """The batches of all shards.
 
     Args:
-        inputs: One for all shards, or with `ShardInput.OWN` one for each.
-        kind: How the shards get their batches.
-        batch_axis: The dimensions along which features and labels are split; None is the first.
-        has_static_shapes: Whether batches of unknown size are refused.
+        inputs: Single entry for all shards, or with `ShardInput.OWN` one for each.
+        kind: Way in which the shards get their batches.
+        batch_axis: Dimensions along which features and labels are split; None is the first.
+        has_static_shapes: True to refuse batches of unknown size.
         mode: One of `ModeKeys`.
-        takes_sparse: Whether there may be sparse tensors where sizes have to be known.
+        takes_sparse: True to allow sparse tensors even if sizes have to be known.
     """
 
     def __init__(
@@ -60,14 +60,14 @@ class ShardInputs(Inputs):
         self._takes_sparse = takes_sparse
 
     def next_batch(self) -> tuple[Any, Any]:
-        """Returns (features, labels) of the next batch, as input_fn gives it."""
+        """Returns (features, labels) of the next batch of input_fn, unsplit."""
         return self._inputs[0].next_batch()
 
     def next_batches(self, count: int) -> list[tuple[Any, Any]]:
-        """Returns (features, labels) for each shard, such that all of them are there or none is used.
+        """Returns (features, labels) for each shard; if a batch is missing at the end, none is used.
 
         Raises:
-            ValueError: A batch has no size that is known before, or can't be split.
+            ValueError: The size of a batch is not known statically, or it can't be split.
         """
         if self._kind is ShardInput.SPLIT:
             batches = _split(self.next_batch(), count, self._batch_axis)
@@ -90,11 +90,11 @@ def shard_inputs(
     mode: str,
     takes_sparse: bool = False,
 ) -> ShardInputs:
-    """Returns the inputs that the results of input_fn, called once or for each shard, stand for.
+    """Returns the inputs for the results of input_fn, which is called once or for each shard.
 
     Raises:
-        ValueError: One is neither a `tf.data.Dataset` nor features and labels.
-        TypeError: It is no dataset where one is needed.
+        ValueError: A result is neither a `tf.data.Dataset` nor features and labels.
+        TypeError: A result is not a dataset where one is needed.
     """
     inputs = [inputs_from(result, mode) for result in results]
     if kind is ShardInput.NEXT and not isinstance(results[0], tf.data.Dataset):
@@ -108,17 +108,17 @@ def shard_inputs(
 def padded_inputs(
     dataset: Any, kind: ShardInput, batch_size: int, num_shards: int, takes_sparse: bool = False
 ) -> PaddedInputs:
-    """Returns the inputs of prediction over a dataset, whose batches are all made full.
+    """Returns the inputs of prediction over a dataset, whose batches are all padded to full size.
 
     Args:
-        dataset: What input_fn returns.
-        kind: How the shards get their batches.
-        batch_size: Examples of a batch of input_fn; it may give less.
-        num_shards: Shards that take a batch each with `ShardInput.NEXT`.
-        takes_sparse: Whether there may be sparse tensors.
+        dataset: Dataset that input_fn returns.
+        kind: Way in which the shards get their batches.
+        batch_size: Number of examples in a full batch; those of input_fn may be smaller.
+        num_shards: Number of shards that take a batch each with `ShardInput.NEXT`.
+        takes_sparse: True to allow sparse tensors.
 
     Raises:
-        TypeError: It is no dataset.
+        TypeError: input_fn does not return a dataset.
     """
     if not isinstance(dataset, tf.data.Dataset):
         raise TypeError(
@@ -137,7 +137,7 @@ def padded_inputs(
     if kind is ShardInput.NEXT:
         empty = tf.nest.map_structure(_all_zero, batches.element_spec)
         nothing = tf.data.Dataset.from_tensors((empty[0], tf.ones([batch_size], tf.int32)))
-        # With these, the last examples go around; a step of padding alone is not made.
+        # These fill the last step that has examples; a step of padding alone is not made.
         batches = batches.concatenate(nothing.repeat(num_shards - 1))
     iterator = tf1.data.make_initializable_iterator(batches)
     inputs = Inputs(iterator.get_next, ModeKeys.EVAL, [IteratorInitializerHook(iterator)])
@@ -145,10 +145,10 @@ def padded_inputs(
 
 
 class PaddedInputs(ShardInputs):
-    """Full batches, with the mask that says which of their examples were added.
+    """Batches padded to full size, with a mask of the added examples.
 
     Attributes:
-        is_padding: For each shard, int32 `[batch_size]`: 1 for an example that was added.
+        is_padding: Mask for each shard, int32 `[batch_size]`: 1 for an example that was added.
     """
 
     is_padding: list[tf.Tensor]
@@ -161,7 +161,7 @@ class PaddedInputs(ShardInputs):
 
 
 class FeaturesWithPadding(dict[str, Any]):
-    """Features by name, and "is_padding" for who looks it up; who goes through them all misses it."""
+    """Features by name; "is_padding" can be looked up, but is not among the items."""
 
     def __init__(self, features: Any, is_padding: Any = None):
         super().__init__(features)
@@ -174,12 +174,12 @@ class FeaturesWithPadding(dict[str, Any]):
 
 
 def with_padding(features: Any, mask: tf.Tensor) -> Any:
-    """Returns the features; a dict of them knows "is_padding"."""
+    """Returns the features; in a dict, "is_padding" can be looked up."""
     return FeaturesWithPadding(features, mask) if isinstance(features, dict) else features
 
 
 def _padded(features: Any, batch_size: int) -> tuple[Any, tf.Tensor]:
-    """Returns features filled up with zeros, and the mask that says with how many."""
+    """Returns the features padded with zeros to the batch size, and the mask of added examples."""
     first = tf.nest.flatten(features)[0]
     is_sparse = isinstance(first, tf.SparseTensor)
     size = tf.cast(first.dense_shape[0], tf.int32) if is_sparse else tf.shape(first)[0]
@@ -248,7 +248,7 @@ def _parts(tensor: Any, axis: int, count: int) -> list[Any]:
 
 
 def _all_or_none(next_batch: Sequence[Callable[[], tuple[Any, Any]]]) -> list[tuple[Any, Any]]:
-    """Returns the batches that the functions give, in order."""
+    """Returns one batch of each function, in order; if one has ended, no batch is used."""
     batches: list[Any] = []
     read: list[Any] = []
     for function in next_batch:
@@ -271,6 +271,6 @@ def _check_shapes(batch: tuple[Any, Any], takes_sparse: bool) -> None:
 
 def _dynamic_shape(tensor: Any) -> ValueError:
     return ValueError(
-        "What input_fn returns must be tensors of static shape, as a TPU needs them: let the dataset "
+        "input_fn must return tensors of static shape, as a TPU needs them: let the dataset "
         f"batch(params['batch_size'], drop_remainder=True). Received: {tensor!r}"
     )

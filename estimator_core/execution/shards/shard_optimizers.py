@@ -1,4 +1,4 @@
-"""Optimizers of TensorFlow in the model of a shard; they ask nobody how many shards there are."""
+"""Patches of TensorFlow's optimizers, which by themselves don't know the number of shards."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _lock = threading.RLock()
 
 
 def knowing_shards() -> contextlib.AbstractContextManager[None]:
-    """Returns a context in which optimizers of `tf.compat.v1.train` ask the Execution about its shards.
+    """Returns a context in which `tf.compat.v1.train` optimizers ask the Execution about its shards.
 
-    In other graphs, and where there are no shards, they do what they always do.
+    In other graphs, and without shards, they work as usual.
     """
     return _patches.needed(_replacements())
 
@@ -71,7 +71,7 @@ def _summing(apply_gradients: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _leaving_out(apply_gradients: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns `CrossShardOptimizer.apply_gradients` that sums up no gradients that are taken from it."""
+    """Returns a `CrossShardOptimizer.apply_gradients` that leaves out gradients taken from it."""
 
     @functools.wraps(apply_gradients)
     def apply(self: Any, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
@@ -91,7 +91,7 @@ def _applied_without(
     global_step: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Applies the gradients that are not taken; when all are, the step is counted alone."""
+    """Applies the gradients that are not taken; if all are taken, only counts the step."""
     given = list(grads_and_vars)
     pairs = take(given)
     if given and not pairs:
@@ -100,7 +100,7 @@ def _applied_without(
 
 
 def _knowing_shards(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a method of `CrossShardOptimizer` that finds the number of shards where it looks for it."""
+    """Returns a method of `CrossShardOptimizer` that finds the number of shards in the TPU context."""
 
     @functools.wraps(method)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:

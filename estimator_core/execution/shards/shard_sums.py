@@ -1,4 +1,4 @@
-"""What shards add up: a place in the graph of one shard that gets the sum of all."""
+"""Sums over shards: identities in the first shard's model that later get the sum of all shards."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _gradient_of_sum(operation: tf.Operation, gradient: tf.Tensor) -> tf.Tensor:
     return _sums_of[operation].add(gradient)
 
 
-_sums_of: dict[tf.Operation, Any] = {}  # while gradients can still be taken
+_sums_of: dict[tf.Operation, Any] = {}  # only while gradients can still be computed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,10 +30,10 @@ class Sum:
     """A value that shards add up.
 
     Attributes:
-        operation: Identity of the first shard's value. In the end its input is the sum.
-        value: The first shard's value.
-        groups: The shards that add up, in lists; None is all of them.
-        is_concatenated: Whether values are put one after the other on axis 0, in place of added.
+        operation: Identity of the first shard's value. `connect` changes its input to the sum.
+        value: Value of the first shard.
+        groups: Groups of shards that add up their values; None is all shards.
+        is_concatenated: True if values are concatenated on axis 0 instead of added.
     """
 
     operation: tf.Operation
@@ -45,10 +45,10 @@ class Sum:
 class ShardSums:
     """The sums over shards that the model of one shard asks for.
 
-    The model of the first shard is built before there are others, so each sum is an identity at first.
+    The model of the first shard is built before the others, so each sum is an identity at first.
 
     Args:
-        num_shards: Shards of the model.
+        num_shards: Number of shards of the model.
     """
 
     def __init__(self, num_shards: int):
@@ -58,14 +58,14 @@ class ShardSums:
 
     @contextlib.contextmanager
     def taken_from(self, graph: tf.Graph) -> Any:
-        """Has the `tf.compat.v1.tpu.cross_replica_sum`s of a model be sums over shards.
+        """Turns each `tf.compat.v1.tpu.cross_replica_sum` of a model into a sum over shards.
 
         Args:
             graph: The default graph.
         """
 
         def replace(value: tf.Tensor, groups: tf.Tensor, name: str) -> tf.Operation:
-            # As `replaced_sums` has it for the functions of TensorFlow 2.
+            # `replaced_sums` refuses the same within functions of TensorFlow 2.
             if graph._get_control_flow_context() is not None:  # noqa: SLF001
                 raise ValueError(
                     "Sums over shards can't be made within tf.cond or tf.while_loop: "
@@ -97,14 +97,14 @@ class ShardSums:
         return total
 
     def reduce_gradient(self, gradient: Any, average: bool) -> Any:
-        """Returns the sum, or the mean, of a gradient of all shards.
+        """Returns the sum or the mean of a gradient over all shards.
 
         Args:
-            gradient: `Tensor`, or `IndexedSlices`, whose slices are put one after the other.
-            average: Whether it is the mean.
+            gradient: `Tensor`, or `IndexedSlices`, whose slices are concatenated.
+            average: True for the mean, False for the sum.
 
         Raises:
-            ValueError: It is taken within `tf.cond`, a loop or a function.
+            ValueError: The call is within `tf.cond`, a loop or a function.
         """
         graph = tf1.get_default_graph()
         in_context = graph._get_control_flow_context() is not None  # noqa: SLF001
@@ -129,7 +129,7 @@ class ShardSums:
         return together
 
     def are_reduced(self, values: Sequence[Any]) -> list[bool]:
-        """Returns which values are calculated from gradients that are summed up already."""
+        """Returns, for each value, whether it depends on gradients that are already summed."""
         reached = set(self._reduced)
         pending = list(self._reduced)
         while pending:
@@ -141,11 +141,11 @@ class ShardSums:
         return [tensor is not None and tensor.op in reached for tensor in tensors]
 
     def _checked_groups(self, tensor: tf.Tensor) -> tuple[tuple[int, ...], ...] | None:
-        """Returns a group assignment; None when all shards are in one group, or none is given."""
+        """Returns a group assignment; None if all shards are in one group, or no assignment is given."""
         value = tf.get_static_value(tensor)
         groups = None if value is None else tuple(tuple(int(i) for i in row) for row in value)
         everyone = tuple(range(self._num_shards))
-        if groups in (((0,),), (everyone,)):  # the first is what TensorFlow gives outside of a TPU
+        if groups in (((0,),), (everyone,)):  # the first is TensorFlow's default outside of a TPU
             return None
         if groups is None or sorted(shard for group in groups for shard in group) != list(everyone):
             raise ValueError(
@@ -155,10 +155,10 @@ class ShardSums:
         return groups
 
     def connect(self, of_shard: Callable[[tf.Tensor, int], tf.Tensor]) -> None:
-        """Gives each sum its value.
+        """Connects each sum to the values of the shards.
 
         Args:
-            of_shard: Returns what a shard, by number, has for a tensor of the first shard's model.
+            of_shard: Function of (tensor of the first shard, shard number) that returns the shard's tensor.
         """
         with tf.control_dependencies(None), tf.name_scope("shard_sums"):
             for each in self.sums:
@@ -177,7 +177,7 @@ class ShardSums:
 
 
 def _of_any_length(value: tf.Tensor) -> tf.Tensor:
-    """Returns the value, with a shape that does not say whether it is of one shard or of all."""
+    """Returns the value with an unknown first dimension, which fits one shard and all of them."""
     return tf1.placeholder_with_default(value, [None, *value.shape.as_list()[1:]])
 
 

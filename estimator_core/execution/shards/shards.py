@@ -1,4 +1,4 @@
-"""The shards of a model in the graph: what each has for what the model of the first one computes."""
+"""The shards of a model in the graph: each shard's copies of the first shard's operations."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from estimator_core.spec.mode_keys import ModeKeys
 
 
 class Shards:
-    """What each shard has for a tensor of the first shard's model.
+    """Copies the first shard's model for the other shards, and finds each shard's copy of a tensor.
 
     Args:
-        sums: What they add up.
-        operations: Those that made the model of the first shard.
-        entries: For each shard, the tensors of its batch.
-        spec: The step of the first shard.
-        num_shards: How many there are.
+        sums: Sums over the shards.
+        operations: Operations of the first shard's model.
+        entries: Tensors of each shard's batch.
+        spec: Spec of the first shard.
+        num_shards: Number of shards.
 
     Raises:
-        ValueError: Training updates a weight by what one shard has calculated.
+        ValueError: Training updates a weight with a value of one shard.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Shards:
             model.read_before_update(operation_of(spec.train_op), copied, self._copies)
 
     def _update_in_order(self, copied: Sequence[Any], updates: Sequence[Any]) -> None:
-        """Has the shards update metrics one after the other: not every update is a sum."""
+        """Makes the shards update metrics one after the other, as not every update is a sum."""
         users = shard_copies.users_of_updated(copied)
         shard_copies.one_after_the_other(
             lambda shard: [self._copies[shard][operation] for operation in users],
@@ -74,7 +74,7 @@ class Shards:
         )
 
     def of(self, value: Any, shard: int) -> Any:
-        """Returns what the shard has for a tensor, or an operation, of the first shard's model."""
+        """Returns the shard's copy of a tensor or operation of the first shard's model."""
         if isinstance(value, tf.Operation):
             return self._copies[shard].get(value, value)
         if not tf.is_tensor(value):
@@ -85,7 +85,7 @@ class Shards:
         return value if its_copy is None else its_copy.outputs[value.value_index]
 
     def all_of(self, value: Any) -> list[Any]:
-        """Returns what all shards have."""
+        """Returns the copies of all shards."""
         return [self.of(value, shard) for shard in range(self._num_shards)]
 
 
@@ -103,15 +103,15 @@ def needed_tensors(spec: EstimatorSpec) -> list[Any]:
 
 
 def operation_of(value: Any) -> tf.Operation:
-    """Returns the operation of a tensor, or of what assigning to a variable returns."""
+    """Returns the operation of a tensor or of the result of an assignment to a variable."""
     return value if isinstance(value, tf.Operation) else value.op
 
 
 def _check_kept(names: Sequence[str]) -> None:
     if names:
         raise ValueError(
-            "Shards have one set of variables, and can't each keep what it has calculated for a later step, "
-            "such as accumulated gradients: sum it up before (tf.compat.v1.tpu.cross_replica_sum). "
+            "Shards share one set of variables, so none can keep a value of its own for a later step, such "
+            "as accumulated gradients: sum it over the shards first (tf.compat.v1.tpu.cross_replica_sum). "
             f"Received: variables {names}"
         )
 
@@ -119,7 +119,7 @@ def _check_kept(names: Sequence[str]) -> None:
 def _check_weights(names: Sequence[str]) -> None:
     if names:
         raise ValueError(
-            "The shards would train different weights: what updates them is no sum over all shards. Let a "
+            "The shards would train different weights: their updates are not sums over all shards. Let a "
             "tf.compat.v1.tpu.CrossShardOptimizer, without group_assignment, update every trainable "
             f"variable. Received: variables {names}"
         )

@@ -384,5 +384,5 @@ def test_sparse_features_are_for_tables(make):
         dataset = tf.data.Dataset.from_tensors(({"id": sparse_ids([[0], [1]])}, LABELS[:2]))
         return dataset.repeat()
 
-    with pytest.raises(ValueError, match="must be tensors of static shape"):
+    with pytest.raises(ValueError, match="must return tensors of static shape"):
         make(embedding_config_spec=None).train(sparse_input_fn, steps=1)

@@ -29,7 +29,7 @@ def steps_of(layers, units, change=lambda values: values):
         (
             3,
             1500,
-            "matrices are multiplied",
+            "they mostly multiply matrices",
         ),  # 32 * 1500 * 1500 products a layer, and twice in gradients
     ],
 )
