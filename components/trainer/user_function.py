@@ -1,4 +1,4 @@
-"""The user's training function: which one it is, and how it is called."""
+"""The user's training function and the contract by which it is called."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class UserFunction:
     """The user's training function.
 
     Attributes:
-        contract: `trainer_fn` or `run_fn`: how it is called.
+        contract: `trainer_fn` or `run_fn`; determines the arguments of the call.
         function: The function.
     """
 
@@ -28,12 +28,12 @@ class UserFunction:
     def load(
         cls, trainer_fn: str | None, run_fn: str | None, module_file: str | None
     ) -> "UserFunction":
-        """Loads it by import path, or from a module file.
+        """Loads the function by import path, or from a module file.
 
         Args:
             trainer_fn: Import path, or name in the module file.
-            run_fn: The same, for the other contract.
-            module_file: Path of a Python file. Without a name it must define exactly one of
+            run_fn: Import path or name of a function with the other contract.
+            module_file: Path of a Python file. Without a function name, it must define exactly one of
                 `trainer_fn` and `run_fn`.
 
         Raises:
@@ -52,14 +52,14 @@ class UserFunction:
         if len(defined) == 2:
             raise ValueError(
                 f"{module_file} defines both trainer_fn and run_fn. Say which one to use: pass "
-                "trainer_fn='trainer_fn' or run_fn='run_fn' beside module_file."
+                "trainer_fn='trainer_fn' or run_fn='run_fn' with module_file."
             )
         contract = defined[0] if defined else TRAINER_FN_KEY
         return cls(contract, user_code.get_function(module, contract))
 
     @classmethod
     def of_properties(cls, exec_properties: Mapping[str, Any]) -> "UserFunction":
-        """Loads the one that the Trainer's execution properties name."""
+        """Loads the function that the Trainer's execution properties name."""
         return cls.load(
             exec_properties.get(TRAINER_FN_KEY),
             exec_properties.get(RUN_FN_KEY),
