@@ -286,7 +286,7 @@ def _describe_other_types(error: str) -> str:
     column = (
         f": {name[1]!r} was {was[1]}, and is {is_now[1]} now" if name and was and is_now else ""
     )
-    return f"the model against the baseline, which takes columns of other types{column}"
+    return f"the model against the baseline, which has other column types{column}"
 
 
 def _parse(
@@ -334,9 +334,9 @@ def _check_labels(config: config_pb2.EvalConfig, request: EvaluationRequest) -> 
         keys = list(spec.label_keys.values()) or [spec.label_key]
         for key in keys:
             if features and key not in features:
-                what = f"there is no raw feature {key!r}" if key else "no label is named"
+                problem = f"there is no raw feature {key!r}" if key else "no label is named"
                 raise SettingError(
-                    f"label_key of the ModelSpec (evaluator.label of a pipeline): {what}. The model "
+                    f"label_key of the ModelSpec (evaluator.label of a pipeline): {problem}. The model "
                     "has no evaluation model, so its labels are a raw feature, one of: "
                     f"{', '.join(nearest_first(key, features))}. Where the label is derived from "
                     "others, export an evaluation model (export_eval_savedmodel) to Format-TFMA."
@@ -361,7 +361,7 @@ def _model_to_evaluate(
     path = eval_model_path(artifact.uri)
     if path is None:
         raise ValueError(
-            "The baseline must be from a trainer_fn, as the model is: it has no evaluation model. "
+            "The baseline must be from a trainer_fn like the model: it has no evaluation model. "
             f"Received: {artifact.uri}"
         )
     return extraction.ModelToEvaluate(

@@ -56,9 +56,7 @@ def describe(check: Check, fewest: int) -> str:
         fewest: Number of examples, or for a binary problem the size of the rarer class.
     """
     if check.value is None:
-        return (
-            f"{check.metric} is no number: the model predicts what is none, or a class is missing"
-        )
+        return f"{check.metric} is not a number: the model predicts NaN or infinity, or a class is missing"
     whom = "the trivial model's" if check.against == "trivial" else "the baseline's"
     sign = 1 if check.higher_is_better else -1
     is_better = check.difference is not None and sign * check.difference > 0

@@ -148,8 +148,8 @@ def run_checks(
     failures: tuple[str, ...] = ()
     if baseline is not None and baseline in given.unusable:
         failures = (
-            f"the model cannot be compared with the one that is served, which makes other "
-            f"predictions: of that one, {given.unusable[baseline]}. Serve another kind of model "
+            f"the model cannot be compared with the served one, which predicts something else: "
+            f"for the served model, {given.unusable[baseline]}. Serve another kind of model "
             "from another root.",
         )
     elif baseline is not None:
@@ -198,7 +198,7 @@ class _Maker:
             yield self._check(metric, "baseline", reference, reference - sign * allowed, answers)
 
     def against_itself(self, name: str) -> Iterator[Check]:
-        """Yields the check that the baseline kept its skill; nothing if the skill is unknown or was 0."""
+        """Yields the check that the baseline kept its skill; nothing without a known, positive skill."""
         metric, settings = self._metrics[0], self._settings
         if settings.baseline_then is None or settings.baseline_then[0] != metric:
             return
@@ -214,7 +214,7 @@ class _Maker:
         passed = best is None or _sign(metric) * (best - bound) >= 0
         kept = "has kept enough of" if passed else "has lost too much of"
         message = (
-            f"the model that serves {kept} its {metric}: {then:.5g} when it was pushed, {now:.5g} on "
+            f"the served model {kept} its {metric}: {then:.5g} when it was pushed, {now:.5g} on "
             f"these data ({100 * settings.confidence:g} % interval {number(low)} to {number(high)}; "
             f"the bound is {bound:.5g}; {len(self._given.labels)} examples)"
         )

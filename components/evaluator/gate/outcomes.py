@@ -86,7 +86,7 @@ def outcomes(
     weighted = np.ones(size) if weights is None else np.asarray(weights, np.float64).reshape(size)
     candidate = next(iter(predictions))
     if problem_type is None:
-        reason = f"its predictions are of no known kind. {NEXT_STEP}"
+        reason = f"its predictions have no known problem type. {NEXT_STEP}"
         return _none(weighted, {candidate: reason})
     flat = labels.reshape(-1)
     reason = _why_not_labels(flat, size, problem_type)
@@ -200,15 +200,15 @@ def _none(weights: Values, unusable: Mapping[str, str]) -> Outcomes:
 def _why_not_labels(labels: npt.NDArray[Any], size: int, problem_type: ProblemType) -> str:
     """Returns the reason why labels do not fit the problem type; empty if they do."""
     if len(labels) != size:
-        return f"there are {len(labels) / max(size, 1):g} labels to an example"
+        return f"there are {len(labels) / max(size, 1):g} labels per example"
     if not np.issubdtype(labels.dtype, np.number):
-        return f"the labels are no numbers (dtype {labels.dtype})"
+        return f"the labels are not numbers (dtype {labels.dtype})"
     if not np.isfinite(labels).all():
         return "some labels are not finite numbers"
     if problem_type == "binary" and not np.isin(labels, (0, 1)).all():
         return "the problem is binary, and some labels are neither 0 nor 1"
     if problem_type == "multi-class" and not ((labels >= 0) & (labels % 1 == 0)).all():
-        return "the problem is multi-class, and some labels are no class ids"
+        return "the problem is multi-class, and some labels are not class ids"
     return ""
 
 
@@ -217,16 +217,18 @@ def _answer(
 ) -> Values | str:
     """Returns the answers of a model, or the reason why they can't be judged."""
     if not np.issubdtype(predictions.dtype, np.number):
-        return f"its predictions are no numbers (dtype {predictions.dtype})"
+        return f"its predictions are not numbers (dtype {predictions.dtype})"
     values = predictions.astype(np.float64)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     shape = f"predictions of shape {[None, *values.shape[1:]]}"
     if problem_type == "multi-class":
         if values.ndim != 2:
-            return f"a multi-class problem has a probability for each class, and it has {shape}"
+            return (
+                f"a multi-class problem needs a probability for each class; the model has {shape}"
+            )
         if not _are_probabilities(values):
-            return "its predictions are no probabilities, which add up to 1"
+            return "its predictions are not probabilities, which add up to 1"
         ids = labels.astype(np.int64)
         inside = np.minimum(ids, values.shape[1] - 1)
         of_label = values[np.arange(len(ids)), inside]
@@ -237,11 +239,11 @@ def _answer(
         if values.ndim == 2 and values.shape[1] == 2 and _are_probabilities(values):
             values = values[:, 1]
         if values.ndim != 1:
-            return f"a binary problem has one probability, and it has {shape}"
+            return f"a binary problem needs one probability; the model has {shape}"
         if not ((values >= 0) & (values <= 1) | ~np.isfinite(values)).all():
-            return "its predictions are no probabilities between 0 and 1"
+            return "its predictions are not probabilities between 0 and 1"
     if values.ndim != 1:
-        return f"a {problem_type} problem has one number to an example, and it has {shape}"
+        return f"a {problem_type} problem needs one number per example; the model has {shape}"
     return values[:, np.newaxis]
 
 

@@ -153,7 +153,7 @@ def _failures(
     if not _has_thresholds(eval_config):
         if not checked.checks:
             why = "".join(f" Not checked: {reason}" for reason in checked.not_checked)
-            yield f"No threshold is configured, so nothing says that the model is good enough.{why}"
+            yield f"No threshold is configured, so the model cannot be judged.{why}"
         return
     result = tfma.load_validation_result(evaluation_uri)
     for validation in result.metric_validations_per_slice:
@@ -201,11 +201,11 @@ def _sentence(
     if not failure.HasField("metric_value"):
         return f"{name} has a threshold but was not computed {where}"
     if failure.message:
-        return f"{name} cannot be held against its threshold {where}: {_one_line(failure.message)}"
+        return f"{name} cannot be compared with its threshold {where}: {_one_line(failure.message)}"
     value = failure.metric_value.double_value.value
     if math.isnan(value):
         return (
-            f"{name} has a threshold but no value: the examples do not have what it needs {where}"
+            f"{name} has a threshold but no value: the examples lack the data that it needs {where}"
         )
     threshold = failure.metric_threshold
     if threshold.HasField("value_threshold"):
@@ -226,8 +226,8 @@ def _sentence(
         if mine is not None and other is not None:
             values = f" from the baseline's {other:.6g} to {mine:.6g}"
     return (
-        f"{name} changed by {value:+.6g}{values}, where {least} {' and '.join(allowed)} is asked "
-        f"for {where}"
+        f"{name} changed by {value:+.6g}{values}, where {least} {' and '.join(allowed)} is "
+        f"required {where}"
     )
 
 

@@ -149,7 +149,7 @@ class _Histogram(Sums):
         position = predictions if self._by_prediction else labels
         if not np.isfinite(position).all():
             raise ValueError(
-                f"{self._key.name}: the model predicts values that are no numbers (NaN or infinite)."
+                f"{self._key.name}: the model predicts values that are not numbers (NaN or infinite)."
             )
         buckets = (position - self._left) / self._range * self._num_buckets + 1
         ids = np.clip(np.trunc(buckets), 0, self._num_buckets + 1).astype(np.int64)

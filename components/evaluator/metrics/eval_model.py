@@ -135,7 +135,7 @@ class EvalModel:
         if vocabulary is None and labels.size:
             raise ValueError(
                 f"{self._label!r} of {self._path} are strings, and there is no {_ALL_CLASSES!r} "
-                "among its predictions that tells their class ids. Canned classifiers have it."
+                "among its predictions to read their class ids from. Canned classifiers have it."
             )
         vocabulary = np.zeros(0, object) if vocabulary is None else vocabulary
         ids = {word: i for i, word in enumerate(vocabulary)}

@@ -85,7 +85,7 @@ class RawFeatures:
         features = {feature.name: feature for feature in schema.feature}
         for name in sorted(names - set(features)):
             raise ValueError(
-                f"The evaluation slices or weighs by {name!r}, which is no raw feature. "
+                f"The evaluation slices or weighs by {name!r}, which is not a raw feature. "
                 f"The raw features are: {', '.join(nearest_first(name, features))}"
             )
         projected = schema_pb2.Schema(feature=[features[name] for name in sorted(names)])
@@ -124,7 +124,7 @@ class Batch:
         return np.array([values[0] for values in self.features[name] if values], np.float64)
 
 
-BASELINE_OF_OTHER_TYPES = "[the baseline takes columns of other types] "
+BASELINE_OF_OTHER_TYPES = "[the baseline has other column types] "
 """Prefix of the error for a column whose type has changed since the baseline was trained."""
 
 _OTHER_TYPES = "Data types don't match"

@@ -107,7 +107,7 @@ class Importance(beam.DoFn):
         except (tf.errors.InvalidArgumentError, ValueError) as error:
             # The evaluation of all examples reports this, too, unless only the exchanged values cause it.
             _LOGGER.warning(
-                "The importance of features is not known: the model cannot take the examples: %s",
+                "The importance of features is unknown: the model cannot read the examples: %s",
                 error,
             )
 
