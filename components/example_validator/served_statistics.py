@@ -20,7 +20,7 @@ class ServedStatisticsStrategy(resolver.ResolverStrategy):
     Args:
         base_directory: Base directory of the Pusher.
         accepted_run: Id of another pipeline run whose data to compare with, such as one whose
-            changes were accepted while the served version was in service. Default: the run of the served version.
+            changes were accepted while the served version was in service. Default: the served version's run.
 
     Example:
         served_statistics = Resolver(
