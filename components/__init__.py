@@ -2,8 +2,8 @@
 
     from components import CsvExampleGen, Evaluator, Pusher, SchemaGen, StatisticsGen, Trainer, Transform
 
-`CsvExampleGen`, `ExampleValidator`, `Trainer`, `Evaluator` and `Pusher` are ours; they speak TFX's
-artifacts and channels, so they mix with any stock TFX component. Names are imported at first use:
+`CsvExampleGen`, `ImportSchemaGen`, `ExampleValidator`, `Trainer`, `Evaluator` and `Pusher` are ours; they
+speak TFX's artifacts and channels, so they mix with any stock TFX component. Names are imported at first use:
 `import components` is instant, and a Beam worker that only needs `components.tfx.compat` loads nothing
 else. Nothing here imports `tfx.v1`, which costs 8 s of cloud SDKs.
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
         SlicingSpec,
     )
     from tfx.components.schema_gen.component import SchemaGen
-    from tfx.components.schema_gen.import_schema_gen.component import ImportSchemaGen
     from tfx.components.statistics_gen.component import StatisticsGen
     from tfx.dsl.components.common.resolver import Resolver
     from tfx.dsl.input_resolution.strategies.latest_blessed_model_strategy import (
@@ -57,6 +56,7 @@ if TYPE_CHECKING:
     from components.example_validator.component import ExampleValidator
     from components.example_validator.served_statistics import ServedStatisticsStrategy
     from components.example_validator.validation import DriftLimits
+    from components.import_schema_gen.component import ImportSchemaGen
     from components.pusher.component import Pusher
     from components.pusher.served_model import ServedModelStrategy
     from components.trainer.component import Trainer
@@ -124,7 +124,7 @@ _MODULES = {
     "ExampleValidator": "components.example_validator.component",
     "GenericChangeThreshold": _TFMA_CONFIG,
     "GenericValueThreshold": _TFMA_CONFIG,
-    "ImportSchemaGen": "tfx.components.schema_gen.import_schema_gen.component",
+    "ImportSchemaGen": "components.import_schema_gen.component",
     "Input": "tfx.proto.example_gen_pb2",
     "LatestBlessedModelStrategy": (
         "tfx.dsl.input_resolution.strategies.latest_blessed_model_strategy"

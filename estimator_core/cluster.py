@@ -1,4 +1,4 @@
-"""Where this process stands in a cluster: the only reader of TF_CONFIG."""
+"""The tasks of a cluster, read from TF_CONFIG; no other module reads it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ TASK_TYPES = (CHIEF, MASTER, WORKER, PS, EVALUATOR)
 
 @dataclasses.dataclass(frozen=True)
 class Cluster:
-    """The tasks of a cluster and which one this process is.
+    """The tasks of a cluster, and the task that this process runs.
 
     Args:
-        tasks: Task type to the addresses ("host:port") of its tasks; empty on a single machine.
+        tasks: Dict of task type to the addresses ("host:port") of its tasks; empty on a single machine.
         task_type: One of `TASK_TYPES`, or another that the cluster lists.
         task_id: Index of this task among those of its type.
-        master: Address of the session to open; "" is in this process.
-        evaluation_master: The same for evaluations.
-        evaluated_tasks: As `tasks`, for an evaluator: the cluster whose checkpoints it evaluates. It is no
-            task of that one.
+        master: Address of the session that training opens; "" is in this process.
+        evaluation_master: Address of the session that evaluation opens; "" is in this process.
+        evaluated_tasks: Tasks of the cluster whose checkpoints an evaluator evaluates, as in `tasks`; the
+            evaluator is not one of them.
         model_dir: Directory that TF_CONFIG names, or None.
         service: Settings of a managed service, as TF_CONFIG names them, or None.
 
@@ -50,7 +50,7 @@ class Cluster:
 
     @property
     def is_distributed(self) -> bool:
-        """Whether there is any other task."""
+        """True if there are other tasks."""
         return sum(len(addresses) for addresses in self.tasks.values()) > 1
 
     @property
@@ -70,14 +70,14 @@ class Cluster:
 
     @property
     def is_chief(self) -> bool:
-        """Whether this task initialises, saves checkpoints and writes summaries."""
+        """True if this task initialises, saves checkpoints and writes summaries."""
         if not self.has_chief:
             return self.task_type == WORKER and self.task_id == 0
         return self.task_type in (CHIEF, MASTER)
 
     @property
     def has_chief(self) -> bool:
-        """Whether a task of its own is the chief; else the first worker is."""
+        """True if the cluster has a chief or master task; else its first worker is the chief."""
         return CHIEF in self.tasks or MASTER in self.tasks
 
     @property
@@ -107,11 +107,11 @@ def from_environment(environ: Mapping[str, str] | None = None) -> Cluster:
     """Returns the cluster that TF_CONFIG describes; a single machine when it is not set.
 
     Args:
-        environ: The environment; None means the process's own.
+        environ: Environment variables; None reads `os.environ`.
 
     Raises:
-        ValueError: TF_CONFIG is no JSON object, or contradicts itself.
-        TypeError: Its `service` is no JSON object.
+        ValueError: TF_CONFIG is not a JSON object, or contradicts itself.
+        TypeError: Its `service` is not a JSON object.
     """
     text = (os.environ if environ is None else environ).get("TF_CONFIG")
     if not text:
@@ -174,7 +174,7 @@ def _described_by(config: Mapping[str, Any], text: str) -> Cluster:
             raise ValueError(
                 f"There must be exactly one {kind!r} task. Received: {list(tasks[kind])}"
             )
-    if task_type == EVALUATOR:  # works on its own, on what the others save
+    if task_type == EVALUATOR:  # in no cluster itself: it evaluates the others' checkpoints
         return Cluster(
             {}, task_type, task_id, model_dir=model_dir, service=service, evaluated_tasks=tasks
         )

@@ -96,7 +96,7 @@ class Estimator:
 
     @property
     def warm_start_settings(self) -> warm_start_settings.WarmStartSettings | None:
-        """What variables start from while `model_dir` has no checkpoint; None is their initializers."""
+        """Settings of the warm start while `model_dir` has no checkpoint; None starts from initializers."""
         return self._model.warm_start_settings
 
     @property
@@ -177,12 +177,12 @@ class Estimator:
         """Returns the metrics of the model over `input_fn`, and writes them as summaries.
 
         Args:
-            input_fn: As in `train`.
+            input_fn: See `train`.
             steps: Batches to evaluate; None goes to the end of the input.
             hooks: `SessionRunHook`s called around each batch.
             checkpoint_path: Checkpoint to evaluate; None takes the newest one, or the initial
                 variables when there is none.
-            name: Distinguishes several evaluations: summaries go to `eval_<name>`.
+            name: Name of this evaluation: its summaries go to `eval_<name>`.
 
         Returns:
             Metric name to NumPy value, with "loss" (mean over batches) and "global_step".
@@ -222,7 +222,7 @@ class Estimator:
         """Yields the predictions for `input_fn`, example by example.
 
         Args:
-            input_fn: As in `train`; labels, if any, are left out.
+            input_fn: See `train`; labels, if any, are left out.
             predict_keys: Names of the predictions to yield; None yields all. Only for a `model_fn`
                 whose predictions are a dict.
             hooks: `SessionRunHook`s called around each batch.
@@ -264,7 +264,7 @@ class Estimator:
             ...     predict({"x": [1.0, 2.0]})
 
         Args:
-            serving_input_receiver_fn: As in `export_saved_model`; says what values are taken.
+            serving_input_receiver_fn: See `export_saved_model`; its receiver tensors are the values to feed.
             checkpoint_path: Checkpoint to predict with; None takes the newest one at each call.
 
         Raises:
@@ -296,7 +296,7 @@ class Estimator:
             serving_input_receiver_fn: Function without arguments that returns a
                 `ServingInputReceiver` or `TensorServingInputReceiver`.
             assets_extra: Paths below `assets.extra/` to the files to copy there.
-            as_text: Whether the graph is written as text.
+            as_text: Writes the graph as text if true.
             checkpoint_path: Checkpoint to export; None takes the newest one.
             experimental_mode: The mode whose graph is exported.
 
@@ -322,16 +322,16 @@ class Estimator:
         checkpoint_path: str | None = None,
         strip_default_attrs: bool = False,
     ) -> bytes:
-        """Exports as `export_saved_model`, the name that has replaced this one since TensorFlow 1.13.
+        """Exports a SavedModel: the former name of `export_saved_model`, until TensorFlow 1.13.
 
         Args:
-            export_dir_base: As in `export_saved_model`.
-            serving_input_receiver_fn: As in `export_saved_model`.
-            assets_extra: As in `export_saved_model`.
-            as_text: As in `export_saved_model`.
-            checkpoint_path: As in `export_saved_model`.
-            strip_default_attrs: Not used: attributes at their defaults are always left out.
-                TensorFlow reads such a model no differently.
+            export_dir_base: See `export_saved_model`.
+            serving_input_receiver_fn: See `export_saved_model`.
+            assets_extra: See `export_saved_model`.
+            as_text: See `export_saved_model`.
+            checkpoint_path: See `export_saved_model`.
+            strip_default_attrs: Not used: attributes at their defaults are always left out, which
+                TensorFlow reads as the same model.
 
         Raises:
             ValueError: There is no checkpoint, or no signature can be exported.
@@ -361,7 +361,7 @@ class Estimator:
             export_dir_base: Directory that holds the exports.
             input_receiver_fn_map: Mode to the function that returns its receiver.
             assets_extra: Paths below `assets.extra/` to the files to copy there.
-            as_text: Whether the graph is written as text.
+            as_text: Writes the graph as text if true.
             checkpoint_path: Checkpoint to export; None takes the newest one.
 
         Raises:
@@ -405,7 +405,7 @@ class Estimator:
                 )
 
     def _graphs_to_export(self, mode: str) -> Iterator[tuple[Model, Sequence[str]]]:
-        """Yields the models whose graphs an export has for a mode, with their tags if not the mode's."""
+        """Yields the models to export for a mode, each with its tags; () means the tags of the mode."""
         del mode
         yield self._model, ()
 
@@ -422,10 +422,10 @@ class Estimator:
 
         Args:
             mode: One of `ModeKeys`.
-            input_fn: As in `train`.
-            starts_from_checkpoint: Whether variables will be restored; False lets them start as
-                `warm_start_from` and their initializers say.
-            execution: How it would run; None is as `config` says.
+            input_fn: See `train`.
+            starts_from_checkpoint: True if variables will be restored; False initializes them by
+                `warm_start_from` and their initializers.
+            execution: Execution to build the graph for; None selects it by `config`.
         """
         execution = execution or select_execution(self._config, mode)
         return build(self._model, execution, mode, input_fn, starts_from_checkpoint)
@@ -433,12 +433,12 @@ class Estimator:
     def _build_for_receiver(
         self, model: Model, mode: str, receiver_fn: ReceiverFn
     ) -> tuple[Program, Any]:
-        # One copy of the model, as for prediction, whatever number of replicas trained it.
+        # One copy of the model, as for prediction, however many replicas trained it.
         execution = select_execution(self._config, ModeKeys.PREDICT)
         return build_for_receiver(model, execution, mode, receiver_fn)
 
     def _create_and_assert_global_step(self, graph: tf.Graph) -> Any:
-        """Returns the new global step of a graph, for subclasses of tf.estimator's time that build graphs."""
+        """Returns the new global step of a graph. Subclasses written for tf.estimator call it."""
         return tf1.train.create_global_step(graph)
 
     # Checkpoints
@@ -470,7 +470,7 @@ class Estimator:
     def _checkpoint_to_restore(
         self, checkpoint_path: str | None, purpose: str
     ) -> Callable[[], str | None]:
-        """Returns a function that returns the checkpoint; None, always, if there is none now."""
+        """Returns a function that returns the checkpoint; always None if there is none now."""
         if checkpoint_path:
             return lambda: checkpoint_path
         if self.latest_checkpoint():

@@ -1,8 +1,8 @@
 """The logger of the whole package.
 
-It is TensorFlow's own, the one that tf.estimator wrote to, so that `tf.get_logger().setLevel(...)`,
-log filters and scripts that look for "loss = ..., step = ..." go on working; TensorFlow's session
-hooks write there too, and one training run stays one stream.
+It is TensorFlow's own logger, which tf.estimator wrote to: `tf.get_logger().setLevel(...)`, log filters and
+scripts that look for "loss = ..., step = ..." keep working, and the lines of TensorFlow's session hooks
+appear in the same stream.
 """
 
 import logging

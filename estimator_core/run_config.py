@@ -1,4 +1,4 @@
-"""RunConfig: how an Estimator runs, apart from the model."""
+"""RunConfig: the settings of a run, apart from the model."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ AUTO = "auto"
 
 @dataclasses.dataclass(eq=False)
 class RunConfig:
-    """The settings of a run. They are read-only; `replace` returns a changed copy.
+    """Settings of a run. They are read-only; `replace` returns a changed copy.
 
-    A subclass, and attributes of one's own, go along into that copy.
+    The copy keeps the class of a subclass, and attributes that were added to the object.
 
     Example:
         >>> config = RunConfig(model_dir="model", save_checkpoints_steps=500)
@@ -41,15 +41,15 @@ class RunConfig:
             (or to `model_dir` in TF_CONFIG).
         tf_random_seed: Seed of the graph; None draws one.
         save_summary_steps: Steps between two summaries; None writes none.
-        save_checkpoints_steps: Steps between two checkpoints; None goes by time.
-        save_checkpoints_secs: Seconds between two checkpoints, 600 when neither is given. With both
-            None there are no checkpoints at all.
+        save_checkpoints_steps: Steps between two checkpoints; None saves by time.
+        save_checkpoints_secs: Seconds between two checkpoints, 600 if neither interval is given. If both
+            are None, no checkpoints are saved.
         session_config: `ConfigProto`; None lets the Estimator choose soft placement, one grappler pass
             and, in a cluster, `device_filters`: a session of a task that trains reaches that task and
             the parameter servers, so that it lives on when another worker dies.
-        keep_checkpoint_max: Checkpoints to keep, the oldest are deleted; None or 0 keeps all.
-        keep_checkpoint_every_n_hours: Beside those, one is kept every so many hours; None keeps none.
-        log_step_count_steps: Steps between two log lines of loss and steps per second; None: never.
+        keep_checkpoint_max: Number of newest checkpoints to keep; None or 0 keeps all.
+        keep_checkpoint_every_n_hours: Hours between checkpoints that are kept in addition; None keeps none.
+        log_step_count_steps: Steps between two log lines of loss and steps per second; None logs none.
         train_distribute: `tf.distribute.Strategy` for training; None is a single device.
         device_fn: Function from an `Operation` to its device; None is TensorFlow's placement, and in a
             cluster variables on the parameter servers.
@@ -57,19 +57,19 @@ class RunConfig:
             None is "grpc".
         eval_distribute: `tf.distribute.Strategy` for evaluation.
         experimental_distribute: Distribution settings for training and evaluation together.
-        experimental_max_worker_delay_secs: Longest wait of a worker of a cluster before it begins to
-            train: worker i waits 5 (i + 1) seconds, but not longer than this; None is 60.
-        session_creation_timeout_secs: Longest wait for the other tasks of a cluster, in seconds: for
-            their servers, and of a worker for the chief to initialize the variables; None is for ever.
-        checkpoint_save_graph_def: Whether `graph.pbtxt` and the `.meta` files are written.
-        steps_per_session_run: Training steps that one session call makes at most, without a change of any
-            result: it makes those at which no hook is to be called. "auto" makes as many as take about
-            0.2 seconds; 1 makes them one by one. A hook that does not declare its interval is called at
-            every step, which makes it 1. Tasks of a cluster make one step a call. In an evaluation, it is
+        experimental_max_worker_delay_secs: Maximum seconds that a worker of a cluster waits before it
+            begins to train: worker i waits 5 (i + 1) seconds, at most this; None is 60.
+        session_creation_timeout_secs: Maximum seconds to wait for the other tasks of a cluster: for their
+            servers, and, in a worker, for the chief to initialize the variables; None waits forever.
+        checkpoint_save_graph_def: Writes `graph.pbtxt` and the `.meta` files if true.
+        steps_per_session_run: Maximum number of training steps in one session call. It changes no result:
+            a call ends at a step at which a hook is due. "auto" chooses the number that takes about
+            0.2 seconds; 1 makes the steps one by one. A hook that does not declare its interval is called
+            at every step, which makes it 1. Tasks of a cluster make one step a call. In an evaluation, it is
             the number of batches; any hook that is called around batches makes it 1.
-        jit_compile: Whether XLA compiles the training steps at which no hook is called, as far as it can. The
-            results are the same to rounding. "auto" compiles those of many small operations, and logs what
-            it decides. True raises an error if there is nothing that can be compiled. It is for training on
+        jit_compile: Compiles training steps at which no hook is called with XLA, as far as possible, if
+            true. The results are the same to rounding. "auto" compiles those of many small operations, and
+            logs its decision. True raises an error if nothing can be compiled. It is for training on
             one device, of 200 steps or more.
 
     Raises:
@@ -158,7 +158,7 @@ class RunConfig:
                 )
         if cluster.tasks and not (cluster.has_chief or self.trains_by_strategy):
             raise ValueError(
-                "TF_CONFIG's `cluster` must have a 'chief' task; it may have workers alone with a "
+                "TF_CONFIG's `cluster` must have a 'chief' task; it may have only workers with a "
                 f"train_distribute. Received: {sorted(cluster.tasks)}"
             )
         if self.tf_random_seed is not None and not isinstance(self.tf_random_seed, int):
@@ -172,7 +172,7 @@ class RunConfig:
 
     @property
     def trains_by_strategy(self) -> bool:
-        """Whether training has a `tf.distribute` strategy."""
+        """True if training has a `tf.distribute` strategy."""
         in_both = getattr(self.experimental_distribute, "train_distribute", None)
         return self.train_distribute is not None or in_both is not None
 
@@ -193,11 +193,11 @@ class RunConfig:
         self._set("save_checkpoints_secs", secs)
 
     def _set(self, name: str, value: Any) -> None:
-        # Not by setattr, as a subclass may have a property of this name.
+        # setattr would fail if a subclass has a property of this name.
         self.__dict__[name] = value
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Sets an attribute of one's own, or a setting for the first time.
+        """Sets an attribute that is not a setting, or a setting for the first time.
 
         Raises:
             AttributeError: `name` is a setting, which is read-only.
@@ -216,7 +216,7 @@ class RunConfig:
         """Returns a copy with `changes`; one checkpoint interval replaces the other.
 
         Raises:
-            ValueError: An unknown setting, or a bad value.
+            ValueError: A setting is unknown, or a value is invalid.
         """
         known = [field.name for field in dataclasses.fields(self) if field.init]
         for name in changes:
@@ -240,22 +240,22 @@ class RunConfig:
         return self.replace(session_config=_default_session_config(self._cluster))
 
     def sharding(self, mode: str) -> Any:
-        """Returns the `execution.sharded.Sharding` of a mode; None runs it without shards."""
+        """Returns the `execution.sharded.Sharding` of a mode; None for no sharding."""
         del mode
 
     @property
     def task_cluster(self) -> cluster_lib.Cluster:
-        """Where this process stands, as TF_CONFIG said when this object was made."""
+        """The cluster and this process's task in it, read from TF_CONFIG when this object was made."""
         return self._cluster
 
     @property
     def is_distributed(self) -> bool:
-        """Whether several processes train together."""
+        """True if several processes train together."""
         return self._cluster.is_distributed
 
     @property
     def is_in_cluster(self) -> bool:
-        """Whether TF_CONFIG gives this process a part in a cluster: a task that it lists, or evaluator."""
+        """True if TF_CONFIG lists this process as a task of a cluster, or as its evaluator."""
         return bool(self._cluster.tasks) or self.task_type == cluster_lib.EVALUATOR
 
     @property
@@ -290,7 +290,7 @@ class RunConfig:
 
     @property
     def is_chief(self) -> bool:
-        """Whether this task saves checkpoints and summaries."""
+        """True if this task saves checkpoints and summaries."""
         return self._cluster.is_chief
 
     @property
@@ -310,7 +310,7 @@ class RunConfig:
 
 
 def _default_session_config(cluster: cluster_lib.Cluster) -> Any:
-    """Returns soft placement and one grappler pass; in a cluster, workers see only their servers."""
+    """Returns soft placement, one grappler pass and, in a cluster, device filters."""
     rewriter = tf1.rewriter_config_pb2.RewriterConfig
     options = rewriter(meta_optimizer_iterations=rewriter.ONE)
     config = tf1.ConfigProto(

@@ -1,4 +1,4 @@
-"""What an Estimator writes for TensorBoard."""
+"""Summaries that an Estimator writes for TensorBoard."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def add_loss_summary(loss: Any) -> None:
 def write_evaluation(eval_dir: str, results: Mapping[str, Any], global_step: int) -> None:
     """Writes the results of one evaluation as an event of `eval_dir`, and logs them.
 
-    Scalars become scalar summaries, arrays tensors; byte strings are taken for serialized `Summary`
-    protos. What is none of these is left out with a warning.
+    Scalars become scalar summaries, arrays tensors; byte strings are parsed as serialized `Summary`
+    protos. Other values are skipped with a warning.
 
     Args:
         eval_dir: Directory of the event file.
@@ -48,7 +48,7 @@ def write_evaluation(eval_dir: str, results: Mapping[str, Any], global_step: int
 
 
 def write_checkpoint_path(eval_dir: str, checkpoint_path: str, global_step: int) -> None:
-    """Writes which checkpoint was evaluated as the text summary "checkpoint_path"."""
+    """Writes the path of the evaluated checkpoint as the text summary "checkpoint_path"."""
     logger.info(
         "Saving 'checkpoint_path' summary for global step %d: %s", global_step, checkpoint_path
     )
@@ -67,8 +67,8 @@ def write_input_wait(model_dir: str, share: float, global_step: int) -> None:
 
     Args:
         model_dir: Directory of the event file.
-        share: Of the time of the steps that they waited for their batches, from 0 to 1.
-        global_step: At the end of the training.
+        share: Share of the steps' time that they waited for their batches, from 0 to 1.
+        global_step: Global step at the end of the training.
     """
     proto = tf1.Summary()
     proto.value.add(tag=INPUT_WAIT, simple_value=share)
@@ -96,7 +96,7 @@ def read_evaluations(eval_dir: str, pattern: str = "*.tfevents.*") -> dict[int, 
 
 
 def _write_event(directory: str, proto: Any, global_step: int) -> None:
-    with tf.Graph().as_default():  # event writers of graph mode refuse to be made outside of one
+    with tf.Graph().as_default():  # graph mode's event writers need a default graph
         writer = tf1.summary.FileWriterCache.get(directory)
     writer.add_summary(proto, global_step)
     writer.flush()

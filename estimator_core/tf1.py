@@ -1,7 +1,7 @@
 """The one gateway to `tf.compat.v1`: every graph-mode name that this package uses, and no other.
 
-No other file names `tf.compat.v1` (a lint rule sees to it), so that this list is the whole of what
-a future TensorFlow would have to keep, or we would have to replace.
+A lint rule forbids `tf.compat.v1` in all other files: this list is all that a future TensorFlow has to
+keep, or that we have to replace.
 """
 
 from typing import Any
@@ -100,7 +100,7 @@ __all__ = [
 
 
 def tpu_context() -> Any:
-    """Returns the object that says, in its `number_of_shards`, how many cores a graph is for.
+    """Returns the object whose `number_of_shards` is the number of TPU cores that a graph is for.
 
     `tpu.CrossShardOptimizer` reads it. TensorFlow has no public name for it.
     """
@@ -113,7 +113,7 @@ _find_tpu_context = tpu.CrossShardOptimizer.compute_gradients.__globals__[
 
 
 def define_function(function_def: Any) -> None:
-    """Makes a function of a graph known to this process. TensorFlow has no public name for it."""
+    """Registers a function of a graph with this process. TensorFlow has no public name for it."""
     _find_eager_context().add_function_def(function_def)
 
 

@@ -5,6 +5,7 @@ import sys
 from typing import NoReturn
 
 from pipelines.terminal.signals import end_at_signals
+from pipelines.terminal.streams import settled, use_safe_streams
 
 _OURS = ("pipelines", "components", "estimator_core")
 _EXIT_FAILED = 1
@@ -14,12 +15,16 @@ def main() -> None:
     """Runs the command line."""
     # TensorFlow reads it when it is imported, here and in processes that are started.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    use_safe_streams()
     end_at_signals(has_last_line=sys.argv[1:2] == ["run"])  # before imports, which take a while
     try:
         from pipelines.cli.app import app
     except ModuleNotFoundError as error:
         _refuse_outside_environment(error)
-    app(prog_name="python -m pipelines")
+    try:
+        app(prog_name="python -m pipelines")
+    except SystemExit as ending:
+        sys.exit(settled(int(ending.code or 0)))
 
 
 def _refuse_outside_environment(error: ModuleNotFoundError) -> NoReturn:

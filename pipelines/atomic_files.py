@@ -1,34 +1,92 @@
-"""Small files that survive a crash at any moment: a reader sees the old content or the new one."""
+"""Files that survive a crash at any moment: a reader sees the old content or the new one."""
 
 import contextlib
 import json
 import os
-from collections.abc import Mapping
+import shutil
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from pipelines.errors import BadInputError
 
+_SUFFIX = ".partial"
+_OLD_SECS = 86_400
+"""Age from which a partial file of another machine is left over."""
 
-def write_json(file: Path, fields: Mapping[str, Any], private: bool = False) -> None:
+
+def write(file: Path, content: str | bytes, private: bool = False) -> None:
     """Replaces a file; when this returns, the new content survives a power cut.
 
+    A link, a device or a pipe is written to, not replaced.
+
     Args:
-      file: The file; its folder is made.
-      fields: The content.
-      private: Whether only its owner may read it.
+      file: File to replace; its folder is made.
+      content: New content; text is written as UTF-8.
+      private: Lets nobody but the owner read the file.
+
+    Raises:
+      OSError: The file cannot be written; the old content is still there.
     """
+    data = content.encode() if isinstance(content, str) else content
     file.parent.mkdir(parents=True, exist_ok=True)
-    partial = file.with_name(f".{file.name}.{os.uname().nodename}-{os.getpid()}.partial")
-    with partial.open("w", encoding="utf-8") as stream:
-        if private:
-            os.fchmod(stream.fileno(), 0o600)  # before anything is in it
-        json.dump(fields, stream, indent=1)
-        stream.write("\n")
-        stream.flush()
-        os.fsync(stream.fileno())
-    partial.replace(file)
+    if file.is_symlink() or (file.exists() and not file.is_file()):
+        file.write_bytes(data)
+        return
+    partial = _partial(file)
+    try:
+        with partial.open("wb") as stream:
+            if private:
+                os.fchmod(stream.fileno(), 0o600)  # before anything is in it
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.replace(file)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(file)) from error
     sync_folder(file.parent)
+
+
+def write_json(file: Path, fields: Mapping[str, Any], private: bool = False) -> None:
+    """Replaces a JSON file, see `write`."""
+    write(file, f"{json.dumps(fields, indent=1)}\n", private)
+
+
+def copy_folder(source: Path, target: Path) -> None:
+    """Copies a folder unless the target exists; the target appears only when the copy is complete."""
+    if target.is_dir():
+        return
+    partial = _partial(target)
+    shutil.rmtree(partial, ignore_errors=True)
+    shutil.copytree(source, partial)
+    partial.rename(target)
+
+
+def left_over(folder: Path) -> Iterator[Path]:
+    """Yields the partial files and folders in a folder whose writer is gone."""
+    for path in sorted(folder.glob(f".*{_SUFFIX}")):
+        node, _, number = path.name.removesuffix(_SUFFIX).rpartition(".")[2].rpartition("-")
+        if node == os.uname().nodename and number.isdecimal():
+            if not _is_alive(int(number)):
+                yield path
+        elif time.time() - path.stat().st_mtime > _OLD_SECS:
+            yield path
+
+
+def _partial(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.uname().nodename}-{os.getpid()}{_SUFFIX}")
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # of another user
+        return True
+    return True
 
 
 def remove(file: Path) -> None:

@@ -1,13 +1,14 @@
 """The CsvExampleGen component."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from google.protobuf import struct_pb2
-from tfx.components.example_gen import component
+from tfx.components.example_gen import component, utils
 from tfx.dsl.components.base import executor_spec
 from tfx.proto import example_gen_pb2
 
 from components.example_gen import driver, executor
+from components.example_gen.files import as_fingerprint
 
 
 class CsvExampleGen(component.FileBasedExampleGen):
@@ -28,6 +29,8 @@ class CsvExampleGen(component.FileBasedExampleGen):
         zero. Default: none; a column of integers is int64, one of other numbers float32.
       float_columns: Columns that are float32 though all their cells are integers, as where other data of
         the same pipeline have fractions. Default: none.
+      files: SHA-256 of each file in hexadecimal digits, by its path relative to `input_base`. These files
+        are read, with this content, or the component fails. Default: those that its driver finds.
 
     Example:
         example_gen = CsvExampleGen(input_base="data/", text_columns=["zip"])
@@ -44,6 +47,7 @@ class CsvExampleGen(component.FileBasedExampleGen):
         range_config: object | None = None,
         text_columns: Sequence[str] = (),
         float_columns: Sequence[str] = (),
+        files: Mapping[str, str] | None = None,
     ):
         custom_config = None
         given = {
@@ -62,3 +66,5 @@ class CsvExampleGen(component.FileBasedExampleGen):
             custom_config=custom_config,
             range_config=range_config,
         )
+        if files:
+            self.spec.exec_properties[utils.FINGERPRINT_PROPERTY_NAME] = as_fingerprint(files)

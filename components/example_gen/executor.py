@@ -18,7 +18,8 @@ from tfx.types.artifact import Artifact
 from tfx.utils import proto_utils
 
 from components.beam import record_files
-from components.example_gen.reading import find_files, num_bytes, read_examples
+from components.example_gen.files import PlannedFiles, find_files
+from components.example_gen.reading import num_bytes, read_examples
 from components.example_gen.row_files import WriteRows
 
 TEXT_COLUMNS_KEY = "text_columns"
@@ -55,6 +56,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         Raises:
           RuntimeError: A pattern matches no file, or two files have different headers.
           ValueError: Several input splits should be divided.
+          SettingError: The files are not those of the fingerprint; nothing that was written counts.
         """
         self._log_startup(input_dict, output_dict, exec_properties)
         source, output = _source(exec_properties), _output(exec_properties)
@@ -71,8 +73,14 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         folders = {name: artifact_utils.get_split_uri([examples], name) for name in names}
         for folder in folders.values():
             fileio.makedirs(folder)
-        with self._make_beam_pipeline() as pipeline:
-            self._write(pipeline, exec_properties, folders)
+        planned = _planned(exec_properties, source)
+        planned.check_names()
+        try:
+            with self._make_beam_pipeline() as pipeline:
+                self._write(pipeline, exec_properties, folders, planned)
+        except Exception:
+            planned.check_contents()  # rows of a file that has changed may not even have the same columns
+            raise
         record_files.remove_unfinished(folders.values())
         examples_utils.set_payload_format(examples, example_gen_pb2.FORMAT_TF_EXAMPLE)
         examples_utils.set_file_format(
@@ -80,7 +88,11 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         )
 
     def _write(
-        self, pipeline: beam.Pipeline, exec_properties: dict[str, Any], folders: dict[str, str]
+        self,
+        pipeline: beam.Pipeline,
+        exec_properties: dict[str, Any],
+        folders: dict[str, str],
+        planned: PlannedFiles,
     ) -> None:
         """Adds everything that reads and writes to the pipeline."""
         folder = exec_properties[standard_component_specs.INPUT_BASE_KEY]
@@ -91,6 +103,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
             patterns,
             _columns(exec_properties, TEXT_COLUMNS_KEY),
             _columns(exec_properties, FLOAT_COLUMNS_KEY),
+            planned,
         )
         config = _output(exec_properties).split_config
         for name, part in parts.items():
@@ -117,6 +130,15 @@ def _source(exec_properties: dict[str, Any]) -> example_gen_pb2.Input:
     source = example_gen_pb2.Input()
     proto_utils.json_to_proto(exec_properties[standard_component_specs.INPUT_CONFIG_KEY], source)
     return source
+
+
+def _planned(exec_properties: dict[str, Any], source: example_gen_pb2.Input) -> PlannedFiles:
+    """Returns the files of the fingerprint; those that are there where the driver made none."""
+    patterns = [split.pattern for split in source.splits]
+    fingerprint = exec_properties.get(utils.FINGERPRINT_PROPERTY_NAME)
+    return PlannedFiles(
+        exec_properties[standard_component_specs.INPUT_BASE_KEY], patterns, fingerprint
+    )
 
 
 def _output(exec_properties: dict[str, Any]) -> example_gen_pb2.Output:

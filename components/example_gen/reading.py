@@ -2,26 +2,23 @@
 
 import csv
 import io
-import os
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
 import tensorflow as tf
 from apache_beam.io.filesystems import FileSystems
-from tfx.dsl.io import fileio
 from tfx.utils import io_utils
 from tfx_bsl.coders import csv_decoder
 
 from components.beam.spread import Spread
+from components.errors import SettingError
+from components.example_gen.files import PlannedFiles, describe_change, find_files
+from components.hashed_reader import HashedReader
 
 Row = list[bytes]
 ColumnInfos = list[csv_decoder.ColumnInfo]
-
-
-def find_files(folder: str, pattern: str) -> list[str]:
-    """Returns the paths of the files below a folder that match a pattern, sorted."""
-    return sorted(fileio.glob(os.path.join(folder, pattern)))
 
 
 def num_bytes(files: Sequence[str]) -> int:
@@ -36,6 +33,7 @@ def read_examples(
     patterns: Mapping[str, str],
     text_columns: Sequence[str] = (),
     float_columns: Sequence[str] = (),
+    planned: PlannedFiles | None = None,
 ) -> dict[str, beam.PCollection]:
     """Returns the tf.Examples of each input split.
 
@@ -48,10 +46,13 @@ def read_examples(
       patterns: Of the files below it, by split.
       text_columns: Columns that stay text.
       float_columns: Columns that are float32 though all their cells are integers.
+      planned: What the files are meant to hold; None for those that are there now.
 
     Raises:
       RuntimeError: A pattern matches no file, or two files have different headers.
+      SettingError: A file does not hold what is planned; a worker raises it when it has read the file.
     """
+    planned = planned or PlannedFiles(folder, patterns.values())
     names: list[str] | None = None
     rows = {}
     for split, pattern in patterns.items():
@@ -65,8 +66,8 @@ def read_examples(
             names = found
         rows[split] = (
             pipeline
-            | f"Files[{split}]" >> Spread(paths)
-            | f"Read[{split}]" >> beam.FlatMap(_read_rows)
+            | f"Files[{split}]" >> Spread([(path, planned.digest(path)) for path in paths])
+            | f"Read[{split}]" >> beam.FlatMap(_read_rows, names)
         )
     types = beam.pvalue.AsSingleton(
         tuple(rows.values())
@@ -84,13 +85,20 @@ def read_examples(
     }
 
 
-def _read_rows(file: str) -> Iterator[Row]:
-    with FileSystems.open(file) as stream:
-        reader = csv.reader(io.TextIOWrapper(stream, encoding="utf-8", newline=""))
+def _read_rows(file: tuple[str, str], names: list[str]) -> Iterator[Row]:
+    """Yields the rows of a file, and raises at its end if its SHA-256 is another than the one given."""
+    path, sha256 = file
+    with FileSystems.open(path) as stream:
+        content = HashedReader(stream)
+        text = io.TextIOWrapper(io.BufferedReader(content), encoding="utf-8", newline="")
+        first = text.readline()
+        reader = csv.reader(itertools.chain([first], text))
         next(reader)
         for row in reader:
             if row:
                 yield [cell.encode() for cell in row]
+        if content.sha256 != sha256 or first.strip().split(",") != names:
+            raise SettingError(describe_change(path))
 
 
 def _to_example(

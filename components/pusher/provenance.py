@@ -4,6 +4,8 @@ import json
 import os
 from dataclasses import dataclass
 
+from components.errors import SettingError
+
 # `assets.extra` is SavedModel's place for files that are no part of the graph.
 PROVENANCE_FILE = os.path.join("assets.extra", "push.json")
 
@@ -49,20 +51,26 @@ def read_provenance(base_directory: str, version: int) -> Provenance | None:
     Args:
         base_directory: Directory of versions.
         version: One of them.
+
+    Raises:
+        SettingError: The file that says it is damaged.
     """
     path = os.path.join(base_directory, str(version), PROVENANCE_FILE)
     text = _read(path)
     if text is None:
         return None
-    fields = json.loads(text)
-    model = fields["model"]
-    return Provenance(
-        pipeline_run_id=fields["pipeline_run_id"],
-        model_uri=model
-        if "://" in model
-        else os.path.normpath(os.path.join(base_directory, model)),
-        model_fingerprint=fields.get("model_fingerprint", ""),
-    )
+    try:
+        fields = json.loads(text)
+        run_id, model = str(fields["pipeline_run_id"]), str(fields["model"])
+        fingerprint = str(fields.get("model_fingerprint", ""))
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        raise SettingError(
+            f"{path} is not what the Pusher wrote ({type(error).__name__}: {error}). Restore it; or remove "
+            "it, and the version counts as pushed by another program."
+        ) from error
+    if "://" not in model:
+        model = os.path.normpath(os.path.join(base_directory, model))
+    return Provenance(run_id, model, fingerprint)
 
 
 def _read(path: str) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tfx.dsl.io import fileio
 from tfx.utils import io_utils
 
+from components.interruption import interruption
 from components.pusher.listing import SAVED_MODEL_FILES, list_versions, numbers_in
 from components.pusher.provenance import Provenance, write_provenance
 
@@ -37,6 +38,9 @@ def push_version(
 
     Returns:
         The version.
+
+    Raises:
+        RunInterruptedError: A signal has come before the version appeared.
     """
     fileio.makedirs(base_directory)
     if "://" in base_directory:
@@ -46,6 +50,7 @@ def push_version(
         if provenance is not None:
             write_provenance(provenance, destination, base_directory)
         saved_model = os.path.join(model_path, _SAVED_MODEL)
+        interruption.check()
         if fileio.exists(saved_model):
             io_utils.copy_file(saved_model, os.path.join(destination, _SAVED_MODEL))
         return version
@@ -57,6 +62,7 @@ def push_version(
             write_provenance(provenance, staging, base_directory)
         _flush_to_disk(staging)
         for version in _candidates(base_directory, now_secs, newer_than):
+            interruption.check()
             try:
                 os.rename(staging, os.path.join(base_directory, str(version)))
             except OSError:

@@ -11,7 +11,7 @@ from tfx.utils import json_utils
 
 from components.trainer import executor
 from components.trainer.local_cluster import LocalCluster
-from components.trainer.user_function import TRAINER_FN_KEY
+from components.trainer.user_function import TRAINER_FN_KEY, USER_CODE_KEY
 from components.user import source as user_source
 
 
@@ -21,7 +21,7 @@ class TrainerSpec(standard_component_specs.TrainerSpec):
     PARAMETERS = {
         **standard_component_specs.TrainerSpec.PARAMETERS,
         TRAINER_FN_KEY: ExecutionParameter(type=str, optional=True),
-        executor.USER_CODE_KEY: ExecutionParameter(type=str, optional=True),
+        USER_CODE_KEY: ExecutionParameter(type=str, optional=True),
         executor.CLUSTER_KEY: ExecutionParameter(type=str, optional=True),
     }
 

@@ -14,18 +14,17 @@ from tfx.types import artifact_utils, standard_component_specs
 from tfx.types.artifact import Artifact
 from tfx.utils import json_utils, path_utils
 
-import estimator_core
 from components.errors import SettingError
 from components.tfx.model_paths import find_serving_model
 from components.trainer import fn_args, training, unfinished
 from components.trainer.cluster_task import ClusterTask
+from components.trainer.interruptible import train_and_evaluate
 from components.trainer.local_cluster import LOGS_DIR, LocalCluster, train_in_cluster
 from components.trainer.user_function import TRAINER_FN_KEY, UserFunction
 
 _logger = logging.getLogger(__name__)
 
 CLUSTER_KEY = "cluster"
-USER_CODE_KEY = "user_code"
 
 NO_RUN_FN_IN_A_CLUSTER = (
     "A cluster of the Trainer needs a trainer_fn. A run_fn writes the model itself, and every process "
@@ -85,7 +84,7 @@ class Executor(base_executor.BaseExecutor):
         if is_trainer_fn:
             spec = training.call_trainer_fn(user_function.function, args)
             if cluster is None:
-                estimator_core.train_and_evaluate(spec.estimator, spec.train_spec, spec.eval_spec)
+                train_and_evaluate(spec.estimator, spec.train_spec, spec.eval_spec)
             else:
                 inputs = json_utils.dumps(input_dict)
                 model_dir = spec.estimator.model_dir

@@ -1,15 +1,19 @@
 """The user's training function and the contract by which it is called."""
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tfx.types import standard_component_specs
 
+from components.errors import SettingError
 from components.user import code as user_code
+from components.user import source as user_source
 
 TRAINER_FN_KEY = "trainer_fn"
 RUN_FN_KEY = standard_component_specs.RUN_FN_KEY
+USER_CODE_KEY = "user_code"
 
 
 @dataclass(frozen=True)
@@ -59,9 +63,23 @@ class UserFunction:
 
     @classmethod
     def of_properties(cls, exec_properties: Mapping[str, Any]) -> "UserFunction":
-        """Loads the function that the Trainer's execution properties name."""
-        return cls.load(
-            exec_properties.get(TRAINER_FN_KEY),
-            exec_properties.get(RUN_FN_KEY),
-            exec_properties.get(standard_component_specs.MODULE_FILE_KEY),
-        )
+        """Loads the function that the Trainer's execution properties name.
+
+        Raises:
+            SettingError: Its source does not match the fingerprint in the properties. The source of a
+                module that was imported before is not checked, since the imported code runs.
+        """
+        trainer_fn, run_fn = exec_properties.get(TRAINER_FN_KEY), exec_properties.get(RUN_FN_KEY)
+        module_file = exec_properties.get(standard_component_specs.MODULE_FILE_KEY)
+        path = None if module_file else trainer_fn or run_fn
+        was_imported = path is not None and path.rpartition(".")[0] in sys.modules
+        before = user_source.fingerprint(import_path=path, module_file=module_file)
+        loaded = cls.load(trainer_fn, run_fn, module_file)
+        after = user_source.fingerprint(import_path=path, module_file=module_file)
+        planned = exec_properties.get(USER_CODE_KEY)
+        if planned and not was_imported and not before == after == planned:
+            raise SettingError(
+                f"the code of {module_file or path} was changed after its fingerprint was taken. Run again: "
+                "what nothing has changed for is reused."
+            )
+        return loaded

@@ -1,1 +1,1 @@
-"""Boosted trees: a library grows them, tensors hold them, TensorFlow's own operations predict."""
+"""Boosted trees: LightGBM grows them, TensorFlow variables store them, TensorFlow operations predict."""

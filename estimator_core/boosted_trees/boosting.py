@@ -1,4 +1,4 @@
-"""Boosting: grows a forest tree by tree, as training steps go by."""
+"""Boosting: grows a forest tree by tree over the training steps."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from estimator_core.boosted_trees.settings import BoostingSettings
 from estimator_core.boosted_trees.training_data import TrainingData
 from estimator_core.logs import logger
 
-_TREES_AT_A_TIME = 10  # the leaves of all rows for so many are in memory at once
+_SMALL = 1e15  # its square is a float32
+_TREES_AT_A_TIME = 10  # bounds the memory for the leaves of all rows
 
 
 class BoostingState(NamedTuple):
-    """A forest between two training steps.
+    """A forest and the progress of its training, between two training steps.
 
     Attributes:
-        forest: The trees. Those after the finished iterations have the layers that are grown so far.
-        bias: float64 `[logits_dimension]`.
-        finished: Iterations whose trees are finished.
-        steps_in_tree: Steps since then.
-        warm_started: Iterations that another model has given; `n_trees` come on top of them.
+        forest: The trees. The trees of the unfinished iteration have the layers grown so far.
+        bias: Logits before the first tree, float64 `[logits_dimension]`.
+        finished: Number of iterations whose trees are finished.
+        steps_in_tree: Steps made for the unfinished iteration.
+        warm_started: Number of iterations from a warm start; `n_trees` are grown on top of them.
     """
 
     forest: Forest
@@ -37,21 +38,21 @@ class BoostingState(NamedTuple):
 
 
 class Boosting:
-    """Grows the trees that training steps ask for.
+    """Grows trees as training steps are made.
 
-    A tree is grown whole when its first layer is; until its last layer is due, it is seen cut to the layers
-    that are. The library grows the same trees from the same scores: a training that goes on
-    from a state grows those that it would have grown without a break.
+    A tree is grown whole when its first layer is due; until the last layer is due, `state` cuts it to the
+    layers that are. The library grows the same trees from the same scores: training that continues
+    from a state grows the same trees as training without a break.
 
     Args:
-        settings: How trees are grown.
-        objective: What they minimize.
+        settings: Settings of the trees.
+        objective: Objective to minimize.
         data: The training data.
-        labels: float32 `[rows]` for an objective of the library's; None for one by gradients.
+        labels: float32 `[rows]` for one of the library's objectives; None for `BY_GRADIENTS`.
         gradients: Function from logits `[rows, logits_dimension]` to gradients and Hessians of the same
-            shape, for an objective by gradients.
-        state: Where it begins.
-        num_threads: Of the library; None lets it choose.
+            shape; called for `BY_GRADIENTS`.
+        state: State to continue from.
+        num_threads: Number of threads of the library; None lets it choose.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Boosting:
     ):
         self._settings = settings
         self._objective = objective
+        self._by_own_gradients = objective.parameters["objective"] == "none"
         self._data = data
         self._gradients = gradients
         self._labels = labels
@@ -75,13 +77,14 @@ class Boosting:
         self._num_threads = num_threads
         self._finished = state.finished
         self._steps_in_tree = state.steps_in_tree
-        self._first = state.finished  # iterations before those of the booster
+        self._first = state.finished  # iterations before the booster's
         self._parts = [state.forest.trees(0, state.finished * self._dimension)]
         self._in_parts = state.finished
         self._scores = self._starting_scores(self._parts[0])
+        self._largest_score = np.abs(self._scores).max()
         self._booster = self._new_booster()
-        self._grown = 0  # iterations since then
-        self._split = 0  # those of them that the booster has: later ones found no split
+        self._grown = 0  # iterations grown since `_first`
+        self._split = 0  # iterations that the booster has: the others found no split
 
     @property
     def steps_left(self) -> int:
@@ -94,8 +97,27 @@ class Boosting:
         """Iterations whose trees are finished."""
         return self._finished
 
+    @property
+    def steps_left_in_tree(self) -> int:
+        """Training steps until the tree that is growing is finished, 1 or more."""
+        return self._settings.steps_per_tree - self._steps_in_tree
+
+    def may_have_nan_loss(self, steps: int) -> bool:
+        """Returns whether the loss of the next steps has to be computed to know that it is a number.
+
+        A loss of the library's is one while the scores are small. Any other loss comes with the gradients
+        that the tree is grown by.
+
+        Args:
+            steps: How many, all of one tree.
+        """
+        if self._by_own_gradients:
+            return steps < self.steps_left_in_tree  # the tree is not grown yet
+        ends = self._booster.lower_bound(), self._booster.upper_bound()
+        return not self._largest_score + np.abs(ends).max() < _SMALL  # it may be NaN
+
     def advance(self, steps: int) -> None:
-        """Makes training steps: grows the trees that they finish."""
+        """Makes training steps, and grows the trees that they finish."""
         self._steps_in_tree += steps
         while self._steps_in_tree >= self._settings.steps_per_tree:
             self._grow_to(self._finished + 1)
@@ -103,7 +125,7 @@ class Boosting:
             self._steps_in_tree -= self._settings.steps_per_tree
 
     def state(self) -> BoostingState:
-        """Returns the forest as it is after the steps made so far."""
+        """Returns the forest after the steps made so far."""
         layers = self._steps_in_tree // self._settings.n_batches_per_layer
         if layers:
             self._grow_to(self._finished + 1)
@@ -116,9 +138,9 @@ class Boosting:
         )
 
     def logits(self) -> Any:
-        """Returns the training data's logits, float64 `[rows, logits_dimension]`, by finished trees.
+        """Returns the training data's logits by the finished trees, float64 `[rows, logits_dimension]`.
 
-        It is called before `state`, which grows the next tree.
+        Call it before `state`, which grows the next tree.
         """
         if self._grown == 0:
             return self._scores
@@ -139,8 +161,8 @@ class Boosting:
             self._grown += 1
 
     def _grow(self) -> None:
-        by_gradients = self._objective.parameters["objective"] == "none"
-        if not self._booster.update(fobj=self._by_gradients if by_gradients else None):
+        fobj = self._by_gradients if self._by_own_gradients else None
+        if not self._booster.update(fobj=fobj):
             self._split += 1
             return
         logger.info(
@@ -155,7 +177,7 @@ class Boosting:
         return gradients.reshape(shape), hessians.reshape(shape)
 
     def _take_finished(self) -> None:
-        """Reads the trees that were finished since the last time."""
+        """Reads the trees that were finished since the last call."""
         if self._finished > self._in_parts:
             self._parts.append(self._trees(self._in_parts, self._finished))
             self._in_parts = self._finished
@@ -163,7 +185,7 @@ class Boosting:
                 self._parts = [concatenated(self._parts)]
 
     def _trees(self, first: int, last: int) -> Forest:
-        """Returns the trees of iterations that the booster has, and constant ones beyond."""
+        """Returns the trees of iterations `first` to before `last`; constant ones if no split was found."""
         begin, end = first - self._first, last - self._first
         parts = []
         if begin < self._split:
@@ -196,7 +218,7 @@ class Boosting:
         return library.Booster(parameters, dataset)
 
     def _starting_scores(self, forest: Forest) -> Any:
-        """Returns bias and trees added in the order in which boosting adds them, to the same bits."""
+        """Returns the scores of bias and trees, added in boosting's order for bitwise equality."""
         data, dimension = self._data, self._dimension
         scores = np.tile(self._bias, (data.num_rows, 1))
         if not forest.num_trees:

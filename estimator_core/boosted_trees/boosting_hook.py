@@ -1,4 +1,4 @@
-"""BoostingHook: has a training's steps grow trees."""
+"""BoostingHook: grows trees during training steps."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from estimator_core.logs import logger
 
 
 class BoostingHook(InitializationHook):
-    """Reads the training data when a session begins, and grows trees as its steps go by.
+    """Reads the training data when a session begins, and grows trees with its steps.
 
-    A step of the graph only counts. Before each, this brings the variables of the forest to where they are
-    after it, so that a checkpoint has the trees of its global step. When all trees are finished, training
-    ends.
+    The graph's own step only increments the global step. Before each step, this hook assigns the forest
+    after that step to the variables, so that a checkpoint has the trees of its global step. Training ends
+    when all trees are finished.
 
     Args:
-        variables: The forest.
+        variables: Variables of the forest.
         loss: The head's loss.
         batch: Tensors (matrix, weights or None, loss data) of a batch.
-        num_batches: Batches that make the data set.
-        start: Function of (data, state, gradients) that returns the `Boosting`; `gradients` as it takes
-            them.
+        num_batches: Number of batches in the data set.
+        start: Function of (data, state, gradients) that returns the `Boosting`; `gradients` is the
+            argument of `Boosting`.
 
     Attributes:
-        loss: Scalar variable: the loss over the training data of the finished trees before a step.
-        makes_steps: Whether the Execution makes steps by `advance`. Where it does not, as for an Estimator
+        loss: Scalar variable: loss of the finished trees over the training data, before a step.
+        makes_steps: True if the Execution makes steps by `advance`. Otherwise, as in an Estimator
             around the model_fn of another one, the hook is called at each step.
     """
 
@@ -62,18 +62,19 @@ class BoostingHook(InitializationHook):
             tf.float32,
             tf1.initializers.zeros(),
             trainable=False,
-            collections=[tf1.GraphKeys.LOCAL_VARIABLES],  # no checkpoint has it
+            collections=[tf1.GraphKeys.LOCAL_VARIABLES],  # left out of checkpoints
             use_resource=True,
         )
         self._loss_value = tf1.placeholder(tf.float32, [])
         self._assign_loss = self.loss.assign(self._loss_value)
         self._boosting: Boosting | None = None
         self._data: TrainingData | None = None
-        self._loss_of: int | None = None  # finished iterations that the loss is of
+        self._loss_iteration: int | None = None  # finished iterations at the last loss
+        self._newest_loss = np.float32(0)
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Reads the data, and goes on from the forest that the session has."""
-        self._boosting, self._loss_of = None, None
+        """Reads the data, and continues from the session's forest."""
+        self._boosting, self._loss_iteration = None, None
         flat = tf.nest.flatten(self._batch)  # None has no tensor
 
         def next_batch() -> Any:
@@ -98,18 +99,18 @@ class BoostingHook(InitializationHook):
         self._assignment.run(session, self._boosting.state())
 
     def steps_until_due(self, global_step: int) -> int | None:
-        """Returns the steps to the last one, which ends training; 1 unless `advance` makes the others."""
+        """Returns the steps until the last tree is finished; 1 if `advance` does not make the steps."""
         del global_step
         if not self.makes_steps:
             return 1
         return max(1, self._boosting.steps_left) if self._boosting else None
 
     def skip_steps(self, steps: int) -> None:
-        """Counts nothing: `advance` does."""
+        """Does nothing: `advance` counts the steps."""
         del steps
 
     def before_run(self, run_context: Any) -> None:
-        """Brings the forest to where it is after this step."""
+        """Assigns the forest after this step to the variables."""
         if self._boosting:
             self._update_loss(run_context.session, self._boosting)
             self._boosting.advance(1)
@@ -121,21 +122,31 @@ class BoostingHook(InitializationHook):
         if self._boosting and self._boosting.steps_left == 0:
             run_context.request_stop()
 
-    def advance(self, session: Any, steps: int) -> None:
-        """Makes steps around which no hook is called: `Step.advance`."""
-        if self._boosting:
-            self._boosting.advance(steps)
-        session.run(self._count, {self._steps: steps})
+    def advance(self, session: Any, steps: int) -> bool:
+        """Makes steps at which no hook is due (`Step.advance`)."""
+        made, is_nan = 0, False
+        while self._boosting and made < steps and not is_nan:
+            in_tree = min(steps - made, self._boosting.steps_left_in_tree)
+            if self._boosting.may_have_nan_loss(in_tree):
+                self._update_loss(session, self._boosting)
+            self._boosting.advance(in_tree)
+            is_nan = bool(np.isnan(self._newest_loss))  # the loss of the trees before
+            made += 1 if is_nan else in_tree
+        session.run(self._count, {self._steps: made})
+        return is_nan
 
     def _update_loss(self, session: Any, boosting: Boosting) -> None:
-        if self._data is None or self._loss_of == boosting.finished:
+        if self._data is None or self._loss_iteration == boosting.finished:
             return
         logits = boosting.logits().astype(np.float32)
         loss = self._head_loss.value(session, self._data.loss_data, logits)
         session.run(self._assign_loss, {self._loss_value: loss})
-        self._loss_of = boosting.finished
+        self._newest_loss = loss
+        self._loss_iteration = boosting.finished
 
     def _gradients(self, session: Any, logits: Any) -> tuple[Any, Any]:
         if self._data is None:
             raise RuntimeError("Gradients need training data: no session has read any.")
-        return self._head_loss.gradients(session, self._data.loss_data, logits)
+        loss, *derivatives = self._head_loss.gradients(session, self._data.loss_data, logits)
+        self._newest_loss = loss
+        return tuple(derivatives)

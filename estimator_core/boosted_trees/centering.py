@@ -1,4 +1,4 @@
-"""Centering: the logits of a model that makes the same prediction for all examples."""
+"""Centering: the logits of a model that predicts the same for all examples."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 from estimator_core.boosted_trees.objectives import Objective
 from estimator_core.boosted_trees.training_data import TrainingData
 
-_MOST_STEPS = 100
-_CHANGE = 1e-7
-_LONGEST_STEP = 10.0
+_MAX_STEPS = 100
+_TOLERANCE = 1e-7
+_MAX_STEP_SIZE = 10.0
 
 
 def center(
@@ -22,22 +22,22 @@ def center(
     gradients: Callable[[Any], tuple[Any, Any]],
     logits_dimension: int,
 ) -> Any:
-    """Returns the logits that make the loss smallest, float64 `[logits_dimension]`.
+    """Returns the constant logits that minimize the loss, float64 `[logits_dimension]`.
 
     Args:
-        objective: What is minimized.
-        labels: `[rows]`, for an objective that knows its center.
+        objective: Objective to minimize.
+        labels: Labels `[rows]`, for an objective that computes its center.
         data: The training data.
         gradients: Function from logits `[rows, logits_dimension]` to gradients and Hessians.
-        logits_dimension: How many logits there are.
+        logits_dimension: Number of logits.
     """
     if objective.center is not None:
         return objective.center(labels, data.weights)
     bias = np.zeros(logits_dimension)
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         first, second = gradients(np.tile(bias, (data.num_rows, 1)))
         step = -first.sum(axis=0, dtype=np.float64) / second.sum(axis=0, dtype=np.float64)
-        bias = bias + np.clip(step, -_LONGEST_STEP, _LONGEST_STEP)
-        if np.abs(step).max() < _CHANGE:
+        bias = bias + np.clip(step, -_MAX_STEP_SIZE, _MAX_STEP_SIZE)
+        if np.abs(step).max() < _TOLERANCE:
             break
     return bias

@@ -1,4 +1,4 @@
-"""Feature columns as the matrix that trees look at, and the names of its columns."""
+"""Conversion of feature columns to the matrix that trees split, and the names of its columns."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from estimator_core.feature_columns.transformation_cache import FeatureTransform
 
 
 class ColumnRange(NamedTuple):
-    """The columns of the matrix that one feature column has.
+    """The matrix columns of one feature column.
 
     Attributes:
-        name: What importances and contributions call it: the name of the feature column; that of the
-            categorical one in an indicator column.
-        size: How many.
+        name: Name for importances and contributions: the name of the feature column, or of the
+            categorical column in an indicator column.
+        size: Number of matrix columns.
     """
 
     name: str
@@ -31,10 +31,10 @@ class ColumnRange(NamedTuple):
 
 
 def checked_columns(feature_columns: Any) -> list[Any]:
-    """Returns the feature columns by name.
+    """Returns the feature columns sorted by name.
 
     Raises:
-        ValueError: There is none, one is no feature column, or of a kind that trees can't use.
+        ValueError: There is none, one is not a feature column, or trees can't use its kind.
     """
     columns = sorted_columns(feature_columns)
     for column in columns:
@@ -57,7 +57,7 @@ def _has_weights_to_train(column: Any) -> bool:
 
 
 def column_ranges(columns: list[Any]) -> list[ColumnRange]:
-    """Returns what each feature column has in the matrix, in order."""
+    """Returns the range of each feature column in the matrix, in order."""
     return [ColumnRange(_name(column), _size(column)) for column in columns]
 
 
@@ -84,12 +84,12 @@ def _size(column: Any) -> int:
 def column_matrix(features: Mapping[str, Any], columns: list[Any]) -> tf.Tensor:
     """Returns the values of all columns side by side, float32 `[batch_size, sum of sizes]`.
 
-    A numeric column gives its numbers, and NaN where they are missing; a bucketized column the number of
-    the bucket, and NaN for NaN; a categorical or an indicator column how often each category is there.
+    A numeric column gives its numbers, and NaN for missing ones; a bucketized column the index of
+    the bucket, and NaN for NaN; a categorical or an indicator column the count of each category.
 
     Args:
         features: Dict of feature name to `Tensor` or `SparseTensor`, `[batch_size, ...]`.
-        columns: What `checked_columns` returned.
+        columns: Feature columns, from `checked_columns`.
 
     Raises:
         ValueError: A feature is missing, or does not fit its column.

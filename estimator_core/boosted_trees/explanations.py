@@ -1,4 +1,4 @@
-"""What a forest has learned of each feature column, and what each added to a prediction."""
+"""Importances of feature columns in a forest, and their contributions to predictions."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ METHODS = ("paths", "tree_shap")
 def feature_importances(
     forest: Forest, columns: Sequence[ColumnRange], normalize: bool = False
 ) -> dict[str, float]:
-    """Returns what the splits by each feature column gain in all, the largest first.
+    """Returns the total gain of each feature column's splits, the largest first.
 
     Args:
         forest: The trees.
-        columns: The columns of the matrix.
-        normalize: Whether they are divided by their sum.
+        columns: Ranges of the feature columns in the matrix.
+        normalize: Divides the gains by their sum if true.
     """
     groups = _Groups(columns)
     is_inner = ~forest.is_leaf
@@ -45,22 +45,22 @@ def sigmoid(logits: Any) -> Any:
 
 
 class Explainer:
-    """Says what each feature column adds to a prediction.
+    """Computes the contribution of each feature column to a prediction.
 
-    "paths" follows an example through the trees, one after the other, and gives what a step down
-    changes in the prediction to the column that the step looked at. "tree_shap" is TreeSHAP, of logits.
+    "paths" follows an example through the trees, one after the other, and credits the change of the
+    prediction at each step down to the column of the split. "tree_shap" is TreeSHAP, of logits.
 
     Args:
-        state: The model, of one logit.
-        columns: The columns of the matrix.
+        state: The model, with one logit.
+        columns: Ranges of the feature columns in the matrix.
         method: One of `METHODS`.
-        link: From logits to the predictions that "paths" explains.
+        link: Function from logits to the predictions that "paths" explains.
 
     Raises:
         ValueError: An unknown method, or a model of several logits.
 
-    Source: "paths": A. Saabas, "Interpreting random forests", and arXiv:1312.1121, as tf.estimator's
-    boosted trees have it: an example begins at the bias, in each tree. "tree_shap": arXiv:1802.03888.
+    Source: "paths": A. Saabas, "Interpreting random forests", and arXiv:1312.1121, as in tf.estimator's
+    boosted trees: an example starts from the bias in each tree. "tree_shap": arXiv:1802.03888.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Explainer:
         self._link = link
 
     def explain(self, matrix: Any) -> list[tuple[float, dict[str, float]]]:
-        """Returns (bias, contribution by column, the largest first) of each row; they add up.
+        """Returns (bias, contribution by column, the largest first) of each row; they sum to the prediction.
 
         Args:
             matrix: float32 `[rows, columns]`.
@@ -108,7 +108,7 @@ class Explainer:
         is_leaf = forest.is_leaf
         for root in forest.root:
             at = np.full(len(matrix), root)
-            so_far = np.zeros(len(matrix))  # what the tree has added
+            so_far = np.zeros(len(matrix))  # the current tree's value at the node
             while not is_leaf[at].all():
                 moves = ~is_leaf[at]
                 feature = forest.feature[at]
@@ -129,7 +129,7 @@ def _children(forest: Forest, values: Any, at: Any) -> Any:
 
 
 class _Groups:
-    """Which columns of the matrix belong together by their name."""
+    """Groups of matrix columns that share a feature column's name."""
 
     def __init__(self, columns: Sequence[ColumnRange]):
         self.names = list(dict.fromkeys(column.name for column in columns))

@@ -24,25 +24,23 @@ DTYPES = {
 
 @dataclasses.dataclass(frozen=True)
 class Forest:
-    """Trees, one after the other; the nodes of a tree by depth, siblings side by side.
+    """Trees, one after the other; the nodes of a tree in order of depth, siblings side by side.
 
-    An example goes to the left child of a node when its value is at most the threshold, and to the right
-    one, which is the node after it, when it is above. A leaf is its own left child, with a threshold of
-    infinity.
+    An example goes to the left child if its value is at most the threshold, else to the right child, which
+    is the node after the left one. A leaf is its own left child, with a threshold of infinity.
 
     Attributes:
-        feature: `[nodes]`, the column of the input matrix that a node looks at; 0 in a leaf.
+        feature: `[nodes]`, the column of the input matrix that a node splits; 0 in a leaf.
         threshold: `[nodes]`, float64.
         left: `[nodes]`, index of the left child among all nodes.
-        nan_is_left: `[nodes]`, whether a missing value goes to the left.
-        nan_is_zero: `[nodes]`, whether that is because it counts as 0: training saw none.
-        value: `[nodes]`, float64: what a tree that ended here would add to the logit.
-        gain: `[nodes]`, how much the split lowers the loss that is minimized, in the library's unit;
-            0 in a leaf.
-        count: `[nodes]`, examples of the training data.
+        nan_is_left: `[nodes]`, True if a missing value goes to the left.
+        nan_is_zero: `[nodes]`, True if a missing value counts as 0, since training saw none.
+        value: `[nodes]`, float64: value that the node would add to the logit if it were a leaf.
+        gain: `[nodes]`, decrease of the minimized loss by the split, in the library's unit; 0 in a leaf.
+        count: `[nodes]`, number of examples of the training data.
         depth: `[nodes]`, 0 in a root.
-        root: `[trees]`, index of each root. The trees of one iteration, one for each logit, follow each
-            other.
+        root: `[trees]`, index of each root. The trees of one iteration, one for each logit, are
+            consecutive.
     """
 
     feature: Any
@@ -58,43 +56,43 @@ class Forest:
 
     @property
     def num_trees(self) -> int:
-        """How many trees there are."""
+        """Number of trees."""
         return len(self.root)
 
     @property
     def num_nodes(self) -> int:
-        """How many nodes all trees have."""
+        """Number of nodes in all trees."""
         return len(self.feature)
 
     @property
     def is_leaf(self) -> Any:
-        """`[nodes]`, whether a node is a leaf."""
+        """`[nodes]`, True for a leaf."""
         return self.left == np.arange(self.num_nodes)
 
     def trees(self, first: int, last: int) -> Forest:
         """Returns the trees from `first` to before `last`."""
         ends: Any = np.append(self.root, self.num_nodes)
         begin, end = int(ends[first]), int(ends[last])
-        nodes = {name: getattr(self, name)[begin:end] for name in _OF_NODES}
+        nodes = {name: getattr(self, name)[begin:end] for name in _NODE_FIELDS}
         nodes["left"] = nodes["left"] - np.int32(begin)
         return Forest(**nodes, root=self.root[first:last] - np.int32(begin))
 
     def cut_to(self, depth: int) -> Forest:
-        """Returns the trees with no node below `depth`: those at it become leaves."""
+        """Returns the trees cut at `depth`: nodes at that depth become leaves."""
         kept = self.depth <= depth
         index = np.cumsum(kept, dtype=np.int32) - 1
         is_end = self.depth[kept] == depth
-        nodes = {name: getattr(self, name)[kept] for name in _OF_NODES}
+        nodes = {name: getattr(self, name)[kept] for name in _NODE_FIELDS}
         here: Any = np.arange(len(is_end), dtype=np.int32)
-        ended = {"left": here, **{name: np.asarray(end) for name, end in _IN_LEAVES.items()}}
+        ended = {"left": here, **{name: np.asarray(end) for name, end in _LEAF_VALUES.items()}}
         nodes["left"] = index[nodes["left"]]
         for name, value in ended.items():
             nodes[name] = np.where(is_end, value, nodes[name]).astype(DTYPES[name])
         return Forest(**nodes, root=index[self.root])
 
 
-_OF_NODES = tuple(name for name in DTYPES if name != "root")
-_IN_LEAVES = {
+_NODE_FIELDS = tuple(name for name in DTYPES if name != "root")
+_LEAF_VALUES = {
     "feature": 0,
     "threshold": np.inf,
     "nan_is_left": True,
@@ -108,7 +106,7 @@ def constant_trees(count: int) -> Forest:
     here: Any = np.arange(count, dtype=np.int32)
     zeros: dict[str, Any] = {name: np.zeros(count, dtype) for name, dtype in DTYPES.items()}
     nodes: dict[str, Any] = {
-        name: np.full(count, end, DTYPES[name]) for name, end in _IN_LEAVES.items()
+        name: np.full(count, end, DTYPES[name]) for name, end in _LEAF_VALUES.items()
     }
     return Forest(**{**zeros, **nodes, "left": here, "root": here})
 

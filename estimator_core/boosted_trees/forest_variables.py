@@ -16,25 +16,25 @@ _COUNTS = ("finished", "steps_in_tree", "warm_started")
 
 
 class ForestVariables:
-    """The variables of a `BoostingState`, below `boosted_trees/`; a new model has no tree.
+    """The variables of a `BoostingState`, below `boosted_trees/`; a new model has no trees.
 
-    Their length is unknown to the graph: a checkpoint with any number of trees fits. They count as
-    trainable, so that a warm start takes them from another model.
+    Their length is unknown to the graph: it restores checkpoints with any number of trees. They are
+    trainable variables, so that a warm start takes them from another model.
 
     Args:
-        logits_dimension: How many trees an iteration has, one for each logit.
+        logits_dimension: Number of logits; an iteration has a tree for each.
 
     Attributes:
         nodes: Variable of each field of `Forest`, by name.
-        bias: Variable, float64 `[logits_dimension]`: what the logits are before the first tree.
-        counts: Scalar int64 variables: the other fields of `BoostingState`, by name.
+        bias: Variable of the logits before the first tree, float64 `[logits_dimension]`.
+        counts: Scalar int64 variables of the other fields of `BoostingState`, by name.
     """
 
     def __init__(self, logits_dimension: int):
         with tf1.variable_scope(SCOPE, reuse=tf1.AUTO_REUSE):
             self.nodes = {name: _vector(name, dtype) for name, dtype in DTYPES.items()}
             self.bias = _zeros("bias", [logits_dimension], tf.float64)
-            # What a warm start gives is counted anew in each model.
+            # A warm start leaves `warm_started` out: each model counts its own.
             self.counts = {
                 name: _zeros(name, [], tf.int64, trainable=name != "warm_started")
                 for name in _COUNTS
@@ -42,17 +42,17 @@ class ForestVariables:
         self._logits_dimension = logits_dimension
 
     def read(self, session: Any) -> BoostingState:
-        """Returns the values that a session has.
+        """Returns the values in a session.
 
         Raises:
-            ValueError: The number of trees does not fit the number of logits.
+            ValueError: The number of trees is not a multiple of the number of logits.
         """
         nodes, bias, counts = session.run((self.nodes, self.bias, self.counts))
         forest = Forest(**nodes)
         if forest.num_trees % self._logits_dimension:
             raise ValueError(
-                "The checkpoint is of a model with another number of classes or labels: an iteration has a "
-                f"tree for each logit. Received: {forest.num_trees} trees, {self._logits_dimension} logits"
+                "The checkpoint has another number of classes or labels than this model: an iteration has "
+                f"a tree for each logit. Received: {forest.num_trees} trees, {self._logits_dimension} logits"
             )
         return BoostingState(forest, bias, **{name: int(value) for name, value in counts.items()})
 
@@ -69,10 +69,10 @@ def _vector(name: str, dtype: Any) -> Any:
 
 
 def read_checkpoint(checkpoint_path: str) -> BoostingState:
-    """Returns the forest that a checkpoint has.
+    """Returns the forest in a checkpoint.
 
     Raises:
-        ValueError: It has none.
+        ValueError: The checkpoint has none.
     """
     reader = tf.train.load_checkpoint(checkpoint_path)
 
@@ -89,10 +89,10 @@ def read_checkpoint(checkpoint_path: str) -> BoostingState:
 
 
 class ForestAssignment:
-    """Gives the variables of a forest other values; it is made once, in their graph.
+    """Assigns a state to the variables of a forest. Make it once, in their graph.
 
     Args:
-        variables: The variables.
+        variables: Variables of the forest.
     """
 
     def __init__(self, variables: ForestVariables):

@@ -15,14 +15,13 @@ from estimator_core.heads.loss_reduction import LossReduction
 from estimator_core.heads.weighted import WeightedHead
 from estimator_core.spec.mode_keys import ModeKeys
 
-_LEAST_HESSIAN = 1e-16
+_MIN_HESSIAN = 1e-16
 
 
 class HeadLoss:
-    """The loss of a head, fed with data and logits.
+    """The loss of a head as a graph that is fed with data and logits.
 
-    Example weights and what else the loss reads of the features is found in its graph; other features are
-    not kept.
+    It keeps only the features that the loss reads, such as example weights, which it finds in its graph.
 
     Args:
         head: The head.
@@ -30,11 +29,11 @@ class HeadLoss:
         labels: Labels of a batch.
 
     Attributes:
-        batch: What to keep of each batch, a structure of tensors `[batch_size, ...]`: labels and the
-            features that the loss reads.
+        batch: Tensors of a batch to keep, each `[batch_size, ...]`: labels and the features that the
+            loss reads.
 
     Raises:
-        ValueError: There are no labels, or sparse ones with a head that does not process them.
+        ValueError: There are no labels, or the labels are sparse and the head does not process them.
     """
 
     def __init__(self, head: Head, features: Mapping[str, Any], labels: Any):
@@ -48,8 +47,8 @@ class HeadLoss:
                 for name, value in features.items()
                 if not isinstance(value, (tf.SparseTensor, tf.RaggedTensor))
             }
-            self._labels = tf.nest.map_structure(_whole, batch_labels)
-            whole_features = {name: _whole(value) for name, value in dense.items()}
+            self._labels = tf.nest.map_structure(_placeholder, batch_labels)
+            whole_features = {name: _placeholder(value) for name, value in dense.items()}
             self._logits = tf1.placeholder(tf.float32, [None, dimension])
             with _without_summaries():
                 self._loss = _loss(head, self._labels, self._logits, whole_features)
@@ -66,22 +65,24 @@ class HeadLoss:
 
         Args:
             session: The session.
-            data: What `batch` stands for, of all batches together.
+            data: Values of `batch` for all rows.
             logits: `[rows, logits_dimension]`.
         """
         return session.run(self._loss, self._feed(data, logits))
 
-    def gradients(self, session: Any, data: Any, logits: Any) -> tuple[Any, Any]:
-        """Returns (gradients, Hessians), `[rows, logits_dimension]`, of the sum over the examples.
+    def gradients(self, session: Any, data: Any, logits: Any) -> tuple[Any, Any, Any]:
+        """Returns (loss, gradients, Hessians).
 
-        A loss of straight lines, without a second derivative, has Hessians of 1; where a loss curves
-        downwards, they are almost 0.
+        Gradients and Hessians, `[rows, logits_dimension]`, belong to the sum over the examples.
+        A piecewise linear loss, whose second derivative is 0, gets Hessians of 1; where a loss is
+        concave, they are almost 0.
         """
-        gradients, hessians = session.run(self._gradients, self._feed(data, logits))
+        fetches = (self._loss, *self._gradients)
+        loss, gradients, hessians = session.run(fetches, self._feed(data, logits))
         scale = np.float32(len(logits) if self._is_mean else 1)
         is_straight = ~hessians.any(axis=0)
         hessians = np.where(is_straight, np.float32(1), hessians * scale)
-        return gradients * scale, np.maximum(hessians, _LEAST_HESSIAN)
+        return loss, gradients * scale, np.maximum(hessians, _MIN_HESSIAN)
 
     def _feed(self, data: Any, logits: Any) -> dict[Any, Any]:
         labels, features = data
@@ -96,7 +97,7 @@ class HeadLoss:
 
 
 def _labels_to_keep(head: Head, features: Mapping[str, Any], labels: Any) -> Any:
-    """Returns labels as dense tensors: numbers, if the head makes them numbers."""
+    """Returns labels as dense tensors: numbers, if the head converts them to numbers."""
     if isinstance(head, WeightedHead):
         batch_size = tf.shape(next(iter(features.values())))[0]
         return head.processed_labels(labels, tf.zeros([batch_size, head.logits_dimension]))
@@ -116,26 +117,26 @@ def _loss(head: Head, labels: Any, logits: tf.Tensor, features: Any) -> tf.Tenso
 
 @contextlib.contextmanager
 def _without_summaries() -> Iterator[None]:
-    """Opens a context whose summaries are not written: a step does not feed what they are of."""
+    """Opens a context that discards new summaries: training steps don't feed their inputs."""
     summaries = tf1.get_collection_ref(tf1.GraphKeys.SUMMARIES)
     before = [*summaries]
     yield
     summaries[:] = before
 
 
-def _whole(tensor: tf.Tensor) -> tf.Tensor:
+def _placeholder(tensor: tf.Tensor) -> tf.Tensor:
     return tf1.placeholder(tensor.dtype, _rows(tensor))
 
 
 def _rows(tensor: tf.Tensor) -> tf.TensorShape:
-    """Returns the shape of as many rows as there are."""
+    """Returns the shape of a tensor with any number of rows."""
     if tensor.shape.rank is None:
         return tensor.shape
     return tf.TensorShape([None]).concatenate(tensor.shape[1:])
 
 
 def _ancestors(tensor: tf.Tensor) -> set[tf.Operation]:
-    """Returns the operations that a tensor is computed from."""
+    """Returns the operations that compute a tensor."""
     found = {tensor.op}
     pending = [tensor.op]
     while pending:

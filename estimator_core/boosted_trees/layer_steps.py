@@ -1,4 +1,4 @@
-"""How boosted trees are trained: in one process, many steps in a call."""
+"""Execution of boosted trees: in one process, with many training steps in a call."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from estimator_core.run_config import RunConfig
 from estimator_core.spec.mode_keys import ModeKeys
 
 
-def select_for_trees(config: RunConfig, mode: str, most_steps: int) -> Execution:
-    """Returns how `mode` runs.
+def select_for_trees(config: RunConfig, mode: str, max_steps_per_call: int) -> Execution:
+    """Returns the execution of `mode`.
 
     Args:
         config: The settings.
         mode: One of `ModeKeys`.
-        most_steps: Training steps that one call makes at most.
+        max_steps_per_call: Maximum number of training steps in one call.
 
     Raises:
-        ValueError: The settings ask for several devices, or tasks of a cluster.
+        ValueError: The settings ask for several devices or a cluster.
     """
     execution = select_execution(config, mode)
     check_one_process(execution)
     if mode != ModeKeys.TRAIN:
         return execution
-    return LayerSteps(config.session_config, config.master, most_steps)
+    return LayerSteps(config.session_config, config.master, max_steps_per_call)
 
 
 def check_one_process(execution: Execution) -> None:
-    """Checks that the model runs on one device of this process.
+    """Checks that the execution is a single device of this process.
 
     Raises:
-        ValueError: It runs in another way.
+        ValueError: It is another execution.
     """
     if not isinstance(execution, SingleDevice):
         raise ValueError(
@@ -49,17 +49,17 @@ class LayerSteps(SingleDevice):
     """Trains on one device; a `BoostingHook` makes the steps at which no other hook is due.
 
     Args:
-        session_config: As for `SingleDevice`.
-        master: As for `SingleDevice`.
-        most_steps: Training steps that one call makes at most.
+        session_config: See `SingleDevice`.
+        master: See `SingleDevice`.
+        max_steps_per_call: Maximum number of training steps in one call.
     """
 
-    def __init__(self, session_config: Any, master: str, most_steps: int):
+    def __init__(self, session_config: Any, master: str, max_steps_per_call: int):
         super().__init__(session_config, master)
-        self.steps_per_session_run = most_steps
+        self.steps_per_session_run = max_steps_per_call
 
     def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
-        """Returns the step that `step_fn` builds, and what makes many of them."""
+        """Returns the step that `step_fn` builds, with the hook's `advance` for many steps at once."""
         step = super().build_step(inputs, step_fn, mode)
         (hook,) = (hook for hook in step.spec.training_hooks if isinstance(hook, BoostingHook))
         hook.makes_steps = True

@@ -12,7 +12,7 @@ def lightgbm() -> Any:
     """Returns the module `lightgbm`.
 
     Raises:
-        ImportError: It is not installed, or the system lacks what it is linked with.
+        ImportError: It is not installed, or a system library that it needs is missing.
     """
     try:
         return importlib.import_module("lightgbm")
@@ -24,6 +24,6 @@ def lightgbm() -> Any:
         ) from error
     except OSError as error:
         raise ImportError(
-            f"LightGBM is installed but can't be loaded: {error}. If libgomp is what it misses, run "
+            f"LightGBM is installed but can't be loaded: {error}. If libgomp is missing, run "
             "`apt-get install libgomp1`, or `dnf install libgomp`."
         ) from error

@@ -38,14 +38,13 @@ MATRIX = "column_matrix"
 def boosted_trees_model_fn(
     head: Head, columns: list[Any], settings: BoostingSettings, predicts_matrix: bool = False
 ) -> ModelFn:
-    """Returns the `model_fn` of a forest over feature columns that ends in a head.
+    """Returns the `model_fn` of a forest over feature columns, with a head on top.
 
     Args:
-        head: What turns logits into predictions, loss and metrics.
-        columns: What `checked_columns` returned.
-        settings: How trees are grown.
-        predicts_matrix: Whether the predictions have the matrix that the trees look at, too, as
-            "column_matrix".
+        head: Head that turns logits into predictions, loss and metrics.
+        columns: Feature columns, from `checked_columns`.
+        settings: Settings of the trees.
+        predicts_matrix: Adds the input matrix to the predictions, as "column_matrix", if true.
     """
 
     def model_fn(features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
@@ -59,7 +58,7 @@ def boosted_trees_model_fn(
                 spec = spec._replace(predictions={**spec.predictions, MATRIX: matrix})
             return spec
         check_one_process(current_execution())
-        lightgbm()  # an error now, rather than when all data are read
+        lightgbm()  # fails now rather than after all data are read
         loss = HeadLoss(head, features, labels)
         hook = BoostingHook(
             variables,
@@ -78,7 +77,7 @@ def boosted_trees_model_fn(
 
 
 def _weights(head: Head, features: Any) -> tf.Tensor | None:
-    """Returns the weights of a batch, float32 `[batch_size]`, for an objective of the library's."""
+    """Returns the weights of a batch, float32 `[batch_size]`, for one of the library's objectives."""
     if not (may_have_objective(head) and isinstance(head, WeightedHead)):
         return None
     batch_size = tf.shape(next(iter(features.values())))[0]
@@ -87,7 +86,7 @@ def _weights(head: Head, features: Any) -> tf.Tensor | None:
 
 
 def _num_threads(config: RunConfig) -> int | None:
-    """Returns how many threads the session's configuration allows; None is as many as there are cores."""
+    """Returns the number of threads by the session's configuration; None is one for each core."""
     return getattr(config.session_config, "intra_op_parallelism_threads", 0) or None
 
 

@@ -1,9 +1,9 @@
-"""Trees from and to the text format of LightGBM's models.
+"""Conversion of trees from and to the text format of LightGBM's models.
 
 Source: the format that `lightgbm.Booster.model_to_string` writes, version 4: a header and a section for
-each tree of `name=values` lines. Its inner nodes and leaves are counted apart; a negative child -n - 1 is
-leaf n. Bits of a decision type: 1 for a categorical split, 2 for missing values to the left, and 4s for
-what is missing: nothing (0), zeros (1), NaN (2).
+each tree of `name=values` lines. Its inner nodes and leaves are numbered separately; a negative child -n - 1
+is leaf n. Bits of a decision type: 1 for a categorical split, 2 for missing values to the left, and 4s for
+the values that count as missing: none (0), zeros (1), NaN (2).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _MISSING = 12
 
 
 def forest_from_text(text: str) -> Forest:
-    """Returns the trees of a model of numeric splits.
+    """Returns the trees of a model with numeric splits only.
 
     Args:
-        text: What `model_to_string` returned, or a part of it that begins before a tree.
+        text: Text from `model_to_string`, or a part of it that begins before a tree.
     """
     end = text.find("\nend of trees")
     sections = text[: end if end >= 0 else None].split("\nTree=")[1:]
@@ -78,12 +78,12 @@ def _tree(section: str) -> Forest:
 
 
 def _unified(children: Any, num_inner: int) -> Any:
-    """Returns children as numbers of nodes: inner ones first, then leaves."""
+    """Returns children as node indices: inner nodes first, then leaves."""
     return np.where(children >= 0, children, num_inner - 1 - children)
 
 
 def _by_depth(left: Any, right: Any) -> tuple[Any, Any]:
-    """Returns the nodes from the root down, siblings side by side, and the depth of each."""
+    """Returns the nodes in order of depth, siblings side by side, and the depth of each."""
     level: Any = np.zeros(1, np.int64)
     levels = []
     while len(level):
@@ -95,12 +95,12 @@ def _by_depth(left: Any, right: Any) -> tuple[Any, Any]:
 
 
 def text_from_forest(forest: Forest, num_features: int, trees_per_iteration: int) -> str:
-    """Returns the model text, without an objective: its raw scores lack the bias.
+    """Returns the model text, without an objective; its raw scores exclude the bias.
 
     Args:
         forest: The trees.
         num_features: Columns of the input matrix.
-        trees_per_iteration: How many logits there are.
+        trees_per_iteration: Number of logits.
     """
     names = " ".join(f"Column_{index}" for index in range(num_features))
     header = [

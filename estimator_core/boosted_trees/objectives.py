@@ -1,4 +1,4 @@
-"""What the trees minimize: an objective that the library has, or any head's loss by its gradients."""
+"""Objectives that the trees minimize: LightGBM's own, or any head's loss by its gradients."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from estimator_core.heads import BinaryClassHead, Head, MultiClassHead, RegressionHead
 from estimator_core.heads.weighted import WeightedHead
 
-_MOST_SURE = 1.0 - 2.0**-53  # the largest float64 below 1
+_MAX_PROBABILITY = 1.0 - 2.0**-53  # the largest float64 below 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,11 +19,11 @@ class Objective:
     """An objective of LightGBM.
 
     Attributes:
-        parameters: Its parameters.
-        loss_scale: How many times the loss that the library minimizes the head's loss is.
-        logits: From what the library predicts, float64, to logits.
-        center: From labels `[rows]` and weights `[rows]` to the logits, `[logits_dimension]`, of a model
-            that makes the same prediction for all; None when Newton's method finds them.
+        parameters: Parameters of LightGBM.
+        loss_scale: Ratio of the head's loss to the loss that the library minimizes.
+        logits: Function from the library's float64 predictions to logits.
+        center: Function from labels `[rows]` and weights `[rows]` to the constant logits,
+            `[logits_dimension]`, that minimize the loss; None finds them by Newton's method.
     """
 
     parameters: dict[str, Any]
@@ -33,21 +33,21 @@ class Objective:
 
 
 BY_GRADIENTS = Objective({"objective": "none"})
-"""No objective of the library's: gradients and Hessians come from the head's loss."""
+"""The objective of heads that LightGBM has none for: gradients and Hessians come from the head's loss."""
 
 
 def may_have_objective(head: Head) -> bool:
-    """Returns whether the library may know the loss of a head: its own loss, of a label with one number."""
+    """Returns whether LightGBM may have the head's loss: the head's own, with one number as label."""
     if not isinstance(head, WeightedHead) or not head.has_own_loss:
         return False
-    # A subclass of the user's may have another loss.
+    # A subclass may have another loss.
     return type(head) in (BinaryClassHead, MultiClassHead) or (
         type(head) is RegressionHead and head.logits_dimension == 1
     )
 
 
 def objective_of(head: Head, labels: Any) -> Objective:
-    """Returns the objective whose loss is that of the head.
+    """Returns the objective for a head's loss.
 
     Args:
         head: The head.
@@ -57,7 +57,7 @@ def objective_of(head: Head, labels: Any) -> Objective:
         num_class = {"num_class": head.logits_dimension} if head.logits_dimension > 1 else {}
         return dataclasses.replace(BY_GRADIENTS, parameters={"objective": "none", **num_class})
     if type(head) is RegressionHead:
-        # Half the squared error is what the library minimizes.
+        # LightGBM minimizes half the squared error.
         return Objective({"objective": "regression"}, 2.0, center=_mean)
     if type(head) is MultiClassHead:
         parameters = {"objective": "multiclass", "num_class": head.logits_dimension}
@@ -89,5 +89,5 @@ def _log(probabilities: Any) -> Any:
 
 
 def _log_odds(probabilities: Any) -> Any:
-    probabilities = np.clip(probabilities, np.finfo(np.float64).tiny, _MOST_SURE)
+    probabilities = np.clip(probabilities, np.finfo(np.float64).tiny, _MAX_PROBABILITY)
     return np.log(probabilities) - np.log1p(-probabilities)

@@ -1,4 +1,4 @@
-"""The logits of a forest by TensorFlow's own operations: what is served."""
+"""The logits of a forest by TensorFlow operations, which SavedModels serve, too."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from estimator_core.boosted_trees.forest_variables import ForestVariables
 
-_ROWS_AT_A_TIME = 1024  # what lies between two operations stays in the processor's cache
+_ROWS_AT_A_TIME = 1024  # keeps intermediate values in the processor's cache
 
 
 def forest_logits(matrix: tf.Tensor, forest: ForestVariables, logits_dimension: int) -> tf.Tensor:
@@ -17,10 +17,10 @@ def forest_logits(matrix: tf.Tensor, forest: ForestVariables, logits_dimension: 
     Args:
         matrix: float32 `[batch_size, columns]`; NaN is a missing value.
         forest: The trees.
-        logits_dimension: How many trees an iteration has.
+        logits_dimension: Number of trees in an iteration.
     """
     with tf.name_scope("forest"):
-        # Identities: a batch sees one state of the variables, read once.
+        # Read each variable once: a batch sees one state of them all.
         nodes = {name: tf.identity(variable) for name, variable in forest.nodes.items()}
         num_trees = tf.size(nodes["root"])
         sums = tf.cond(
@@ -32,7 +32,7 @@ def forest_logits(matrix: tf.Tensor, forest: ForestVariables, logits_dimension: 
 
 
 def _sums(matrix: tf.Tensor, nodes: dict[str, tf.Tensor], logits_dimension: int) -> tf.Tensor:
-    """Returns the sums over trees, float64 `[batch_size, logits_dimension]`, some rows at a time."""
+    """Returns the sums over trees, float64 `[batch_size, logits_dimension]`, by blocks of rows."""
     table = _table(nodes, num_columns=matrix.shape[1])
     depth = tf.reduce_max(nodes["depth"])
     num_rows = tf.shape(matrix)[0]
@@ -54,18 +54,18 @@ def _sums(matrix: tf.Tensor, nodes: dict[str, tf.Tensor], logits_dimension: int)
     _, sums = tf.while_loop(
         lambda block, _: block < num_blocks, body, (tf.constant(0), sums), parallel_iterations=4
     )
-    # Without a row there is no block to take the shape from.
+    # An empty batch has no block to take the shape from.
     return tf.cond(num_blocks > 0, sums.concat, lambda: tf.zeros([0, logits_dimension], tf.float64))
 
 
 def _table(nodes: dict[str, tf.Tensor], num_columns: int) -> tf.Tensor:
-    """Returns what a step down a tree reads of a node, in one row: int32 `[nodes, 3]`.
+    """Returns the data of a node for a step down a tree, int32 `[nodes, 3]`.
 
-    That is where its value is in a row of `_without_nan`, its left child, and the bits of its threshold in
-    float32.
+    A row has the column of `_without_nan`'s result to compare, the left child, and the bits of the
+    threshold in float32.
     """
     column = 2 * nodes["feature"] + tf.cast(tf.logical_not(nodes["nan_is_left"]), tf.int32)
-    # Between missing and not missing the threshold is infinite, and only a leaf has all to the left.
+    # An infinite threshold of a split separates missing values; only a leaf sends all to the left.
     is_leaf = tf.equal(nodes["left"], tf.range(tf.size(nodes["left"])))
     threshold = _rounded_down(nodes["threshold"])
     threshold = tf.where(is_leaf, threshold, tf.minimum(threshold, tf.float32.max))
@@ -74,14 +74,14 @@ def _table(nodes: dict[str, tf.Tensor], num_columns: int) -> tf.Tensor:
 
 
 def _rounded_down(threshold: tf.Tensor) -> tf.Tensor:
-    """Returns the float32 numbers at or next below: a float32 value is at most both, or neither."""
+    """Returns the largest float32 numbers not above: float32 values compare alike with both."""
     rounded = tf.cast(threshold, tf.float32)
     below = tf.math.nextafter(rounded, tf.constant(float("-inf")))
     return tf.where(tf.cast(rounded, tf.float64) > threshold, below, rounded)
 
 
 def _without_nan(matrix: tf.Tensor) -> tf.Tensor:
-    """Returns each value twice, `[batch_size, 2 * columns]`; NaN first goes to the left, then right."""
+    """Returns each value twice, `[batch_size, 2 * columns]`: NaN as -inf (left), then as inf (right)."""
     is_missing = tf.math.is_nan(matrix)
     finite = tf.clip_by_value(matrix, tf.float32.min, tf.float32.max)
     sides = [
@@ -91,7 +91,7 @@ def _without_nan(matrix: tf.Tensor) -> tf.Tensor:
 
 
 def _leaves(matrix: tf.Tensor, table: tf.Tensor, roots: tf.Tensor, depth: tf.Tensor) -> tf.Tensor:
-    """Returns the leaves that the rows come to, int32 `[batch_size, trees]`."""
+    """Returns the leaf of each row in each tree, int32 `[batch_size, trees]`."""
     num_rows = tf.shape(matrix)[0]
     values = tf.reshape(_without_nan(matrix), [-1])
     row_begins = (tf.range(num_rows) * (2 * matrix.shape[1]))[:, tf.newaxis]

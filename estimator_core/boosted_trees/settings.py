@@ -1,4 +1,4 @@
-"""Settings of boosted trees, from tf.estimator's arguments to the library's parameters."""
+"""Settings of boosted trees: tf.estimator's arguments as LightGBM's parameters."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ import numbers
 from typing import Any
 
 PRUNING_MODES = ("none", "pre", "post")
-_MOST_LEAVES = 131072  # LightGBM takes no more
+_MAX_LEAVES = 131072  # LightGBM's maximum
 _HISTOGRAM_MEGABYTES = 1024
-_LEAST_HESSIAN = 1e-6  # with 0, rounding errors give the library leaves without a row, and it fails
+_MIN_HESSIAN = 1e-6  # with 0, rounding errors make empty leaves, and LightGBM fails
 _CELLS_FOR_THREADS = 100_000
 
 
 @dataclasses.dataclass(frozen=True)
 class BoostingSettings:
-    """How trees are grown; see `BoostedTreesClassifier` for each.
+    """Settings of the trees; see `BoostedTreesClassifier` for each.
 
     Attributes:
-        n_batches_per_layer: Batches that make the data set, and steps that a layer counts for.
-        n_trees: Iterations; each has a tree for each logit.
-        max_depth: Layers of a tree.
-        learning_rate: Share of each tree's values that is added.
-        l1_regularization: For each example.
-        l2_regularization: For each example.
-        tree_complexity: For each example.
-        min_node_weight: Mean Hessian.
-        center_bias: Whether the logits start from what the labels are on average.
+        n_batches_per_layer: Number of batches in the data set, and of steps for a layer.
+        n_trees: Number of iterations; each has a tree for each logit.
+        max_depth: Number of layers of a tree.
+        learning_rate: Factor of each tree's values.
+        l1_regularization: L1 penalty for each example.
+        l2_regularization: L2 penalty for each example.
+        tree_complexity: Minimum gain of a split, for each example, with `pruning_mode` "pre".
+        min_node_weight: Minimum sum of Hessians in a node, divided by the number of all examples.
+        center_bias: Starts from the mean of the labels if true.
         pruning_mode: One of "none", "pre".
-        quantile_sketch_epsilon: 1 / the number of buckets of a number.
+        quantile_sketch_epsilon: 1 / the number of buckets of a numeric column.
     """
 
     n_batches_per_layer: int
@@ -48,7 +48,7 @@ class BoostingSettings:
         """Checks the values.
 
         Raises:
-            ValueError: One can't work.
+            ValueError: A value is invalid.
         """
         for name in ("n_batches_per_layer", "n_trees", "max_depth"):
             value = getattr(self, name)
@@ -57,7 +57,7 @@ class BoostingSettings:
                 raise ValueError(
                     f"{name} must be a whole number above 0. Received: {name}={value!r}"
                 )
-            object.__setattr__(self, name, int(value))  # np.ceil, for one, returns a float
+            object.__setattr__(self, name, int(value))  # np.ceil returns a float
         for name in (
             "l1_regularization",
             "l2_regularization",
@@ -88,49 +88,49 @@ class BoostingSettings:
             )
         if self.pruning_mode == "post":
             raise ValueError(
-                "LightGBM prunes no tree once it is grown: use pruning_mode='pre', which makes no split that "
+                "LightGBM can't prune a grown tree: use pruning_mode='pre', which makes no split that "
                 "gains less than tree_complexity. Received: pruning_mode='post'"
             )
         if self.pruning_mode == "pre" and not self.tree_complexity:
             raise ValueError(
-                "For pruning, tree_complexity must be positive: it is what a split has to gain. "
+                "For pruning, tree_complexity must be positive: it is the minimum gain of a split. "
                 f"Received: pruning_mode='pre', tree_complexity={self.tree_complexity!r}"
             )
 
     @property
     def steps_per_tree(self) -> int:
-        """Training steps that a tree takes."""
+        """Number of training steps for a tree."""
         return self.n_batches_per_layer * self.max_depth
 
     def parameters(self, num_rows: int, num_columns: int, loss_scale: float) -> dict[str, Any]:
-        """Returns the parameters for LightGBM, but for the objective.
+        """Returns the parameters for LightGBM, without the objective.
 
-        tf.estimator's regularization is for each example; the library's is for the sums over examples.
+        tf.estimator's regularization is for each example; LightGBM's is for the sums over examples.
 
         Args:
-            num_rows: Examples.
+            num_rows: Number of examples.
             num_columns: Columns of the matrix.
-            loss_scale: How many times the loss that the library minimizes the model's loss is.
+            loss_scale: Ratio of the model's loss to the loss that the library minimizes.
         """
         unit = num_rows / loss_scale
         return {
             "learning_rate": self.learning_rate,
             "max_depth": self.max_depth,
-            # Not what limits a tree, unless it is very deep: each node is split that can be.
-            "num_leaves": max(2, min(2**self.max_depth, num_rows, _MOST_LEAVES)),
+            # Limits only very deep trees: all other nodes are split if possible.
+            "num_leaves": max(2, min(2**self.max_depth, num_rows, _MAX_LEAVES)),
             "histogram_pool_size": _HISTOGRAM_MEGABYTES,
             "lambda_l1": self.l1_regularization * unit,
             "lambda_l2": self.l2_regularization * unit,
             "min_gain_to_split": self.tree_complexity * unit if self.pruning_mode == "pre" else 0.0,
-            "min_sum_hessian_in_leaf": max(self.min_node_weight * unit, _LEAST_HESSIAN),
+            "min_sum_hessian_in_leaf": max(self.min_node_weight * unit, _MIN_HESSIAN),
             "min_data_in_leaf": 1,
             "max_bin": max(2, round(1 / self.quantile_sketch_epsilon)),
             "min_data_in_bin": 1,
             "boost_from_average": False,
-            # The same data give the same trees, whatever number of threads there is.
+            # The same data give the same trees with any number of threads.
             "deterministic": True,
             "force_row_wise": True,
-            # Threads that wait for each other cost more than they save on little data.
+            # On little data, synchronizing threads costs more than they save.
             "num_threads": 1 if num_rows * num_columns < _CELLS_FOR_THREADS else 0,
             "metric": "None",
             "verbosity": -1,

@@ -15,12 +15,12 @@ _SPARSE_SHARE = 0.25
 
 
 class TrainingData(NamedTuple):
-    """All rows that trees are grown on.
+    """All rows for growing trees.
 
     Attributes:
-        matrix: float32 `[rows, columns]`; a `scipy.sparse.csr_matrix` when it is wide and mostly zeros.
+        matrix: float32 `[rows, columns]`; a `scipy.sparse.csr_matrix` if it is wide and mostly zeros.
         weights: float32 `[rows]`, or None.
-        loss_data: What `HeadLoss.batch` stands for.
+        loss_data: Values of `HeadLoss.batch` for all rows.
     """
 
     matrix: Any
@@ -29,16 +29,17 @@ class TrainingData(NamedTuple):
 
     @property
     def num_rows(self) -> int:
-        """How many examples there are."""
+        """Number of examples."""
         return int(self.matrix.shape[0])
 
 
 def read_training_data(next_batch: Callable[[], Any], num_batches: int) -> TrainingData | None:
-    """Reads batches of (matrix, weights or None, loss data); returns them as one, None without a row.
+    """Reads batches of (matrix, weights or None, loss data), and concatenates them; None without any row.
 
     Args:
-        next_batch: Returns the values of the next batch. Raises `OutOfRangeError` at the end.
-        num_batches: How many make the data set; fewer, when the input ends before.
+        next_batch: Function that returns the values of the next batch, and raises `OutOfRangeError` at
+            the end.
+        num_batches: Number of batches in the data set; the input may end before.
     """
     matrices, others = [], []
     for matrix, weights, loss_data in _batches(next_batch, num_batches):
@@ -70,10 +71,10 @@ def _rows(parts: Any) -> Any:
 
 
 def _compressed(matrix: Any) -> Any:
-    """Returns a wide matrix of few values other than 0 without its zeros."""
+    """Returns a wide matrix that is mostly zeros as a sparse one; others as they are."""
     if matrix.shape[1] < _WIDE_COLUMNS or np.count_nonzero(matrix) > _SPARSE_SHARE * matrix.size:
         return matrix
-    from scipy import sparse  # LightGBM needs it, too
+    from scipy import sparse  # LightGBM installs it
 
     return sparse.csr_matrix(matrix)
 

@@ -1,4 +1,4 @@
-"""Ready-made Estimators: a head, and logits with their optimizers."""
+"""Ready-made Estimators: a head on top of logits, and optimizers."""
 
 from estimator_core.canned.baseline import (
     BaselineClassifier,

@@ -1,4 +1,4 @@
-"""Models that look at no feature, as Estimators: what any other has to beat."""
+"""Models that ignore all features, as Estimators: a baseline for other models."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ LEARNING_RATE = 0.3
 
 
 def baseline_model_fn(head: Head, optimizer: Any) -> ModelFn:
-    """Returns the `model_fn` whose logits are a bias alone, which `optimizer` trains."""
+    """Returns the `model_fn` whose logits are only a bias, trained by `optimizer`."""
     logit_fn = baseline_logit_fn_builder(head.logits_dimension)
     return compose(head, [(logit_fn, optimizer, LEARNING_RATE)])
 
 
 class BaselineEstimator(Estimator):
-    """The same prediction for all examples, with a head of your choice.
+    """A model that predicts the same for all examples, with a head of your choice.
 
     Example:
         >>> estimator = BaselineEstimator(MultiLabelHead(n_classes=3))
 
     Args:
-        head: What turns logits into predictions, loss and metrics.
-        model_dir: Where checkpoints and summaries go; None means the config's, or a new temporary
+        head: Head that turns logits into predictions, loss and metrics.
+        model_dir: Directory of checkpoints and summaries; None means the config's, or a new temporary
             directory.
         optimizer: "Ftrl" (the default), "Adagrad", "Adam", "RMSProp", "SGD", each with the learning
             rate 0.3; or a Keras optimizer, a `tf.compat.v1.train.Optimizer`, or a function that
@@ -51,18 +51,18 @@ class BaselineEstimator(Estimator):
 
 
 class BaselineClassifier(Estimator):
-    """Predicts for all examples the share that each class has among the labels.
+    """Predicts the share of each class among the labels, for all examples.
 
     Example:
         >>> classifier = BaselineClassifier(n_classes=3)
         >>> classifier.train(input_fn, steps=1000)
 
     Args:
-        model_dir: As in `BaselineEstimator`.
+        model_dir: See `BaselineEstimator`.
         n_classes: Number of classes, at least 2.
         weight_column: Name of the feature that holds example weights, or a numeric column.
         label_vocabulary: The labels as strings, by class id; None means integers from 0 on.
-        optimizer: As in `BaselineEstimator`.
+        optimizer: See `BaselineEstimator`.
         config: `RunConfig`; None means a default one.
         loss_reduction: "sum_over_batch_size" (mean over the batch) or "sum".
 
@@ -86,17 +86,17 @@ class BaselineClassifier(Estimator):
 
 
 class BaselineRegressor(Estimator):
-    """Predicts for all examples the mean of the labels.
+    """Predicts the mean of the labels, for all examples.
 
     Example:
         >>> regressor = BaselineRegressor()
         >>> regressor.train(input_fn, steps=1000)
 
     Args:
-        model_dir: As in `BaselineEstimator`.
-        label_dimension: How many numbers a label has.
+        model_dir: See `BaselineEstimator`.
+        label_dimension: Number of values in a label.
         weight_column: Name of the feature that holds example weights, or a numeric column.
-        optimizer: As in `BaselineEstimator`.
+        optimizer: See `BaselineEstimator`.
         config: `RunConfig`; None means a default one.
         loss_reduction: "sum_over_batch_size" (mean over the batch) or "sum".
 

@@ -22,19 +22,19 @@ from estimator_core.run_config import RunConfig
 from estimator_core.spec.arguments import selected_predictions
 from estimator_core.spec.types import Hook, InputFn
 
-_TREES_IN_A_CALL = 10  # grown between two looks at the clocks of the hooks
+_TREES_PER_CALL = 10  # in one call of the execution, between two calls of hooks
 
 
 class BoostedTreesEstimator(Estimator):
     """Gradient boosted trees with a head of your choice. LightGBM grows them.
 
     The training data are read once, into memory: `n_batches_per_layer` batches are the data set. A layer
-    of a tree then takes as many steps, so that `max_steps` and the intervals of hooks mean what they do
-    when each step reads a batch. A tree that training ends in has the layers that it had steps for; a later
-    training finishes it.
+    of a tree then takes `n_batches_per_layer` steps, so that `max_steps` and the intervals of hooks mean
+    the same as if each step read a batch. If training ends within a tree, the tree has the layers grown so
+    far; a later training finishes it.
 
-    Checkpoints hold the forest, and prediction is made of TensorFlow's own operations: LightGBM is needed
-    to train and to explain by TreeSHAP, not to evaluate, predict or serve.
+    Checkpoints hold the forest, and predictions use TensorFlow's own operations: LightGBM is needed
+    for training and TreeSHAP, not for evaluation, prediction or serving.
 
     Example:
         >>> age = tf.feature_column.numeric_column("age")
@@ -44,34 +44,35 @@ class BoostedTreesEstimator(Estimator):
     Args:
         feature_columns: Numeric, bucketized, indicator and categorical columns. A missing number is
             NaN; a categorical column counts as an indicator column of it.
-        n_batches_per_layer: Batches that make the data set.
-        head: What turns logits into predictions, loss and metrics. An iteration has a tree for each
-            logit. Trees are grown by LightGBM's objective for the cross entropy and the squared error, and
-            by the derivatives of the loss for any other.
-        model_dir: Where checkpoints and summaries go; None means the config's, or a new temporary
+        n_batches_per_layer: Number of batches in the data set.
+        head: Head that turns logits into predictions, loss and metrics. An iteration has a tree for each
+            logit. Cross entropy and squared error use LightGBM's objectives, any other loss its
+            derivatives.
+        model_dir: Directory of checkpoints and summaries; None means the config's, or a new temporary
             directory.
-        weight_column: None, or what the head has: its weights are those of the trees.
-        n_trees: Iterations of boosting; training ends when their trees are finished.
-        max_depth: Layers of a tree.
-        learning_rate: Share of the values of each tree that is added.
-        l1_regularization: On the values of leaves, for each example of the data.
-        l2_regularization: On their squares, for each example of the data.
-        tree_complexity: What a split has to gain for each example of the data, with pruning_mode "pre".
-        min_node_weight: The least sum of Hessians of a leaf, for each example of the data.
+        weight_column: Weight column of the head, or None: the trees use the head's weights.
+        n_trees: Number of iterations of boosting; training ends when their trees are finished.
+        max_depth: Number of layers of a tree.
+        learning_rate: Factor of the values of each tree.
+        l1_regularization: Penalty on the absolute values of leaves, for each example of the data.
+        l2_regularization: Penalty on the squared values of leaves, for each example of the data.
+        tree_complexity: Minimum gain of a split, for each example of the data, with pruning_mode "pre".
+        min_node_weight: Minimum sum of Hessians in a leaf, for each example of the data.
         config: `RunConfig`; None means a default one. `intra_op_parallelism_threads` of its
-            `session_config` is also how many threads grow trees.
-        center_bias: Whether the logits start from those of the labels' average.
+            `session_config` is also the number of threads that grow trees.
+        center_bias: Starts from the logits of the labels' average if true.
         pruning_mode: "none", or "pre": no split that gains less than `tree_complexity`.
-        quantile_sketch_epsilon: 1 / the number of buckets that the values of a number fall into.
-        train_in_memory: Nothing else than True of `n_batches_per_layer=1`: training always is in memory.
+        quantile_sketch_epsilon: 1 / the number of buckets of a numeric column.
+        train_in_memory: True requires `n_batches_per_layer=1`; else without effect, since training always
+            is in memory.
         warm_start_from: Checkpoint, SavedModel or `WarmStartSettings` of boosted trees; `n_trees` are
             grown on top of theirs.
 
     Raises:
-        ValueError: An argument has a value that can't work.
+        ValueError: An argument has an invalid value.
 
-    Source: `tf.estimator.BoostedTreesEstimator` of TensorFlow 2.10. docs/boosted-trees.md says what
-    each argument maps to, and what differs.
+    Source: `tf.estimator.BoostedTreesEstimator` of TensorFlow 2.10. docs/boosted-trees.md lists the
+    meaning of each argument for LightGBM, and the differences.
     """
 
     def __init__(
@@ -130,25 +131,25 @@ class BoostedTreesEstimator(Estimator):
         """Returns the graph of one mode; see `Estimator.build_program`.
 
         Raises:
-            ValueError: The config asks for several devices, or tasks of a cluster.
+            ValueError: The config asks for several devices or a cluster.
         """
-        most_steps = self._settings.steps_per_tree * _TREES_IN_A_CALL
-        execution = execution or select_for_trees(self.config, mode, most_steps)
+        max_steps_per_call = self._settings.steps_per_tree * _TREES_PER_CALL
+        execution = execution or select_for_trees(self.config, mode, max_steps_per_call)
         return super().build_program(mode, input_fn, starts_from_checkpoint, execution)
 
     def experimental_feature_importances(self, normalize: bool = False) -> dict[str, float]:
-        """Returns what the splits by each feature column gain in all, the largest first.
+        """Returns the total gain of each feature column's splits, the largest first.
 
         Args:
-            normalize: Whether they are divided by their sum.
+            normalize: Divides the gains by their sum if true.
 
         Raises:
             ValueError: There is no checkpoint yet.
 
-        Source: `tf.estimator.BoostedTreesClassifier.experimental_feature_importances`. The gains are
-        those of LightGBM, of sums over examples; those of tf.estimator were of means.
+        Source: `tf.estimator.BoostedTreesClassifier.experimental_feature_importances`. LightGBM's gains
+        are of sums over examples; tf.estimator's were of means.
         """
-        forest = read_checkpoint(self._trained()).forest
+        forest = read_checkpoint(self._newest_checkpoint()).forest
         return feature_importances(forest, column_ranges(self._columns), normalize)
 
     def experimental_predict_with_explanations(
@@ -159,19 +160,19 @@ class BoostedTreesEstimator(Estimator):
         checkpoint_path: str | None = None,
         method: str = "paths",
     ) -> Iterator[dict[str, Any]]:
-        """Yields the predictions, and what each feature column adds to them.
+        """Yields the predictions, and the contribution of each feature column to them.
 
-        Besides what `predict` yields there are "bias", a number, and "dfc", directional feature
-        contributions: a dict of column name to number, the largest first. They add up to the probability of
-        class 1 with a `BinaryClassHead`, and to the logit with any other head.
+        In addition to the predictions of `predict` there are "bias", a number, and "dfc", directional
+        feature contributions: a dict of column name to number, the largest first. They sum to the
+        probability of class 1 with a `BinaryClassHead`, and to the logit with any other head.
 
         Args:
-            input_fn: As in `predict`.
-            predict_keys: As in `predict`.
-            hooks: As in `predict`.
-            checkpoint_path: As in `predict`.
-            method: "paths" gives what a step down a tree changes to the column that the step looked
-                at. "tree_shap" is TreeSHAP of the logit: they add up to it, with any head.
+            input_fn: See `predict`.
+            predict_keys: See `predict`.
+            hooks: See `predict`.
+            checkpoint_path: See `predict`.
+            method: "paths" credits the change of the prediction at each step down a tree to the column of
+                the split. "tree_shap" is TreeSHAP of the logit: the values sum to it with any head.
 
         Raises:
             ValueError: There is no checkpoint, or the model has several logits.
@@ -179,7 +180,7 @@ class BoostedTreesEstimator(Estimator):
         Source: `tf.estimator.BoostedTreesClassifier.experimental_predict_with_explanations`. It has no
         `method`.
         """
-        checkpoint_path = checkpoint_path or self._trained()
+        checkpoint_path = checkpoint_path or self._newest_checkpoint()
         link = sigmoid if isinstance(self._head, BinaryClassHead) else np.asarray
         explainer = Explainer(
             read_checkpoint(checkpoint_path), column_ranges(self._columns), method, link
@@ -201,8 +202,8 @@ class BoostedTreesEstimator(Estimator):
                 of_example = {name: value[index] for name, value in wanted.items()}
                 yield {**of_example, "bias": bias, "dfc": contributions}
 
-    def _trained(self) -> str:
-        """Returns the newest checkpoint.
+    def _newest_checkpoint(self) -> str:
+        """Returns the path of the newest checkpoint.
 
         Raises:
             ValueError: There is none.
@@ -220,8 +221,8 @@ def _check_weight_column(weight_column: Any, head: Head) -> None:
     names = [getattr(column, "key", column) for column in (weight_column, of_head)]
     if weight_column is not None and names[0] != names[1]:
         raise ValueError(
-            "The weights of the trees are those of the head's loss: give the head the weight_column. "
-            f"Received: weight_column={weight_column!r}, that of the head={of_head!r}"
+            "The trees use the weights of the head: give the head the weight_column. "
+            f"Received: weight_column={weight_column!r}, weight_column of the head={of_head!r}"
         )
 
 
@@ -234,28 +235,28 @@ class BoostedTreesClassifier(BoostedTreesEstimator):
         >>> classifier.train(input_fn, max_steps=100)  # doctest: +SKIP
 
     Args:
-        feature_columns: As in `BoostedTreesEstimator`, like all that is not here.
-        n_batches_per_layer: Batches that make the data set.
-        model_dir: Where checkpoints and summaries go.
-        n_classes: Number of classes, at least 2; each of three or more has trees of its own.
+        feature_columns: See `BoostedTreesEstimator`.
+        n_batches_per_layer: Number of batches in the data set.
+        model_dir: Directory of checkpoints and summaries.
+        n_classes: Number of classes, at least 2; three or more classes have their own trees each.
         weight_column: Name of the feature that holds example weights, or a numeric column.
         label_vocabulary: The labels as strings, by class id; None means integers from 0 on.
-        n_trees: As in `BoostedTreesEstimator`.
-        max_depth: As in `BoostedTreesEstimator`.
-        learning_rate: As in `BoostedTreesEstimator`.
-        l1_regularization: As in `BoostedTreesEstimator`.
-        l2_regularization: As in `BoostedTreesEstimator`.
-        tree_complexity: As in `BoostedTreesEstimator`.
-        min_node_weight: As in `BoostedTreesEstimator`.
-        config: As in `BoostedTreesEstimator`.
-        center_bias: As in `BoostedTreesEstimator`.
-        pruning_mode: As in `BoostedTreesEstimator`.
-        quantile_sketch_epsilon: As in `BoostedTreesEstimator`.
-        train_in_memory: As in `BoostedTreesEstimator`.
-        warm_start_from: As in `BoostedTreesEstimator`.
+        n_trees: See `BoostedTreesEstimator`.
+        max_depth: See `BoostedTreesEstimator`.
+        learning_rate: See `BoostedTreesEstimator`.
+        l1_regularization: See `BoostedTreesEstimator`.
+        l2_regularization: See `BoostedTreesEstimator`.
+        tree_complexity: See `BoostedTreesEstimator`.
+        min_node_weight: See `BoostedTreesEstimator`.
+        config: See `BoostedTreesEstimator`.
+        center_bias: See `BoostedTreesEstimator`.
+        pruning_mode: See `BoostedTreesEstimator`.
+        quantile_sketch_epsilon: See `BoostedTreesEstimator`.
+        train_in_memory: See `BoostedTreesEstimator`.
+        warm_start_from: See `BoostedTreesEstimator`.
 
     Raises:
-        ValueError: An argument has a value that can't work.
+        ValueError: An argument has an invalid value.
 
     Source: `tf.estimator.BoostedTreesClassifier` of TensorFlow 2.10.
     """
@@ -312,27 +313,27 @@ class BoostedTreesRegressor(BoostedTreesEstimator):
         >>> regressor.train(input_fn, max_steps=100)  # doctest: +SKIP
 
     Args:
-        feature_columns: As in `BoostedTreesEstimator`, like all that is not here.
-        n_batches_per_layer: Batches that make the data set.
-        model_dir: Where checkpoints and summaries go.
-        label_dimension: How many numbers a label has; each has trees of its own.
+        feature_columns: See `BoostedTreesEstimator`.
+        n_batches_per_layer: Number of batches in the data set.
+        model_dir: Directory of checkpoints and summaries.
+        label_dimension: Number of values in a label; each has its own trees.
         weight_column: Name of the feature that holds example weights, or a numeric column.
-        n_trees: As in `BoostedTreesEstimator`.
-        max_depth: As in `BoostedTreesEstimator`.
-        learning_rate: As in `BoostedTreesEstimator`.
-        l1_regularization: As in `BoostedTreesEstimator`.
-        l2_regularization: As in `BoostedTreesEstimator`.
-        tree_complexity: As in `BoostedTreesEstimator`.
-        min_node_weight: As in `BoostedTreesEstimator`.
-        config: As in `BoostedTreesEstimator`.
-        center_bias: As in `BoostedTreesEstimator`.
-        pruning_mode: As in `BoostedTreesEstimator`.
-        quantile_sketch_epsilon: As in `BoostedTreesEstimator`.
-        train_in_memory: As in `BoostedTreesEstimator`.
-        warm_start_from: As in `BoostedTreesEstimator`.
+        n_trees: See `BoostedTreesEstimator`.
+        max_depth: See `BoostedTreesEstimator`.
+        learning_rate: See `BoostedTreesEstimator`.
+        l1_regularization: See `BoostedTreesEstimator`.
+        l2_regularization: See `BoostedTreesEstimator`.
+        tree_complexity: See `BoostedTreesEstimator`.
+        min_node_weight: See `BoostedTreesEstimator`.
+        config: See `BoostedTreesEstimator`.
+        center_bias: See `BoostedTreesEstimator`.
+        pruning_mode: See `BoostedTreesEstimator`.
+        quantile_sketch_epsilon: See `BoostedTreesEstimator`.
+        train_in_memory: See `BoostedTreesEstimator`.
+        warm_start_from: See `BoostedTreesEstimator`.
 
     Raises:
-        ValueError: An argument has a value that can't work.
+        ValueError: An argument has an invalid value.
 
     Source: `tf.estimator.BoostedTreesRegressor` of TensorFlow 2.10.
     """

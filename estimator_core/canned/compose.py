@@ -1,4 +1,4 @@
-"""compose: a head, and logits with their optimizers, become a model_fn."""
+"""compose: builds a model_fn from a head, and logits with their optimizers."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from estimator_core.spec.types import ModelFn
 
 
 class ModelPart(NamedTuple):
-    """Something that makes logits, and what trains it.
+    """A part of a model: a function that builds logits, and the optimizer of its variables.
 
     Attributes:
         logit_fn: `logit_fn(features, mode)` builds the part in the current graph and returns logits,
-            `[batch_size, logits_dimension]`. The trainable variables behind the logits are the part's
-            own, but for those that an earlier part has.
+            `[batch_size, logits_dimension]`. The part's variables are the trainable ones that its logits
+            depend on, except those of earlier parts.
         optimizer: A name, a Keras optimizer, a `tf.compat.v1.train.Optimizer`, or a function that
             returns one.
-        learning_rate: For an optimizer given by name; None means the optimizer's own default.
+        learning_rate: Learning rate of an optimizer given by name; None means the optimizer's default.
     """
 
     logit_fn: Callable[..., Any]
@@ -35,14 +35,14 @@ class ModelPart(NamedTuple):
 
 
 class BuiltModel(NamedTuple):
-    """A model in the current graph, before there is a loss.
+    """A model in the current graph, without a loss yet.
 
     Attributes:
-        head: What turns logits into predictions, loss and metrics.
+        head: Head that turns logits into predictions, loss and metrics.
         features: Dict of feature name to `Tensor` or `SparseTensor`, `[batch_size, ...]`.
         labels: Labels of the batch.
         logits: `[batch_size, logits_dimension]`.
-        parts: The variables of each part, and what trains them.
+        parts: The variables and the optimizer of each part.
     """
 
     head: Head
@@ -53,7 +53,7 @@ class BuiltModel(NamedTuple):
 
 
 class Training(Protocol):
-    """How a composed model is trained."""
+    """A way to train a composed model."""
 
     def train_op_fn(self, model: Any) -> Callable[[tf.Tensor], Any]:
         """Returns the function from the loss to the op of one training step.
@@ -64,7 +64,7 @@ class Training(Protocol):
 
 
 class MinimizeParts:
-    """Each part's optimizer minimizes the loss over the part's own variables."""
+    """Minimizes the loss by each part's optimizer, over the part's own variables."""
 
     def train_op_fn(self, model: BuiltModel) -> Callable[[tf.Tensor], tf.Operation]:
         """Returns the function from the loss to the op of one training step."""
@@ -83,9 +83,9 @@ def compose(
         >>> estimator = Estimator(compose(head, [(logit_fn, "Adam")]))
 
     Args:
-        head: What turns logits into predictions, loss and metrics.
-        parts: `ModelPart`s, or the same as tuples.
-        training: Makes the op of a training step; None is `MinimizeParts`.
+        head: Head that turns logits into predictions, loss and metrics.
+        parts: `ModelPart`s, or tuples of the same fields.
+        training: `Training` that makes the op of a training step; None is `MinimizeParts`.
 
     Raises:
         ValueError: There are no parts.
@@ -111,10 +111,10 @@ def compose(
 def sum_of_logits(
     parts: Sequence[ModelPart], features: Mapping[str, Any], mode: str
 ) -> tuple[tf.Tensor, list[OptimizedPart]]:
-    """Builds the parts in the current graph; returns the sum of their logits, and what trains each.
+    """Builds the parts in the current graph; returns the sum of their logits, and their optimizers.
 
     Args:
-        parts: At least one.
+        parts: `ModelPart`s, at least one.
         features: Dict of feature name to `Tensor` or `SparseTensor`, `[batch_size, ...]`.
         mode: One of `ModeKeys`.
 
@@ -131,15 +131,15 @@ def sum_of_logits(
         logits.append(part.logit_fn(features, mode))
         taken = [id(v) for earlier in optimized_parts for v in earlier.variables]
         free = [v for v in tf1.trainable_variables() if id(v) not in taken]
-        variables = _variables_behind(logits[-1], free)
+        variables = _variables_used_by(logits[-1], free)
         optimized_parts.append(OptimizedPart(part.optimizer, variables, part.learning_rate))
     return tf.add_n(logits) if len(logits) > 1 else logits[0], optimized_parts
 
 
-def _variables_behind(logits: tf.Tensor, candidates: Sequence[Any]) -> list[Any]:
-    """Returns the candidates from which the logits are computed.
+def _variables_used_by(logits: tf.Tensor, candidates: Sequence[Any]) -> list[Any]:
+    """Returns the candidates that the logits depend on.
 
-    Found by walking the graph, as variables may be created, reused or mirrored on several devices.
+    It walks the graph, since variables may be created, reused or mirrored on several devices.
     """
     reached = {logits.op}
     pending = [logits.op]

@@ -18,7 +18,7 @@ from estimator_core.logits import dnn_logit_fn_builder
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-    """What a fully connected network is made of; the arguments of `dnn_logit_fn_builder`."""
+    """Settings of a fully connected network: the arguments of `dnn_logit_fn_builder`."""
 
     hidden_units: Any
     feature_columns: Any
@@ -30,7 +30,7 @@ class Network:
         """Returns the logit function of the network.
 
         Args:
-            head: What takes the logits.
+            head: Head that takes the logits.
             **scoping: `scope` and `input_layer_partitioner` of `dnn_logit_fn_builder`.
         """
         return dnn_logit_fn_builder(
@@ -52,20 +52,20 @@ class DNNEstimator(Estimator):
         >>> estimator = DNNEstimator(MultiClassHead(3), hidden_units=[32, 16], feature_columns=[price])
 
     Args:
-        head: What turns logits into predictions, loss and metrics.
+        head: Head that turns logits into predictions, loss and metrics.
         hidden_units: Size of each hidden layer, from the input on.
         feature_columns: Dense feature columns; wrap categorical ones with `embedding_column` or
             `indicator_column`.
-        model_dir: Where checkpoints and summaries go; None means the config's, or a new temporary
+        model_dir: Directory of checkpoints and summaries; None means the config's, or a new temporary
             directory.
         optimizer: "Adagrad" (the default), "Adam", "Ftrl", "RMSProp", "SGD", each with the learning
             rate 0.001 (SGD: 0.01); or a Keras optimizer, a `tf.compat.v1.train.Optimizer`, or a
             function that returns one.
-        activation_fn: Of the hidden layers; None is linear.
+        activation_fn: Activation function of the hidden layers; None is linear.
         dropout: Probability with which a hidden unit is dropped in training; None drops nothing.
         config: `RunConfig`; None means a default one.
         warm_start_from: A checkpoint, a SavedModel or `WarmStartSettings` to take weights from.
-        batch_norm: Whether hidden layers end in batch normalization.
+        batch_norm: Adds batch normalization to each hidden layer if true.
 
     Source: `tf.estimator.DNNEstimator`.
     """
@@ -99,17 +99,17 @@ class DNNClassifier(Estimator):
     Args:
         hidden_units: Size of each hidden layer, from the input on.
         feature_columns: Dense feature columns.
-        model_dir: As in `DNNEstimator`.
+        model_dir: See `DNNEstimator`.
         n_classes: Number of classes, at least 2.
         weight_column: Name of the feature that holds example weights, or a numeric column.
         label_vocabulary: The labels as strings, by class id; None means integers from 0 on.
-        optimizer: As in `DNNEstimator`.
-        activation_fn: Of the hidden layers; None is linear.
+        optimizer: See `DNNEstimator`.
+        activation_fn: Activation function of the hidden layers; None is linear.
         dropout: Probability with which a hidden unit is dropped in training; None drops nothing.
         config: `RunConfig`; None means a default one.
         warm_start_from: A checkpoint, a SavedModel or `WarmStartSettings` to take weights from.
         loss_reduction: "sum_over_batch_size" (mean over the batch) or "sum".
-        batch_norm: Whether hidden layers end in batch normalization.
+        batch_norm: Adds batch normalization to each hidden layer if true.
 
     Source: `tf.estimator.DNNClassifier`.
     """
@@ -149,16 +149,16 @@ class DNNRegressor(Estimator):
     Args:
         hidden_units: Size of each hidden layer, from the input on.
         feature_columns: Dense feature columns.
-        model_dir: As in `DNNEstimator`.
-        label_dimension: How many numbers a label has.
+        model_dir: See `DNNEstimator`.
+        label_dimension: Number of values in a label.
         weight_column: Name of the feature that holds example weights, or a numeric column.
-        optimizer: As in `DNNEstimator`.
-        activation_fn: Of the hidden layers; None is linear.
+        optimizer: See `DNNEstimator`.
+        activation_fn: Activation function of the hidden layers; None is linear.
         dropout: Probability with which a hidden unit is dropped in training; None drops nothing.
         config: `RunConfig`; None means a default one.
         warm_start_from: A checkpoint, a SavedModel or `WarmStartSettings` to take weights from.
         loss_reduction: "sum_over_batch_size" (mean over the batch) or "sum".
-        batch_norm: Whether hidden layers end in batch normalization.
+        batch_norm: Adds batch normalization to each hidden layer if true.
 
     Source: `tf.estimator.DNNRegressor`.
     """

@@ -29,7 +29,7 @@ def check_parts(network: Network, linear: LinearModel) -> None:
     if not (network.feature_columns or linear.feature_columns):
         raise ValueError(
             "Either linear_feature_columns or dnn_feature_columns must be defined. "
-            "Received: none of both"
+            "Received: neither"
         )
     if network.feature_columns and not network.hidden_units:
         raise ValueError(
@@ -66,8 +66,8 @@ class DNNLinearCombinedEstimator(Estimator):
         ... )
 
     Args:
-        head: What turns logits into predictions, loss and metrics.
-        model_dir: Where checkpoints and summaries go; None means the config's, or a new temporary
+        head: Head that turns logits into predictions, loss and metrics.
+        model_dir: Directory of checkpoints and summaries; None means the config's, or a new temporary
             directory.
         linear_feature_columns: Columns of the linear model; None or empty leaves it out.
         linear_optimizer: "Ftrl" (the default), "Adagrad", "Adam", "RMSProp", "SGD", each with the
@@ -77,11 +77,11 @@ class DNNLinearCombinedEstimator(Estimator):
         dnn_optimizer: "Adagrad" (the default) or another one, with the learning rate 0.001 (SGD:
             0.01).
         dnn_hidden_units: Size of each hidden layer, from the input on.
-        dnn_activation_fn: Of the hidden layers; None is linear.
+        dnn_activation_fn: Activation function of the hidden layers; None is linear.
         dnn_dropout: Probability with which a hidden unit is dropped in training; None drops nothing.
         config: `RunConfig`; None means a default one.
-        batch_norm: Whether hidden layers end in batch normalization.
-        linear_sparse_combiner: How the weights of several values in one categorical column combine:
+        batch_norm: Adds batch normalization to each hidden layer if true.
+        linear_sparse_combiner: Reduction of the weights of several values in one categorical column:
             "sum", "mean" or "sqrtn".
         warm_start_from: A checkpoint, a SavedModel or `WarmStartSettings` to take weights from.
 
@@ -130,13 +130,13 @@ class DNNLinearCombinedClassifier(Estimator):
         >>> classifier.train(input_fn, steps=1000)
 
     Args:
-        model_dir: As in `DNNLinearCombinedEstimator`.
+        model_dir: See `DNNLinearCombinedEstimator`.
         linear_feature_columns: Columns of the linear model; None or empty leaves it out.
-        linear_optimizer: As in `DNNLinearCombinedEstimator`.
+        linear_optimizer: See `DNNLinearCombinedEstimator`.
         dnn_feature_columns: Dense columns of the network; None or empty leaves it out.
-        dnn_optimizer: As in `DNNLinearCombinedEstimator`.
+        dnn_optimizer: See `DNNLinearCombinedEstimator`.
         dnn_hidden_units: Size of each hidden layer, from the input on.
-        dnn_activation_fn: Of the hidden layers; None is linear.
+        dnn_activation_fn: Activation function of the hidden layers; None is linear.
         dnn_dropout: Probability with which a hidden unit is dropped in training; None drops nothing.
         n_classes: Number of classes, at least 2.
         weight_column: Name of the feature that holds example weights, or a numeric column.
@@ -144,8 +144,8 @@ class DNNLinearCombinedClassifier(Estimator):
         config: `RunConfig`; None means a default one.
         warm_start_from: A checkpoint, a SavedModel or `WarmStartSettings` to take weights from.
         loss_reduction: "sum_over_batch_size" (mean over the batch) or "sum".
-        batch_norm: Whether hidden layers end in batch normalization.
-        linear_sparse_combiner: As in `DNNLinearCombinedEstimator`.
+        batch_norm: Adds batch normalization to each hidden layer if true.
+        linear_sparse_combiner: See `DNNLinearCombinedEstimator`.
 
     Source: `tf.estimator.DNNLinearCombinedClassifier`.
     """
@@ -191,21 +191,21 @@ class DNNLinearCombinedRegressor(Estimator):
         >>> regressor.train(input_fn, steps=1000)
 
     Args:
-        model_dir: As in `DNNLinearCombinedEstimator`.
+        model_dir: See `DNNLinearCombinedEstimator`.
         linear_feature_columns: Columns of the linear model; None or empty leaves it out.
-        linear_optimizer: As in `DNNLinearCombinedEstimator`.
+        linear_optimizer: See `DNNLinearCombinedEstimator`.
         dnn_feature_columns: Dense columns of the network; None or empty leaves it out.
-        dnn_optimizer: As in `DNNLinearCombinedEstimator`.
+        dnn_optimizer: See `DNNLinearCombinedEstimator`.
         dnn_hidden_units: Size of each hidden layer, from the input on.
-        dnn_activation_fn: Of the hidden layers; None is linear.
+        dnn_activation_fn: Activation function of the hidden layers; None is linear.
         dnn_dropout: Probability with which a hidden unit is dropped in training; None drops nothing.
-        label_dimension: How many numbers a label has.
+        label_dimension: Number of values in a label.
         weight_column: Name of the feature that holds example weights, or a numeric column.
         config: `RunConfig`; None means a default one.
         warm_start_from: A checkpoint, a SavedModel or `WarmStartSettings` to take weights from.
         loss_reduction: "sum_over_batch_size" (mean over the batch) or "sum".
-        batch_norm: Whether hidden layers end in batch normalization.
-        linear_sparse_combiner: As in `DNNLinearCombinedEstimator`.
+        batch_norm: Adds batch normalization to each hidden layer if true.
+        linear_sparse_combiner: See `DNNLinearCombinedEstimator`.
 
     Source: `tf.estimator.DNNLinearCombinedRegressor`.
     """

@@ -17,9 +17,9 @@ from estimator_core.spec.types import InputFn
 class KMeans(Estimator):
     """Groups points around centers.
 
-    Features are the points: a float tensor `[batch_size, dimensions]`, or a dict of tensors that are
-    put side by side. There are no labels. One call of `train` initializes the centers from the first
-    batches that `input_fn` gives, and trains on those that follow.
+    The points are the features: a float tensor `[batch_size, dimensions]`, or a dict of tensors to
+    concatenate. There are no labels. One call of `train` initializes the centers from the first
+    batches of `input_fn`, and trains on the batches that follow.
 
     Example:
         >>> kmeans = KMeans(num_clusters=5)
@@ -27,30 +27,30 @@ class KMeans(Estimator):
         >>> centers = kmeans.cluster_centers()
 
     Args:
-        num_clusters: How many centers.
-        model_dir: Where checkpoints and summaries go; None means the config's, or a new temporary
+        num_clusters: Number of centers.
+        model_dir: Directory of checkpoints and summaries; None means the config's, or a new temporary
             directory.
         initial_clusters: "random" (points of the first batches), "kmeans_plus_plus" (points of the
             first batch, far from each other), an array `[num_clusters, dimensions]`, or a function of
-            (list of one batch of points, how many centers are missing) that returns centers.
+            (list of one batch of points, number of missing centers) that returns centers.
         distance_metric: "squared_euclidean" or "cosine".
-        seed: Of the initial centers; None means the seed of the config.
-        use_mini_batch: True moves centers a little with each batch; False takes each batch for the
+        seed: Seed of the initial centers; None means the seed of the config.
+        use_mini_batch: True moves centers a little with each batch; False treats each batch as the
             whole data set.
         mini_batch_steps_per_iteration: Steps of `use_mini_batch` between two moves of the centers; 1
             and below moves them in each step.
         kmeans_plus_plus_num_retries: Additional candidates for each center of "kmeans_plus_plus".
         relative_tolerance: Training stops when the loss changes by less than this share of (1 + loss)
-            from one step to the next; None never stops it. It makes most sense with whole batches.
+            from one step to the next; None does not stop it. It makes most sense with whole batches.
         config: `RunConfig`; None means a default one.
-        feature_columns: Dense columns that make the points of a dict of features; None takes the
+        feature_columns: Dense columns that convert a dict of features to points; None takes the
             features as they are, in the order of their names.
 
     Raises:
-        ValueError: An argument has a value that can't work.
+        ValueError: An argument has an invalid value.
 
     Source: `tf.compat.v1.estimator.experimental.KMeans`. There, all values of `seed` have the same
-    effect, mini-batch training differs from run to run (variables are read and written in no certain
+    effect, mini-batch training differs from run to run (variables are read and written in an undefined
     order), and the global step also counts the step at which the input ends.
     """
 
@@ -100,7 +100,7 @@ class KMeans(Estimator):
         """Yields the index of each point's center, an integer.
 
         Args:
-            input_fn: As in `train`.
+            input_fn: See `train`.
         """
         for prediction in self.predict(input_fn, predict_keys=self.CLUSTER_INDEX):
             yield prediction[self.CLUSTER_INDEX]
@@ -111,7 +111,7 @@ class KMeans(Estimator):
         They are not squared, unlike the prediction "all_distances".
 
         Args:
-            input_fn: As in `train`.
+            input_fn: See `train`.
         """
         for prediction in self.predict(input_fn, predict_keys=self.ALL_DISTANCES):
             all_distances = prediction[self.ALL_DISTANCES]
@@ -121,10 +121,10 @@ class KMeans(Estimator):
             yield all_distances
 
     def score(self, input_fn: InputFn) -> Any:
-        """Returns the sum of the distances (squared ones, if Euclidean) of points to their centers.
+        """Returns the sum of distances from points to their centers (squared if Euclidean).
 
         Args:
-            input_fn: As in `train`. Only its first batch counts, so give all points as one batch;
+            input_fn: See `train`. Only its first batch is used, so give all points as one batch;
                 `evaluate` takes every batch, and its "score" is the mean of the batches' sums.
         """
         return self.evaluate(input_fn, steps=1)[self.SCORE]
@@ -144,7 +144,7 @@ def _check_choice(what: str, value: Any, choices: tuple[str, ...]) -> None:
 
 
 def _num_clusters(num_clusters: int, initial_clusters: Any) -> int:
-    """Returns how many centers there will be: as many as are given, if they are."""
+    """Returns the number of centers: the number of given ones, if `initial_clusters` is an array."""
     if not isinstance(num_clusters, (int, np.integer)) or num_clusters < 1:
         raise ValueError(
             f"num_clusters must be a positive integer. Received: num_clusters={num_clusters!r}"
@@ -159,7 +159,7 @@ def _num_clusters(num_clusters: int, initial_clusters: Any) -> int:
         )
     if shape[0] != num_clusters:
         logger.warning(
-            "There are as many clusters as initial_clusters, %d, and not num_clusters=%d.",
+            "The number of clusters is that of initial_clusters, %d, not num_clusters=%d.",
             shape[0],
             num_clusters,
         )

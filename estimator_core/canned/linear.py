@@ -24,7 +24,7 @@ from estimator_core.spec.types import ModelFn
 
 @dataclasses.dataclass(frozen=True)
 class LinearModel:
-    """What a linear model is made of: its columns, and how the weights of one column combine."""
+    """Settings of a linear model: its columns, and the reduction of several weights of one column."""
 
     feature_columns: Any
     sparse_combiner: str
@@ -35,14 +35,14 @@ class LinearModel:
         return sorted_columns(self.feature_columns)
 
     def learning_rate(self, maximum: float = 0.2) -> float:
-        """Returns the learning rate of an optimizer given by name: the more columns, the lower."""
+        """Returns the learning rate of an optimizer given by name; more columns lower it."""
         return min(maximum, 1.0 / math.sqrt(len(self.columns)))
 
     def logit_fn(self, head: Head, scope: str | None = "linear") -> Callable[..., tf.Tensor]:
         """Returns the logit function of the model.
 
         Args:
-            head: What takes the logits.
+            head: Head that takes the logits.
             scope: Variable scope of the model; None builds it in the current one.
         """
         return linear_logit_fn_builder(
@@ -50,15 +50,15 @@ class LinearModel:
         )
 
     def training(self, head: Head, optimizer: Any, **scopes: str) -> Training:
-        """Returns how the optimizer trains the model.
+        """Returns the `Training` of the model.
 
         Args:
-            head: What takes the logits.
+            head: Head that takes the logits.
             optimizer: `LinearSDCA`, or any other optimizer.
-            **scopes: Those of `SdcaTraining`.
+            **scopes: Scopes of `SdcaTraining`.
 
         Raises:
-            ValueError: SDCA can't train such a model.
+            ValueError: SDCA can't train this model.
         """
         if isinstance(optimizer, LinearSDCA):
             return SdcaTraining(optimizer, head, self.columns, self.sparse_combiner, **scopes)
@@ -80,20 +80,20 @@ class LinearEstimator(Estimator):
         >>> estimator = LinearEstimator(RegressionHead(label_dimension=2), feature_columns=[price])
 
     Args:
-        head: What turns logits into predictions, loss and metrics.
+        head: Head that turns logits into predictions, loss and metrics.
         feature_columns: Categorical and dense feature columns.
-        model_dir: Where checkpoints and summaries go; None means the config's, or a new temporary
+        model_dir: Directory of checkpoints and summaries; None means the config's, or a new temporary
             directory.
         optimizer: "Ftrl" (the default), "Adagrad", "Adam", "RMSProp", "SGD", each with the learning
             rate min(0.2, 1 / sqrt(number of columns)); or a Keras optimizer, a
             `tf.compat.v1.train.Optimizer`, or a function that returns one; or
             `experimental.LinearSDCA`.
         config: `RunConfig`; None means a default one.
-        sparse_combiner: How the weights of several values in one categorical column combine: "sum",
+        sparse_combiner: Reduction of the weights of several values in one categorical column: "sum",
             "mean" or "sqrtn".
         warm_start_from: A checkpoint, a SavedModel or `WarmStartSettings` to take weights from.
 
-    Source: `tf.estimator.LinearEstimator`. Where we differ: the weights of
+    Source: `tf.estimator.LinearEstimator`. Difference: the weights of
     `embedding_column(trainable=False)` stay as they are; 2.15 trains them.
     """
 
@@ -121,15 +121,15 @@ class LinearClassifier(Estimator):
 
     Args:
         feature_columns: Categorical and dense feature columns.
-        model_dir: As in `LinearEstimator`.
+        model_dir: See `LinearEstimator`.
         n_classes: Number of classes, at least 2.
         weight_column: Name of the feature that holds example weights, or a numeric column.
         label_vocabulary: The labels as strings, by class id; None means integers from 0 on.
-        optimizer: As in `LinearEstimator`.
+        optimizer: See `LinearEstimator`.
         config: `RunConfig`; None means a default one.
         warm_start_from: A checkpoint, a SavedModel or `WarmStartSettings` to take weights from.
         loss_reduction: "sum_over_batch_size" (mean over the batch) or "sum".
-        sparse_combiner: As in `LinearEstimator`.
+        sparse_combiner: See `LinearEstimator`.
 
     Source: `tf.estimator.LinearClassifier`.
     """
@@ -164,14 +164,14 @@ class LinearRegressor(Estimator):
 
     Args:
         feature_columns: Categorical and dense feature columns.
-        model_dir: As in `LinearEstimator`.
-        label_dimension: How many numbers a label has.
+        model_dir: See `LinearEstimator`.
+        label_dimension: Number of values in a label.
         weight_column: Name of the feature that holds example weights, or a numeric column.
-        optimizer: As in `LinearEstimator`.
+        optimizer: See `LinearEstimator`.
         config: `RunConfig`; None means a default one.
         warm_start_from: A checkpoint, a SavedModel or `WarmStartSettings` to take weights from.
         loss_reduction: "sum_over_batch_size" (mean over the batch) or "sum".
-        sparse_combiner: As in `LinearEstimator`.
+        sparse_combiner: See `LinearEstimator`.
 
     Source: `tf.estimator.LinearRegressor`.
     """

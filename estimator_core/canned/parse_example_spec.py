@@ -1,4 +1,4 @@
-"""How to parse the tf.Examples that a canned Estimator trains on."""
+"""Parsing specs of the tf.Examples that a canned Estimator trains on."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def classifier_parse_example_spec(
 
     Raises:
         TypeError: `weight_column` is neither a name nor a numeric column.
-        ValueError: A column is no feature column, or the label or the weight also is a feature.
+        ValueError: A column is not a feature column, or a feature has the name of the label or the weight.
 
     Source: `tf.estimator.classifier_parse_example_spec`.
     """
@@ -55,14 +55,14 @@ def regressor_parse_example_spec(
     Args:
         feature_columns: The feature columns.
         label_key: Feature name of the label, which has the shape `[label_dimension]`.
-        label_dtype: Its dtype.
+        label_dtype: Dtype of the label.
         label_default: Label of examples that lack it; None makes that an error.
         label_dimension: Number of values in a label.
         weight_column: Feature name or numeric column of the example weights, or None.
 
     Raises:
         TypeError: `weight_column` is neither a name nor a numeric column.
-        ValueError: A column is no feature column, or the label or the weight also is a feature.
+        ValueError: A column is not a feature column, or a feature has the name of the label or the weight.
 
     Source: `tf.estimator.regressor_parse_example_spec`.
     """

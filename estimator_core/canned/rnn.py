@@ -32,25 +32,25 @@ class RNNEstimator(Estimator):
         ... )
 
     Args:
-        head: What turns logits into predictions, loss and metrics; with `return_sequences` a
+        head: Head that turns logits into predictions, loss and metrics; with `return_sequences` a
             `SequentialHeadWrapper`.
         sequence_feature_columns: `sequence_numeric_column`s, and embedding or indicator columns over
             `sequence_categorical_column_*`.
-        context_feature_columns: Dense columns, whose values go into each time step; None is none.
+        context_feature_columns: Dense columns, whose values are appended to each time step; None has none.
         units: Size of each recurrent layer, from the input on, or of the only one.
         cell_type: "simple_rnn" (the default), "lstm", "gru", or a class of Keras cells.
         rnn_cell_fn: Instead of `units` and `cell_type`, a function that returns a Keras cell (of
             Keras 3 or tf_keras), `StackedRNNCells`, or a list of cells.
-        return_sequences: Whether to predict for each time step, or only after the last one.
-        model_dir: Where checkpoints and summaries go; None means the config's, or a new temporary
+        return_sequences: Predicts for each time step if true, else once after the last one.
+        model_dir: Directory of checkpoints and summaries; None means the config's, or a new temporary
             directory.
         optimizer: "Adagrad" (the default), "Adam", "Ftrl", "RMSProp", "SGD", each with the learning
             rate 0.05 and the gradient of each variable clipped to the norm 5; or a Keras optimizer, a
-            `tf.compat.v1.train.Optimizer`, or a function that returns one, all taken as they are.
+            `tf.compat.v1.train.Optimizer`, or a function that returns one, used as it is.
         config: `RunConfig`; None means a default one.
 
     Raises:
-        ValueError: Arguments that contradict each other, or can't be.
+        ValueError: Arguments are invalid or contradict each other.
 
     Source: `tf.estimator.experimental.RNNEstimator`.
     """
@@ -99,7 +99,7 @@ class RNNEstimator(Estimator):
 
 
 def _clipped(optimizer: Any) -> Any:
-    """Returns the optimizer; one that is given by its name has its gradients clipped."""
+    """Returns the optimizer; if it is given by name, it clips gradients."""
     if not isinstance(optimizer, str):
         return optimizer
     global_step = tf1.train.get_or_create_global_step()
@@ -116,26 +116,26 @@ class RNNClassifier(RNNEstimator):
         >>> classifier.train(input_fn, steps=1000)  # doctest: +SKIP
 
     Args:
-        sequence_feature_columns: As in `RNNEstimator`.
-        context_feature_columns: As in `RNNEstimator`.
-        units: As in `RNNEstimator`.
-        cell_type: As in `RNNEstimator`.
-        rnn_cell_fn: As in `RNNEstimator`.
-        return_sequences: Whether to classify each time step. Then labels have one class for each, and
+        sequence_feature_columns: See `RNNEstimator`.
+        context_feature_columns: See `RNNEstimator`.
+        units: See `RNNEstimator`.
+        cell_type: See `RNNEstimator`.
+        rnn_cell_fn: See `RNNEstimator`.
+        return_sequences: Classifies each time step if true. Labels then have a class for each step, and
             `weight_column` is None or a string.
-        model_dir: As in `RNNEstimator`.
+        model_dir: See `RNNEstimator`.
         n_classes: Number of classes, at least 2.
         weight_column: Name of the feature that holds example weights, or a numeric column.
         label_vocabulary: The labels as strings, by class id; None means integers from 0 on.
-        optimizer: As in `RNNEstimator`.
+        optimizer: See `RNNEstimator`.
         loss_reduction: "sum_over_batch_size" (mean over the batch) or "sum".
-        sequence_mask: With `return_sequences`, the feature name of a mask, bool
-            `[batch_size, max_length]`, of the time steps that count; when there is no such feature, the
-            lengths of the sequences say. The predictions hold it under the same name.
+        sequence_mask: Feature name of a mask for `return_sequences`, bool
+            `[batch_size, max_length]`, of the time steps that count; without that feature, the mask
+            follows from the lengths of the sequences. The predictions hold it under the same name.
         config: `RunConfig`; None means a default one.
 
     Raises:
-        ValueError: Arguments that contradict each other, or can't be.
+        ValueError: Arguments are invalid or contradict each other.
 
     Source: `tf.estimator.experimental.RNNClassifier`.
     """

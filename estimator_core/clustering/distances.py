@@ -12,11 +12,10 @@ METRICS = (SQUARED_EUCLIDEAN, COSINE)
 
 
 class Assignment(NamedTuple):
-    """Which center each point belongs to, and how far it is from all of them.
+    """The nearest center of each point, and its distances to all centers.
 
     Attributes:
-        points: float32 `[batch_size, dimensions]`, as the centers average them: of length 1 when
-            distances are cosines.
+        points: float32 `[batch_size, dimensions]`, normalized to length 1 for cosine distances.
         all_distances: float32 `[batch_size, num_clusters]`.
         nearest_distance: float32 `[batch_size]`, the distance to the nearest center.
         cluster_index: int64 `[batch_size]`, the nearest center.
@@ -29,7 +28,7 @@ class Assignment(NamedTuple):
 
 
 def normalized(points: Any, distance_metric: str) -> tf.Tensor:
-    """Returns the points as the metric sees them: for cosines only the direction counts.
+    """Returns the points, normalized to length 1 for cosine distances.
 
     Args:
         points: float32 `[n, dimensions]`.

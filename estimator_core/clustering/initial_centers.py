@@ -1,4 +1,4 @@
-"""The first centers: drawn from the first points of the training input, or given."""
+"""Initial centers: drawn from the first points of the training input, or given."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def choose(
 
     Args:
         points: The batch to draw from, `[batch_size, dimensions]`.
-        num_wanted: int32 scalar, the number of centers that are missing.
-        initial_clusters: "random" draws with replacement, and takes a batch that is not larger than
-            `num_wanted` as it is; "kmeans_plus_plus" draws far points with a higher probability, all
-            from one batch; a function of ([points], num_wanted) returns centers; an array is the
+        num_wanted: int32 scalar, number of missing centers.
+        initial_clusters: "random" draws with replacement, or takes the whole batch if it has at most
+            `num_wanted` points; "kmeans_plus_plus" draws far points with a higher probability, all
+            from one batch; a function of ([points], num_wanted) returns centers; an array holds the
             centers.
-        seed: Of the draw; None takes the graph's, or draws one when it has none.
+        seed: Seed of the draw; None takes the graph's seed, or a random one if the graph has none.
         num_retries: Additional candidates for each center of "kmeans_plus_plus".
 
     Source: the initializations of `tf.compat.v1.estimator.experimental.KMeans`. There, all seeds have
@@ -84,13 +84,13 @@ def _kmeans_plus_plus(
 
 
 class InitialCentersHook(InitializationHook):
-    """Makes the centers before the first step, from as many batches as that takes.
+    """Initializes the centers before the first step, from as many batches as needed.
 
     Args:
-        initialize: Op that adds the centers that one batch gives.
-        is_initialized: Scalar boolean variable: whether all are there.
-        is_chief: Whether this process makes them; the others wait for it.
-        sleep: Called with the seconds to wait.
+        initialize: Op that adds centers from one batch.
+        is_initialized: Scalar boolean variable, true when all centers are initialized.
+        is_chief: True if this process initializes them; the others wait for it.
+        sleep: Function that waits for a number of seconds.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class InitialCentersHook(InitializationHook):
         self._sleep = sleep
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Runs the initialization until all centers are there."""
+        """Runs the initialization until all centers are initialized."""
         del coord
         while not session.run(self._is_initialized):
             if self._is_chief:

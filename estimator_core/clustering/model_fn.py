@@ -1,4 +1,4 @@
-"""The model_fn of k-means: points, their centers, and the step that moves these."""
+"""The model_fn of k-means: the points, their centers, and the step that moves the centers."""
 
 from __future__ import annotations
 
@@ -26,18 +26,19 @@ CLUSTER_CENTERS = "clusters"
 
 @dataclasses.dataclass(frozen=True)
 class Clustering:
-    """The settings of k-means, and the model that they make.
+    """Settings of k-means, with the model_fn for them.
 
     Args:
-        num_clusters: How many centers.
+        num_clusters: Number of centers.
         initial_clusters: A method of `initial_centers`, an array, or a function.
         distance_metric: One of `distances.METRICS`.
-        seed: Of the initial centers; None means the seed of the config.
-        steps_per_iteration: Steps between two moves of the centers; None takes each batch for the whole
+        seed: Seed of the initial centers; None means the seed of the config.
+        steps_per_iteration: Steps between two moves of the centers; None treats each batch as the whole
             data set.
         num_retries: Additional candidates for each center of "kmeans_plus_plus".
-        relative_tolerance: Share of (1 + loss) by which the loss has to change; None is any.
-        feature_columns: Dense columns that make the points of a dict of features; or None.
+        relative_tolerance: Training stops when the loss changes by less than this share of (1 + loss);
+            None does not stop it.
+        feature_columns: Dense columns that convert a dict of features to points; or None.
     """
 
     num_clusters: int
@@ -52,10 +53,10 @@ class Clustering:
     def model_fn(self, features: Any, mode: str, config: RunConfig) -> EstimatorSpec:
         """Returns the `EstimatorSpec` of a mode; there are no labels."""
         points = _points(features, self.feature_columns)
-        # Of unknown shape: the centers are made in the session, from the first points.
+        # The shape is unknown: the session creates the centers from the first points.
         no_centers = tf1.placeholder_with_default(tf.constant([], tf.float32), None)
         centers = _variable(CLUSTER_CENTERS, no_centers)
-        assignment = distances.assign(points, self._trained(centers), self.distance_metric)
+        assignment = distances.assign(points, self._usable_centers(centers), self.distance_metric)
         loss = tf.reduce_sum(assignment.nearest_distance)
         predictions = {
             ALL_DISTANCES: assignment.all_distances,
@@ -83,10 +84,10 @@ class Clustering:
             hooks.append(_RelativeToleranceHook(loss, self.relative_tolerance))
         return EstimatorSpec(mode, predictions, loss, train_op, training_hooks=hooks)
 
-    def _trained(self, centers: Any) -> tf.Tensor:
-        """Returns the centers that points are assigned to, once they are there."""
+    def _usable_centers(self, centers: Any) -> tf.Tensor:
+        """Returns the centers that points are assigned to; fails before they are initialized."""
         checked = _checked_centers(centers, self.num_clusters)
-        if self.steps_per_iteration is None:  # whole batches end in normalized centers
+        if self.steps_per_iteration is None:  # the update of whole batches normalizes them
             return checked
         return distances.normalized(checked, self.distance_metric)
 
@@ -100,7 +101,7 @@ class Clustering:
             )
             return update, [centers]
         if self.steps_per_iteration == 1:
-            # The first center is a point.
+            # The initial center counts as its first point.
             counts = updates.counter(self.num_clusters, initial_count=1)
             return updates.mini_batch_update(assignment, centers, counts), [centers]
         centers_updated = _variable("clusters_updated", no_centers)
@@ -117,7 +118,7 @@ class Clustering:
     def _add_centers(
         self, points: tf.Tensor, to_initialize: list[Any], is_initialized: Any
     ) -> tf.Operation:
-        """Returns the op that makes points of a batch the centers that are missing."""
+        """Returns the op that fills the missing centers with points of a batch."""
         centers = to_initialize[0]
         num_existing = tf.shape(centers)[0]
         num_missing = self.num_clusters - num_existing
@@ -164,11 +165,11 @@ def _column(feature: Any) -> tf.Tensor:
 
 
 def _checked_centers(centers: Any, num_clusters: int) -> tf.Tensor:
-    """Returns the value of the centers, once they are there."""
+    """Returns the value of the centers; fails before they are initialized."""
     value = tf.convert_to_tensor(centers)
     num_centers = tf.shape(value)[0]
     message = (
-        "The model must have as many cluster centers as num_clusters says, and has none before it is "
+        "The model must have num_clusters cluster centers, and has none before it is "
         "trained. Received, centers and num_clusters:"
     )
     check = tf.raw_ops.Assert(
@@ -179,10 +180,10 @@ def _checked_centers(centers: Any, num_clusters: int) -> tf.Tensor:
 
 
 class _RelativeToleranceHook(tf1.train.SessionRunHook):
-    """Stops training when the loss hardly changes any more.
+    """Stops training when the loss changes by less than a tolerance.
 
     Args:
-        loss: Scalar.
+        loss: Scalar loss.
         tolerance: Share of (1 + loss).
     """
 
@@ -192,12 +193,12 @@ class _RelativeToleranceHook(tf1.train.SessionRunHook):
         self._previous: float | None = None
 
     def before_run(self, run_context: Any) -> Any:
-        """Asks for the loss."""
+        """Requests the loss."""
         del run_context
         return tf1.train.SessionRunArgs(self._loss)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Compares it with that of the step before."""
+        """Compares the loss with that of the previous step."""
         loss = run_values.results
         if self._previous is not None:
             change = abs(loss - self._previous) / (1.0 + self._previous)

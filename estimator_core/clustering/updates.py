@@ -9,7 +9,7 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.clustering.distances import Assignment, normalized
 
-_EPSILON = 1e-6  # keeps the division of a center without points finite: it becomes 0
+_EPSILON = 1e-6  # makes a center without points 0 instead of NaN
 
 
 def full_batch_update(
@@ -35,16 +35,16 @@ def full_batch_update(
 def mini_batch_update(assignment: Assignment, centers: Any, counts: Any) -> tf.Operation:
     """Returns the op that moves each center towards its points in this batch.
 
-    A center is the mean of all points that it was ever given, itself at first being one of them;
-    `counts` says how many they are.
+    A center is the mean of its initial value and of all points that it was assigned; `counts` is the
+    number of these points.
 
     Args:
-        assignment: A batch of points.
+        assignment: Batch of points.
         centers: Variable `[num_clusters, dimensions]`.
         counts: int64 variable `[num_clusters]`.
 
-    Source: Sculley, "Web-scale k-means clustering", 2010. tf.estimator reads and writes `counts` in no
-    certain order, so that its centers differ from run to run.
+    Source: Sculley, "Web-scale k-means clustering", 2010. tf.estimator reads and writes `counts` in an
+    undefined order, so that its centers differ from run to run.
     """
     cluster, position = tf.unique(assignment.cluster_index)
     num_met = tf.size(cluster)
@@ -53,7 +53,7 @@ def mini_batch_update(assignment: Assignment, centers: Any, counts: Any) -> tf.O
     num_all = tf.gather(counts, cluster) + num_new
     moved = sums - tf.cast(num_new, tf.float32)[:, tf.newaxis] * tf.gather(centers, cluster)
     steps = moved * tf.math.reciprocal(tf.cast(num_all, tf.float32))[:, tf.newaxis]
-    # Nothing is written before all of it is read.
+    # Read everything before the first write.
     with tf.control_dependencies([num_all, steps]):
         return tf.group(
             counts.scatter_add(tf.IndexedSlices(num_new, cluster)),
@@ -69,14 +69,14 @@ def mini_batch_update_in_steps(
     update_in_steps: Any,
     steps_per_iteration: int,
 ) -> tf.Operation:
-    """Returns the op that gathers the batches of several steps before the centers move.
+    """Returns the op that collects the batches of several steps before the centers move.
 
     Args:
-        assignment: A batch of points.
-        centers: Variable `[num_clusters, dimensions]`, what points are assigned to.
-        centers_updated: Variable of that shape, which becomes `centers` after `steps_per_iteration`.
-        counts: int64 variable `[num_clusters]`: points of `centers_updated` in this iteration.
-        update_in_steps: int64 scalar variable that counts down to the move.
+        assignment: Batch of points.
+        centers: Variable `[num_clusters, dimensions]`, to which points are assigned.
+        centers_updated: Variable of that shape, copied to `centers` after `steps_per_iteration`.
+        counts: int64 variable `[num_clusters]`: number of points of `centers_updated` in this iteration.
+        update_in_steps: int64 scalar variable, number of steps until the move.
         steps_per_iteration: Steps between two moves.
     """
 
@@ -93,7 +93,7 @@ def mini_batch_update_in_steps(
         with tf.control_dependencies([update_in_steps.assign_sub(1)]):
             return tf.constant(False)
 
-    # Points are assigned to the centers as they were when the step began.
+    # Assign points to the centers before this step's move.
     with tf.control_dependencies([assignment.cluster_index, assignment.all_distances]):
         is_due = tf.less_equal(tf.identity(tf.convert_to_tensor(update_in_steps)), 0)
     with tf.control_dependencies([tf.cond(is_due, move, wait)]):
@@ -104,7 +104,7 @@ def mini_batch_update_in_steps(
 def counter(num_clusters: int, initial_count: int) -> Any:
     """Returns the variable that counts the points of each cluster.
 
-    It has no better name in checkpoints of tf.estimator.
+    Checkpoints of tf.estimator have it as "Variable".
     """
     return tf1.get_variable(
         "Variable",

@@ -22,8 +22,7 @@ the first: Keras layers, slots of optimizers and variables without a name are ma
 says.
 
 In mode TRAIN the `train_op` of the spec is the whole step of that replica: the update of the variables and
-of what Keras layers keep, the global step, and, when a session call can make many steps, a record of the
-first NaN loss. It is run or repeated as it is.
+of what Keras layers keep, and the global step. It is run or repeated as it is.
 """
 
 GradientUpdate: TypeAlias = tuple[Any, Any, Callable[[Any, Any], Any]]
@@ -35,11 +34,10 @@ class Step(NamedTuple):
 
     Attributes:
         spec: The step of all replicas together. Running its `train_op` is one training step.
-        advance: Function of (session, number of steps) that makes exactly that many training steps
-            and returns nothing. None when one `session.run` makes one step. In mode EVAL it evaluates
-            that many batches; what follows is of mode TRAIN.
-            One that ends with a step whose loss is NaN (`Execution.stops_at_nan`) returns how many it
-            has made.
+        advance: Function of (session, number of steps) that makes that many training steps, or fewer
+            when the loss of one is NaN: that one is its last. It returns whether the loss of its last step
+            is NaN. None when one `session.run` makes one step. In mode EVAL it evaluates that many batches
+            and returns nothing; what follows is of mode TRAIN.
 
             - The session is the `tf.compat.v1.Session` itself: running it calls no hook.
             - The number is 1 or more, and less than `steps_per_session_run`.
@@ -50,12 +48,17 @@ class Step(NamedTuple):
               the next batch.
             - At the end of the input it raises `tf.errors.OutOfRangeError`, having made the steps for
               which there was a batch for every replica. They are kept, and the global step counts them.
+              What of a step needs no batch is done once more, by it or by `end`.
         prepare: Adds to the graph, the default one, what makes `advance` faster; it works without. It is
             called before the session is there, when many calls of `advance` are to come; in mode EVAL
             maybe later, between two calls. It may return how many steps a call makes at most from then on,
             whatever time they take.
         last_loss: Function of the session that returns the loss of the last step that `advance` made,
             when that has found the end of the input after it. None when it is not known.
+        end: Function of the session that is called when `advance` has found the end of the input, and the
+            steps before it are counted. It does what of a step needs no batch, as one `session.run` of the
+            `train_op` does at the end of the input, unless `advance` has done it; that may raise another
+            `tf.errors.OutOfRangeError`. None if `advance` always does it.
         batches_made: In mode EVAL, returns how many batches the last `advance` has evaluated, which may
             have ended with an error. None without an `advance`.
         waited_secs: Returns for how many seconds the steps that `advance` has made so far have waited for
@@ -63,9 +66,10 @@ class Step(NamedTuple):
     """
 
     spec: EstimatorSpec
-    advance: Callable[[Any, int], int | None] | None = None
+    advance: Callable[[Any, int], bool | None] | None = None
     prepare: Callable[[], int | None] | None = None
     last_loss: Callable[[Any], Any] | None = None
+    end: Callable[[Any], None] | None = None
     batches_made: Callable[[], int] | None = None
     waited_secs: Callable[[], float | None] | None = None
 
@@ -127,9 +131,6 @@ class Execution(abc.ABC):
 
     session_call_secs: float | None = None
     """How long a session call of many training steps takes, about; None sets no time."""
-
-    stops_at_nan: bool = False
-    """Whether `advance` ends with a step whose loss is NaN, so that the steps need not record one."""
 
     loop_size: LoopSize | None = None
     """How long a loop of training steps is around which hooks are called, as on a TPU.

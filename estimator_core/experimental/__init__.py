@@ -1,4 +1,4 @@
-"""`tf.estimator.experimental`, and what a premade Estimator of your own is made of."""
+"""`tf.estimator.experimental`, and the parts to build an Estimator like the canned ones."""
 
 from estimator_core.canned.compose import ModelPart, compose
 from estimator_core.canned.kmeans import KMeans

@@ -1,4 +1,4 @@
-"""Calling a logit function with the arguments that it asks for."""
+"""Calls of a logit function with the arguments that it takes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from estimator_core.spec.calling import arg_names
 def call_logit_fn(
     logit_fn: Callable[..., Any], features: Any, mode: str, params: Any, config: Any
 ) -> Any:
-    """Returns the logits that `logit_fn` makes of `features`.
+    """Returns the logits of `logit_fn` for `features`.
 
     Args:
         logit_fn: Function of `features` and any of `mode`, `params` and `config`.
-        features: What input_fn gives.
+        features: Features from input_fn.
         mode: One of `ModeKeys`.
         params: Hyperparameters.
         config: `RunConfig`.

@@ -1,4 +1,4 @@
-"""InMemoryEvaluatorHook: evaluates the model while it trains, without a checkpoint in between."""
+"""InMemoryEvaluatorHook: evaluates the model during training, without a checkpoint in between."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from estimator_core.spec.types import Hook, InputFn
 class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
     """Evaluates with the current variables of training: at its start, every n steps and at its end.
 
-    The evaluation has a graph and a session of its own, built once; the values of all variables are
-    handed over in memory. Local variables (those of metrics) and lookup tables start anew in each
+    The evaluation has its own graph and session, built once; the values of all variables are
+    copied in memory. Local variables (those of metrics) and lookup tables are initialized in each
     evaluation. Its results go to the log and to `estimator.eval_dir(name)`.
 
     Example:
@@ -28,17 +28,17 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
 
     Args:
         estimator: The Estimator that is trained with this hook.
-        input_fn: Input to evaluate on, as in `Estimator.evaluate`.
+        input_fn: Input to evaluate on; see `Estimator.evaluate`.
         steps: Batches to evaluate; None goes to the end of the input.
         hooks: `SessionRunHook`s called around each batch of an evaluation.
-        name: As in `Estimator.evaluate`: summaries go to `eval_<name>`.
+        name: Name of the evaluation: its summaries go to `eval_<name>`.
         every_n_iter: Training iterations between two evaluations.
 
     Raises:
-        TypeError: `estimator` is none.
+        TypeError: `estimator` is not an Estimator.
         ValueError: `every_n_iter` or `steps` is not above 0, or the Estimator trains in a cluster of
-            several tasks. Once training begins: its graph lacks a variable that evaluation has, or the
-            model's Scaffold of evaluation has a saver or an init_fn.
+            several tasks. Once training begins: the graph of training lacks a variable of the evaluation,
+            or the evaluation's Scaffold has a saver or an init_fn.
 
     Source: `tf.estimator.experimental.InMemoryEvaluatorHook`. Ours does not evaluate a second time at
     the end when the last evaluation was at the last step.
@@ -73,12 +73,12 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
         self._evaluated_at: tuple[int, int] | None = None
 
     def begin(self) -> None:
-        """Builds the graph of evaluation, next to that of training."""
+        """Builds the graph of the evaluation, next to that of training."""
         self._iterations = 0
         self._evaluated_at = None
         graph = tf1.get_default_graph()
         self._global_step = tf1.train.get_global_step()
-        # What reads a variable: for one with a copy on each device, that is new operations.
+        # The tensors that read variables; reading one that has a copy on each device adds operations.
         self._sources = {
             variable.op.name: graph.as_graph_element(variable)
             for variable in tf1.global_variables()
@@ -113,29 +113,29 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
             )
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Evaluates the model from which training starts."""
+        """Evaluates the model at the start of training."""
         del coord
         self._evaluate(session)
 
     def steps_until_due(self, global_step: int) -> int | None:
-        """Returns how many steps it is to the next evaluation."""
+        """Returns the number of steps until the next evaluation."""
         del global_step
         return self._every_n_iter - self._iterations % self._every_n_iter
 
     def skip_steps(self, steps: int) -> None:
-        """Counts steps that were made without it."""
+        """Counts steps without calls of this hook."""
         self._iterations += steps
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Evaluates when it is time."""
+        """Evaluates after every `every_n_iter` iterations."""
         del run_values
         self._iterations += 1
         if self._iterations % self._every_n_iter == 0:
             self._evaluate(run_context.session)
 
     def end(self, session: Any) -> None:
-        """Evaluates the model that training ends with."""
-        # A loop of several steps that the end of the input cut short has made steps that were not counted.
+        """Evaluates the trained model."""
+        # If the input ends within a loop of several steps, the loop made steps that were not counted.
         if self._evaluated_at != (self._iterations, int(session.run(self._global_step))):
             self._evaluate(session)
 
@@ -143,7 +143,7 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
         missing = sorted(set(names) - set(self._sources))
         if missing:
             raise ValueError(
-                "Evaluation has variables that the graph of training lacks, so that they have no "
+                "Evaluation has variables that the graph of training lacks, so they have no "
                 "values: create them in every mode of model_fn, or make them local variables. "
                 f"Received: {missing}"
             )

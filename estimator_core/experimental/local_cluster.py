@@ -1,4 +1,4 @@
-"""A cluster of real processes on this machine, for tests and for all of its cores."""
+"""A cluster of real processes on this machine, for tests and to use all of its cores."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from estimator_core.training.termination import exits_on_sigterm
 
 
 class LocalClusterResult(NamedTuple):
-    """What the function returned in the tasks that have a result.
+    """The results of the function in the chief and in the evaluator.
 
     Attributes:
-        chief: What it returned in the chief.
-        evaluator: What it returned in the evaluator; None when there is none.
+        chief: Result in the chief.
+        evaluator: Result in the evaluator; None without one.
     """
 
     chief: Any
@@ -28,13 +28,13 @@ class LocalClusterResult(NamedTuple):
 
 
 class LocalClusterError(RuntimeError):
-    """A task of a local cluster failed: has the traceback of that process.
+    """A task of a local cluster failed; the message has the traceback of that process.
 
     `__cause__` is the exception of the task, if it could be pickled.
 
     Args:
         task: Name of the task, such as "worker 0".
-        message: What happened to it.
+        message: Description of the failure.
     """
 
     def __init__(self, task: str, message: str):
@@ -56,21 +56,21 @@ def launch_local_cluster(
     log_dir: str | os.PathLike[str] | None = None,
     grace_secs: float = 10.0,
 ) -> LocalClusterResult:
-    """Runs `fn` in each process of a cluster on this machine, and returns what it returned.
+    """Runs `fn` in each process of a cluster on this machine, and returns its results.
 
-    Each task is a process of its own, with a TF_CONFIG that names free ports of 127.0.0.1. `fn` makes
+    Each task is a separate process, whose TF_CONFIG has free ports of 127.0.0.1. `fn` makes
     the Estimator and calls `train_and_evaluate`, which does the part of each task. All tasks must use
-    the same `model_dir`, so `fn` has to be given it.
+    the same `model_dir`, so pass it to `fn`.
 
-    It is over when `fn` has returned in the chief, in all workers and in the evaluator. The evaluator
-    is told when the others are through, so that it ends with the last checkpoint even when training
-    ended before `max_steps`. Parameter servers are ended then. When a task fails, or this call is
-    interrupted (Ctrl-C or SIGTERM), all are ended: by SIGTERM, and by SIGKILL after `grace_secs`.
+    The call returns when `fn` has returned in the chief, in all workers and in the evaluator. The
+    evaluator is told when training is over, so that it ends with the last checkpoint even if training
+    ended before `max_steps`. Then the parameter servers are ended. If a task fails, or this call is
+    interrupted (Ctrl-C or SIGTERM), all tasks are ended: by SIGTERM, and by SIGKILL after `grace_secs`.
     They also end when this process dies.
 
-    The processes are spawned: `fn` must be picklable, so it is a function at the top level of a module
-    that a new process can import, or a `functools.partial` of one with picklable arguments; no lambda
-    and no function within another. A script that calls this needs the usual
+    The processes are spawned: `fn` must be picklable, a function at the top level of a module
+    that a new process can import, or a `functools.partial` of one with picklable arguments; lambdas
+    and nested functions don't work. A script that calls this needs the usual
     `if __name__ == "__main__":`, as each process imports it.
 
     Example:
@@ -83,23 +83,23 @@ def launch_local_cluster(
 
     Args:
         fn: Function without arguments.
-        num_workers: Tasks that train: the chief and `num_workers - 1` of type "worker".
-        num_ps: Parameter servers; more than one worker needs at least one, or a
+        num_workers: Number of tasks that train: the chief and `num_workers - 1` of type "worker".
+        num_ps: Number of parameter servers; more than one worker needs at least one, or a
             `tf.distribute.MultiWorkerMirroredStrategy` as their `train_distribute`.
-        evaluator: Whether there is an evaluator.
-        chief: False makes all tasks that train of type "worker", as such a strategy allows; the result
-            of worker 0 is then the chief's.
-        log_dir: Directory of a file for each task, such as `worker-0.log`, with all that it prints or
-            logs. None prints it all to this process's stderr, each line after the task's name, as
+        evaluator: Starts an evaluator if true.
+        chief: False starts only tasks of type "worker" for training, as such a strategy allows; worker 0
+            then gives the result of the chief.
+        log_dir: Directory of a log file for each task, such as `worker-0.log`, with all that it prints or
+            logs. None prints all of it to this process's stderr, each line after the task's name, as
             "[worker 0] ".
-        grace_secs: Time for a task that is ended, to save what it has.
+        grace_secs: Seconds that a task gets to save its state when it is ended.
 
     Returns:
-        A `LocalClusterResult`, whose fields are what `fn` returned in the chief and in the evaluator.
+        A `LocalClusterResult`: the results of `fn` in the chief and in the evaluator.
 
     Raises:
-        LocalClusterError: The first failure: has the task's own traceback, and its exception as the
-            cause.
+        LocalClusterError: A task failed. The first failure has the task's own traceback, and its
+            exception as the cause.
         ValueError: There are too few workers or parameter servers.
         TypeError: `fn` is not callable or can't be pickled.
     """
@@ -144,9 +144,9 @@ def local_cluster(
     log_dir: str | os.PathLike[str] | None,
     grace_secs: float,
 ) -> Iterator[list[LocalTask]]:
-    """Gives the tasks of a cluster, not yet started, and ends them all.
+    """Yields the tasks of a cluster, not started yet, and ends them all at the end.
 
-    Arguments are those of `launch_local_cluster`, but for `num_other_workers`, which leaves the chief out.
+    See `launch_local_cluster` for the arguments; `num_other_workers` excludes the chief.
     """
     sizes = {CHIEF: int(chief), WORKER: num_other_workers, PS: num_ps}
     ports = iter(free_ports(sum(sizes.values())))
@@ -166,7 +166,7 @@ def local_cluster(
         yield tasks
     finally:
         try:
-            # A chief that saves what it has needs the parameter servers.
+            # A chief that saves its state needs the parameter servers.
             for of_ps in (False, True):
                 group = [task for task in tasks if (task.kind == PS) == of_ps]
                 for task in group:

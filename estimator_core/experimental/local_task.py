@@ -19,16 +19,16 @@ from estimator_core.training.continuous_evaluation import training_is_over
 
 _SPAWN = multiprocessing.get_context("spawn")  # TensorFlow does not survive a fork
 _LAST_LINES = 20
-_starting = threading.Lock()  # TF_CONFIG of this process changes for a moment
+_starting = threading.Lock()  # for changes of this process's TF_CONFIG
 _printing = threading.Lock()
 
 
 class Failure(NamedTuple):
-    """How a task failed.
+    """The failure of a task.
 
     Args:
-        message: The traceback, or how the process ended and the last lines of its log.
-        exception: What `fn` raised, if it could be pickled.
+        message: The traceback, or the exit of the process and the last lines of its log.
+        exception: Exception of `fn`, if it could be pickled.
     """
 
     message: str
@@ -46,10 +46,10 @@ class LocalTask:
         log_path: File of all that it prints or logs; None prints it to stderr, after the task's name.
 
     Attributes:
-        name: Such as "worker 0".
-        has_returned: Whether `fn` has returned.
-        result: What it returned.
-        outcome: Ready to read when `receive` may be called.
+        name: Name of the task, such as "worker 0".
+        has_returned: True when `fn` has returned.
+        result: Result of `fn`.
+        outcome: Connection that is ready to read when `receive` may be called.
     """
 
     def __init__(
@@ -71,11 +71,11 @@ class LocalTask:
 
     @property
     def pid(self) -> int:
-        """Id of the process, which has been started."""
+        """Id of the started process."""
         return self._process.pid
 
     def start(self) -> None:
-        """Starts the process; one that has ended before is started anew.
+        """Starts the process, or starts a new one after it has ended.
 
         Raises:
             TypeError: `fn` can't be pickled.
@@ -100,7 +100,7 @@ class LocalTask:
             process.start()
         self._process = process
         for end in (log_end, outcome_end, orders_end):
-            end.close()  # it is the process's; this one would keep the pipe open
+            end.close()  # the task's ends: open here, they would keep the pipes open
         self._log_reader = threading.Thread(target=self._read_log, args=(log,), daemon=True)
         self._log_reader.start()
 
@@ -122,7 +122,7 @@ class LocalTask:
                     sys.stderr.flush()
 
     def receive(self) -> Failure | None:
-        """Takes the outcome, which is ready to read; returns how the task failed, None if it did not."""
+        """Reads the outcome, which must be ready to read; returns the failure, or None."""
         try:
             kind, value = self.outcome.recv()
         except (EOFError, ConnectionResetError):
@@ -144,8 +144,8 @@ class LocalTask:
             how = f"Its process ended with exit code {code}."
         if not self._last_lines:
             return Failure(
-                f"{how} It had not begun with fn: a new process has to import the program first. What it "
-                "said is on stderr. A script must not start a cluster when it is imported: let it do so "
+                f"{how} It had not begun with fn: a new process has to import the program first. Its "
+                "output is on stderr. A script must not start a cluster when it is imported: let it do so "
                 'below `if __name__ == "__main__":`.',
                 None,
             )
@@ -168,12 +168,12 @@ class LocalTask:
             self._process.terminate()
 
     def join(self, timeout_secs: float | None = None) -> int | None:
-        """Returns the exit code of the process when it ends; None when that takes longer."""
+        """Returns the exit code of the process once it ends; None after `timeout_secs`."""
         self._process.join(timeout_secs)
         return self._process.exitcode
 
     def end(self, grace_secs: float) -> None:
-        """Waits for the process to end, and kills it after `grace_secs`."""
+        """Waits for the process to end; kills it after `grace_secs`."""
         if self._process is None:
             return
         self._process.join(grace_secs)
@@ -187,7 +187,7 @@ class LocalTask:
 
 @contextlib.contextmanager
 def _tf_config_set_to(text: str) -> Iterator[None]:
-    """Sets TF_CONFIG while a process is started, so that it is there before any module is imported."""
+    """Sets TF_CONFIG while a process is started: the process needs it before it imports any module."""
     before = os.environ.get("TF_CONFIG")
     os.environ["TF_CONFIG"] = text
     try:
@@ -204,7 +204,7 @@ def _unpickled(pickled: bytes | None) -> BaseException | None:
         return None
     try:
         return pickle.loads(pickled)
-    except Exception:  # what a class does to be made again is the user's; the text is there
+    except Exception:  # the user's class may raise anything; the text remains
         return None
 
 
@@ -221,14 +221,14 @@ def _run(fn: bytes, log: Connection, outcome: Connection, orders: Connection) ->
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     threading.Thread(target=_obey, args=(orders,), daemon=True).start()
     try:
-        # Not before: what it says when its module can't be imported belongs into the log and the outcome.
+        # Unpickled here, so that errors of importing its module go to the log and the outcome.
         result = pickle.loads(fn)()
         message = pickle.dumps(("returned", result))
     except BaseException as error:
         text = traceback.format_exc()
         outcome.send_bytes(pickle.dumps(("raised", (text, _pickled(error)))))
         if isinstance(error, SystemExit):
-            raise  # with the exit code that it has
+            raise  # keeps its exit code
         sys.exit(1)
     outcome.send_bytes(message)
 
@@ -241,7 +241,7 @@ def _pickled(error: BaseException) -> bytes | None:
 
 
 def _obey(orders: Connection) -> None:
-    """Ends this process when the launching one is gone, and tells the evaluator when training is over."""
+    """Ends this process with the launching one; tells the evaluator when training is over."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     while True:

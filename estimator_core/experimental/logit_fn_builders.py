@@ -1,4 +1,4 @@
-"""Logit functions to compose models of, with the arguments of `tf.estimator.experimental`."""
+"""Builders of logit functions, with the arguments of `tf.estimator.experimental`."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ def dnn_logit_fn_builder(
         units: Size of the last layer, the head's `logits_dimension`.
         hidden_units: Size of each hidden layer, from the input on.
         feature_columns: Dense feature columns.
-        activation_fn: Applied in hidden layers; None applies none.
+        activation_fn: Activation function of the hidden layers; None applies none.
         dropout: Probability with which a hidden unit is dropped in training; None drops nothing.
-        input_layer_partitioner: Splits the variables of the input layer; None leaves that to the
+        input_layer_partitioner: Partitioner of the variables of the input layer; None leaves that to the
             current variable scope.
-        batch_norm: Whether hidden layers end in batch normalization. Its updates are in the graph's
+        batch_norm: Adds batch normalization to each hidden layer if true. Its updates are in the graph's
             `UPDATE_OPS` collection, which heads run in each step.
 
     Raises:
-        ValueError: A size or a probability that can't be.
+        ValueError: A size or a probability is invalid.
 
     Source: `tf.compat.v1.estimator.experimental.dnn_logit_fn_builder`.
     """
@@ -70,8 +70,8 @@ def linear_logit_fn_builder(
     Args:
         units: Number of outputs, the head's `logits_dimension`.
         feature_columns: Categorical and dense feature columns.
-        sparse_combiner: How the weights of an example with several values in one categorical column
-            combine: "sum", "mean" or "sqrtn".
+        sparse_combiner: Reduction of the weights of several values in one categorical column:
+            "sum", "mean" or "sqrtn".
 
     Source: `tf.compat.v1.estimator.experimental.linear_logit_fn_builder`.
     """

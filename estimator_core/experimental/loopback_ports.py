@@ -1,17 +1,17 @@
-"""Ports of this machine that nothing uses."""
+"""Free ports of this machine."""
 
 from __future__ import annotations
 
 import random
 import socket
 
-# Below the ports that Linux gives to outgoing connections: between the choice of a port and its use
-# lie the seconds in which a process imports TensorFlow.
+# Below the ports that Linux gives to outgoing connections: a port is used seconds after it was chosen,
+# when a process has imported TensorFlow.
 _FIRST, _LAST = 12000, 32000
 
 
 def free_ports(count: int) -> list[int]:
-    """Returns so many different ports that were free a moment ago."""
+    """Returns `count` different ports that were free a moment ago."""
     draws = random.SystemRandom()
     ports: list[int] = []
     while len(ports) < count:

@@ -12,14 +12,14 @@ _SINGLE_LABEL = "label"
 
 
 class SupervisedInputReceiver(NamedTuple):
-    """The placeholders that a client feeds, and the features and labels that they are.
+    """The placeholders that a client feeds, and the features and labels made of them.
 
     Attributes:
-        features: What `model_fn` receives as `features`: dict of name to `Tensor`, or one `Tensor`.
-        labels: What `model_fn` receives as `labels`: dict of name to `Tensor`, or one `Tensor`.
+        features: Features for `model_fn`: dict of name to `Tensor`, or one `Tensor`.
+        labels: Labels for `model_fn`: dict of name to `Tensor`, or one `Tensor`.
         receiver_tensors: Dict of input name to the `Tensor` that is fed.
 
-    Source: what the functions of `build_raw_supervised_input_receiver_fn` return in tf.estimator.
+    Source: the result of `build_raw_supervised_input_receiver_fn`'s functions in tf.estimator.
     """
 
     features: Any
@@ -30,7 +30,7 @@ class SupervisedInputReceiver(NamedTuple):
 def build_raw_supervised_input_receiver_fn(
     features: Any, labels: Any, default_batch_size: int | None = None
 ) -> Callable[[], SupervisedInputReceiver]:
-    """Returns an `input_receiver_fn` that takes the tensors of features and labels themselves.
+    """Returns an `input_receiver_fn` that takes raw tensors of features and labels.
 
     For `Estimator.experimental_export_all_saved_models`, in the modes that need labels.
 
@@ -38,11 +38,11 @@ def build_raw_supervised_input_receiver_fn(
         features: Dict of feature name to a `Tensor` (or `tf.TensorSpec`, or array) with the dtype and
             the shape `[batch_size, ...]` of that feature, or one such value, which is fed as "input".
             Values are not used.
-        labels: Likewise; one value is fed as "label".
+        labels: Labels, in the same form; one value is fed as "label".
         default_batch_size: Fixed batch size; None accepts any.
 
     Raises:
-        ValueError: A feature and a label have the same name, or something has no batch dimension.
+        ValueError: A feature and a label have the same name, or one has no batch dimension.
 
     Source: `tf.estimator.experimental.build_raw_supervised_input_receiver_fn`.
     """
@@ -73,5 +73,5 @@ def _by_name(values: Any, single_name: str) -> dict[str, Any]:
 
 
 def _like(values: Any, placeholders: dict[str, Any]) -> Any:
-    """Returns a dict when `values` is one, else the one placeholder."""
+    """Returns a dict if `values` is one, else the only placeholder."""
     return placeholders if isinstance(values, Mapping) else next(iter(placeholders.values()))

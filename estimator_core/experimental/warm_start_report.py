@@ -1,4 +1,4 @@
-"""warm_start_report: what `warm_start_from` will do to an Estimator, reported before training."""
+"""warm_start_report: a report of the effect of `warm_start_from`, before training."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from estimator_core.spec.types import InputFn
 def warm_start_report(
     estimator: Estimator, input_fn: InputFn, warm_start_from: Any = None
 ) -> WarmStartReport:
-    """Returns how each variable of the model would start, without training it.
+    """Returns the start of each variable of the model, without training it.
 
     The graph of training is built in memory; nothing runs, and nothing is written.
 
@@ -30,13 +30,13 @@ def warm_start_report(
 
     Args:
         estimator: The Estimator to be trained.
-        input_fn: As for `Estimator.train`.
+        input_fn: See `Estimator.train`.
         warm_start_from: A checkpoint, a directory of checkpoints, a SavedModel or
-            `WarmStartSettings`; None takes what the Estimator was made with.
+            `WarmStartSettings`; None takes the Estimator's own.
 
     Raises:
         ValueError: There is nothing to start from, or the settings name variables that the model
-            has not.
+            does not have.
     """
     settings = warm_start_settings.settings_from(warm_start_from) or estimator.warm_start_settings
     if settings is None:

@@ -1,4 +1,4 @@
-"""`tf.estimator.export`: what a model answers once it is served, and how its inputs arrive."""
+"""`tf.estimator.export`: the outputs of a served model, and the receivers of its inputs."""
 
 from estimator_core.export.receivers import (
     EvalInputReceiver,

@@ -1,4 +1,4 @@
-"""BestExporter: exports a model when it is better than all before it."""
+"""BestExporter: exports a model if it is better than all before it."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def loss_smaller(best_eval_result: Metrics, current_eval_result: Metrics) -> boo
 
 
 class BestExporter(LatestExporter):
-    """Exports after an evaluation that is better than every one before, and keeps the newest.
+    """Exports after an evaluation that is better than all before it, and keeps the newest exports.
 
-    The best result is kept in the model_dir, in the file `best_eval_result.<name>.json` that is replaced
-    whole, so that a restart goes on comparing where it was. Without that file (in a model_dir that
-    `tf.estimator` wrote) the evaluations in the event files are taken.
+    The best result is saved in the model_dir as `best_eval_result.<name>.json`, replaced atomically, so
+    that a restart continues with the same best result. Without that file (in a model_dir that
+    `tf.estimator` wrote) the evaluations in the event files are used.
 
     Example:
         >>> def accuracy_larger(best_eval_result, current_eval_result):
@@ -56,7 +56,7 @@ class BestExporter(LatestExporter):
         name: Name of the directory below `model_dir/export`.
         serving_input_receiver_fn: See `Estimator.export_saved_model`.
         event_file_pattern: Pattern of event files, relative to the model_dir, whose evaluations
-            count when there is no record of the best yet; None counts none.
+            count if there is no file of the best result yet; None counts none.
         compare_fn: Function of (best_eval_result, current_eval_result) that returns whether the
             current one is better. None compares the loss.
         assets_extra: See `Estimator.export_saved_model`.
@@ -64,11 +64,11 @@ class BestExporter(LatestExporter):
         exports_to_keep: Number of exports to keep; None keeps all.
 
     Raises:
-        ValueError: `compare_fn` is not callable or has other arguments than the two, or
+        ValueError: `compare_fn` is not callable or has other arguments, or
             `exports_to_keep` is not above 0.
 
     Source: `tf.estimator.BestExporter`, which exports once in each process whatever the result, and
-    whose memory is the event files alone.
+    remembers results only by the event files.
     """
 
     def __init__(
@@ -124,24 +124,24 @@ class BestExporter(LatestExporter):
         return result
 
     def _best_file(self, estimator: EstimatorLike) -> str:
-        # Not among the exports: programs list their directory, and find numbers alone there.
+        # Outside of the exports' directory: programs expect only numbers there.
         return os.path.join(estimator.model_dir, f"best_eval_result.{self.name}.json")
 
     def _best_before(
         self, estimator: EstimatorLike, export_path: str, current: Metrics
     ) -> dict[str, Any] | None:
-        """Returns the best result so far, in this run or before it; None when there is none."""
+        """Returns the best result so far, in this run or an earlier one; None if there is none."""
         path = self._best_file(estimator)
         if tf.io.gfile.exists(path):
             with tf.io.gfile.GFile(path) as file:
                 return json.loads(file.read())
-        # Evaluations that nothing was exported for must not keep the first export from being made.
+        # Evaluations without an export must not prevent the first export.
         if not self._event_file_pattern or not export_directories(export_path):
             return None
         best: dict[str, Any] | None = None
         evaluations = summaries.read_evaluations(estimator.model_dir, self._event_file_pattern)
         for step, result in evaluations.items():
-            # The evaluation in hand was written to the event files before the exporters run.
+            # The current evaluation was written to the event files before the exporters run.
             if step == current.get("global_step"):
                 continue
             if best is None or self._compare_fn(best_eval_result=best, current_eval_result=result):

@@ -1,4 +1,4 @@
-"""Exporters: when train_and_evaluate writes a SavedModel, and which ones are kept."""
+"""Exporters: classes that decide when train_and_evaluate exports a SavedModel, and which ones it keeps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Exporter(abc.ABC):
     @property
     @abc.abstractmethod
     def name(self) -> str:
-        """Name of the directory below `model_dir/export` that takes the exports."""
+        """Name of the directory below `model_dir/export` of the exports."""
 
     @abc.abstractmethod
     def export(
@@ -33,22 +33,22 @@ class Exporter(abc.ABC):
         eval_result: Mapping[str, Any] | None,
         is_the_final_export: bool,
     ) -> bytes | None:
-        """Exports the model, or decides not to.
+        """Exports the model, or does nothing.
 
         Args:
             estimator: The Estimator to export.
             export_path: Directory for the exports.
             checkpoint_path: Checkpoint to export.
-            eval_result: What `Estimator.evaluate` returned for that checkpoint.
-            is_the_final_export: Whether training has ended.
+            eval_result: Result of `Estimator.evaluate` for that checkpoint.
+            is_the_final_export: True if training has ended.
 
         Returns:
-            Directory of the SavedModel; None when nothing was exported.
+            Directory of the SavedModel; None if nothing was exported.
         """
 
 
 class ServingExporter(Exporter):
-    """What the exporters of a serving model share; not public.
+    """Base class of exporters of a serving model; not public.
 
     Args:
         name: Name of the directory below `model_dir/export`.
@@ -75,7 +75,7 @@ class ServingExporter(Exporter):
 
     @property
     def name(self) -> str:
-        """Name of the directory below `model_dir/export` that takes the exports."""
+        """Name of the directory below `model_dir/export` of the exports."""
         return self._name
 
     def export_to(self, estimator: EstimatorLike, export_path: str, checkpoint_path: str) -> bytes:
@@ -90,7 +90,7 @@ class ServingExporter(Exporter):
 
 
 class FinalExporter(ServingExporter):
-    """Exports once, when training has ended.
+    """Exports once, at the end of training.
 
     Args:
         name: Name of the directory below `model_dir/export`.
@@ -174,4 +174,6 @@ def export_directories(export_path: str) -> list[str]:
     if not tf.io.gfile.isdir(export_path):
         return []
     names = [name.rstrip("/") for name in tf.io.gfile.listdir(export_path)]
-    return [os.path.join(export_path, name) for name in sorted(filter(str.isdigit, names), key=int)]
+    return [
+        os.path.join(export_path, name) for name in sorted(filter(str.isdecimal, names), key=int)
+    ]

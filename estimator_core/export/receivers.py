@@ -1,4 +1,4 @@
-"""How the inputs of an exported model arrive, and how they become features."""
+"""Receivers: the placeholders of an exported model, and the features made of them."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ class ServingInputReceiver(_ServingFields):
     """The placeholders that a client feeds, and the features computed from them.
 
     Args:
-        features: Dict of feature name to `Tensor` or `SparseTensor`, what `model_fn` receives. A
+        features: Dict of feature name to `Tensor` or `SparseTensor`, for `model_fn`. A
             single `Tensor` becomes {"feature": tensor}.
         receiver_tensors: Dict of input name to the `Tensor` that is fed; a single one is "input".
         receiver_tensors_alternatives: Further groups of tensors that may be fed instead, by name.
 
     Raises:
-        ValueError: `features` or `receiver_tensors` is None or holds something else than tensors.
+        ValueError: `features` or `receiver_tensors` is None or holds anything but tensors.
 
     Source: `tf.estimator.export.ServingInputReceiver`.
     """
@@ -115,9 +115,9 @@ class _EvalFields(NamedTuple):
 
 
 class EvalInputReceiver(_EvalFields):
-    """The placeholders of an exported evaluation graph, with the features and labels they give.
+    """The placeholders of an exported evaluation graph, with the features and labels made of them.
 
-    What TFX's classic `eval_input_receiver_fn` returns.
+    TFX's classic `eval_input_receiver_fn` returns it.
 
     Args:
         features: Dict of feature name to `Tensor` or `SparseTensor`; a single one is "feature".
@@ -125,7 +125,7 @@ class EvalInputReceiver(_EvalFields):
         labels: `Tensor`, or dict of name to `Tensor`.
 
     Raises:
-        ValueError: One of them is None or holds something else than tensors.
+        ValueError: One of them is None or holds anything but tensors.
 
     Source: `tfma.export.EvalInputReceiver`, which TFMA dropped with tf.estimator.
     """
@@ -148,9 +148,9 @@ class EvalInputReceiver(_EvalFields):
 def build_parsing_serving_input_receiver_fn(
     feature_spec: Mapping[str, Any], default_batch_size: int | None = None
 ) -> Callable[[], ServingInputReceiver]:
-    """Returns a `serving_input_receiver_fn` that takes serialized tf.Examples.
+    """Returns a `serving_input_receiver_fn` that parses serialized tf.Examples.
 
-    The one input is a string `Tensor` `[batch_size]` named "examples".
+    The only input is a string `Tensor` `[batch_size]` named "examples".
 
     Args:
         feature_spec: Dict of feature name to `tf.io.FixedLenFeature`, `VarLenFeature` and so on.
@@ -172,7 +172,7 @@ def build_parsing_serving_input_receiver_fn(
 def build_raw_serving_input_receiver_fn(
     features: Mapping[str, Any], default_batch_size: int | None = None
 ) -> Callable[[], ServingInputReceiver]:
-    """Returns a `serving_input_receiver_fn` that takes the feature tensors themselves.
+    """Returns a `serving_input_receiver_fn` that takes raw feature tensors.
 
     Args:
         features: Dict of feature name to a `Tensor` (or `tf.TensorSpec`, or array) with the dtype
@@ -210,6 +210,6 @@ def build_raw_serving_input_receiver_fn(
 
 
 def _op_name(name: str) -> str:
-    """Returns `name` made fit for an operation."""
+    """Returns `name` as a valid name of an operation."""
     kept = "".join(c if c.isascii() and (c.isalnum() or c in "._-/") else "_" for c in name)
     return kept if kept[:1].isalnum() else f"input_{kept}"

@@ -1,4 +1,4 @@
-"""Writing a SavedModel: graphs by mode, one checkpoint, a directory that appears whole or not at all."""
+"""Writer of SavedModels: graphs by mode, one checkpoint, published atomically."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from estimator_core.spec.export_outputs import (
 from estimator_core.spec.mode_keys import ModeKeys
 
 TAGS = {ModeKeys.TRAIN: "train", ModeKeys.EVAL: "eval", ModeKeys.PREDICT: "serve"}
-# The kinds of signatures, in the order of the log lines, by what the files call them.
+# The method names of the kinds of signatures, in the order of the log lines.
 _METHOD_NAMES = {
     "Classify": "tensorflow/serving/classify",
     "Regress": "tensorflow/serving/regress",
@@ -29,7 +29,7 @@ _METHOD_NAMES = {
     "Train": "tensorflow/supervised/training",
     "Eval": "tensorflow/supervised/eval",
 }
-_TRAIN_OP_COLLECTION = "saved_model_train_op"  # where loaders look for the operation of a step
+_TRAIN_OP_COLLECTION = "saved_model_train_op"  # loaders look here for the operation of a step
 _CHECKPOINTS = (tf.train.Checkpoint, tf1.train.Checkpoint)
 _MAX_DIRECTORY_ATTEMPTS = 10
 
@@ -37,8 +37,8 @@ _MAX_DIRECTORY_ATTEMPTS = 10
 class SavedModelWriter:
     """Collects the graphs of one SavedModel and publishes it under a timestamp.
 
-    It is written beside its final place and renamed at the end, so that a reader never sees half
-    of it. On an exception what was written is removed.
+    It is written to a temporary directory and renamed at the end, so that readers see only complete
+    models. On an exception the temporary directory is removed.
 
     Example:
         >>> with SavedModelWriter("exports") as writer:  # doctest: +SKIP
@@ -49,7 +49,7 @@ class SavedModelWriter:
     Args:
         export_dir_base: Directory that holds the exports.
         assets_extra: Paths below `assets.extra/` to the files to copy there.
-        as_text: Whether the graph is written as text.
+        as_text: Writes the graph as text if true.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class SavedModelWriter:
                 tf.io.gfile.rmtree(self._temporary)
 
     def _publish(self) -> None:
-        """Completes what was written and gives it its final name."""
+        """Completes the temporary directory and renames it."""
         self._builder.save(self._as_text)
         for name, source in self._assets_extra.items():
             target = os.path.join(self._temporary, "assets.extra", name)
@@ -98,18 +98,18 @@ class SavedModelWriter:
         session_config: Any = None,
         tags: Sequence[str] = (),
     ) -> None:
-        """Adds the default graph as that of `mode`, with variables from `checkpoint_path`.
+        """Adds the default graph as the graph of `mode`, with variables from `checkpoint_path`.
 
         Args:
             mode: One of `ModeKeys`.
-            spec: What model_fn returned for it.
-            export_outputs: Its signatures.
-            receiver_tensors: The tensors that are fed, by name.
+            spec: EstimatorSpec that model_fn returned for the graph.
+            export_outputs: Signatures of the graph.
+            receiver_tensors: Tensors to feed, by name.
             alternatives: Further groups of tensors that may be fed instead.
             checkpoint_path: Checkpoint of the variables.
             session_config: `ConfigProto` of the session that restores them.
-            tags: What it is found by, when not by the tag of `mode`. Such a graph is not run here, and
-                follows one that has the same variables.
+            tags: Tags of the graph; () means the tag of `mode`. A graph with tags is not run here, and must
+                be added after one with the same variables.
         """
         signatures = signature_defs(export_outputs, receiver_tensors, alternatives)
         with tf1.Session(config=session_config) as session:
@@ -166,10 +166,10 @@ def signature_defs(
     receiver_tensors: Mapping[str, Any],
     alternatives: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Returns the `SignatureDef`s of all outputs over all ways of feeding them.
+    """Returns the `SignatureDef`s of all outputs for all groups of receiver tensors.
 
-    Outputs that the receiver tensors can't feed (classification without serialized examples, or what
-    needs a placeholder that is not among them) are left out, and the log says why.
+    Outputs that the receiver tensors can't feed (classification without serialized examples, or outputs
+    of other placeholders) are left out, and the log gives the reason.
 
     Raises:
         ValueError: No signature is left.
@@ -201,7 +201,7 @@ def signature_defs(
 
 
 def _unfed_placeholders(signature: Any) -> list[str]:
-    """Returns the placeholders that a signature's outputs depend on and that its inputs do not feed."""
+    """Returns the placeholders that the outputs of a signature need and its inputs do not feed."""
     graph = tf1.get_default_graph()
     fed = set(_tensor_names(signature.inputs.values()))
     pending: list[Any] = [
@@ -222,7 +222,7 @@ def _unfed_placeholders(signature: Any) -> list[str]:
 
 
 def _tensor_names(infos: Iterable[Any]) -> Iterator[str]:
-    """Yields the names of the tensors that `TensorInfo`s consist of."""
+    """Yields the names of the tensors in `TensorInfo`s."""
     for info in infos:
         kind = info.WhichOneof("encoding")
         if kind == "coo_sparse":
@@ -237,7 +237,7 @@ def _tensor_names(infos: Iterable[Any]) -> Iterator[str]:
 
 
 def _log_signatures(included: Mapping[str, Any], excluded: Mapping[str, str]) -> None:
-    """Logs the names of the signatures by kind, and why others are left out."""
+    """Logs the names of the signatures by kind, and the reasons for the others."""
     for kind, method_name in _METHOD_NAMES.items():
         names = [name for name, value in included.items() if value.method_name == method_name]
         logger.info("Signatures INCLUDED in export for %s: %s", kind, names or None)
@@ -252,12 +252,12 @@ def timestamped_directory(
     clock: Callable[[], float] = time.time,
     wait: Callable[[float], None] = time.sleep,
 ) -> str:
-    """Returns a directory name in seconds since the epoch that no export has taken yet.
+    """Returns a directory named by seconds since the epoch that no other export has taken.
 
     Args:
         export_dir_base: Directory that holds the exports.
         clock: Function that returns the time, in seconds since the epoch.
-        wait: Function that waits for so many seconds.
+        wait: Function that waits for a number of seconds.
 
     Raises:
         RuntimeError: Other exports keep taking the names.

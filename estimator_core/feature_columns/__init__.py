@@ -1,4 +1,4 @@
-"""From `tf.feature_column` columns to tensors and variables, in a graph."""
+"""Conversion of `tf.feature_column` columns to tensors and variables, in a graph."""
 
 from estimator_core.feature_columns.input_layer import input_layer
 from estimator_core.feature_columns.linear_model import LinearModel, linear_model

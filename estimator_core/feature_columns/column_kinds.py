@@ -1,4 +1,4 @@
-"""What a list of feature columns may hold, and the order in which models take them."""
+"""Kinds of feature columns, and the order of columns in models."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ def is_numeric(column: Any) -> bool:
 
 
 def is_sequence(column: Any) -> bool:
-    """Returns whether the column can give numbers for each time step, `[batch_size, steps, ...]`.
+    """Returns whether the column may give numbers for each time step, `[batch_size, steps, ...]`.
 
-    An embedding or an indicator column can when it is over a `sequence_categorical_column_*`; if it
-    is not, its own `get_sequence_dense_tensor` says so.
+    An embedding or an indicator column does so only over a `sequence_categorical_column_*`; else
+    its own `get_sequence_dense_tensor` raises an error.
     """
     return hasattr(column, "get_sequence_dense_tensor")
 
 
 def sorted_columns(feature_columns: Any) -> list[Any]:
-    """Returns the columns by name, the order in which tf.estimator concatenates and adds them.
+    """Returns the columns sorted by name, the order in which tf.estimator concatenates and adds them.
 
     Args:
         feature_columns: One column or an iterable of columns.
 
     Raises:
-        ValueError: There are none, one is no column, or two have the same name.
+        ValueError: There are none, one is not a column, or two have the same name.
     """
     if feature_columns is None:
         raise ValueError("feature_columns must not be empty. Received: None")

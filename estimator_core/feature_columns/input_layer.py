@@ -1,4 +1,4 @@
-"""Dense feature columns, side by side in one tensor: the input of a neural network."""
+"""Dense feature columns concatenated to one tensor, the input of a neural network."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def input_layer(
     scope: str = "input_layer",
     for_training: bool = True,
 ) -> tf.Tensor:
-    """Returns the dense columns' values, float32 `[batch_size, sum of column sizes]`, by column name.
+    """Returns the dense columns' values in order of name, float32 `[batch_size, sum of column sizes]`.
 
     Variables are created below the current variable scope as
     `<scope>/<column>/embedding_weights`.
@@ -37,7 +37,7 @@ def input_layer(
         feature_columns: Dense columns: numeric, bucketized, indicator, embedding, shared embedding.
         trainable: False creates embedding tables that are not trained.
         scope: Name of the variable scope.
-        for_training: False takes fewer operations, whose gradients may have a row for each example.
+        for_training: False uses fewer operations, whose gradients may have a row for each example.
 
     Raises:
         ValueError: A column is not dense, or a feature is missing.
@@ -71,7 +71,7 @@ def _check_dense(column: Any) -> None:
             f"Received: {column!r}"
         )
     raise ValueError(
-        "A sequence column has a value for each time step, and here goes one for each example: use "
+        "A sequence column has a value for each time step, but each example needs one: use "
         f"tf.feature_column.numeric_column, or an RNN model for sequences. Received: {column!r}"
     )
 
@@ -79,7 +79,7 @@ def _check_dense(column: Any) -> None:
 def _flat_output(
     column: Any, cache: FeatureTransformationCache, state_manager: StateManager
 ) -> tf.Tensor:
-    """Returns one column's value as `[batch_size, number of its elements]`."""
+    """Returns the value of one column as `[batch_size, number of elements]`."""
     dense = column.get_dense_tensor(cache, state_manager)
     num_elements = column.variable_shape.num_elements()
     if dense.shape.rank == 2 and dense.shape[1] == num_elements:

@@ -26,8 +26,8 @@ class LinearModel(NamedTuple):
 
     Attributes:
         logits: float32 `[batch_size, units]`.
-        bias: The variable `[units]`.
-        weights: The variables `[column size, units]`, in the order of the column names.
+        bias: Variable `[units]`.
+        weights: Variables `[column size, units]`, in the order of the column names.
     """
 
     logits: tf.Tensor
@@ -51,12 +51,12 @@ def linear_model(
         features: Dict of feature name to `Tensor` or `SparseTensor`, `[batch_size, ...]`.
         feature_columns: Categorical and dense columns.
         units: Number of outputs.
-        sparse_combiner: How the weights of an example with several values in one categorical column
-            combine: "sum", "mean" or "sqrtn".
-        for_training: False takes fewer operations, whose gradients may have a row for each example.
+        sparse_combiner: Reduction of the weights of several values in one categorical column:
+            "sum", "mean" or "sqrtn".
+        for_training: False uses fewer operations, whose gradients may have a row for each example.
 
     Raises:
-        ValueError: Something that is no column, a missing feature, an unknown combiner.
+        ValueError: A column has a wrong kind, a feature is missing, or the combiner is unknown.
 
     Source: tf.estimator's linear models (`tf.compat.v1.feature_column.linear_model`).
     """
@@ -118,11 +118,11 @@ def _sparse_sum(
     for_training: bool,
 ) -> tf.Tensor:
     single = single_ids(column, cache, state_manager) if isinstance(weight, tf.Variable) else None
-    if single is not None:  # the same by any combiner
+    if single is not None:  # every combiner returns the weight of the only id
         return single.looked_up(weight, for_training)
     ids, id_weights = column.get_sparse_tensors(cache, state_manager)
     if ids.shape.rank != 2:
-        # Everything but the batch dimension is one bag of ids: [batch_size, any].
+        # All values of an example are one bag of ids: [batch_size, any].
         batch_size = tf.shape(ids, out_type=tf.int64)[0]
         ids = tf.sparse.reshape(ids, [batch_size, -1])
         if id_weights is not None:

@@ -1,4 +1,4 @@
-"""Sequence feature columns, side by side in one tensor: the input of a recurrent network."""
+"""Sequence feature columns concatenated to one tensor, the input of a recurrent network."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from estimator_core.spec.arguments import checked_features
 def sequence_input_layer(
     features: Mapping[str, Any], feature_columns: Any
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns the columns' values by column name, padded with zeros, and the sequences' lengths.
+    """Returns the columns' values in order of name, padded with zeros, and the sequences' lengths.
 
     Variables are created below the current variable scope as
     `sequence_features/<column>/embedding_weights`.
@@ -57,7 +57,7 @@ def sequence_input_layer(
                 "indicator_column over a sequence_categorical_column_*. "
                 f"Received: {column!r}"
             )
-    # A numeric column only reads sparse sequences.
+    # Numeric columns read only sparse sequences.
     numeric_keys = [column.key for column in columns if not hasattr(column, "categorical_column")]
     cache = FeatureTransformationCache(
         {
@@ -91,7 +91,7 @@ def _all_of(feature: Any) -> Any:
 
 
 def _checks_of_equal_lengths(columns: list[Any], lengths: list[tf.Tensor]) -> list[Any]:
-    """Returns ops that fail when an example's sequences are not equally long in all columns."""
+    """Returns ops that fail if the sequences of an example differ in length between columns."""
     return [
         tf.raw_ops.Assert(
             condition=tf.reduce_all(tf.equal(length, lengths[0])),

@@ -1,4 +1,4 @@
-"""Lookups for features with one id for each example, without the operations for lists of ids."""
+"""Lookups of features with one id for each example, which need fewer operations than lists of ids."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from estimator_core import tf1
 
 
 class SingleIds(NamedTuple):
-    """The ids of a categorical feature with one for each example.
+    """The ids of a categorical feature with at most one id for each example.
 
     Attributes:
         ids: int64 `[batch_size]`; 0 where there is none.
-        is_there: bool `[batch_size]`.
+        is_there: bool `[batch_size]`, True where there is an id.
     """
 
     ids: tf.Tensor
     is_there: tf.Tensor
 
     def looked_up(self, table: tf.Variable, for_training: bool) -> tf.Tensor:
-        """Returns the rows of a table, `[batch_size, ...]`, and zeros where there is no id.
+        """Returns the rows of a table, `[batch_size, ...]`, and zeros for examples without an id.
 
-        The values are those of `tf.nn.safe_embedding_lookup_sparse`, bit for bit. So is the gradient in
-        training: it has a row for each different id, in the order in which they occur.
+        The values are bitwise equal to those of `tf.nn.safe_embedding_lookup_sparse`. So is the gradient in
+        training: it has a row for each distinct id, in the order of first occurrence.
 
         Args:
             table: Variable `[num_buckets, width]`.
-            for_training: False takes fewer operations, whose gradient has a row for each example.
+            for_training: False uses fewer operations, whose gradient has a row for each example.
 
         Raises:
-            tf.errors.InvalidArgumentError: When it runs, and an id is not below the number of buckets.
+            tf.errors.InvalidArgumentError: When the graph runs, an id is not below the number of buckets.
         """
         if not for_training:
             return _or_zeros(self.is_there, tf.gather(table, self.ids))
         different, positions = tf.unique(self.ids)
         graph = tf1.get_default_graph()
-        # One after the other: with replicas, a variable is looked up by a `GatherV2`, too.
+        # Two separate maps: with replicas, the variable's lookup is a `GatherV2`, too.
         with graph.gradient_override_map({"ResourceGather": _GRADIENT_OF_TABLE}):
             rows = tf.gather(table, different)
         with graph.gradient_override_map({"GatherV2": _GRADIENT_OF_ROWS}):
@@ -48,18 +48,18 @@ class SingleIds(NamedTuple):
 
 def _or_zeros(is_there: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
     """Returns `rows`, `[batch_size, ...]`, with zeros for examples without an id."""
-    # Unlike `tf.where`, it takes a condition for each row, and copies whole rows.
+    # Unlike `tf.where`, it takes one condition for each row, and copies whole rows.
     return tf.raw_ops.Select(condition=is_there, x=rows, y=tf.zeros_like(rows))
 
 
-# Shorter gradients of the two lookups, by name: a function as a gradient would keep the graph for ever.
+# Names of simpler gradients of the two lookups. A function as a gradient would keep the graph alive.
 _GRADIENT_OF_TABLE = "EstimatorCoreRowsOfTable"
 _GRADIENT_OF_ROWS = "EstimatorCoreRowsOfExamples"
 
 
 @tf.RegisterGradient(_GRADIENT_OF_TABLE)
 def _gradient_of_table(operation: tf.Operation, gradient: tf.Tensor) -> list[Any]:
-    """Returns the gradients of a `ResourceGather` of a list of rows, without reshaping it."""
+    """Returns the gradients of a `ResourceGather` of a vector of indices, without reshaping."""
     handle, indices = operation.inputs
     shape = tf.raw_ops.VariableShape(input=handle, out_type=tf.int64)
     return [tf.IndexedSlices(gradient, indices, shape), None]
@@ -67,7 +67,7 @@ def _gradient_of_table(operation: tf.Operation, gradient: tf.Tensor) -> list[Any
 
 @tf.RegisterGradient(_GRADIENT_OF_ROWS)
 def _gradient_of_rows(operation: tf.Operation, gradient: tf.Tensor) -> list[Any]:
-    """Returns the gradients of a `GatherV2` of the first axis: the sums by row."""
+    """Returns the gradients of a `GatherV2` along the first axis: the sums by row."""
     rows, positions, _ = operation.inputs
     return [tf.math.unsorted_segment_sum(gradient, positions, tf.shape(rows)[0]), None, None]
 
@@ -75,10 +75,10 @@ def _gradient_of_rows(operation: tf.Operation, gradient: tf.Tensor) -> list[Any]
 def embedded_single_ids(
     column: Any, cache: Any, state_manager: Any, for_training: bool
 ) -> tf.Tensor | None:
-    """Returns what an embedding column gives, `[batch_size, dimension]`; None if it takes the general way.
+    """Returns the output of an embedding column, `[batch_size, dimension]`; None for all other cases.
 
-    A column takes a dense feature for a sparse one, looks up each id that occurs once, and takes the mean of
-    the embeddings of each example. For one id that is its embedding.
+    The column itself would convert a dense feature to a sparse one, look up each distinct id once, and
+    average the embeddings of each example: for one id, that is its embedding.
 
     Args:
         column: Any dense column.
@@ -92,7 +92,7 @@ def embedded_single_ids(
     if single is None:
         return None
     table = state_manager.get_variable(column, "embedding_weights")
-    if not isinstance(table, tf.Variable):  # in parts
+    if not isinstance(table, tf.Variable):  # a partitioned table
         return None
     return single.looked_up(table, for_training)
 
@@ -136,10 +136,10 @@ def _is_plain_embedding(column: Any) -> bool:
 
 
 class _Feature:
-    """Gives a categorical column its feature, with all values: it changes each, whatever the indices are.
+    """Feature for `transform_feature` of a categorical column, which transforms each value by itself.
 
     Args:
-        feature: The values, `[number of values]`, none of them left out.
+        feature: All values, `[number of values]`, including missing ones; the indices don't matter.
     """
 
     def __init__(self, feature: tf.SparseTensor):
@@ -153,7 +153,7 @@ class _Feature:
 
 @functools.cache
 def _columns_of_ids() -> frozenset[type]:
-    """Returns the classes of columns that turn each value into an id, whatever the others are."""
+    """Returns the classes of columns that convert each value to an id independently of other values."""
     columns = tf.feature_column
     return frozenset(
         {
@@ -171,5 +171,5 @@ def _embedding_column() -> Any:
 
 
 def _quiet(function: Any) -> Any:
-    """Returns the function without what warns that it is deprecated: it is not the user who calls it."""
+    """Returns the function without its deprecation warning, which is not for users: they don't call it."""
     return getattr(function, "__wrapped__", function)

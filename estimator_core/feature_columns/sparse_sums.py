@@ -1,4 +1,4 @@
-"""Sums of the weights of lists of ids, without a copy of all weights at each step."""
+"""Sums of weights over lists of ids, without copying all weights in each step."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _SEGMENT_SUMS = {
 def sparse_sum(
     weight: Any, ids: tf.SparseTensor, id_weights: tf.SparseTensor | None, combiner: str
 ) -> tf.Tensor:
-    """Returns the weights of each example's ids, added up or averaged: `[batch_size, units]`.
+    """Returns the sum or average of the weights of each example's ids, `[batch_size, units]`.
 
-    An id below 0 counts as missing; an example without ids has zeros. The values and the gradients are those
-    of `tf.nn.safe_embedding_lookup_sparse`, bit for bit, in less time: TensorFlow rewrites the operations
-    of that into a lookup in a copy of all weights, made at each step, once an optimizer has updated rows of
-    them. For a million buckets that was a third of the time of a training step.
+    An id below 0 counts as missing; an example without ids gets zeros. Values and gradients are bitwise
+    equal to those of `tf.nn.safe_embedding_lookup_sparse`, but faster: after an optimizer has updated rows,
+    TensorFlow rewrites that function's operations to a lookup in a copy of all weights, made in each step.
+    With a million buckets, the copy took a third of the time of a training step.
 
     Args:
-        weight: Variable `[num_buckets, units]`, possibly in parts.
+        weight: Variable `[num_buckets, units]`, may be partitioned.
         ids: int64 `[batch_size, any]`.
-        id_weights: float32 of the same indices; None is 1 each.
+        id_weights: float32 with the same indices; None weighs each id by 1.
         combiner: "sum", "mean" (by the sum of the id_weights) or "sqrtn" (by the root of their squares' sum).
     """
     if id_weights is not None or not isinstance(weight, tf.Variable):
@@ -37,7 +37,7 @@ def sparse_sum(
         known = tf.sparse.retain(ids, ids.values >= 0)
         filled, is_empty = tf.sparse.fill_empty_rows(known, tf.constant(0, ids.dtype))
         different, positions = tf.unique(filled.values)
-        # The rewriting looks for positions that come from `unique` itself.
+        # This op between `unique` and the lookup prevents TensorFlow's rewriting.
         positions = tf.ensure_shape(positions, [None])
         looked_up = tf.gather(weight, different)
         rows = filled.indices[:, 0]

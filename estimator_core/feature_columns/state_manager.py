@@ -13,11 +13,11 @@ from estimator_core import tf1
 class StateManager:
     """Creates and finds the variables and lookup tables of feature columns.
 
-    Variables are named `<variable scope>/<column name>/<variable name>`, and obey the partitioner,
+    Variables are named `<variable scope>/<column name>/<variable name>`, and follow the partitioner,
     the reuse and the regularizer of the variable scope in which they are created.
 
     Args:
-        trainable: False keeps every variable out of training, whatever its column says.
+        trainable: False keeps every variable out of training, even if its column trains it.
 
     Source: the `state_manager` argument of `tf.feature_column` columns.
     """
@@ -40,13 +40,13 @@ class StateManager:
         """Creates (or in a reusing scope finds) a variable of a column.
 
         Args:
-            feature_column: The column that owns it.
+            feature_column: Column that owns the variable.
             name: Name below the column's own scope.
             shape: Shape of the whole variable.
-            dtype: None means float32.
-            trainable: Whether training changes it.
+            dtype: Dtype of the variable; None means float32.
+            trainable: True if training updates it.
             use_resource: Must be true: variables in graphs of this package are resource variables.
-            initializer: Called with shape and dtype; None means Glorot uniform.
+            initializer: Function of shape and dtype; None means Glorot uniform.
 
         Raises:
             ValueError: The column already has a variable of that name.
@@ -70,7 +70,7 @@ class StateManager:
         return variable
 
     def add_variable(self, feature_column: Any, var: Any) -> None:
-        """Notes an existing variable as one of a column's."""
+        """Registers an existing variable of a column."""
         self._variables[feature_column, var.name] = var
 
     def has_variable(self, feature_column: Any, name: str) -> bool:
@@ -88,7 +88,7 @@ class StateManager:
         return self._variables[feature_column, name]
 
     def add_resource(self, feature_column: Any, name: str, resource: Any) -> None:
-        """Keeps a resource of a column, such as a lookup table."""
+        """Registers a resource of a column, such as a lookup table."""
         self._resources[feature_column, name] = resource
 
     def has_resource(self, feature_column: Any, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""The raw and transformed features of one model, each computed once."""
+"""Cache of the raw and transformed features of a model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from estimator_core.spec.arguments import checked_features
 
 
 class FeatureTransformationCache:
-    """Computes features on demand and keeps them, so that columns share their common sources.
+    """Computes each feature once, on demand, so that columns share their common sources.
 
     `tf.feature_column` columns call `get` with the name of a raw feature or with another column.
 
@@ -38,8 +38,8 @@ class FeatureTransformationCache:
 
         Args:
             key: Feature name, or a column.
-            state_manager: Where the column finds its lookup tables.
-            training: For columns whose `transform_feature` has such an argument.
+            state_manager: `StateManager` with the lookup tables of columns.
+            training: Argument for columns whose `transform_feature` takes it.
 
         Raises:
             ValueError: No such feature, or a scalar feature.
@@ -72,10 +72,10 @@ class FeatureTransformationCache:
 
 
 def _check_numbers(column: Any, feature: Any) -> None:
-    """Checks what a numeric column would only find when the graph runs, or call a failed reshape.
+    """Checks early for errors that a numeric column finds only when the graph runs, or reports as a reshape.
 
     Raises:
-        ValueError: The feature is sparse, no number, or has another size than the column.
+        ValueError: The feature is sparse, not numeric, or has another size than the column.
     """
     if isinstance(feature, tf.SparseTensor):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Columns of `tf.compat.v1.feature_column.shared_embedding_columns`, in the form of the others."""
+"""Adapters for columns of `tf.compat.v1.feature_column.shared_embedding_columns`."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ _WEIGHTS = "embedding_weights"
 
 
 class _Table(NamedTuple):
-    """What owns the variable; its name is the variable's scope."""
+    """Owner of the variable; its name is the variable's scope."""
 
     name: str
 
 
 class V1SharedEmbedding:
-    """One of several columns that look their ids up in the same table.
+    """One of several columns that look up ids in the same table.
 
     The table is `<variable scope>/<shared name>/embedding_weights`, such as
     `dnn/input_from_feature_columns/input_layer/bought_seen_shared_embedding/embedding_weights`.
 
     Args:
-        column: What `shared_embedding_columns` made.
+        column: Column from `shared_embedding_columns`.
 
-    Source: `tf.compat.v1.feature_column.shared_embedding_columns`, whose columns only speak to the
-    input layers of TensorFlow 1. Those of `tf.feature_column.shared_embeddings` need no such help.
+    Source: `tf.compat.v1.feature_column.shared_embedding_columns`, whose columns support only the
+    input layers of TensorFlow 1. Those of `tf.feature_column.shared_embeddings` need no adapter.
     """
 
     def __init__(self, column: Any):
@@ -36,7 +36,7 @@ class V1SharedEmbedding:
 
     @property
     def name(self) -> str:
-        """As the TensorFlow 1 column has it: `<categorical column>_shared_embedding`."""
+        """Name of the TensorFlow 1 column, `<categorical column>_shared_embedding`."""
         return str(self._column.name)
 
     @property

@@ -18,7 +18,6 @@ from estimator_core.execution.inputs import Inputs
 from estimator_core.graphs import initial_values
 from estimator_core.graphs.once_per_replica import OncePerReplica
 from estimator_core.graphs.program import Program, new_scope
-from estimator_core.hooks.nan_loss import NanStepRecorder
 from estimator_core.keras_in_graph.calling import call_model_fn
 from estimator_core.run_config import RunConfig
 from estimator_core.spec import calling
@@ -110,10 +109,7 @@ def build_over(
     """Returns the program of `mode` over inputs, in their graph; see `build`."""
     graph, inputs = built
     with new_scope(graph, execution, model.config):
-        makes_many = mode == ModeKeys.TRAIN and execution.steps_per_session_run > 1
-        records_nan = makes_many and not execution.stops_at_nan
-        nan_steps = NanStepRecorder() if records_nan else None
-        step_fn = OncePerReplica(_recorded(model.step_fn(mode), nan_steps), execution)
+        step_fn = OncePerReplica(model.step_fn(mode), execution)
         step = execution.build_step(inputs, step_fn, mode)
         step_fn.check_done()
         if not starts_from_checkpoint:
@@ -122,13 +118,7 @@ def build_over(
             scaffold = initial_values.in_order(step.spec.scaffold)
             step = step._replace(spec=step.spec._replace(scaffold=scaffold))
         fetches = _fetches(step.spec, mode)
-    return Program(graph, execution, inputs, step, fetches, model.config, nan_steps)
-
-
-def _recorded(step_fn: StepFn, nan_steps: NanStepRecorder | None) -> StepFn:
-    if nan_steps is None:
-        return step_fn
-    return lambda features, labels: nan_steps.add_to(step_fn(features, labels))
+    return Program(graph, execution, inputs, step, fetches, model.config)
 
 
 def build_for_receiver(

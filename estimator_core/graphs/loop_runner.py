@@ -87,23 +87,26 @@ class LoopRunner(tf1.train.SessionRunHook):
             if np.isnan(self.loss_in_call).any():
                 raise_nan_loss(self._loss_name, session.run(self._global_step))
 
-    def _advance(self, advance: Callable[[Any, int], int | None], session: Any) -> None:
+    def _advance(self, advance: Callable[[Any, int], bool | None], session: Any) -> None:
         """Makes all steps but the last by what the Execution has for that."""
         steps = self._steps - 1
         if not steps:
             return
         before = self._step
         try:
-            made = advance(session, steps)
+            ends_with_nan = advance(session, steps)
         except tf.errors.OpError as error:
             with contextlib.suppress(tf.errors.OpError):  # the session may be lost
                 self._step = int(session.run(self._global_step))
-            if isinstance(error, tf.errors.OutOfRangeError) and self._step > before:
-                self._note_loss(session)
+            if isinstance(error, tf.errors.OutOfRangeError):
+                if self._step > before:
+                    self._note_loss(session)
+                if self._program_step.end:
+                    self._program_step.end(session)
             raise
         self._note_loss(session)  # the input may end with the step that comes now
         self._step += steps
-        if made is not None and made < steps:
+        if ends_with_nan:
             raise_nan_loss(self._loss_name, session.run(self._global_step))
 
     def _note_loss(self, session: Any) -> None:

@@ -21,7 +21,7 @@ from estimator_core.graphs.restoring import RestoringSessionCreator, check_check
 from estimator_core.graphs.step_runner import StepRunner
 from estimator_core.hooks.initialization import InitializationHook
 from estimator_core.hooks.intervals import is_of_library
-from estimator_core.hooks.nan_loss import NanLossHook
+from estimator_core.hooks.nan_loss import NanLossHook, SaverUnlessNan
 from estimator_core.hooks.training_progress import ProgressHook
 from estimator_core.logs import logger
 from estimator_core.run_config import RunConfig
@@ -62,7 +62,12 @@ def train(
         tf1.add_to_collection(tf1.GraphKeys.LOSSES, spec.loss)  # where hooks look for it
         summaries.add_loss_summary(spec.loss)
         progress = ProgressHook(spec.loss, config.log_step_count_steps)
+        nan_loss = NanLossHook(spec.loss)
         hooks, saver = _train_hooks(program, hooks, saving_listeners, progress)
+        hooks = [
+            nan_loss,
+            *(SaverUnlessNan(hook, nan_loss) if _is_saver(hook) else hook for hook in hooks),
+        ]
         loss = None
         input_ended = False
         model_dir = config.model_dir or ""  # that of an Estimator has one
@@ -80,6 +85,7 @@ def train(
             try:
                 while not session.should_stop():
                     _, loss = run_steps(session)
+                    nan_loss.raise_if_found()
             except tf.errors.OutOfRangeError:
                 input_ended = program.inputs.is_at_end
                 loss = loss if run_steps.loss_in_call is None else run_steps.loss_in_call
@@ -118,13 +124,11 @@ def _train_hooks(
     """Returns all hooks in the order in which they see a step, and the saver if it may write beside them.
 
     The order is tf.estimator's: the checkpoint is saved, and its listeners are called, before the
-    caller's hooks see the step. But the loss is checked first of all, so that a NaN never replaces
-    the last good state of the model.
+    caller's hooks see the step.
     """
     spec, config = program.spec, program.config
     prepare = [hook for hook in spec.training_hooks if isinstance(hook, InitializationHook)]
-    nan_loss = NanLossHook(spec.loss, program.nan_steps, program.execution.stops_at_nan)
-    first = [nan_loss, *program.inputs.hooks, *prepare]
+    first = [*program.inputs.hooks, *prepare]
     last = [*hooks, *(hook for hook in spec.training_hooks if hook not in prepare), progress]
     if not program.execution.is_chief:
         return [*first, *last], None
@@ -132,7 +136,7 @@ def _train_hooks(
     savers = [
         hook
         for hook in (*hooks, *spec.training_hooks, *spec.training_chief_hooks)
-        if isinstance(hook, tf1.train.CheckpointSaverHook)
+        if _is_saver(hook)
     ]
     chief = [*spec.training_chief_hooks]
     beside = None
@@ -173,6 +177,10 @@ def _train_hooks(
             )
         )
     return [*first, *chief, *last], beside
+
+
+def _is_saver(hook: Hook) -> bool:
+    return isinstance(hook, tf1.train.CheckpointSaverHook)
 
 
 def _add_listeners(savers: Sequence[Any], listeners: Sequence[Any]) -> None:

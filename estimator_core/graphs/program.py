@@ -12,7 +12,6 @@ import tensorflow as tf
 from estimator_core.execution.base import Execution, Step
 from estimator_core.execution.current import building
 from estimator_core.execution.inputs import Inputs
-from estimator_core.hooks.nan_loss import NanStepRecorder
 from estimator_core.run_config import RunConfig
 from estimator_core.spec.estimator_spec import EstimatorSpec
 
@@ -29,7 +28,6 @@ class Program:
         fetches: What the mode's loop reads: (train_op, loss) in TRAIN, the pair of `evaluation_fetches`
             in EVAL, the predictions in PREDICT.
         config: Intervals of checkpoints, summaries and log lines.
-        nan_steps: Records steps whose loss is NaN; None unless a session call can make many steps.
     """
 
     graph: tf.Graph
@@ -38,7 +36,6 @@ class Program:
     step: Step
     fetches: Any
     config: RunConfig
-    nan_steps: NanStepRecorder | None = None
 
     @property
     def spec(self) -> EstimatorSpec:

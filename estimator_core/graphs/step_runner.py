@@ -90,19 +90,21 @@ class StepRunner(tf1.train.SessionRunHook):
             raise
 
     def _make_without_hooks(
-        self, advance: Callable[[Any, int], int | None], session: Any, steps: int
+        self, advance: Callable[[Any, int], bool | None], session: Any, steps: int
     ) -> None:
         """Makes steps by `advance`. When it fails, the graph says how many of them were made."""
         end = self._step + steps
         start = self._clock()
         try:
-            made = advance(session, steps)
+            ends_with_nan = advance(session, steps)
         except tf.errors.OutOfRangeError:
             self._raise_cause()
             made = int(session.run(self._global_step)) - self._step
             self._count(made)
             if made:
                 self._note_loss(session)
+            if self._program.step.end:
+                self._program.step.end(session)
             raise
         except tf.errors.OpError:
             self.failed_at = f"in the step after global step {self._step}"
@@ -116,7 +118,7 @@ class StepRunner(tf1.train.SessionRunHook):
         self.secs_without_hooks += secs
         if self._pace:
             self._pace.add(steps, secs)
-        if made is not None and made < steps:
+        if ends_with_nan:
             raise_nan_loss(self._program.spec.loss.name, session.run(self._global_step))
         self._count(steps)
 

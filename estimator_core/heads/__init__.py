@@ -1,4 +1,4 @@
-"""Heads: what turns logits into predictions, loss, metrics and signatures."""
+"""Heads turn logits into predictions, loss, metrics and signatures."""
 
 from estimator_core.heads.base import Head
 from estimator_core.heads.binary_class import BinaryClassHead

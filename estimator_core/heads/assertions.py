@@ -1,4 +1,4 @@
-"""What holds for the values of a batch: checked at once in eager mode, else when the graph runs."""
+"""Assertions about the values of a batch: checked at once in eager mode, else when the graph runs."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ _SHOWN_VALUES = 20
 
 
 def assertion(condition: tf.Tensor, message: str, *values: Any) -> list[Any]:
-    """Returns the control inputs of what may only be computed when a condition holds.
+    """Returns the control inputs that assert a condition.
 
     Args:
         condition: Scalar bool.
-        message: What must hold and how to see to it; the error has `values` after it.
+        message: Condition and its remedy; the error shows `values` after it.
         *values: Tensors or strings.
 
     Raises:
-        ValueError: The condition doesn't hold, in eager mode. A graph that runs raises an
+        ValueError: The condition is false, in eager mode. A running graph raises an
             `InvalidArgumentError` instead.
     """
     if tf.executing_eagerly():
         if not condition:
             raise ValueError(" ".join([message, *(_as_text(value) for value in values)]))
         return []
-    # The raw op: tf.debugging.assert_* would wrap it in a conditional, which costs more than the check.
+    # The raw op: tf.debugging.assert_* would wrap it in a conditional that costs more than the check.
     return [
         tf.raw_ops.Assert(condition=condition, data=[message, *values], summarize=_SHOWN_VALUES)
     ]
@@ -38,17 +38,17 @@ def with_checked_shape(
     other_name: str,
     other: tf.Tensor,
 ) -> tf.Tensor:
-    """Returns a tensor whose shape is checked when the graph runs, for what is not known before.
+    """Returns a tensor whose shape is checked when the graph runs, as far as it is unknown before.
 
-    Shapes that differ would broadcast without a word: `[1, batch_size]` and `[batch_size, 1]` to
+    Different shapes would silently broadcast: `[1, batch_size]` and `[batch_size, 1]` to
     `[batch_size, batch_size]`.
 
     Args:
-        tensor: Of a shape that is compatible with an accepted one.
-        accepted: The shapes it may have, as int32 vector and as far as they are known.
-        message: What the shape must be, and how to see to it.
-        other_name: What the shape must fit.
-        other: The tensor of that name.
+        tensor: Tensor whose static shape is compatible with an accepted one.
+        accepted: Pairs of an accepted shape as int32 vector, and its static part.
+        message: Required shape and its remedy.
+        other_name: Name of the tensor that the shape must fit.
+        other: Tensor of that name.
     """
     shape = tf.shape(tensor)
     fits = [_equal(shape, wanted) for wanted, known in accepted if _may_be(tensor, known)]
@@ -71,7 +71,7 @@ def _equal(shape: tf.Tensor, wanted: tf.Tensor) -> tf.Tensor:
     """Returns whether two shapes are equal, a scalar bool."""
     if shape.shape.is_fully_defined() and wanted.shape.is_fully_defined():
         return tf.reduce_all(tf.equal(shape, wanted))
-    # Vectors of the same length, whatever the ranks: the comparison itself never fails.
+    # Two vectors of equal length, for any ranks: the comparison itself can't fail.
     equal = tf.equal(tf.concat([shape, wanted], axis=0), tf.concat([wanted, shape], axis=0))
     same_rank = tf.equal(tf.size(shape), tf.size(wanted))
     return tf.reduce_all(equal) & same_rank

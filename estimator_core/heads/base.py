@@ -1,4 +1,4 @@
-"""Head: from logits to predictions, loss, metrics and signatures."""
+"""Head: turns logits into predictions, loss, metrics and signatures."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from estimator_core.spec.mode_keys import ModeKeys
 
 
 class Head(abc.ABC):
-    """What turns the logits of any model into an `EstimatorSpec`.
+    """Turns the logits of any model into an `EstimatorSpec`.
 
-    Subclass it for a problem type of your own: say how logits become a loss, predictions and
-    metrics, and `create_estimator_spec` does the rest.
+    Subclass it for your own problem type: define the loss, predictions and metrics of logits, and
+    `create_estimator_spec` does the rest.
 
     Example:
         >>> class QuantileHead(Head):
@@ -53,12 +53,12 @@ class Head(abc.ABC):
 
     @property
     def summary_name(self) -> str | None:
-        """What the tags of the loss summaries end in, as "/<summary_name>": the head's name."""
+        """Suffix of the tags of the loss summaries, as "/<summary_name>": the head's name."""
         return self.name
 
     @property
     def training_scope(self) -> str:
-        """The name scope of the training, which names an optimizer's variables such as Adam's powers."""
+        """Name scope of the training; an optimizer's variables, such as Adam's powers, are named by it."""
         return "training"
 
     @property
@@ -69,7 +69,7 @@ class Head(abc.ABC):
     @property
     @abc.abstractmethod
     def loss_reduction(self) -> str:
-        """One of `LossReduction`: how the losses of a batch become one number."""
+        """Reduction of the losses of a batch, one of `LossReduction`."""
 
     @abc.abstractmethod
     def loss(
@@ -87,7 +87,7 @@ class Head(abc.ABC):
             logits: `[batch_size, logits_dimension]`.
             features: Dict of feature name to tensor, for weights.
             mode: One of `ModeKeys`.
-            regularization_losses: Scalars that are added to the loss.
+            regularization_losses: Scalars to add to the loss.
         """
 
     @abc.abstractmethod
@@ -104,7 +104,7 @@ class Head(abc.ABC):
         """Returns fresh metric objects by key; Keras metrics in eager mode.
 
         Args:
-            regularization_losses: As in `loss`; their sum becomes a metric of its own.
+            regularization_losses: See `loss`; their sum is a separate metric.
         """
 
     @abc.abstractmethod
@@ -120,19 +120,19 @@ class Head(abc.ABC):
         """Adds a batch to the metrics and returns them.
 
         Args:
-            eval_metrics: What `metrics` returned.
+            eval_metrics: Metrics from `metrics`.
             features: Dict of feature name to tensor, for weights.
             logits: `[batch_size, logits_dimension]`.
             labels: Labels of the batch.
             mode: One of `ModeKeys`.
-            regularization_losses: As in `loss`.
+            regularization_losses: See `loss`.
         """
 
     def export_outputs(self, predictions: Mapping[str, Any]) -> dict[str, ExportOutput]:
         """Returns the signatures of an exported model, one of them "serving_default".
 
         Args:
-            predictions: What `predictions` returned.
+            predictions: Predictions from `predictions`.
         """
         output = PredictOutput(predictions)
         return {DEFAULT_SERVING_SIGNATURE: output, SignatureKeys.PREDICT: output}
@@ -155,21 +155,21 @@ class Head(abc.ABC):
         `train_op_fn` that returns a tensor.
 
         Args:
-            features: Dict of feature name to tensor, as `model_fn` received it.
+            features: Dict of feature name to tensor, from `model_fn`'s arguments.
             mode: One of `ModeKeys`.
             logits: float32 `[batch_size, logits_dimension]`.
             labels: Labels of the batch; needed in TRAIN and EVAL.
-            optimizer: Minimizes the loss in TRAIN: anything that `optimizers.get_optimizer` takes.
-            trainable_variables: What `optimizer` changes; None means all trainable variables.
-            train_op_fn: Instead of `optimizer`, a function from the loss to a train op, which must
+            optimizer: Optimizer that minimizes the loss in TRAIN, any that `optimizers.get_optimizer` takes.
+            trainable_variables: Variables for `optimizer`; None means all trainable variables.
+            train_op_fn: Function from the loss to a train op, instead of `optimizer`; the op must
                 also increment the global step.
             update_ops: Ops that every training step runs before the update, such as moving averages
                 of batch normalization; None means the graph's `UPDATE_OPS` collection.
-            regularization_losses: Scalars that are added to the loss.
+            regularization_losses: Scalars to add to the loss.
 
         Raises:
-            ValueError: Mode, labels or logits don't fit, or in TRAIN not exactly one of `optimizer`
-                and `train_op_fn` is given.
+            ValueError: Mode, labels or logits don't fit, or in TRAIN both or neither of `optimizer`
+                and `train_op_fn` are given.
         """
         if mode not in ModeKeys.ALL:
             raise ValueError(f"mode must be one of {ModeKeys.ALL}. Received: mode={mode!r}")
@@ -228,7 +228,7 @@ class Head(abc.ABC):
             loss = current_execution().share_of_mean(loss)
         if update_ops is None:
             update_ops = tf1.get_collection(tf1.GraphKeys.UPDATE_OPS)
-        # Not below the scopes around: Adam's powers are "training/beta1_power" wherever a head is.
+        # Outside of the current scopes: Adam's powers are "training/beta1_power" for every head.
         root, training = tf.name_scope(""), tf.name_scope(self.training_scope)
         with root, training, tf.control_dependencies(list(update_ops)):
             if train_op_fn is not None:
@@ -258,9 +258,9 @@ class Head(abc.ABC):
 def write_summary(tag: str, value: Any) -> None:
     """Adds a scalar summary to the graph; in eager mode, writes it if there is a default writer.
 
-    The tag is the whole name, whatever scopes this is called in.
+    The tag is the whole name, in any scope.
     """
-    # Without a writer, `tf.compat.v1.summary` would warn of it.
+    # Without a writer, `tf.compat.v1.summary` would warn.
     if not tf1.executing_eagerly_outside_functions() or tf.summary.should_record_summaries():
         with tf.name_scope(""):
             tf1.summary.scalar(tag, value)

@@ -46,12 +46,12 @@ class BinaryClassHead(WeightedHead):
         label_vocabulary: The two labels as strings, the negative one first; None means labels are
             numbers.
         loss_reduction: "sum_over_batch_size" (mean over the batch) or "sum".
-        loss_fn: Replaces the cross entropy: a function of `labels`, `logits`, and optionally
+        loss_fn: Function that replaces the cross entropy, of `labels`, `logits`, and optionally
             `features` and `loss_reduction`, that returns losses `[batch_size, 1]`.
-        name: Appended to metric keys and summary tags as "/<name>"; None appends nothing.
+        name: Suffix of metric keys and summary tags, as "/<name>"; None appends nothing.
 
     Raises:
-        ValueError: An argument has a value that can't work.
+        ValueError: An argument has an invalid value.
 
     Source: `tf.estimator.BinaryClassHead`.
     """
@@ -131,7 +131,7 @@ class BinaryClassHead(WeightedHead):
         }
 
     def metric_values(self, labels: tf.Tensor, logits: tf.Tensor) -> Iterator[tuple[Any, ...]]:
-        """Yields (name of a metric, what a batch adds to it); see `WeightedHead.metric_values`."""
+        """Yields (name of a metric, *values of a batch); see `WeightedHead.metric_values`."""
         predictions = self.predictions(logits, [PredictionKeys.LOGISTIC, PredictionKeys.CLASS_IDS])
         logistic = predictions[PredictionKeys.LOGISTIC]
         class_ids = predictions[PredictionKeys.CLASS_IDS]
@@ -160,7 +160,7 @@ class BinaryClassHead(WeightedHead):
 def _probabilities(logits: tf.Tensor) -> tf.Tensor:
     """Returns the softmax of `[batch_size, 2]`.
 
-    It is put together from small operations: with oneDNN, TensorFlow's takes 0.1 ms for however few numbers.
+    It uses small operations: with oneDNN, TensorFlow's softmax takes at least 0.1 ms.
     """
     exponentials = tf.exp(logits - tf.reduce_max(logits, axis=-1, keepdims=True))
     sums = tf.reduce_sum(exponentials, axis=-1, keepdims=True)

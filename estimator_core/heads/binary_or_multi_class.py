@@ -22,9 +22,9 @@ def binary_or_multi_class_head(
 
     Args:
         n_classes: Number of classes, at least 2.
-        weight_column: As in the heads.
-        label_vocabulary: As in the heads.
-        loss_reduction: As in the heads.
+        weight_column: See the heads.
+        label_vocabulary: See the heads.
+        loss_reduction: See the heads.
         kinds: The classes of the heads, for two classes and for more.
 
     Raises:

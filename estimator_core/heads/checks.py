@@ -1,4 +1,4 @@
-"""What heads check about labels, logits and weights, in words that name the tensor."""
+"""Checks of labels, logits and weights; their errors name the tensor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def checked_logits(logits: Any, logits_dimension: int) -> tf.Tensor:
     """Returns logits as float32 `[..., logits_dimension]`.
 
     Raises:
-        ValueError: The last dimension is another one, or there is no batch dimension.
+        ValueError: The last dimension differs, or there is no batch dimension.
     """
     if logits is None:
         raise ValueError("logits must not be None: the model has to produce a Tensor.")
@@ -31,15 +31,15 @@ def checked_logits(logits: Any, logits_dimension: int) -> tf.Tensor:
 
 
 def checked_labels(labels: Any, logits: tf.Tensor, labels_dimension: int) -> tf.Tensor:
-    """Returns labels with the shape of the logits, but for the last dimension.
+    """Returns labels with the shape of the logits, except for the last dimension.
 
     Args:
         labels: `[D0, ... DN, labels_dimension]`; a last dimension of 1 may be missing.
         logits: `[D0, ... DN, logits_dimension]`.
-        labels_dimension: Wanted size of the last dimension.
+        labels_dimension: Required size of the last dimension.
 
     Raises:
-        ValueError: Labels are missing, sparse, or their shape does not fit.
+        ValueError: Labels are missing or sparse, or their shape does not fit.
     """
     if labels is None:
         raise ValueError(
@@ -73,7 +73,7 @@ def checked_labels(labels: Any, logits: tf.Tensor, labels_dimension: int) -> tf.
 
 
 def _labels_of_shape(labels: tf.Tensor, logits: tf.Tensor, labels_dimension: int) -> tf.Tensor:
-    """Returns the labels, with a check when the graph runs of what is not known of the shapes."""
+    """Returns the labels; unknown parts of the shapes are checked when the graph runs."""
     batch_shape = logits.shape[:-1]
     if labels.shape.is_fully_defined() and batch_shape.is_fully_defined():
         return labels
@@ -97,7 +97,7 @@ def _labels_of_shape(labels: tf.Tensor, logits: tf.Tensor, labels_dimension: int
 
 
 def _shape_of(tensor: tf.Tensor, last_dimension: int) -> tf.Tensor:
-    """Returns the shape when the graph runs, `[D0, ... DN, last_dimension]`."""
+    """Returns the shape as a tensor, `[D0, ... DN, last_dimension]`."""
     shape = tf.shape(tensor)
     if tensor.shape.rank is not None and tensor.shape[-1] == last_dimension:
         return shape
@@ -107,15 +107,15 @@ def _shape_of(tensor: tf.Tensor, last_dimension: int) -> tf.Tensor:
 def checked_class_ids(
     labels: tf.Tensor, n_classes: int, vocabulary: LabelVocabulary | None
 ) -> tf.Tensor:
-    """Returns labels as class ids in [0, n_classes), checked when they are there.
+    """Returns labels as class ids in [0, n_classes), checked when the graph runs.
 
     Args:
-        labels: Class ids, or with a vocabulary the strings in it.
+        labels: Class ids, or strings of the vocabulary.
         n_classes: Number of classes.
-        vocabulary: None means that labels are ids already.
+        vocabulary: Vocabulary of string labels; None means that labels are ids already.
 
     Raises:
-        ValueError: Labels have the wrong dtype; in eager mode also, one is no class.
+        ValueError: Labels have the wrong dtype, or, in eager mode, a label is not a class.
     """
     if vocabulary is not None:
         if labels.dtype != tf.string:
@@ -144,7 +144,7 @@ def checked_weights(features: Any, weight_column: Any, loss: tf.Tensor) -> Any:
     Args:
         features: Dict of feature name to tensor.
         weight_column: Feature name, a `tf.feature_column.numeric_column`, or None.
-        loss: float32 `[batch_size, any]`, what the weights multiply.
+        loss: float32 `[batch_size, any]`, losses to weigh.
 
     Raises:
         ValueError: The feature is missing, not numeric, or its shape does not broadcast.
@@ -191,7 +191,7 @@ def checked_weights(features: Any, weight_column: Any, loss: tf.Tensor) -> Any:
 
 
 def check_weight_column(weight_column: Any) -> Any:
-    """Returns `weight_column` when it is a name, a numeric column or None.
+    """Returns `weight_column` if it is a name, a numeric column or None.
 
     Raises:
         TypeError: It is something else.
@@ -216,7 +216,7 @@ def call_loss_fn(
     """Returns the user's unreduced loss, float32 `[D0, ... DN, expected_last_dimension]`.
 
     Raises:
-        ValueError: The result's shape is not that.
+        ValueError: The result has another shape.
     """
     arguments = inspect.signature(loss_fn).parameters
     optional = {"features": features, "loss_reduction": loss_reduction}
@@ -242,11 +242,11 @@ def call_loss_fn(
 
 
 def check_loss_fn(loss_fn: Callable[..., Any] | None) -> Callable[..., Any] | None:
-    """Returns `loss_fn` when it takes labels and logits, and knows no other arguments than ours.
+    """Returns `loss_fn` if it takes `labels`, `logits`, and no unknown arguments.
 
     Raises:
-        ValueError: The arguments are others.
-        TypeError: It can't be called.
+        ValueError: An argument is missing or unknown.
+        TypeError: It is not callable.
     """
     if loss_fn is None:
         return None

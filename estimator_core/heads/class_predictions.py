@@ -1,4 +1,4 @@
-"""The predictions that classifiers have in common: class ids and class names."""
+"""Predictions of all classifiers: class ids and class names."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def class_names(class_ids: tf.Tensor, vocabulary: LabelVocabulary | None) -> tf.
 
 
 def all_class_ids(logits: tf.Tensor, n_classes: int) -> tf.Tensor:
-    """Returns int32 `[batch_size, n_classes]`: for every example the ids 0 to n_classes - 1."""
+    """Returns the ids 0 to n_classes - 1 for each example, int32 `[batch_size, n_classes]`."""
     return tf.tile(tf.range(n_classes)[tf.newaxis, :], [tf.shape(logits)[0], 1])
 
 
 def all_class_names(
     logits: tf.Tensor, n_classes: int, vocabulary: LabelVocabulary | None
 ) -> tf.Tensor:
-    """Returns string `[batch_size, n_classes]`: for every example the names of all classes."""
+    """Returns the names of all classes for each example, string `[batch_size, n_classes]`."""
     names = class_names(tf.range(n_classes), vocabulary)
     return tf.tile(names[tf.newaxis, :], [tf.shape(logits)[0], 1])
 
@@ -33,7 +33,7 @@ def all_class_names(
 def classification_output(
     probabilities: Any, n_classes: int, vocabulary: LabelVocabulary | None
 ) -> ClassificationOutput:
-    """Returns the classify signature: a score for each class, and all class names in that order."""
+    """Returns the classify signature: the scores of all classes, and their names in the same order."""
     return ClassificationOutput(
         scores=probabilities, classes=all_class_names(probabilities, n_classes, vocabulary)
     )
@@ -43,7 +43,7 @@ def wanted(keys: Any, valid_keys: tuple[str, ...]) -> tuple[str, ...]:
     """Returns the prediction keys to compute: `keys`, or all when None.
 
     Raises:
-        ValueError: A key that the head does not predict.
+        ValueError: The head does not predict a key.
     """
     if keys is None:
         return valid_keys

@@ -1,4 +1,4 @@
-"""The area under a ROC or precision-recall curve, with a batch added in one pass over its examples."""
+"""The area under a ROC or precision-recall curve, with one pass over the examples of a batch."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from estimator_core import tf1
 ROC, PR = "ROC", "PR"
 TRAPEZOIDAL, CAREFUL_INTERPOLATION = "trapezoidal", "careful_interpolation"
 _THRESHOLDS = 200
-_EPSILON = 1e-6  # against division by 0
-_BELOW_0 = 1e-7  # so that the first threshold is below all predictions, and the last above
+_EPSILON = 1e-6  # avoids division by 0
+_BELOW_0 = 1e-7  # puts the first threshold below all predictions, and the last above
 
 
 def curve_area(
@@ -21,20 +21,20 @@ def curve_area(
 ) -> tuple[Any, Any]:
     """Returns (value, update_op) of the area under the curve of 200 thresholds.
 
-    `tf.compat.v1.metrics.auc` compares each prediction with each threshold, and makes this by far the slowest
-    of a classifier's metrics. Here, each prediction is looked up among the thresholds. The counts are the
-    same; with weights that are no whole numbers, up to the rounding of float32 sums.
+    `tf.compat.v1.metrics.auc` compares each prediction with each threshold, which makes it by far the
+    slowest metric of a classifier. This function looks up each prediction among the thresholds. The counts
+    are the same, up to the rounding of float32 sums for weights that are not whole numbers.
 
     Args:
-        labels: Any numeric or boolean type, of the shape of the predictions; what is not 0 is positive.
+        labels: Any numeric or boolean type, of the shape of the predictions; all but 0 are positive.
         predictions: Floating point, in [0, 1].
-        weights: They broadcast to the predictions; None weighs all the same.
+        weights: Weights that broadcast to the predictions; None weighs all the same.
         curve: `ROC` or `PR`.
         summation_method: `TRAPEZOIDAL`, or for `PR` also `CAREFUL_INTERPOLATION`.
         name: Scope of the operations.
 
     Raises:
-        tf.errors.InvalidArgumentError: When it runs, and a prediction is not in [0, 1].
+        tf.errors.InvalidArgumentError: When the graph runs, a prediction is not in [0, 1].
 
     Source: Davis and Goadrich 2006, The relationship between precision-recall and ROC curves.
     """
@@ -45,11 +45,11 @@ def curve_area(
             return value, counts.area(curve, summation_method)
 
 
-_COUNTED = "_estimator_core_counted"  # an attribute of the graph, which goes when that goes
+_COUNTED = "_estimator_core_counted"  # an attribute of the graph, deleted with it
 
 
 def _counts_of(labels: Any, predictions: Any, weights: Any) -> tuple[_Counts, tf.Operation]:
-    """Returns the counts and what adds a batch to them: the same ones for all curves of the same tensors."""
+    """Returns the counts and the op that adds a batch; curves of the same tensors share them."""
     graph = tf1.get_default_graph()
     counted = getattr(graph, _COUNTED, {})
     setattr(graph, _COUNTED, counted)
@@ -65,7 +65,7 @@ def _counts_of(labels: Any, predictions: Any, weights: Any) -> tuple[_Counts, tf
 class _Counts:
     """The weights of negative and positive examples, by the number of thresholds below their prediction.
 
-    An example is predicted to be positive at the thresholds that are below its prediction.
+    An example is predicted as positive at the thresholds below its prediction.
     """
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class _Counts:
         weights = tf.reshape(tf.broadcast_to(weights, tf.shape(predictions)), [-1])
         predictions = tf.reshape(predictions, [-1])
         is_positive = tf.reshape(tf.cast(labels, tf.bool), [-1])
-        in_range = tf.reduce_all((predictions >= 0.0) & (predictions <= 1.0))  # NaN is not
+        in_range = tf.reduce_all((predictions >= 0.0) & (predictions <= 1.0))  # false for NaN
         data = ["predictions must be in [0, 1]", predictions]
         with tf.control_dependencies([tf.raw_ops.Assert(condition=in_range, data=data)]):
             below = tf.searchsorted(self._thresholds, predictions, side="left")
@@ -99,7 +99,7 @@ class _Counts:
     def area(self, curve: str, summation_method: str) -> tf.Tensor:
         """Returns the area under the curve of all batches so far."""
         sums = self._sums.read_value()
-        # By threshold: those with a greater prediction count as positive.
+        # By threshold: examples with a greater prediction count as positive.
         false_positives, true_positives = tf.unstack(
             tf.cumsum(sums, axis=1, exclusive=True, reverse=True)[:, :-1]
         )
@@ -123,7 +123,7 @@ def _interpolated(
 ) -> tf.Tensor:
     """Returns the area under the precision-recall curve.
 
-    From one threshold to the next, true positives are taken for a linear function of the predicted ones:
+    Between two thresholds, true positives are taken as a linear function of the predicted positives p:
     t = slope p + intercept. The integral of the precision t / p over the recall is
     slope (change of t + intercept log(p / next p)) / positives.
     """

@@ -1,4 +1,4 @@
-"""Evaluation metrics in eager mode: Keras metrics, of whichever Keras `tf.keras` is."""
+"""Evaluation metrics in eager mode: Keras metrics, of the Keras that is `tf.keras`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def accuracy(name: str, threshold: float | None = None) -> Any:
 
     Args:
         name: Name of the metric.
-        threshold: When given, predictions are 1 above it and else 0.
+        threshold: Predictions are 1 above it, else 0; None compares them as they are.
     """
     if threshold is None:
         return tf.keras.metrics.Accuracy(name=name)
@@ -32,7 +32,7 @@ def accuracy_baseline(name: str) -> Any:
 
 @functools.cache
 def _accuracy_baseline_class(mean_class: Any) -> Any:
-    # Made here, for Keras is only imported when a metric of it is wanted.
+    # Defined here to import Keras only when it is used.
     class AccuracyBaseline(mean_class):
         def result(self) -> tf.Tensor:
             positive, count = tf.convert_to_tensor(self.total), tf.convert_to_tensor(self.count)
@@ -46,7 +46,7 @@ def precision(name: str, threshold: float | None = None) -> Any:
 
     Args:
         name: Name of the metric.
-        threshold: None means 0.5.
+        threshold: Threshold of the predictions; None means 0.5.
     """
     return tf.keras.metrics.Precision(name=name, thresholds=threshold)
 
@@ -56,7 +56,7 @@ def recall(name: str, threshold: float | None = None) -> Any:
 
     Args:
         name: Name of the metric.
-        threshold: None means 0.5.
+        threshold: Threshold of the predictions; None means 0.5.
     """
     return tf.keras.metrics.Recall(name=name, thresholds=threshold)
 
@@ -71,13 +71,13 @@ def update(metric: Any, *values: Any, sample_weight: Any = None) -> None:
 
     Args:
         metric: The metric.
-        *values: What it compares, labels first, or averages; all of one shape.
+        *values: Values to compare, labels first, or to average; all of one shape.
         sample_weight: Weights that broadcast to the values; None weighs all the same.
     """
     flat = [tf.reshape(tf.cast(value, tf.float32), [-1]) for value in values]
     if sample_weight is not None:
-        # Keras versions differ in how weights of another shape broadcast; the mean of one number
-        # for each value is the same in all.
+        # Keras versions differ in the broadcasting of weights of another shape, but not in the mean of
+        # one number for each value.
         weights = tf.broadcast_to(tf.cast(sample_weight, tf.float32), tf.shape(values[-1]))
         sample_weight = tf.reshape(weights, [-1])
     metric.update_state(*flat, sample_weight=sample_weight)

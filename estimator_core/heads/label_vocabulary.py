@@ -9,14 +9,14 @@ import tensorflow as tf
 
 
 class LabelVocabulary:
-    """An ordered list of label strings; the id of a label is its place in the list.
+    """An ordered list of label strings; the id of a label is its index in the list.
 
     Args:
-        labels: list or tuple of distinct strings.
-        n_classes: Wanted number of labels.
+        labels: List or tuple of distinct strings.
+        n_classes: Required number of labels.
 
     Raises:
-        ValueError: It is no list, has another length, or repeats a label.
+        ValueError: It is not a list, has another length, or repeats a label.
     """
 
     def __init__(self, labels: Sequence[str], n_classes: int):

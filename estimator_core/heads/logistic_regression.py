@@ -1,4 +1,4 @@
-"""LogisticRegressionHead: labels that are probabilities."""
+"""LogisticRegressionHead: labels are probabilities."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from estimator_core.heads.regression import RegressionHead
 class LogisticRegressionHead(RegressionHead):
     """Logistic regression: sigmoid cross entropy, on labels anywhere in [0, 1].
 
-    It takes the same labels as `BinaryClassHead` and more, but it reports and exports a regression:
-    the probability, no class. Labels have shape `[batch_size]` or `[batch_size, 1]`.
+    It takes the same numbers as `BinaryClassHead`, but reports and exports a regression: the
+    probability, no class. Labels have shape `[batch_size]` or `[batch_size, 1]`.
 
     Example:
         >>> head = LogisticRegressionHead()
@@ -27,10 +27,10 @@ class LogisticRegressionHead(RegressionHead):
         weight_column: Feature name or `tf.feature_column.numeric_column` of example weights, shape
             `[batch_size]` or `[batch_size, 1]`; None weighs all examples the same.
         loss_reduction: "sum_over_batch_size" (mean over the batch) or "sum".
-        name: Appended to metric keys and summary tags as "/<name>"; None appends nothing.
+        name: Suffix of metric keys and summary tags, as "/<name>"; None appends nothing.
 
     Raises:
-        ValueError: An argument has a value that can't work.
+        ValueError: An argument has an invalid value.
 
     Source: `tf.estimator.LogisticRegressionHead`.
     """

@@ -1,4 +1,4 @@
-"""How the weighted losses of a batch become one number."""
+"""Reductions of the weighted losses of a batch to one number."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import tensorflow as tf
 class LossReduction:
     """Ways to reduce the losses of a batch, with the values of `tf.losses.Reduction`.
 
-    The `WEIGHTED_` ones are those of `tf.compat.v1.losses.Reduction`.
+    The `WEIGHTED_` ones have the values of `tf.compat.v1.losses.Reduction`.
 
-    Source: the two Reductions as `tf.estimator` and `tf.compat.v1.estimator` take them.
+    Source: the Reductions that `tf.estimator` and `tf.compat.v1.estimator` take.
     """
 
     SUM = "sum"
@@ -33,10 +33,10 @@ class LossReduction:
 
 
 def check_loss_reduction(loss_reduction: Any) -> str:
-    """Returns the reduction when it is a known one.
+    """Returns the reduction if it is known.
 
     Raises:
-        ValueError: Unknown, or one that does not give a scalar.
+        ValueError: It is unknown, or does not give a scalar.
     """
     if loss_reduction not in LossReduction.ALL:
         raise ValueError(
@@ -55,10 +55,10 @@ def reduce_loss(
     """Returns the scalar loss.
 
     Args:
-        unweighted_loss: `[batch_size, any]`, whose dtype the loss has; it is computed in float32.
+        unweighted_loss: `[batch_size, any]`; the result has its dtype, but is computed in float32.
         weights: float32 `[batch_size, 1]`, or `[batch_size, any]`, or 1.0.
         loss_reduction: "sum" and "weighted_sum" add the weighted losses; "sum_over_batch_size" and
-            "weighted_sum_over_batch_size" divide that by the number of losses, whatever their
+            "weighted_sum_over_batch_size" divide the sum by the number of losses, whatever their
             weights, "weighted_mean" by the sum of weights, "weighted_sum_by_nonzero_weights" by the
             number of losses whose weight is not 0.
         regularization_losses: Scalars to add, or None.
@@ -81,6 +81,6 @@ def reduce_loss(
 
 
 def _mean_over(weighted: tf.Tensor, shares: Any) -> tf.Tensor:
-    """Returns sum / sum of shares, and 0 for a batch without any share."""
+    """Returns the sum divided by the sum of shares; 0 if that is 0."""
     shares = tf.cast(shares, weighted.dtype) * tf.ones_like(weighted)
     return tf.math.divide_no_nan(tf.reduce_sum(weighted), tf.reduce_sum(shares))

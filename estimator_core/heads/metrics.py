@@ -1,6 +1,6 @@
 """The evaluation metrics of heads.
 
-In a graph a metric is a value tensor and an op that adds one batch to it; in eager mode it is a Keras
+In a graph, a metric is a value tensor and an op that adds one batch to it; in eager mode, it is a Keras
 metric.
 """
 
@@ -18,7 +18,7 @@ from estimator_core.heads.curve_area import curve_area
 
 
 class Metric(Protocol):
-    """What a `GraphMetric` and a Keras metric have in common."""
+    """The methods that `GraphMetric` and Keras metrics share."""
 
     def update_state(self, *values: Any, sample_weight: Any = None) -> Any:
         """Adds a batch to the metric; in a graph, returns the op that does."""
@@ -28,14 +28,14 @@ class Metric(Protocol):
 
 
 class GraphMetric:
-    """A metric with the two methods of a Keras metric, over the ops of a `tf.compat.v1.metrics`.
+    """A metric with the methods of a Keras metric, made of the ops of a `tf.compat.v1.metrics` function.
 
     Args:
-        metric_fn: Called by `update_state`, with its arguments and `weights`; returns
+        metric_fn: Function of the arguments of `update_state`, with `weights`, that returns
             `(value, update_op)`.
 
     Raises:
-        ValueError: `result` or `as_pair` comes before `update_state`.
+        ValueError: `result` or `as_pair` is called before `update_state`.
     """
 
     def __init__(self, metric_fn: Callable[..., tuple[Any, Any]]):
@@ -46,7 +46,7 @@ class GraphMetric:
         """Returns the op that adds a batch to the metric.
 
         Args:
-            *values: What the metric compares, labels first, or averages.
+            *values: Values to compare, labels first, or to average.
             sample_weight: Weights that broadcast to the values; None weighs all the same.
         """
         self._pair = self._metric_fn(*values, weights=sample_weight)
@@ -57,7 +57,7 @@ class GraphMetric:
         return self.as_pair()[0]
 
     def as_pair(self) -> tuple[Any, Any]:
-        """Returns `(value, update_op)`, as `EstimatorSpec.eval_metric_ops` holds them."""
+        """Returns `(value, update_op)`, the form in `EstimatorSpec.eval_metric_ops`."""
         if self._pair is None:
             raise ValueError("The metric has no value: call update_state with a batch first.")
         return self._pair
@@ -68,7 +68,7 @@ def update(metric: Metric, *values: Any, sample_weight: Any = None) -> None:
 
     Args:
         metric: The metric.
-        *values: What it compares, labels first, or averages; all of one shape.
+        *values: Values to compare, labels first, or to average; all of one shape.
         sample_weight: Weights that broadcast to the values; None weighs all the same.
     """
     if isinstance(metric, GraphMetric):
@@ -91,13 +91,13 @@ def accuracy(name: str, threshold: float | None = None) -> Metric:
 
     Args:
         name: Name of the metric.
-        threshold: Where the predictions were cut, for a Keras metric that shows it.
+        threshold: Threshold of the predictions, for the config of a Keras metric.
     """
     if tf.executing_eagerly():
         return keras_metrics.accuracy(name, threshold)
 
     def metric_fn(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Any]:
-        # As fractions, labels equal no class; they must not be cut to one.
+        # Fractional labels equal no class; a cast would truncate them to one.
         if not labels.dtype.is_floating:
             labels = tf.cast(labels, predictions.dtype)
         return tf1.metrics.accuracy(labels, predictions, weights, name=name)
@@ -106,7 +106,7 @@ def accuracy(name: str, threshold: float | None = None) -> Metric:
 
 
 def accuracy_baseline(name: str) -> Metric:
-    """Returns the accuracy of always predicting the more frequent of the labels 0 and 1; 0 of no label."""
+    """Returns the accuracy of always predicting the more frequent of the labels 0 and 1; 0 without labels."""
     if tf.executing_eagerly():
         return keras_metrics.accuracy_baseline(name)
 
@@ -124,7 +124,7 @@ def precision(name: str, threshold: float | None = None) -> Metric:
 
     Args:
         name: Name of the metric.
-        threshold: Where the predictions were cut, for a Keras metric that shows it.
+        threshold: Threshold of the predictions, for the config of a Keras metric.
     """
     if tf.executing_eagerly():
         return keras_metrics.precision(name, threshold)
@@ -140,7 +140,7 @@ def recall(name: str, threshold: float | None = None) -> Metric:
 
     Args:
         name: Name of the metric.
-        threshold: Where the predictions were cut, for a Keras metric that shows it.
+        threshold: Threshold of the predictions, for the config of a Keras metric.
     """
     if tf.executing_eagerly():
         return keras_metrics.recall(name, threshold)
@@ -158,10 +158,10 @@ def auc(name: str, curve: str = "ROC", summation_method: str | None = None) -> M
         name: Name of the metric.
         curve: "ROC" or "PR".
         summation_method: "trapezoidal" or "careful_interpolation"; None means the former for "ROC",
-            the latter for "PR", and is all that there is in eager mode.
+            the latter for "PR". Eager mode has only these.
 
     Raises:
-        ValueError: Another `summation_method` in eager mode.
+        ValueError: `summation_method` is not available in eager mode.
     """
     default = "trapezoidal" if curve == "ROC" else "careful_interpolation"
     if summation_method is None:
@@ -175,7 +175,7 @@ def auc(name: str, curve: str = "ROC", summation_method: str | None = None) -> M
         return keras_metrics.auc(name, curve)
 
     def metric_fn(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Any]:
-        if current_execution().is_replicated:  # its value adds up what the replicas have
+        if current_execution().is_replicated:  # its value sums over the replicas
             return tf1.metrics.auc(
                 labels,
                 predictions,

@@ -1,4 +1,4 @@
-"""MultiClassHead: three or more classes, a logit for each."""
+"""MultiClassHead: three or more classes, with a logit for each."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class MultiClassHead(WeightedHead):
         label_vocabulary: The labels as strings, in the order of their ids; None means labels are
             integers in [0, n_classes).
         loss_reduction: "sum_over_batch_size" (mean over the batch) or "sum".
-        loss_fn: Replaces the cross entropy: a function of `labels`, `logits`, and optionally
+        loss_fn: Function that replaces the cross entropy, of `labels`, `logits`, and optionally
             `features` and `loss_reduction`, that returns losses `[batch_size, 1]`.
-        name: Appended to metric keys and summary tags as "/<name>"; None appends nothing.
+        name: Suffix of metric keys and summary tags, as "/<name>"; None appends nothing.
 
     Raises:
-        ValueError: An argument has a value that can't work.
+        ValueError: An argument has an invalid value.
 
     Source: `tf.estimator.MultiClassHead`.
     """
@@ -124,7 +124,7 @@ class MultiClassHead(WeightedHead):
         return {MetricKeys.ACCURACY: metrics_lib.accuracy(MetricKeys.ACCURACY)}
 
     def metric_values(self, labels: tf.Tensor, logits: tf.Tensor) -> Iterator[tuple[Any, ...]]:
-        """Yields (name of a metric, what a batch adds to it); see `WeightedHead.metric_values`."""
+        """Yields (name of a metric, *values of a batch); see `WeightedHead.metric_values`."""
         class_ids = self.predictions(logits, [PredictionKeys.CLASS_IDS])[PredictionKeys.CLASS_IDS]
         yield MetricKeys.ACCURACY, labels, class_ids
 

@@ -17,10 +17,10 @@ from estimator_core.spec.rows import batch_weight
 
 
 class MultiHead(Head):
-    """Several labels at once: each head has its own logits, and their losses add up.
+    """Several heads on one model: each has its own logits, and their losses are added.
 
-    Labels are a dict of head name to labels. Logits are such a dict, or one `Tensor` in which the
-    logits of the heads follow each other. Keys of predictions are (head name, key).
+    Labels are a dict of head name to labels. Logits are a dict as well, or one `Tensor`, the
+    concatenation of the heads' logits. Keys of predictions are (head name, key).
 
     Example:
         >>> head = MultiHead([RegressionHead(name="price"), MultiClassHead(3, name="kind")])
@@ -28,13 +28,13 @@ class MultiHead(Head):
         ('price_kind', 4)
 
     Args:
-        heads: Heads with a name each; all reduce their loss in the same way.
-        head_weights: A factor for the loss of each head; None weighs all the same.
+        heads: Heads with names and the same loss reduction.
+        head_weights: Factors of the heads' losses; None weighs all the same.
 
     Raises:
-        ValueError: No heads, missing or equal names, or another number of weights than of heads.
+        ValueError: There are no heads, names are missing or equal, or the number of weights differs.
 
-    Source: `tf.estimator.MultiHead`. Two heads of one name are an error of ours: one would hide the
+    Source: `tf.estimator.MultiHead`. Only ours rejects two heads with one name: one would hide the
     other.
     """
 
@@ -66,17 +66,17 @@ class MultiHead(Head):
 
     @property
     def summary_name(self) -> None:
-        """None: the merged loss is "loss"; that of each head is "loss/<its name>"."""
+        """None: the merged loss is "loss", and the loss of each head "loss/<its name>"."""
         return None
 
     @property
     def logits_dimension(self) -> int:
-        """The sum over the heads."""
+        """Sum of the heads' dimensions."""
         return sum(head.logits_dimension for head in self._heads.values())
 
     @property
     def loss_reduction(self) -> str:
-        """One of `LossReduction`, that of all heads."""
+        """The heads' reduction, one of `LossReduction`."""
         return next(iter(self._heads.values())).loss_reduction
 
     def loss(
@@ -89,7 +89,7 @@ class MultiHead(Head):
     ) -> Any:
         """Returns the weighted sum of the heads' losses, with the regularization added once.
 
-        See `Head.loss`. In TRAIN the loss of each head becomes the summary "loss/<name>".
+        See `Head.loss`. In TRAIN, the loss of each head is written as the summary "loss/<name>".
         """
         losses = self._losses(labels, logits, features, mode)
         if mode == ModeKeys.TRAIN:
@@ -105,8 +105,8 @@ class MultiHead(Head):
         with tf.name_scope(""):  # the tags have no prefix
             for name, loss in losses.items():
                 write_summary(f"{MetricKeys.LOSS}/{name}", loss)
-                # tf.estimator builds a train op for each head before the one that counts, so that
-                # the slots of its checkpoints are below "training_<number of heads>".
+                # tf.estimator builds an unused train op for each head first, so that
+                # the slots in its checkpoints are below "training_<number of heads>".
                 with tf.name_scope("training"):
                     pass
 
@@ -153,10 +153,10 @@ class MultiHead(Head):
 
         Args:
             logits: float32 `[batch_size, logits_dimension]`, or dict of head name to logits.
-            keys: Which (head name, key) to compute; None computes all.
+            keys: Pairs (head name, key) to compute; None computes all.
 
         Raises:
-            ValueError: A key that no head predicts, or logits of another shape.
+            ValueError: No head predicts a key, or logits have another shape.
         """
         found = {}
         logits_by_name = self._split(logits)
@@ -170,7 +170,7 @@ class MultiHead(Head):
         return found if keys is None else {key: found[key] for key in keys}
 
     def metrics(self, regularization_losses: Sequence[Any] | None = None) -> dict[str, Any]:
-        """Returns fresh metrics by key, those of all heads and the loss of each."""
+        """Returns fresh metrics by key: those of all heads, and the loss of each."""
         found = {}
         if regularization_losses:
             name = MetricKeys.LOSS_REGULARIZATION
@@ -211,10 +211,10 @@ class MultiHead(Head):
         return eval_metrics
 
     def export_outputs(self, predictions: Mapping[Any, Any]) -> dict[str, ExportOutput]:
-        """Returns the signatures of all heads, and one to predict everything.
+        """Returns the signatures of all heads, and one of all predictions.
 
         The default signature of a head has its name, the others are "<head name>/<signature>";
-        "predict" has all predictions as "<head name>/<key>". The first head gives the default.
+        "predict" has all predictions as "<head name>/<key>". The first head's default is the default.
         """
         found: dict[str, ExportOutput] = {}
         for name, head in self._heads.items():

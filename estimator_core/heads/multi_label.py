@@ -1,4 +1,4 @@
-"""MultiLabelHead: any number of classes at once, a logit for each."""
+"""MultiLabelHead: any number of classes at once, with a logit for each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from estimator_core.spec.keys import MetricKeys, PredictionKeys, SignatureKeys
 
 
 class MultiLabelHead(WeightedHead):
-    """Multi-label classification: for each class on its own, whether an example belongs to it.
+    """Multi-label classification: decides for each class independently if an example belongs to it.
 
     The loss of an example is the mean of the sigmoid cross entropies of its classes. Labels are
     dense, `[batch_size, n_classes]` of 0 and 1, or lists of classes of any length: a `SparseTensor`
@@ -46,17 +46,17 @@ class MultiLabelHead(WeightedHead):
         label_vocabulary: The classes as strings, in the order of their ids; None means labels are
             integers.
         loss_reduction: "sum_over_batch_size" (mean over the batch) or "sum".
-        loss_fn: Replaces the cross entropy: a function of `labels` `[batch_size, n_classes]`,
+        loss_fn: Function that replaces the cross entropy, of `labels` `[batch_size, n_classes]`,
             `logits`, and optionally `features` and `loss_reduction`, that returns losses
             `[batch_size, 1]`.
-        classes_for_class_based_metrics: Class ids, or words of `label_vocabulary`, that get a mean
-            probability and AUCs of their own; None or empty means none.
-        name: Appended to metric keys and summary tags as "/<name>"; None appends nothing.
+        classes_for_class_based_metrics: Class ids, or words of `label_vocabulary`, with their own mean
+            probability and AUCs; None or empty means none.
+        name: Suffix of metric keys and summary tags, as "/<name>"; None appends nothing.
 
     Raises:
-        ValueError: An argument has a value that can't work.
+        ValueError: An argument has an invalid value.
 
-    Source: `tf.estimator.MultiLabelHead`. The `RaggedTensor` is ours.
+    Source: `tf.estimator.MultiLabelHead`. Only ours takes a `RaggedTensor`.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class MultiLabelHead(WeightedHead):
         return found
 
     def metric_values(self, labels: tf.Tensor, logits: tf.Tensor) -> Iterator[tuple[Any, ...]]:
-        """Yields (name of a metric, what a batch adds to it); see `WeightedHead.metric_values`."""
+        """Yields (name of a metric, *values of a batch); see `WeightedHead.metric_values`."""
         predictions = self.predictions(logits, [PredictionKeys.PROBABILITIES])
         probabilities = predictions[PredictionKeys.PROBABILITIES]
         yield MetricKeys.AUC, labels, probabilities
@@ -182,10 +182,10 @@ class MultiLabelHead(WeightedHead):
 def _metric_classes(
     classes: Sequence[int | str] | None, n_classes: int, label_vocabulary: Sequence[str] | None
 ) -> dict[int, str]:
-    """Returns, by class id, how the keys of a class's own metrics end.
+    """Returns the suffixes of the metrics of single classes, by class id.
 
     Raises:
-        ValueError: An id or a word is no class.
+        ValueError: An id or a word is not a class.
     """
     found: dict[int, str] = {}
     for wanted_class in classes or ():

@@ -1,4 +1,4 @@
-"""PoissonRegressionHead: labels that are counts."""
+"""PoissonRegressionHead: labels are counts."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from estimator_core.heads.regression import RegressionHead
 class PoissonRegressionHead(RegressionHead):
     """Poisson regression: labels are counts, logits the logarithms of their expected values.
 
-    The loss of an example is `exp(logit) - label * logit`, the negative log likelihood but for a
-    term that no weight changes. Labels are at least 0 and have shape
+    The loss of an example is `exp(logit) - label * logit`, the negative log likelihood without a
+    term that does not depend on the model. Labels are at least 0 and have shape
     `[batch_size, label_dimension]`, or `[batch_size]` for one number.
 
     Example:
@@ -23,17 +23,17 @@ class PoissonRegressionHead(RegressionHead):
         2
 
     Args:
-        label_dimension: How many numbers a label has.
+        label_dimension: Number of values in a label.
         weight_column: Feature name or `tf.feature_column.numeric_column` of example weights, shape
             `[batch_size]`, `[batch_size, 1]` or `[batch_size, label_dimension]`; None weighs all the
             same.
         loss_reduction: "sum_over_batch_size" (mean over all label values of the batch) or "sum".
-        compute_full_loss: Whether the loss has the missing term, log(label!), in Stirling's
+        compute_full_loss: Adds the missing term, log(label!), if true, in Stirling's
             approximation for labels above 1.
-        name: Appended to metric keys and summary tags as "/<name>"; None appends nothing.
+        name: Suffix of metric keys and summary tags, as "/<name>"; None appends nothing.
 
     Raises:
-        ValueError: An argument has a value that can't work.
+        ValueError: An argument has an invalid value.
 
     Source: `tf.estimator.PoissonRegressionHead`.
     """

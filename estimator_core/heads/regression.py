@@ -1,4 +1,4 @@
-"""RegressionHead: real-valued labels."""
+"""RegressionHead: labels are real numbers."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ class RegressionHead(WeightedHead):
         2
 
     Args:
-        label_dimension: How many numbers a label has.
+        label_dimension: Number of values in a label.
         weight_column: Feature name or `tf.feature_column.numeric_column` of example weights, shape
             `[batch_size]`, `[batch_size, 1]` or `[batch_size, label_dimension]`; None weighs all the
             same.
         loss_reduction: "sum_over_batch_size" (mean over all label values of the batch) or "sum".
-        loss_fn: Replaces the squared error: a function of `labels`, `logits`, and optionally
+        loss_fn: Function that replaces the squared error, of `labels`, `logits`, and optionally
             `features` and `loss_reduction`, that returns losses `[batch_size, label_dimension]`.
-        inverse_link_fn: From logits to predictions, such as `tf.exp`; None is the identity.
-        name: Appended to metric keys and summary tags as "/<name>"; None appends nothing.
+        inverse_link_fn: Function from logits to predictions, such as `tf.exp`; None is the identity.
+        name: Suffix of metric keys and summary tags, as "/<name>"; None appends nothing.
 
     Raises:
-        ValueError: An argument has a value that can't work.
+        ValueError: An argument has an invalid value.
 
     Source: `tf.estimator.RegressionHead`.
     """
@@ -83,8 +83,8 @@ class RegressionHead(WeightedHead):
 
         Args:
             logits: float32 `[batch_size, label_dimension]`.
-            keys: "predictions", and with an `inverse_link_fn` also "logits"; None computes all. Both
-                have the shape of the logits.
+            keys: "predictions", and with an `inverse_link_fn` also "logits", each of the shape of the
+                logits; None computes all.
 
         Raises:
             ValueError: An unknown key, or logits of another shape.
@@ -106,7 +106,7 @@ class RegressionHead(WeightedHead):
         return {name: metrics_lib.mean(name) for name in names}
 
     def metric_values(self, labels: tf.Tensor, logits: tf.Tensor) -> Iterator[tuple[Any, ...]]:
-        """Yields (name of a metric, what a batch adds to it); see `WeightedHead.metric_values`."""
+        """Yields (name of a metric, *values of a batch); see `WeightedHead.metric_values`."""
         yield MetricKeys.PREDICTION_MEAN, self.predictions(logits)[PredictionKeys.PREDICTIONS]
         yield MetricKeys.LABEL_MEAN, labels
 

@@ -16,7 +16,7 @@ from estimator_core.spec.mode_keys import ModeKeys
 
 
 class SequentialHeadWrapper(Head):
-    """Makes another head work on sequences: each time step counts as an example, padding does not.
+    """Applies another head to sequences: each time step counts as an example, padding does not.
 
     Labels and weights are `[batch_size, max_length]` or `[batch_size, max_length, any]`, dense with
     padding, or sparse with one value (or row of values) for each time step.
@@ -28,17 +28,17 @@ class SequentialHeadWrapper(Head):
         1
 
     Args:
-        static_head: The head for single time steps; any but `MultiHead`.
-        sequence_length_mask: Feature name of the mask, bool `[batch_size, max_length]`, False where
-            an example has ended. RNN estimators add the feature when it is not there.
-        feature_columns: Name or names of the features that `static_head` looks at, such as its
-            `weight_column`; None is none.
+        static_head: Head for single time steps; any but `MultiHead`.
+        sequence_length_mask: Feature name of the mask, bool `[batch_size, max_length]`, False after the
+            end of an example. RNN estimators add the feature if it is missing.
+        feature_columns: Name or names of the features that `static_head` uses, such as its
+            `weight_column`; None means none.
 
     Raises:
-        TypeError: A name that is no string.
+        TypeError: A name is not a string.
         ValueError: `static_head` is a `MultiHead`.
 
-    Source: `SequentialHeadWrapper` of tf.estimator 2.15, what `RNNClassifier` uses to return sequences.
+    Source: `SequentialHeadWrapper` of tf.estimator 2.15, which `RNNClassifier` uses to return sequences.
     """
 
     def __init__(
@@ -79,17 +79,17 @@ class SequentialHeadWrapper(Head):
 
     @property
     def name(self) -> str | None:
-        """Name of the static head with "_sequential" after it, or None."""
+        """Name of the static head with the suffix "_sequential", or None."""
         return f"{self._static_head.name}_sequential" if self._static_head.name else None
 
     @property
     def logits_dimension(self) -> int:
-        """That of the static head."""
+        """Logits dimension of the static head."""
         return self._static_head.logits_dimension
 
     @property
     def loss_reduction(self) -> str:
-        """One of `LossReduction`, that of the static head; the mean is over all time steps."""
+        """Reduction of the static head, one of `LossReduction`; means are over all time steps."""
         return self._static_head.loss_reduction
 
     def loss(
@@ -107,7 +107,7 @@ class SequentialHeadWrapper(Head):
             logits: `[batch_size, max_length, logits_dimension]`.
             features: Dict of feature name to tensor, with the mask.
             mode: One of `ModeKeys`.
-            regularization_losses: Scalars that are added to the loss.
+            regularization_losses: Scalars to add to the loss.
         """
         labels, logits, features = self._flatten(labels, logits, features)
         return self._static_head.loss(
@@ -123,7 +123,7 @@ class SequentialHeadWrapper(Head):
         return self._static_head.predictions(logits, keys)
 
     def metrics(self, regularization_losses: Sequence[Any] | None = None) -> dict[str, Any]:
-        """Returns fresh metrics by key, those of the static head."""
+        """Returns fresh metrics of the static head by key."""
         return self._static_head.metrics(regularization_losses=regularization_losses)
 
     def update_metrics(
@@ -164,7 +164,7 @@ class SequentialHeadWrapper(Head):
     ) -> EstimatorSpec:
         """Returns the static head's `EstimatorSpec` of all time steps; see `Head`.
 
-        In PREDICT, the predictions are `[batch_size, max_length, ...]`, and the mask is among them.
+        In PREDICT, the predictions are `[batch_size, max_length, ...]` and include the mask.
         """
         if mode == ModeKeys.PREDICT:
             spec = self._static_head.create_estimator_spec(features, mode, logits)
@@ -201,7 +201,7 @@ class SequentialHeadWrapper(Head):
     def _flatten(
         self, labels: Any, logits: Any, features: Any
     ) -> tuple[tf.Tensor, tf.Tensor, dict[str, tf.Tensor]]:
-        """Returns labels, logits and features of the time steps that are no padding."""
+        """Returns labels, logits and features of the time steps without padding."""
         mask = self._mask(features)
         missing = [name for name in self._feature_columns if name not in features]
         if missing:
@@ -223,12 +223,12 @@ class SequentialHeadWrapper(Head):
 
 
 def _flat(what: str, value: Any, mask: tf.Tensor) -> tf.Tensor:
-    """Returns the values of the unpadded steps, `[number of steps, ...]`, of rank 2 at least.
+    """Returns the values without padding, `[number of steps, ...]`, of rank 2 at least.
 
     Args:
         what: Name of the value, for errors.
         value: `Tensor`, `SparseTensor` or `RaggedTensor`, `[batch_size, max_length, ...]`.
-        mask: bool `[batch_size, max_length]`.
+        mask: Mask of the time steps, bool `[batch_size, max_length]`.
 
     Raises:
         ValueError: The value has no time steps.
@@ -244,7 +244,7 @@ def _flat(what: str, value: Any, mask: tf.Tensor) -> tf.Tensor:
             f"{what} must have at least 2 dimensions, [batch_size, max_length]. Received: {value}"
         )
     if is_sparse:
-        # Sparse values, in their order, are those of the steps: there is none for padding.
+        # Sparse values have none for padding: in order, they are the values of the steps.
         flat = tf.sparse.reorder(value).values
         if rank > 2:
             flat = tf.reshape(flat, tf.concat([[-1], value.dense_shape[2:]], axis=0))

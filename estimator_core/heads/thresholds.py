@@ -1,4 +1,4 @@
-"""Accuracy, precision and recall at thresholds: when probabilities above them count as 1."""
+"""Accuracy, precision and recall at thresholds, above which probabilities count as 1."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _METRICS = {
 
 
 def check_thresholds(thresholds: Sequence[float] | None) -> tuple[float, ...]:
-    """Returns the thresholds, none for None.
+    """Returns the thresholds as a tuple, empty for None.
 
     Raises:
         ValueError: One is not in (0, 1).
@@ -41,7 +41,7 @@ def metrics_at(thresholds: Sequence[float]) -> dict[str, metrics_lib.Metric]:
 def values_at(
     thresholds: Sequence[float], labels: tf.Tensor, probabilities: tf.Tensor
 ) -> Iterator[tuple[Any, ...]]:
-    """Yields (name, labels, predictions) for each of `metrics_at`: what a batch adds to it."""
+    """Yields (name, labels, predictions) of a batch for each of `metrics_at`."""
     for threshold in thresholds:
         positive = tf.cast(probabilities > threshold, tf.float32)
         for key in _METRICS:

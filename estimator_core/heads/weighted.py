@@ -1,4 +1,4 @@
-"""WeightedHead: what the heads have in common that weigh a loss for each example."""
+"""WeightedHead: base of the heads that weigh a loss for each example."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from estimator_core.spec.keys import MetricKeys
 class WeightedHead(Head):
     """A head with a loss for each example, weighted and reduced to one number.
 
-    A subclass says how labels are read, what their loss is, and what is measured beside it.
+    A subclass defines the processing of labels, their loss, and further metrics.
 
     Args:
         weight_column: Feature name or `tf.feature_column.numeric_column` of example weights; None
             weighs all examples the same.
         loss_reduction: One of `LossReduction`.
-        loss_fn: What the user gave to replace `own_loss`, or None.
-        name: Appended to metric keys and summary tags as "/<name>"; None appends nothing.
-        loss_dimension: How many losses an example has.
+        loss_fn: The user's replacement of `own_loss`, or None.
+        name: Suffix of metric keys and summary tags, as "/<name>"; None appends nothing.
+        loss_dimension: Number of losses of an example.
 
     Raises:
-        TypeError: `weight_column` or `loss_fn` is something else.
-        ValueError: An unknown `loss_reduction`, or a `loss_fn` of other arguments.
+        TypeError: `weight_column` or `loss_fn` has a wrong type.
+        ValueError: `loss_reduction` is unknown, or `loss_fn` has other arguments.
     """
 
     def __init__(
@@ -71,10 +71,10 @@ class WeightedHead(Head):
 
     @abc.abstractmethod
     def processed_labels(self, labels: Any, logits: tf.Tensor) -> tf.Tensor:
-        """Returns labels as numbers, `[batch_size, any]`, once they are checked.
+        """Returns the checked labels as numbers, `[batch_size, any]`.
 
         Args:
-            labels: Labels of the batch, as `input_fn` gave them.
+            labels: Labels of the batch, from `input_fn`.
             logits: `[batch_size, logits_dimension]`.
         """
 
@@ -88,7 +88,7 @@ class WeightedHead(Head):
 
     @abc.abstractmethod
     def metric_values(self, labels: tf.Tensor, logits: tf.Tensor) -> Iterator[tuple[Any, ...]]:
-        """Yields (name, *values) for each of `own_metrics`: what a batch adds to it.
+        """Yields (name, *values) of a batch for each of `own_metrics`.
 
         Args:
             labels: Processed labels.
@@ -121,14 +121,14 @@ class WeightedHead(Head):
         features: Any,
         regularization_losses: Sequence[Any] | None = None,
     ) -> tf.Tensor:
-        """Returns the scalar training loss of labels that `processed_labels` returned."""
+        """Returns the scalar training loss of processed labels."""
         losses = self._losses(labels, logits, features)
         weights = self.example_weights(features, losses)
         return reduce_loss(losses, weights, self._loss_reduction, regularization_losses)
 
     @property
     def has_own_loss(self) -> bool:
-        """Whether the loss is the head's own, and not a `loss_fn` that it was given."""
+        """True if the loss is the head's own, False if it is a `loss_fn`."""
         return self._loss_fn is None
 
     def _losses(self, labels: tf.Tensor, logits: tf.Tensor, features: Any) -> tf.Tensor:
@@ -161,7 +161,7 @@ class WeightedHead(Head):
         labels = self.processed_labels(labels, logits)
         losses = self._losses(labels, logits, features)
         weights = self.example_weights(features, losses)
-        if isinstance(weights, float):  # it is 1, and metrics without weights have fewer operations
+        if isinstance(weights, float):  # it is 1: metrics without weights have fewer operations
             weights = None
         loss_mean = (MetricKeys.LOSS_MEAN, losses)
         for name, *values in itertools.chain([loss_mean], self.metric_values(labels, logits)):

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
 from estimator_core import tf1
+from estimator_core.hooks.nan_loss import SaverUnlessNan
 from estimator_core.spec.types import Hook
 
 
@@ -54,6 +55,8 @@ class StepInterval(Protocol):
 
 def interval_of(hook: Hook) -> StepInterval | None:
     """Returns when a hook has to be called; None when that is at every step."""
+    if isinstance(hook, SaverUnlessNan):
+        return interval_of(hook.saver)
     if _declares_its_interval(hook):
         return cast("StepInterval", hook)
     for kind, make in _OF_TENSORFLOW.items():

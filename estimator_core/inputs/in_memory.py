@@ -1,4 +1,4 @@
-"""Input functions over what is in memory; the data stay there, outside of the graph."""
+"""Input functions over data in memory; the data are not copied into the graph."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.execution.current import current_execution, is_built_by_an_estimator
 
-_MOST_TOGETHER = 16  # batches that are taken from the arrays in one call of Python
-_BYTES_TOGETHER = 1 << 20  # if they are no larger than this
+_MAX_BATCHES_PER_CALL = 16  # maximum batches that one call of Python takes from the arrays
+_MAX_BYTES_PER_CALL = 1 << 20  # and their maximum size
 
 
 def numpy_input_fn(
@@ -26,9 +26,9 @@ def numpy_input_fn(
 ) -> Callable[..., Any]:
     """Returns an input_fn over NumPy arrays.
 
-    Batches run across the ends of epochs; only the very last one may be smaller. Called within an
-    input_fn of one's own, or for a session of one's own, it returns tensors; otherwise, and under a
-    distribution strategy, a `tf.data.Dataset`. A session of one's own starts the input with
+    Batches run across the ends of epochs; only the very last one may be smaller. Called within your own
+    input_fn, or for your own session, it returns tensors; otherwise, and under a
+    distribution strategy, a `tf.data.Dataset`. In your own session, start the input with
     `tf.compat.v1.train.start_queue_runners`.
 
     Example:
@@ -37,16 +37,16 @@ def numpy_input_fn(
 
     Args:
         x: Array, or dict of name to array, `[number_of_examples, ...]`.
-        y: Labels, likewise; None gives features alone.
+        y: Labels, in the same form; None gives only features.
         batch_size: Examples in a batch.
-        num_epochs: Passes over the data; None goes on for ever.
-        shuffle: Whether each pass has an order of its own. Has to be said.
+        num_epochs: Passes over the data; None repeats them forever.
+        shuffle: Shuffles each pass if true. Must be given.
         queue_capacity: Not used: all data are shuffled, and `tf.data` sizes its own buffers.
-        num_threads: Not used, likewise.
+        num_threads: Not used.
 
     Raises:
-        ValueError: `shuffle` is not said, `x` is empty, lengths differ, or an array of Python objects
-            holds something else than strings.
+        ValueError: `shuffle` is not given, `x` is empty, lengths differ, or an array of Python objects
+            holds anything but strings.
 
     Source: `tf.estimator.inputs.numpy_input_fn`.
     """
@@ -73,7 +73,7 @@ def numpy_input_fn(
 
     def input_fn(mode: str | None = None) -> Any:
         dataset = _batches(elements, count, batch_size, num_epochs, shuffle)
-        # An Estimator says the mode; without one, an input_fn of the caller's own goes on with it.
+        # An Estimator passes the mode; without it, the caller's own input_fn uses the tensors.
         is_estimators = (
             mode is not None or tf.executing_eagerly() or current_execution().is_replicated
         )
@@ -97,18 +97,18 @@ def pandas_input_fn(
     Args:
         x: `DataFrame` of features.
         y: `Series` of labels, or a `DataFrame` whose columns become a dict of labels; None gives
-            features alone.
+            only features.
         batch_size: Examples in a batch.
-        num_epochs: Passes over the data; None goes on for ever.
-        shuffle: Whether each pass has an order of its own. Has to be said.
+        num_epochs: Passes over the data; None repeats them forever.
+        shuffle: Shuffles each pass if true. Must be given.
         queue_capacity: Not used, as in `numpy_input_fn`.
         num_threads: Not used, as in `numpy_input_fn`.
         target_column: Name for the labels, which no feature may have.
 
     Raises:
-        TypeError: `x` is no `DataFrame`.
-        ValueError: `shuffle` is not said, the indexes of `x` and `y` differ, a feature has the name
-            of the labels, or a column of Python objects holds something else than strings.
+        TypeError: `x` is not a `DataFrame`.
+        ValueError: `shuffle` is not given, the indexes of `x` and `y` differ, a feature has the name
+            of the labels, or a column of Python objects holds anything but strings.
 
     Source: `tf.estimator.inputs.pandas_input_fn`.
     """
@@ -138,17 +138,17 @@ def pandas_input_fn(
 def _batches(
     elements: Any, count: int, batch_size: int, num_epochs: int | None, shuffle: bool
 ) -> tf.data.Dataset:
-    """Returns the examples in batches. Python is called once for several small ones.
+    """Returns the examples in batches. One call of Python takes several small batches.
 
     Args:
         elements: Array or nest of arrays, each `[count, ...]`.
         count: Number of examples.
         batch_size: Examples in a batch.
-        num_epochs: Passes over the data; None goes on for ever.
-        shuffle: Whether each pass has an order of its own.
+        num_epochs: Passes over the data; None repeats them forever.
+        shuffle: Shuffles each pass if true.
     """
     if not count:
-        num_epochs = 0  # no number of passes fills a batch
+        num_epochs = 0  # repeating nothing would never fill a batch
     if shuffle:
         seeds = tf.data.Dataset.random().batch(2)  # by the graph's seed
         epochs = seeds.take(-1 if num_epochs is None else num_epochs)
@@ -158,9 +158,13 @@ def _batches(
     else:
         orders = tf.data.Dataset.range(1).repeat(num_epochs).map(lambda _: _range(count))
     row_bytes = sum(array[:1].nbytes for array in tf.nest.flatten(elements))
-    together = max(1, min(_MOST_TOGETHER, _BYTES_TOGETHER // max(row_bytes * batch_size, 1)))
-    dataset = orders.rebatch(batch_size * together).map(lambda index: _take(elements, index))
-    if together > 1:
+    batches_per_call = max(
+        1, min(_MAX_BATCHES_PER_CALL, _MAX_BYTES_PER_CALL // max(row_bytes * batch_size, 1))
+    )
+    dataset = orders.rebatch(batch_size * batches_per_call).map(
+        lambda index: _take(elements, index)
+    )
+    if batches_per_call > 1:
         dataset = dataset.rebatch(batch_size)
     return dataset.prefetch(tf.data.AUTOTUNE)
 
@@ -170,7 +174,7 @@ def _range(count: int) -> tf.Tensor:
 
 
 def _next_batch(dataset: tf.data.Dataset) -> Any:
-    """Returns the tensors of a batch; each new session begins with the first."""
+    """Returns the tensors of a batch; each new session starts with the first batch."""
     iterator = tf1.data.make_initializable_iterator(dataset)
     tf1.add_to_collection(tf1.GraphKeys.TABLE_INITIALIZERS, iterator.initializer)
     if not is_built_by_an_estimator(tf1.get_default_graph()):
@@ -180,10 +184,10 @@ def _next_batch(dataset: tf.data.Dataset) -> Any:
 
 
 class _IteratorStarter:
-    """Starts the input in a plain session, with its `start_queue_runners`, as a queue had to be.
+    """Starts the input in the user's session, by `start_queue_runners`, as 2.15's queues are started.
 
     Args:
-        initializer: Starts the iterator.
+        initializer: Op that initializes the iterator.
     """
 
     def __init__(self, initializer: tf.Operation):
@@ -193,40 +197,40 @@ class _IteratorStarter:
     def create_threads(
         self, sess: Any, coord: Any = None, daemon: bool = False, start: bool = False
     ) -> list[Any]:
-        """Starts the iterator; there is no thread to run beside the session."""
+        """Initializes the iterator; no thread has to run."""
         del coord, daemon, start
         sess.run(self._initializer)
         return []
 
 
 def _arrays(values: Any, what: str) -> Any:
-    """Returns arrays of types that TensorFlow knows; text is encoded.
+    """Returns arrays of dtypes that TensorFlow has; text is encoded.
 
     Args:
         values: Array, or dict of name to array.
-        what: What errors call it.
+        what: Name of the values in errors.
 
     Raises:
-        ValueError: An array of Python objects holds something else than strings.
+        ValueError: An array of Python objects holds anything but strings.
     """
     if isinstance(values, Mapping):
         return {name: _arrays(value, f"{what}[{name!r}]") for name, value in values.items()}
     array = np.asarray(values)
     if array.dtype.kind in "SU" and not isinstance(values, np.ndarray):
-        array = np.asarray(values, object)  # NumPy's own strings end before the NULs at their end
+        array = np.asarray(values, object)  # NumPy's own strings drop trailing NULs
     if array.dtype == object:
         return _byte_strings(array, what)
     return np.char.encode(array, "utf-8") if array.dtype.kind == "U" else array
 
 
 def _byte_strings(array: Any, what: str) -> Any:
-    """Returns an array of Python objects, all of them strings, as one of bytes objects."""
+    """Returns the strings of an object array as bytes, in a new object array."""
     encoded = np.empty(array.shape, object)
     for position, value in enumerate(array.flat):
         if not isinstance(value, (str, bytes)):
             raise ValueError(
-                f"{what} is an array of Python objects, and these must be str or bytes: fill in what "
-                "is missing (fillna) or give the array the type of its values (astype). Received: "
+                f"{what} is an array of Python objects, and these must be str or bytes: fill in "
+                "missing values (fillna) or give the array the type of its values (astype). Received: "
                 f"{value!r} of type {type(value).__name__} at position {position}"
             )
         encoded.flat[position] = value.encode() if isinstance(value, str) else value

@@ -1,1 +1,1 @@
-"""For code that can't be changed: the names and modules of tf.estimator lead here."""
+"""Support for code that can't be changed: the names and modules of tf.estimator resolve to this package."""

@@ -1,4 +1,4 @@
-"""install: `tf.estimator` is back, for code that can't be changed."""
+"""install: restores `tf.estimator`, for code that can't be changed."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _KERAS_ESTIMATOR = "tensorflow.keras.estimator"
 def install() -> None:
     """Makes `tf.estimator` and `tf.compat.v1.estimator` resolve to this package.
 
-    Call it before the code that needs them is imported; a second call changes nothing. From then on
+    Call it before importing the code that needs them; a second call changes nothing. From then on
     these work:
 
     - `tf.estimator`, `import tensorflow.estimator`, `from tensorflow.estimator import export`
     - `tf.compat.v1.estimator`, `from tensorflow.compat.v1 import estimator`, and the same of
       `tf.compat.v2`
     - `tf.tpu.CrossShardOptimizer` and `tf.tpu.cross_replica_sum`, as in TensorFlow 1 and in `tf.compat.v1`
-    - `from tensorflow_estimator import estimator`, which is that of `tf.compat.v1`
-    - `tf.keras.estimator.model_to_estimator`, and to import it from there
+    - `from tensorflow_estimator import estimator`, the same as `tf.compat.v1.estimator`
+    - `tf.keras.estimator.model_to_estimator`, and importing it from there
     - imports from the modules inside tensorflow_estimator, such as
       `from tensorflow_estimator.python.estimator.canned import metric_keys`, for public names and
       the helpers that programs used; also below `tensorflow.python.estimator`
@@ -50,16 +50,16 @@ def install() -> None:
         True
 
     Raises:
-        RuntimeError: TensorFlow has a `tf.estimator` of its own, as it does before 2.16.
+        RuntimeError: TensorFlow has its own `tf.estimator`, as before 2.16.
     """
     core = importlib.import_module("estimator_core")
-    # Asking for the attribute would load what is there; its dictionary tells without.
+    # `tf.estimator` would load the original; the dictionary does not.
     present = vars(tf).get("estimator")
     if present is core:
         return
     if present is not None:
         raise RuntimeError(
-            "This TensorFlow has a tf.estimator of its own, which install() does not replace: import "
+            "This TensorFlow has its own tf.estimator, which install() does not replace: import "
             "estimator_core under its own name, or use TensorFlow 2.16 or later. "
             f"Received: TensorFlow {tf.__version__}"
         )
@@ -68,13 +68,13 @@ def install() -> None:
     tpu: Any = importlib.import_module("estimator_core.tpu")
     for name in ("CrossShardOptimizer", "cross_replica_sum"):
         setattr(tf.tpu, name, getattr(tpu, name))
-    # tensorflow_estimator 2.15 may be there, as TensorFlow Model Analysis asks for it; it can't be
+    # tensorflow_estimator 2.15 may be installed, since TensorFlow Model Analysis requires it; it can't be
     # imported with this TensorFlow.
     for name in [name for name in sys.modules if name.split(".")[0] == _STANDALONE]:
         del sys.modules[name]
     sys.meta_path.insert(0, OldModuleFinder())
     provide_export()
-    # Keras 3 is one module for both; what is put there last is that of TensorFlow 2.
+    # Keras 3 is one module for both versions: TensorFlow 2's estimator is assigned last.
     for owner in ("tensorflow.compat.v1", "tensorflow.compat.v2"):
         module = _keras_estimator(importlib.import_module(_OWNERS[owner]))
         importlib.import_module(owner).keras.estimator = module
@@ -82,7 +82,7 @@ def install() -> None:
 
 
 def _keras_estimator(package: Any) -> types.ModuleType:
-    """Returns the module `estimator` of a Keras."""
+    """Returns the module `estimator` for a Keras."""
     module: Any = types.ModuleType(_KERAS_ESTIMATOR, "Keras models as Estimators.")
     module.model_to_estimator = package.model_to_estimator
     return module

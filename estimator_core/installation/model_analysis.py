@@ -1,4 +1,4 @@
-"""`tensorflow_model_analysis.export`, which went away with tf.estimator, for classic TFX modules."""
+"""`tensorflow_model_analysis.export`, which TFMA removed with tf.estimator, for classic TFX modules."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def export_eval_savedmodel(
     assets_extra: Mapping[str, str] | None = None,
     checkpoint_path: str | None = None,
 ) -> bytes:
-    """Exports the evaluation model below `export_dir_base`, and the one for serving with it if asked.
+    """Exports the evaluation model, and optionally the serving model, below `export_dir_base`.
 
     Args:
         estimator: The trained Estimator.
-        export_dir_base: Directory; the model goes into a new one below it, named by the time.
-        eval_input_receiver_fn: Returns an `EvalInputReceiver`.
-        serving_input_receiver_fn: Returns a `ServingInputReceiver`.
-        assets_extra: As in `Estimator.export_saved_model`.
-        checkpoint_path: What to export; None takes the newest checkpoint.
+        export_dir_base: Directory; the model goes to a new one below it, named by the time.
+        eval_input_receiver_fn: Function that returns an `EvalInputReceiver`.
+        serving_input_receiver_fn: Function that returns a `ServingInputReceiver`.
+        assets_extra: See `Estimator.export_saved_model`.
+        checkpoint_path: Checkpoint to export; None takes the newest one.
 
     Returns:
         The directory of the model.
@@ -55,11 +55,11 @@ def export_eval_savedmodel(
 def build_parsing_eval_input_receiver_fn(
     feature_spec: Mapping[str, Any], label_key: str | None
 ) -> Callable[[], EvalInputReceiver]:
-    """Returns an `eval_input_receiver_fn` that takes serialized tf.Examples.
+    """Returns an `eval_input_receiver_fn` that parses serialized tf.Examples.
 
     Args:
         feature_spec: Dict of feature name to `tf.io.FixedLenFeature`, `VarLenFeature` and so on.
-        label_key: The feature that is the label; it stays among the features, too.
+        label_key: Feature of the label, which stays among the features; None makes all features labels.
 
     Source: `tfma.export.build_parsing_eval_input_receiver_fn`.
     """
@@ -74,7 +74,7 @@ def build_parsing_eval_input_receiver_fn(
 
 
 def provide_export() -> None:
-    """Gives TFMA its module `export` back: now if it is imported, or else when it will be."""
+    """Adds the module `export` to TFMA: now if it is imported, else when it will be."""
     package = sys.modules.get(PACKAGE)
     if package is None:
         sys.meta_path.insert(0, _FinderOfPackage())
@@ -86,13 +86,13 @@ def _add_export(package: types.ModuleType) -> None:
     if hasattr(package, "export"):
         return
     module: Any = types.ModuleType(
-        f"{PACKAGE}.export", "How classic modules export for evaluation."
+        f"{PACKAGE}.export", "Export of evaluation models, for classic modules."
     )
     module.EvalInputReceiver = EvalInputReceiver
     module.build_parsing_eval_input_receiver_fn = build_parsing_eval_input_receiver_fn
     module.export_eval_savedmodel = export_eval_savedmodel
     package.export = sys.modules[module.__name__] = module  # type: ignore[attr-defined]
-    # Where it was defined; some modules import it from there.
+    # Some modules import it from the file that defined it.
     sys.modules[f"{PACKAGE}.eval_saved_model.export"] = module
 
 
@@ -105,7 +105,7 @@ class _FinderOfPackage(importlib.abc.MetaPathFinder):
         path: Sequence[str] | None,
         target: types.ModuleType | None = None,
     ) -> importlib.machinery.ModuleSpec | None:
-        """Returns the spec of TFMA, whose loader adds the module; None for any other."""
+        """Returns the spec of TFMA, whose loader adds the module; None for other modules."""
         if fullname != PACKAGE:
             return None
         sys.meta_path.remove(self)

@@ -1,4 +1,4 @@
-"""Helpers that programs took from inside tensorflow_estimator, though they never were public."""
+"""Private helpers of tensorflow_estimator that programs used."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _Symbol = TypeVar("_Symbol")
 
 
 class TaskType:
-    """The types of a cluster's tasks, as TF_CONFIG names them."""
+    """Task types of a cluster, as in TF_CONFIG."""
 
     CHIEF = cluster.CHIEF
     EVALUATOR = cluster.EVALUATOR
@@ -42,14 +42,14 @@ class TaskType:
 
 
 class ExportSavedModelApiVersion(enum.Enum):
-    """How a TPUEstimator exports; ours has one way and takes either."""
+    """Versions of TPUEstimator's export; ours has one way and accepts both."""
 
     V1 = 1
     V2 = 2
 
 
 def estimator_export(*names: str, **others: Any) -> Callable[[_Symbol], _Symbol]:
-    """Returns a decorator that leaves what it decorates as it is; the original registered it."""
+    """Returns a decorator that changes nothing; the original's registered a public name."""
     del names, others
     return lambda symbol: symbol
 
@@ -57,19 +57,19 @@ def estimator_export(*names: str, **others: Any) -> Callable[[_Symbol], _Symbol]
 def maybe_overwrite_model_dir_and_session_config(
     config: RunConfig | None, model_dir: str | None
 ) -> RunConfig:
-    """Returns `config` with `model_dir`, which becomes a new temporary directory when both have none.
+    """Returns `config` with `model_dir`; if both have none, a new temporary directory.
 
     Raises:
-        ValueError: They name two directories, or `config` is no `RunConfig`.
+        ValueError: They name two directories, or `config` is not a `RunConfig`.
     """
     return config_with_model_dir(config, model_dir)
 
 
 def get_optimizer_instance(opt: Any, learning_rate: float | None = None) -> Any:
-    """Returns an optimizer of `tf.compat.v1.train` by its name, as it is, or as a function returns it.
+    """Returns an optimizer of `tf.compat.v1.train`, given by name, as an object or as a function.
 
     Raises:
-        ValueError: An unknown name, a name without a learning rate, or no such optimizer.
+        ValueError: An unknown name, a name without a learning rate, or not an optimizer.
     """
     if isinstance(opt, str) and learning_rate is None:
         raise ValueError(
@@ -83,11 +83,11 @@ def get_optimizer_instance(opt: Any, learning_rate: float | None = None) -> Any:
 
 
 def get_optimizer_instance_v2(opt: Any, learning_rate: float | None = None) -> Any:
-    """Returns an optimizer as the Estimators of TensorFlow 2 make it; see their argument `optimizer`.
+    """Returns an optimizer like the `optimizer` of TensorFlow 2's Estimators.
 
     Raises:
         ValueError: An unknown name.
-        TypeError: No optimizer.
+        TypeError: `opt` is not an optimizer.
     """
     return get_optimizer(opt, learning_rate)
 
@@ -98,10 +98,10 @@ def fn_args(fn: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def parse_input_fn_result(result: Any) -> tuple[Any, Any, list[Hook]]:
-    """Returns (features, labels, hooks) of what an input_fn returned.
+    """Returns (features, labels, hooks) from the result of an input_fn.
 
     Raises:
-        ValueError: It is neither a dataset nor tensors, or a tuple of another length than 2.
+        ValueError: It is neither a dataset nor tensors, or a tuple whose length is not 2.
     """
     inputs = inputs_from(result, ModeKeys.TRAIN)
     return *inputs.next_batch(), list(inputs.hooks)
@@ -113,7 +113,7 @@ def read_eval_metrics(eval_dir: str) -> Mapping[int, Mapping[str, float]]:
 
 
 class _SavedModelExporter(ServingExporter):
-    """Exports whenever it is asked to."""
+    """Exports at every call."""
 
     def export(
         self,
@@ -129,12 +129,12 @@ class _SavedModelExporter(ServingExporter):
 
 
 class _TrainingExecutor:
-    """`train_and_evaluate` in parts, on one machine.
+    """Runs `train_and_evaluate` or its parts, on one machine.
 
     Args:
-        estimator: As in `train_and_evaluate`.
-        train_spec: As in `train_and_evaluate`.
-        eval_spec: As in `train_and_evaluate`.
+        estimator: See `train_and_evaluate`.
+        train_spec: See `train_and_evaluate`.
+        eval_spec: See `train_and_evaluate`.
         train_hooks: Further hooks for the training.
 
     Raises:
@@ -153,7 +153,7 @@ class _TrainingExecutor:
         self._eval_spec = eval_spec
 
     def run(self) -> Any:
-        """Does this task's part of the work and returns what `train_and_evaluate` does."""
+        """Runs this task's part; returns the result of `train_and_evaluate`."""
         return train_and_evaluate(self.estimator, self._train_spec, self._eval_spec)
 
     def run_local(self) -> Any:
@@ -161,11 +161,11 @@ class _TrainingExecutor:
         return self.run()
 
     def run_evaluator(self) -> Any:
-        """Evaluates checkpoints until that of the last step is there."""
+        """Evaluates checkpoints until the last step's."""
         return evaluate_continuously(self.estimator, self._eval_spec, self._train_spec.max_steps)
 
 
-# The heads of TensorFlow 1's canned Estimators. Their losses are sums unless asked otherwise.
+# The heads of TensorFlow 1's canned Estimators. Their losses are sums by default.
 
 
 def _binary_logistic_head_with_sigmoid_cross_entropy_loss(

@@ -1,8 +1,8 @@
-"""The modules inside tensorflow_estimator 2.15, by the paths that programs imported them from.
+"""The modules inside tensorflow_estimator 2.15, by their former paths.
 
-Such paths never were public, but many programs use them. `OldModuleFinder` makes them importable:
-each holds the public names that the original had there, and the few helpers of `old_helpers` and
-`version_gc` that programs really used.
+These paths were never public, but many programs use them. `OldModuleFinder` makes them importable:
+each module has the public names of the original, and the few helpers of `old_helpers` and
+`version_gc` that programs used.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ALIASES = {
 
 
 def _canned(*names: str) -> dict[str, str]:
-    """Returns the places of canned Estimators: as they were in TensorFlow 1, and in 2 with a "V2"."""
+    """Returns the places of canned Estimators: TensorFlow 1's by name, TensorFlow 2's as "<name>V2"."""
     places = {}
     for name in names:
         places[name] = f"{_V1}:{name}"
@@ -118,7 +118,7 @@ _PARSING = {
 _ADD_METRICS = _all_of(_CORE, "add_metrics")
 _REGRESSION_HEADS = ("LogisticRegressionHead", "PoissonRegressionHead", "RegressionHead")
 
-# Path below either root to its names; each name to "module of ours:name there".
+# Path below either root to its names; each name to "our module:name in it".
 _MODULES: Mapping[str, Mapping[str, str]] = {
     "": {},
     "api": {},
@@ -233,9 +233,9 @@ _MANAGED = ("tensorflow_estimator", "tensorflow.python.estimator")
 
 
 class _OldModule(types.ModuleType):
-    """A module of the original, whose names are looked up when they are asked for."""
+    """A module of the original, which looks up its names on access."""
 
-    __path__: list[str] = []  # all of them may be packages; the finder knows what is below
+    __path__: list[str] = []  # each may be a package; the finder knows its modules
 
     def __getattr__(self, name: str) -> Any:
         full_name = f"{self.__name__}.{name}"
@@ -262,17 +262,17 @@ class _OldModule(types.ModuleType):
 
 
 def _is_probe(name: str) -> bool:
-    """Whether IPython, pytest or a like tool asks, and no program."""
+    """Returns whether the name is probed by a tool such as IPython or pytest, not used by a program."""
     return name.startswith(("_ipython_", "_repr_", "pytest_"))
 
 
 def _is_asked_by_an_import(frame: types.FrameType) -> bool:
-    """Whether a frame is at a `from module import name`, which replaces the text of an AttributeError."""
+    """Returns whether a frame is at a `from module import name`, which hides an AttributeError's text."""
     return frame.f_code.co_code[frame.f_lasti] == dis.opmap["IMPORT_FROM"]
 
 
 def _inner_modules(name: str) -> list[str]:
-    """Returns the names of the modules right below one."""
+    """Returns the names of the modules directly below a module."""
     prefix = f"{name}."
     below = [full[len(prefix) :] for full in {**_PLACES, **_ALIASES} if full.startswith(prefix)]
     return sorted({path for path in below if "." not in path})
@@ -284,7 +284,7 @@ def _contents(name: str) -> str:
 
 
 class OldModuleFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds and loads the modules of the table, and refuses others below the same paths."""
+    """Finds and loads the modules of the table, and raises for others below the same paths."""
 
     def find_spec(
         self,
@@ -292,10 +292,10 @@ class OldModuleFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         path: Sequence[str] | None,
         target: types.ModuleType | None = None,
     ) -> importlib.machinery.ModuleSpec | None:
-        """Returns the spec of a module of the table; None for what is not below its paths.
+        """Returns the spec of a module of the table; None for modules outside of its paths.
 
         Raises:
-            ModuleNotFoundError: The original had more modules there, and we have not.
+            ModuleNotFoundError: The module is below its paths, but not in the table.
         """
         del path, target
         if not f"{fullname}.".startswith(tuple(f"{root}." for root in _MANAGED)):
@@ -310,18 +310,18 @@ class OldModuleFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         )
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
-        """Returns the module, which finds its names by itself."""
+        """Returns the module, which looks up its own names."""
         return _OldModule(spec.name, "A module of the former tensorflow_estimator.")
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """Puts our own module in the place of one that stands for the whole of it."""
+        """Replaces the module by ours if it stands for a whole module."""
         alias = _alias(module.__name__)
         if alias is not None:
             sys.modules[module.__name__] = alias
 
 
 def _alias(fullname: str) -> types.ModuleType | None:
-    """Returns our module that a path stands for: one of `_ALIASES`, or a public module inside it."""
+    """Returns our module for a path: one of `_ALIASES`, or a public module inside it; else None."""
     if fullname in _ALIASES:
         return importlib.import_module(_ALIASES[fullname])
     parent, _, name = fullname.rpartition(".")

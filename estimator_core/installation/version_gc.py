@@ -1,4 +1,4 @@
-"""Which of several numbered exports to keep, for exporters of a user's own.
+"""Filters that choose which numbered exports to keep, for users' own exporters.
 
 Source: `tensorflow_estimator.python.estimator.gc`.
 """
@@ -13,11 +13,11 @@ import tensorflow as tf
 
 
 class Path(NamedTuple):
-    """A directory and the version that its name stands for.
+    """A directory and the version in its name.
 
     Attributes:
-        path: The directory.
-        export_version: Its version; None where a parser has still to find it.
+        path: Path of the directory.
+        export_version: Version of the directory; None before a parser has found it.
     """
 
     path: str
@@ -40,7 +40,7 @@ def _one_of_every_n_export_versions(n: int) -> Filter:
     """Returns a filter for the largest version among 1 to n, among n+1 to 2n, and so on."""
 
     def keep(paths: Sequence[Path]) -> list[Path]:
-        # int() rounds towards 0, so that a version 0 belongs to the first n but for n = 1.
+        # int() rounds towards 0, so version 0 belongs to the first n, except for n = 1.
         kept = {int((_version(path) - 1) / n): path for path in sorted(paths, key=_version)}
         return sorted(kept.values())
 
@@ -57,7 +57,7 @@ def _mod_export_version(n: int) -> Filter:
 
 
 def _union(first: Filter, second: Filter) -> Filter:
-    """Returns a filter for what either keeps."""
+    """Returns a filter for the paths that either filter keeps."""
 
     def keep(paths: Sequence[Path]) -> list[Path]:
         return sorted({*first(paths), *second(paths)})
@@ -66,7 +66,7 @@ def _union(first: Filter, second: Filter) -> Filter:
 
 
 def _negation(keep: Filter) -> Filter:
-    """Returns a filter for what the other one drops."""
+    """Returns a filter for the paths that another filter drops."""
 
     def drop(paths: Sequence[Path]) -> list[Path]:
         return sorted(set(paths) - set(keep(paths)))
@@ -75,7 +75,7 @@ def _negation(keep: Filter) -> Filter:
 
 
 def _get_paths(base_dir: str, parser: Callable[[Path], Path | None]) -> list[Path]:
-    """Returns the entries of a directory that `parser` gives a version, and not None."""
+    """Returns the entries of a directory for which `parser` does not return None."""
     names = [name.rstrip("/") for name in tf.io.gfile.listdir(base_dir)]
     parsed = [parser(Path(os.path.join(base_dir, name), None)) for name in names]
     return sorted(path for path in parsed if path is not None)

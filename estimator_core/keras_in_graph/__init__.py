@@ -1,1 +1,1 @@
-"""Keras objects inside a `tf.Graph`; the one place that knows Keras' internals."""
+"""Keras objects inside a `tf.Graph`; the only package that uses Keras' internals."""

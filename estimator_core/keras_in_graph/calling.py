@@ -1,4 +1,4 @@
-"""Calling a model_fn that may use Keras objects."""
+"""Calls of a model_fn that may use Keras objects."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from estimator_core.spec.metric_fn import MetricFn
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import ModelFn
 
-_NOT_IN_KERAS_3 = "not available with Keras 3"  # what TensorFlow says
+_NOT_IN_KERAS_3 = "not available with Keras 3"  # in TensorFlow's message
 
 
 def call_model_fn(
     model_fn: ModelFn, features: Any, labels: Any, mode: str, params: Any, config: Any
 ) -> EstimatorSpec:
-    """Returns what `model_fn` returns, with what its Keras objects did by being called.
+    """Returns the spec of `model_fn`, with the side effects of its Keras objects added to the spec's ops.
 
     Raises:
-        AttributeError: It uses a name that Keras 3 has not; the message says how to have Keras 2.
+        AttributeError: It uses a name that Keras 3 lacks; the message explains the use of Keras 2.
         ValueError: There are labels but `model_fn` takes none, or it returns no `EstimatorSpec`.
     """
     with side_effects.collected_side_effects((features, labels)) as effects:
@@ -42,7 +42,7 @@ def call_model_fn(
 
 
 def _with_keras_effects(spec: EstimatorSpec, effects: side_effects.SideEffects) -> EstimatorSpec:
-    """Returns the spec whose ops do what model_fn's Keras objects did by being called."""
+    """Returns the spec with the side effects of model_fn's Keras objects added to its ops."""
     if isinstance(spec.eval_metric_ops, MetricFn):
         metrics: Any = _with_keras_metrics(spec.eval_metric_ops)
     else:
@@ -65,7 +65,7 @@ def _metric_ops(
 
 
 def _with_keras_metrics(metric_fn: MetricFn) -> MetricFn:
-    """Returns the function of the same tensors that gives pairs for Keras metrics, too."""
+    """Returns the metric function, extended to Keras metrics: it returns (value, update_op) for them, too."""
 
     def call(*args: Any, **kwargs: Any) -> dict[str, Any]:
         with side_effects.collected_side_effects((args, kwargs)) as effects:
@@ -75,10 +75,10 @@ def _with_keras_metrics(metric_fn: MetricFn) -> MetricFn:
 
 
 def _after(draws: Sequence[tf.Operation], spec: EstimatorSpec) -> EstimatorSpec:
-    """Returns the spec whose outputs come with `draws`: the next batch gets other random numbers.
+    """Returns the spec whose outputs run `draws`, so that the next batch gets other random numbers.
 
-    Every evaluation reads the loss. Values of metrics must not wait for a batch: they are read when
-    there are no more.
+    Every evaluation reads the loss. Values of metrics must not run them: they are read at the end of
+    the input.
     """
 
     def tied(structure: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Functions for a `tf.Graph` that are traced outside of it, as TensorFlow 2 traces functions."""
+"""Functions for a `tf.Graph` that are traced outside of it, as by TensorFlow 2."""
 
 from __future__ import annotations
 
@@ -12,51 +12,52 @@ from estimator_core import tf1
 from estimator_core.execution.current import current_execution
 
 
-def replicas_meet_in_graph() -> bool:
-    """Returns whether what is built now are replicas of `tf.distribute`, which can't leave the graph."""
+def replicas_synchronize_in_graph() -> bool:
+    """Returns whether replicas of `tf.distribute`, which can't leave the graph, are being built."""
     execution = current_execution()
     return execution.is_replicated and not execution.copies_operations
 
 
 def eager_unless_replicated() -> contextlib.AbstractContextManager[Any]:
-    """Returns a context outside of the current graph, where Keras behaves as in a program of its own.
+    """Returns a context outside of the current graph, where Keras behaves as in eager programs.
 
-    There a function can be traced to be called in the graph. In a graph built by hand, and in functions
+    A function traced there can be called in the graph. In a graph built by hand, and in functions
     traced within it, `tensor == value` compares identities, as in TensorFlow 1; code written for
-    Keras 3 means the values. Replicas that meet in the graph can't leave it.
+    Keras 3 compares values. Replicas synchronize within the graph, so they can't leave it.
     """
-    if replicas_meet_in_graph():
+    if replicas_synchronize_in_graph():
         return contextlib.nullcontext()
     return tf.__internal__.eager_context.eager_mode()
 
 
 def call_as_function(function: Callable[..., Any], *inputs: Any) -> Any:
-    """Returns what a function returns for tensors of the current graph, traced as Keras' `fit` does.
+    """Returns the result of a function of tensors of the current graph, traced as by Keras' `fit`.
 
-    What it does by side effects happens when any of its outputs is evaluated, in order. With
-    replicas, which must meet in the graph itself, it is just called. For shards, which have copies of
-    operations, its operations are put into the graph, so that each shard has random numbers of its own.
+    The function's side effects run, in order, when any of its outputs is evaluated. Replicas of
+    `tf.distribute` synchronize within the graph, so for them it is simply called. Shards are made from
+    copies of operations, so its operations are imported into the graph: each shard has its own random
+    numbers.
 
     Args:
-        function: Function of `inputs`; it may use variables of the graph, but make none.
+        function: Function of `inputs`; it may use variables of the graph, but must not make any.
         inputs: Nested structures of tensors and None.
     """
-    if replicas_meet_in_graph():
+    if replicas_synchronize_in_graph():
         return function(*inputs)
-    return _called(function, inputs, in_pieces=current_execution().copies_operations)
+    return _called(function, inputs, copies_operations=current_execution().copies_operations)
 
 
-def call_in_one_piece(function: Callable[..., Any], *inputs: Any) -> Any:
-    """Returns the same as one call, even for shards: for what is done once for all of them.
+def call_as_one_op(function: Callable[..., Any], *inputs: Any) -> Any:
+    """Returns the result like `call_as_function`, but as one call even for shards, which share it.
 
     Args:
-        function: As for `call_as_function`.
-        inputs: As for `call_as_function`.
+        function: See `call_as_function`.
+        inputs: See `call_as_function`.
     """
-    return _called(function, inputs, in_pieces=False)
+    return _called(function, inputs, copies_operations=False)
 
 
-def _called(function: Callable[..., Any], inputs: Sequence[Any], in_pieces: bool) -> Any:
+def _called(function: Callable[..., Any], inputs: Sequence[Any], copies_operations: bool) -> Any:
     flat = tf.nest.flatten(inputs, expand_composites=True)
     tensors = [tensor for tensor in flat if tensor is not None]
     seed = tf1.get_default_graph().seed
@@ -74,16 +75,18 @@ def _called(function: Callable[..., Any], inputs: Sequence[Any], in_pieces: bool
     specs = [tf.TensorSpec.from_tensor(tensor) for tensor in tensors]
     with tf.__internal__.eager_context.eager_mode():
         concrete = tf.function(from_flat, autograph=False).get_concrete_function(*specs)
-    results = iter(_in_pieces(concrete, tensors) if in_pieces else concrete(*tensors))
+    results = iter(
+        _copied_operations(concrete, tensors) if copies_operations else concrete(*tensors)
+    )
     leaves = tf.nest.flatten(structure, expand_composites=True)
     returned = [None if leaf is None else next(results) for leaf in leaves]
     return tf.nest.pack_sequence_as(structure, returned, expand_composites=True)[0]
 
 
-def _in_pieces(concrete: Any, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-    """Returns the outputs of a traced function whose operations are copied into the current graph.
+def _copied_operations(concrete: Any, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    """Returns the outputs of a traced function, whose operations are copied into the current graph.
 
-    Each output waits for all side effects: the trace has seen to that.
+    The trace lets each output wait for all side effects.
     """
     values = [*tensors, *concrete.captured_inputs]
     replaced = {inner.name: value for inner, value in zip(concrete.inputs, values, strict=True)}
@@ -97,7 +100,7 @@ def _in_pieces(concrete: Any, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         inputs = [name for name in node.input if name not in waits]
         del node.input[:]
         node.input.extend(inputs)
-        node.attr.pop("_class", None)  # what it names may be an argument
+        node.attr.pop("_class", None)  # it may refer to an argument
         operations.node.append(node)
     names = [output.name for output in concrete.outputs]
     return list(tf.graph_util.import_graph_def(operations, replaced, names, name="keras"))

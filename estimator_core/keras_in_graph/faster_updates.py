@@ -1,7 +1,7 @@
-"""Updates of variables by optimizers of Keras 3, in fewer operations of TensorFlow.
+"""Variable updates of Keras 3's optimizers with fewer operations.
 
-Keras 3 puts an update together from some thirty operations for each variable, so that it runs on any
-backend. Ftrl's is one operation of TensorFlow. In Adam's, most are the same for all variables.
+Keras 3 composes an update of some thirty operations for each variable, to run on any
+backend. Ftrl's is one operation of TensorFlow. Most of Adam's are the same for all variables.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ Update = Callable[[tf.Tensor, Any, tf.Tensor], None]
 
 
 def is_known(optimizer: Any) -> bool:
-    """Returns whether there are such updates for the optimizer.
+    """Returns whether this module has an update for the optimizer.
 
-    A class of the user's own is another optimizer, even below Adam.
+    A user's subclass counts as another optimizer, even one of Adam.
     """
     return _update_of(optimizer) is not None
 
 
 @contextlib.contextmanager
 def faster_updates(optimizer: Any) -> Iterator[None]:
-    """Has the optimizer update variables in fewer operations in this context, if `is_known`.
+    """Opens a context in which the optimizer updates variables with fewer operations, if `is_known`.
 
-    All else is done by Keras: schedules, clipping, weight decay, averages, accumulated gradients.
+    Keras does all the rest: schedules, clipping, weight decay, averages, accumulated gradients.
 
     Args:
-        optimizer: A Keras optimizer that is built.
+        optimizer: A built Keras optimizer.
     """
     make = _update_of(optimizer)
     if make is None:
@@ -55,10 +55,10 @@ def faster_updates(optimizer: Any) -> Iterator[None]:
 
 
 def dense(gradient: Any, variable: Any) -> Any:
-    """Returns a variable's gradient as a `Tensor`, if that changes nothing.
+    """Returns the gradient of a variable as a `Tensor`, if that gives the same update.
 
-    Adam and Ftrl of Keras 3 change all rows of a variable. But they square each of several gradients of a
-    row, where a `Tensor` has their sum.
+    Keras 3's Adam and Ftrl update all rows of a variable. But if a row has several gradients, they square
+    each of them, where a `Tensor` has their sum.
     """
     if not isinstance(gradient, tf.IndexedSlices) or not are_different(gradient.indices):
         return gradient
@@ -66,9 +66,9 @@ def dense(gradient: Any, variable: Any) -> Any:
 
 
 def _update_of(optimizer: Any) -> Callable[[Any], Update] | None:
-    if "keras.optimizers" not in sys.modules:  # nobody can have made an optimizer of it
+    if "keras.optimizers" not in sys.modules:  # so the optimizer isn't Keras 3's
         return None
-    if keras_internals.has_update_step_of_its_own(optimizer):
+    if keras_internals.has_own_update_step(optimizer):
         return None
     from keras import optimizers
 
@@ -84,11 +84,11 @@ def _update_of(optimizer: Any) -> Callable[[Any], Update] | None:
 
 
 def _adam(optimizer: Any) -> Update:
-    """Returns Adam's update by Keras's formula.
+    """Returns Adam's update by Keras' formula.
 
-    `ResourceApplyAdam` is none for it: it rounds 1 - beta_2 to float32, which changes the sixth digit.
+    `ResourceApplyAdam` rounds 1 - beta_2 to float32, which changes the sixth digit.
     """
-    rates: dict[Any, tf.Tensor] = {}  # the same for all variables of a type in a graph
+    rates: dict[Any, tf.Tensor] = {}  # by graph and dtype
 
     def update(gradient: tf.Tensor, variable: Any, learning_rate: tf.Tensor) -> None:
         def cast(value: Any) -> tf.Tensor:
@@ -97,7 +97,7 @@ def _adam(optimizer: Any) -> Update:
         key = (tf1.get_default_graph(), variable.dtype)
         if key not in rates:
             step = cast(tf.convert_to_tensor(optimizer.iterations) + 1)
-            # Keras rounds these two to float32 for variables of any type.
+            # Keras rounds these two to float32 for variables of any dtype.
             betas = (optimizer.beta_1, optimizer.beta_2)
             power_1, power_2 = (tf.pow(tf.cast(beta, variable.dtype), step) for beta in betas)
             rates[key] = cast(learning_rate) * tf.sqrt(1 - power_2) / (1 - power_1)
@@ -137,7 +137,7 @@ def _ftrl(optimizer: Any) -> Update:
 
 
 def _as_type(value: Any, dtype: tf.DType) -> tf.Tensor:
-    """Returns a value of a type; a number of Python is not rounded to float32 on its way to float64."""
+    """Returns a value in a dtype; a Python number is not rounded to float32 first."""
     if isinstance(value, (int, float)):
         return tf.constant(value, dtype)
     return tf.cast(value, dtype)

@@ -13,26 +13,26 @@ from estimator_core.keras_in_graph import keras_internals
 
 
 def tf_variable(variable: Any) -> Any:
-    """Returns the `tf.Variable` of a Keras 3 variable, or `variable` when it is one."""
+    """Returns the `tf.Variable` of a Keras 3 variable; a `tf.Variable` as it is."""
     return variable if isinstance(variable, tf.Variable) else variable.value
 
 
 def graph_of(variable: Any) -> tf.Graph | None:
-    """Returns the graph that a `tf.Variable` was made in; None for an eager one."""
+    """Returns the graph of a `tf.Variable`; None for an eager one."""
     if not hasattr(variable, "handle"):  # a ref variable, which only graphs have
         return variable.graph
     return variable.handle.graph if tf.is_symbolic_tensor(variable.handle) else None
 
 
 def components(variable: Any) -> tuple[Any, ...]:
-    """Returns the variable of each replica, or the one variable that there is."""
+    """Returns a variable's component on each replica, or the only variable."""
     return current_execution().components(tf_variable(variable))
 
 
 def keep_replicas_together(variable: Any) -> None:
-    """Leaves a variable of several replicas in the graph's collections, and takes its parts out.
+    """Removes the components of a replicated variable from the graph's collections, and keeps the whole.
 
-    A checkpoint holds it once. Those that TensorFlow makes for `tf.compat.v1` are collected in this way.
+    A checkpoint then holds it once. TensorFlow does so for `tf.compat.v1` variables.
     """
     variable = tf_variable(variable)
     parts = components(variable)
@@ -43,7 +43,7 @@ def keep_replicas_together(variable: Any) -> None:
 
 
 def make_local(variables: Iterable[Any]) -> None:
-    """Makes variables local ones: checkpoints do not hold them, and each session starts them anew.
+    """Makes variables local: checkpoints leave them out, and each session initializes them.
 
     Args:
         variables: Keras or TensorFlow variables of the default graph.
@@ -52,7 +52,7 @@ def make_local(variables: Iterable[Any]) -> None:
 
 
 def make_random_state_global(variables: Iterable[Any]) -> None:
-    """Makes states of random numbers among the variables global ones, to be loaded and saved."""
+    """Makes the states of random numbers among the variables global, so that checkpoints hold them."""
     states = filter(keras_internals.is_random_state, variables)
     _move(states, tf1.GraphKeys.LOCAL_VARIABLES, tf1.GraphKeys.GLOBAL_VARIABLES)
 

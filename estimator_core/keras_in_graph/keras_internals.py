@@ -1,8 +1,8 @@
-"""The one gateway to what Keras has no public name for, in Keras 3 and in tf_keras.
+"""The one gateway to private names of Keras 3 and tf_keras.
 
-No other file names `keras.src` or `tf_keras.src` (a lint rule sees to it) or a private attribute of a
-Keras object, so that this file is the whole of what a new Keras could break. Keras is imported where
-it is used: with `TF_USE_LEGACY_KERAS` TensorFlow itself does without Keras 3.
+A lint rule forbids `keras.src`, `tf_keras.src` and private attributes of Keras objects in all other files:
+a new Keras can break only this file. Keras is imported where it is used, since with `TF_USE_LEGACY_KERAS`
+TensorFlow itself works without Keras 3.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _NAME_COUNTS = "object_name_uids"
 
 
 @contextlib.contextmanager
-def names_from_the_start() -> Iterator[None]:
-    """Numbers automatic names in this thread as if nothing had been named before.
+def fresh_names() -> Iterator[None]:
+    """Restarts the numbering of automatic names in this thread, within a context.
 
-    Keras 3 counts names over the whole process ("dense", "dense_1"), the Keras of tf.estimator's
-    time did so in each graph. A second graph of the same model must use the names of the first, for
-    checkpoints go by them.
+    Keras 3 numbers names over the whole process ("dense", "dense_1"); the Keras of tf.estimator's
+    time did so in each graph. A second graph of the same model must use the names of the first, since
+    checkpoints use them.
     """
     if "keras" not in sys.modules:
         yield
@@ -45,7 +45,7 @@ def names_from_the_start() -> Iterator[None]:
 
 
 def current_path() -> str:
-    """Returns the path of the layers and optimizers that are now being built: "model/dense"."""
+    """Returns the path of the layers and optimizers that are being built, such as "model/dense"."""
     from keras.src.backend.common.name_scope import current_path as path
 
     return path()
@@ -67,35 +67,35 @@ def is_random_state(variable: Any) -> bool:
 
 
 def clipped_gradients(optimizer: Any, gradients: Sequence[Any]) -> list[Any]:
-    """Returns the gradients of all variables as the optimizer's clipnorm and the like have them."""
+    """Returns the gradients of all variables after the optimizer's clipping, such as its clipnorm."""
     return optimizer._clip_gradients(gradients)  # noqa: SLF001 - only `apply` does it otherwise
 
 
 def decays_weights_of(optimizer: Any, variable: Any) -> bool:
-    """Returns whether the optimizer's weight decay, if it has any, is for the variable, too."""
+    """Returns whether the optimizer's weight decay, if any, applies to the variable."""
     return optimizer._use_weight_decay(variable)  # noqa: SLF001 - no public name tells
 
 
 def slots_of(optimizer: Any, variable: Any, *names: str) -> list[tf.Variable]:
-    """Returns what a built optimizer keeps for a variable, by the attributes that list it."""
+    """Returns a built optimizer's slots of a variable, by the names of the attributes that list them."""
     index = optimizer._get_variable_index(variable)  # noqa: SLF001 - as its own updates find it
     return [getattr(optimizer, name)[index].value for name in names]
 
 
-def has_update_step_of_its_own(optimizer: Any) -> bool:
-    """Returns whether somebody has set `update_step` on this optimizer, beside that of its class."""
+def has_own_update_step(optimizer: Any) -> bool:
+    """Returns whether `update_step` was set on the optimizer itself, and not only on its class."""
     return "update_step" in vars(optimizer)
 
 
 @contextlib.contextmanager
 def with_update_step(optimizer: Any, update_step: Callable[..., None]) -> Iterator[None]:
-    """Has an optimizer update each variable by a function in this context.
+    """Replaces the function by which an optimizer updates each variable, within a context.
 
     Args:
         optimizer: The optimizer.
         update_step: Function of a gradient, a `tf.Variable` and the learning rate.
     """
-    vars(optimizer)["update_step"] = update_step  # Keras's own way to set attributes would track it
+    vars(optimizer)["update_step"] = update_step  # setattr of Keras would track it
     try:
         yield
     finally:
@@ -106,28 +106,28 @@ def with_update_step(optimizer: Any, update_step: Callable[..., None]) -> Iterat
 
 
 def legacy_hyperparameters(optimizer: Any) -> Mapping[str, Any] | None:
-    """Returns an optimizer's hyperparameters without making variables of them.
+    """Returns an optimizer's hyperparameters without creating their variables.
 
-    None for one that has none of its own, as a LossScaleOptimizer.
+    None for an optimizer without any, such as a LossScaleOptimizer.
     """
     return getattr(optimizer, "_hyper", None)
 
 
 def set_legacy_strategy(optimizer: Any, strategy: Any) -> None:
-    """Sets the `tf.distribute.Strategy` that an optimizer, made outside of its scope, will work in."""
-    optimizer._distribution_strategy = strategy  # noqa: SLF001 - else it is that of the constructor
+    """Sets the `tf.distribute.Strategy` of an optimizer that was made outside of the strategy's scope."""
+    optimizer._distribution_strategy = strategy  # noqa: SLF001 - else it is the constructor's
 
 
 # Models, layers and metrics of both
 
 
 def flattened_layers(model: Any) -> list[Any]:
-    """Returns the model with all layers within, each before those that it holds."""
+    """Returns the model and all layers in it, parents before children."""
     return list(model._flatten_layers())  # noqa: SLF001 - `layers` lacks the nested ones
 
 
 def metric_function(metric: Any) -> Callable[..., Any] | None:
-    """Returns the function that a metric takes the mean of; None when it is no such metric."""
+    """Returns the function whose mean a metric computes; None for other metrics."""
     function = getattr(metric, "_fn", None)
     return function if callable(function) else None
 
@@ -136,7 +136,7 @@ def metric_function(metric: Any) -> Callable[..., Any] | None:
 
 
 def compile_settings(model: Any) -> dict[str, Any]:
-    """Returns the arguments of the model's `compile`, the objects themselves."""
+    """Returns the arguments of the model's `compile`, as objects."""
     return dict(model._compile_config.config)  # noqa: SLF001 - get_compile_config serializes them
 
 
@@ -146,17 +146,17 @@ def lambda_output_shape(layer: Any) -> Any:
 
 
 def make_metrics(model: Any, batch: tuple[Any, Any, Any]) -> None:
-    """Has the model's metrics and loss trackers make their variables.
+    """Creates the variables of the model's metrics and loss trackers.
 
     Args:
         model: Compiled Keras 3 model.
-        batch: (inputs, targets, sample weights), of which the shapes and dtypes matter.
+        batch: (inputs, targets, sample weights), used for their shapes and dtypes.
     """
     model._symbolic_build(data_batch=batch)  # noqa: SLF001 - else they wait for `fit`
 
 
 def loss_trackers(model: Any) -> list[Any]:
-    """Returns the means of losses that a Keras 3 model counts among its metrics."""
+    """Returns the mean metrics of losses, which a Keras 3 model lists among its metrics."""
     tracker, losses = (getattr(model, name, None) for name in ("_loss_tracker", "_compile_loss"))
     return [tracker, *(losses.metrics if losses is not None else [])]
 
@@ -170,19 +170,19 @@ def is_functional(model: Any) -> bool:
 
 
 def tf_keras_compile_settings(model: Any) -> dict[str, Any]:
-    """Returns the arguments of the `compile` of a tf_keras model, the objects themselves."""
+    """Returns the arguments of a tf_keras model's `compile`, as objects."""
     return model._get_compile_args()  # noqa: SLF001 - get_compile_config serializes them
 
 
 def tf_keras_updates(layer: Any) -> list[Any]:
-    """Returns the updates that a layer, metric or model of tf_keras has made in a graph."""
+    """Returns the updates that a layer, metric or model of tf_keras has created in a graph."""
     with warnings.catch_warnings():  # in a graph nothing else applies them
         warnings.filterwarnings("ignore", ".*updates", UserWarning)
         return list(getattr(layer, "updates", None) or ())
 
 
 def weigh_losses(model: Any, sample_weights: Sequence[Any] | None) -> None:
-    """Compiles the losses and weighted metrics of a graph's tf_keras model with sample weights."""
+    """Compiles the losses and weighted metrics of a tf_keras model in a graph with sample weights."""
     model._compile_weights_loss_and_weighted_metrics(sample_weights)  # noqa: SLF001 - `fit` does it
 
 
@@ -191,18 +191,18 @@ def clone_of(model: Any, inputs: Any, custom_objects: Mapping[str, Any]) -> Any:
 
     Args:
         model: The tf_keras model.
-        inputs: Tensors that it is called with; None makes placeholders.
-        custom_objects: Classes and functions by the name that the model's configuration has.
+        inputs: Tensors to call it with; None makes placeholders.
+        custom_objects: Classes and functions by their names in the model's configuration.
     """
     return importlib.import_module("tf_keras").__internal__.models.clone_and_build_model(
         model, input_tensors=inputs, custom_objects=dict(custom_objects), compile_clone=False
     )
 
 
-def turn_classes_back(model: Any) -> None:
-    """Turns the classes of a tf_keras model's layers, and of metrics, into those for eager mode.
+def restore_eager_classes(model: Any) -> None:
+    """Restores the classes of a tf_keras model's layers, and of metrics, to those for eager mode.
 
-    `__new__` of a layer makes its class the one for graphs whenever a graph is current.
+    `__new__` of a layer changes its class to the one for graphs whenever a graph is current.
     """
     tf_keras = importlib.import_module("tf_keras")
     with tf.__internal__.eager_context.eager_mode():
@@ -213,6 +213,6 @@ def turn_classes_back(model: Any) -> None:
 
 
 def legacy_optimizer_like(optimizer: Any) -> Any:
-    """Returns an optimizer of `tf_keras.optimizers.legacy` with the settings of the newer one."""
+    """Returns the `tf_keras.optimizers.legacy` optimizer with the settings of a newer one."""
     internal = importlib.import_module("tf_keras").__internal__
     return internal.optimizers.convert_to_legacy_optimizer(optimizer)

@@ -1,4 +1,4 @@
-"""Keras optimizers, of Keras 3 and of tf_keras, inside a `tf.Graph`."""
+"""Optimizers of Keras 3 and tf_keras inside a `tf.Graph`."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from estimator_core.keras_in_graph.graph_variables import graph_of, tf_variable
 
 
 def is_keras_optimizer(optimizer: Any) -> bool:
-    """Returns whether the object has the interface of a Keras optimizer, of whichever Keras."""
+    """Returns whether the object has the interface of a Keras optimizer, of any Keras."""
     return hasattr(optimizer, "apply_gradients") and hasattr(optimizer, "get_config")
 
 
 def in_this_graph(optimizer: Any, iterations: Any = None) -> Any:
-    """Returns the optimizer, or when it was made outside of the current graph a copy made in it.
+    """Returns the optimizer, or, if it was made outside of the current graph, a copy in it.
 
     Keras optimizers own variables (the learning rate, the step count), which belong to one graph.
 
     Args:
         optimizer: A Keras optimizer.
-        iterations: The variable that a `tf_keras.optimizers.legacy` optimizer counts its steps by,
-            and increments, as tf.estimator 2.15 has it; None means one of its own. Other Keras
+        iterations: Variable that a `tf_keras.optimizers.legacy` optimizer counts its steps by,
+            and increments, as in tf.estimator 2.15; None means its own. Other Keras
             optimizers always have their own.
     """
     if _is_legacy(optimizer):
@@ -51,30 +51,30 @@ def in_this_graph(optimizer: Any, iterations: Any = None) -> Any:
     if graph_of(variable) is not None:
         return optimizer
     config = _config(optimizer)
-    # Keras numbers its objects: the third Adam of a process is "adam_2". In a graph of its own the
-    # copy is the first, whatever the process did before, so its checkpoint can be found again.
+    # Keras numbers its objects: the third Adam of a process is "adam_2". Without the number, the copy's
+    # name is the same in every process, and its checkpoint can be found again.
     config["name"] = re.sub(r"_\d+$", "", config["name"])
     with _out_of_control_dependencies():
         return type(optimizer).from_config(config)
 
 
 def _legacy_in_this_graph(optimizer: Any) -> Any:
-    """Returns a `tf_keras.optimizers.legacy` optimizer that the current graph may use.
+    """Returns a `tf_keras.optimizers.legacy` optimizer for the current graph.
 
-    These make their variables at first use, so a copy of an unused one makes them in the current graph.
+    It creates its variables at first use, so a copy of an unused one creates them in the current graph.
     """
     hyperparameters = keras_internals.legacy_hyperparameters(optimizer)
     if hyperparameters is None:
         return type(optimizer).from_config(_config(optimizer))
     if any(tf.is_symbolic_tensor(value) for value in hyperparameters.values()):
-        return optimizer  # made in this graph, with a learning rate that is calculated in it
+        return optimizer  # made in this graph, from a tensor as learning rate
     if optimizer.weights:
         if graph_of(optimizer.weights[0]) is tf1.get_default_graph():
             return optimizer
         fresh = type(optimizer).from_config(_config(optimizer))
         fresh.gradient_transformers = optimizer.gradient_transformers
         for name, value in hyperparameters.items():
-            if callable(value):  # the configuration has its present value
+            if callable(value):  # the configuration has only its current value
                 setattr(fresh, name, value)
         return fresh
     unused = _read_eagerly(optimizer, lambda: copy.deepcopy(optimizer))
@@ -83,10 +83,10 @@ def _legacy_in_this_graph(optimizer: Any) -> Any:
 
 
 def call_with_fresh_names(make_optimizer: Callable[[], Any]) -> Any:
-    """Returns what the function makes in the current graph, named as in a new process.
+    """Returns the result of the function in the current graph, named as in a new process.
 
-    Keras counts the objects of a thread in their names, and thus in the names of their variables. A
-    new thread starts to count anew. In one of several replicas the function is called as it is, since
+    Keras numbers the objects of a thread in their names, and thus in the names of their variables. A
+    new thread restarts the numbers. In one of several replicas the function is called as it is, since
     the replica belongs to the current thread.
     """
     if current_execution().is_in_replica:
@@ -102,27 +102,27 @@ def call_with_fresh_names(make_optimizer: Callable[[], Any]) -> Any:
     return _in_new_thread(make)
 
 
-def counts_by(optimizer: Any, step: Any) -> bool:
-    """Returns whether an update by the optimizer increments `step`."""
+def increments(optimizer: Any, step: Any) -> bool:
+    """Returns whether the optimizer's updates increment `step`."""
     return _is_legacy(optimizer) and optimizer.iterations is step
 
 
 def build(optimizer: Any, variables: Sequence[Any]) -> None:
-    """Has an optimizer make its variables, unless it has made them; some would make them twice."""
+    """Creates the optimizer's variables if it has none yet; some optimizers would create them twice."""
     if hasattr(optimizer, "build") and not getattr(optimizer, "built", False):
         with _out_of_control_dependencies():
             optimizer.build(variables)
 
 
 def scaled_loss(optimizer: Any, loss: tf.Tensor, variables: Sequence[Any]) -> tf.Tensor:
-    """Returns the loss whose gradients `apply_gradients` takes.
+    """Returns the loss whose gradients to give to `apply_gradients`.
 
-    Optimizers of Keras 3 that scale the loss divide the gradients by that scale themselves.
+    Keras 3's optimizers that scale the loss divide the gradients by the scale themselves.
 
     Args:
         optimizer: A Keras optimizer that belongs to the current graph.
-        loss: Scalar.
-        variables: What the optimizer changes.
+        loss: Scalar loss.
+        variables: Variables that the optimizer updates.
     """
     if not hasattr(optimizer, "scale_loss"):
         return loss
@@ -141,8 +141,8 @@ def apply_gradients(
     Args:
         optimizer: A Keras optimizer that belongs to the current graph.
         grads_and_vars: Gradients, `Tensor` or `IndexedSlices`, with their variables.
-        update_variables: Function of such pairs that makes the update in a `tf.function`; None means the
-            optimizer's `apply_gradients`.
+        update_variables: Function of such pairs that makes the update, called in a `tf.function`; None
+            means the optimizer's `apply_gradients`.
     """
     update_variables = update_variables or optimizer.apply_gradients
     grads_and_vars = current_execution().average_gradients(grads_and_vars)
@@ -152,7 +152,7 @@ def apply_gradients(
     if current_execution().is_in_replica:
         return _apply_on_replicas(optimizer, grads_and_vars)
 
-    # Keras returns no op to run. A function does: its call runs all side effects within, in order.
+    # Keras returns no op. The call of a function is one, which runs all its side effects in order.
     def update(gradients: Sequence[Any]) -> tf.Tensor:
         variables = [variable for _, variable in grads_and_vars]
         with faster_updates(optimizer):
@@ -162,19 +162,19 @@ def apply_gradients(
     gradients = [gradient for gradient, _ in grads_and_vars]
     if is_known(optimizer):
         gradients = [dense(gradient, variable) for gradient, variable in grads_and_vars]
-    if eager_tracing.replicas_meet_in_graph():
+    if eager_tracing.replicas_synchronize_in_graph():
         return tf.function(update, autograph=False)(gradients).op
-    return eager_tracing.call_in_one_piece(update, gradients).op
+    return eager_tracing.call_as_one_op(update, gradients).op
 
 
-def has_updates_of_its_own(optimizer: Any) -> bool:
-    """Returns whether a Keras 2 optimizer's class overrides `get_updates`, as in Keras 1 all did."""
+def has_custom_updates(optimizer: Any) -> bool:
+    """Returns whether a Keras 2 optimizer's class overrides `get_updates`, as all did in Keras 1."""
     method = getattr(type(optimizer), "get_updates", None)
     return method is not None and not method.__module__.startswith(("tf_keras.", "keras."))
 
 
-def updates_of_its_own(optimizer: Any, loss: tf.Tensor, variables: Sequence[Any]) -> tf.Operation:
-    """Returns the op of all updates that the optimizer's own `get_updates` makes for a loss.
+def custom_updates(optimizer: Any, loss: tf.Tensor, variables: Sequence[Any]) -> tf.Operation:
+    """Returns the op of all updates by the optimizer's own `get_updates`.
 
     Source: tf.estimator 2.15 calls it, too, but runs only the first of several updates.
     """
@@ -185,13 +185,13 @@ def updates_of_its_own(optimizer: Any, loss: tf.Tensor, variables: Sequence[Any]
 def _apply_on_replicas(optimizer: Any, grads_and_vars: Sequence[tuple[Any, Any]]) -> tf.Operation:
     """Returns the op of one update by the sum of the gradients of all replicas.
 
-    Keras has the replicas meet in the midst of its update, which no function of a graph can. Here they
-    meet first, and each variable is then updated in a function of its own.
+    Keras synchronizes the replicas within its update, which a function in a graph can't do. Here they
+    are synchronized first; a separate function then updates each variable.
 
     Raises:
-        ValueError: The optimizer does more than one variable at a time would show.
+        ValueError: The optimizer has a feature that needs all variables at once.
 
-    Source: the order is that of Keras 3: clip the gradients of each replica, sum them up, decay the
+    Source: the order of Keras 3: clip the gradients of each replica, sum them, decay the
     weights, update, apply constraints.
     """
     for name in ("use_ema", "gradient_accumulation_steps", "loss_scale_factor", "inner_optimizer"):
@@ -222,7 +222,7 @@ def _apply_on_replicas(optimizer: Any, grads_and_vars: Sequence[tuple[Any, Any]]
 
 
 def _update_of_one(optimizer: Any, constraint: Any) -> Callable[[Any, Any], tf.Operation]:
-    """Returns the function that updates a variable, or its component on one device, by a gradient."""
+    """Returns the function that updates a variable, or its component on a device, by a gradient."""
 
     def update(variable: Any, gradient: Any) -> tf.Operation:
         def step(gradient: Any) -> tf.Tensor:
@@ -250,10 +250,10 @@ def _config(optimizer: Any) -> dict[str, Any]:
 
 
 def _read_eagerly(optimizer: Any, function: Callable[[], Any]) -> Any:
-    """Returns what the function, which reads the optimizer's values, returns outside of the current graph.
+    """Returns the result of a function that reads the optimizer's values, called outside of any graph.
 
-    Keras reads a learning rate by `.numpy()`, which only works eagerly; a graph is current in its
-    own thread alone, so a new thread is an eager one.
+    Keras reads a learning rate by `.numpy()`, which works only eagerly; a graph is current in its
+    own thread only, so a new thread is eager.
     """
     try:
         return _in_new_thread(function)
@@ -265,7 +265,7 @@ def _read_eagerly(optimizer: Any, function: Callable[[], Any]) -> Any:
 
 
 def _out_of_control_dependencies() -> contextlib.AbstractContextManager[Any]:
-    """Returns a context to make variables in: their initializers must not wait for any update."""
+    """Returns a context in which variables' initializers don't wait for any update."""
     return tf.control_dependencies(None)
 
 

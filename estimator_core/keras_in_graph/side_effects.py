@@ -1,17 +1,16 @@
-"""Keras objects inside a model_fn: what they do by calling must become part of the graph's ops.
+"""Side effects of Keras objects in a model_fn, which must become part of the graph's ops.
 
 Keras 3 updates variables as a side effect: of `apply_gradients`, of a batch normalisation in
 training, of a dropout's random state, of a metric's `update_state`. Called in a `tf.Graph`, such an
-update is an operation that nobody runs. Here they are collected while model_fn runs, and
-`apply_gradients` is made to return the operation that model_fns written for tf.estimator expect.
+update is an operation that nothing runs. This module collects them while model_fn runs, and
+`apply_gradients` returns the operation that model_fns written for tf.estimator expect.
 
-Keras has no hook for this, so four methods of its base classes are replaced, for as long as a
-model_fn is being called in some thread and no longer (`class_patches`). Whether a model_fn will use
-Keras can't be known before: the constructor of its first optimizer must already take a learning rate
-that is calculated in the graph, which Keras refuses. Meanwhile a replacement passes every call on that
-comes from another thread, from eager code or from within a `tf.function`: it acts only where a
-collection is going on in the thread, in the graph that is being built. A program that has imported no
-Keras has none replaced.
+Keras has no hook for this, so four methods of its base classes are replaced, only while a
+model_fn is being called in some thread (`class_patches`). It can't be known before whether a model_fn
+uses Keras: the constructor of its first optimizer must already accept a learning rate
+that is a tensor of the graph, which Keras rejects. The replacements act only in a thread with an active
+collection, in the graph that is being built: they pass on all calls from other threads, from eager code and
+from within a `tf.function`. If a program has not imported Keras, nothing is replaced.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ _UPDATE_PREFIXES = ("Assign", "ResourceScatter", "ResourceApply", "ResourceSpars
 
 
 class SideEffects:
-    """What Keras objects did in a context.
+    """The side effects of Keras objects in a context.
 
     Attributes:
-        inputs: Tensors that have to be there before anything is updated.
-        graph: The graph that it is about.
-        variables: The Keras variables that were made.
-        applied_gradients: The operation of each `apply_gradients`.
+        inputs: Tensors that must be computed before any variable is updated.
+        graph: Graph of the side effects.
+        variables: Keras variables made in the context.
+        applied_gradients: Operation of each `apply_gradients`.
     """
 
     def __init__(self, inputs: Sequence[Any] = ()) -> None:
@@ -53,10 +52,10 @@ class SideEffects:
     def updates(self, variables: Iterable[Any] | None = None) -> list[tf.Operation]:
         """Returns the operations of the graph that update `variables`.
 
-        Initializers do not count, nor does what a saver restores or a function does when called.
+        Initializers don't count, nor do the restores of a saver or the updates within a function.
 
         Args:
-            variables: Keras or TensorFlow variables; None takes all that were made.
+            variables: Keras or TensorFlow variables; None takes all that were made in the context.
         """
         handles = {}
         for variable in self.variables if variables is None else variables:
@@ -74,7 +73,7 @@ class SideEffects:
         ]
 
     def in_this_graph(self, optimizer: Any) -> Any:
-        """Returns an optimizer, or the one copy of it when it was made outside of the current graph."""
+        """Returns an optimizer, or its only copy in the current graph if it was made outside of it."""
         for given, usable in self._optimizers:
             if given is optimizer:
                 return usable
@@ -84,7 +83,7 @@ class SideEffects:
 
 
 def _restores(update: tf.Operation) -> bool:
-    """Returns whether an update is that of a saver, which model_fn may have made."""
+    """Returns whether an update is a saver's restore: model_fn may have made a saver."""
     source = update.inputs[-1].op
     while source.type in ("Identity", "Reshape"):
         source = source.inputs[0].op
@@ -92,7 +91,7 @@ def _restores(update: tf.Operation) -> bool:
 
 
 class _Active(threading.local):
-    """The collections that are going on in this thread, the innermost last."""
+    """The active collections of this thread, the innermost last."""
 
     def __init__(self) -> None:
         self.stack: list[SideEffects] = []
@@ -101,25 +100,25 @@ class _Active(threading.local):
 _active = _Active()
 _patches = ClassPatches()
 _graphs: list[tf.Graph] = []
-"""Those with a collection in any thread: an optimizer may be made in one of its own."""
+"""Graphs with a collection in any thread: an optimizer may be made in another thread."""
 
 
 @contextlib.contextmanager
 def collected_side_effects(inputs: Any = ()) -> Iterator[SideEffects]:
-    """Collects what Keras objects do within the context, in graph mode and in this thread.
+    """Collects the side effects of Keras objects within the context, in graph mode and in this thread.
 
     Args:
-        inputs: Nested structure of the tensors that model_fn is called with. No variable is updated
-            before they are there: else a counter would count the attempt to read past the end.
+        inputs: Nested structure of model_fn's tensors. Updates of variables wait for them: a counter
+            would otherwise count the attempt to read past the end.
 
     Raises:
-        RuntimeError: Keras 3 is imported within the context, for the first time, and a variable made.
+        RuntimeError: Keras 3 is first imported within the context, and a variable made.
     """
     effects = SideEffects(tf.nest.flatten(inputs, expand_composites=True))
     with (
         _patches.needed(_replacements()),
         tf.variable_creator_scope(_watch_for_late_imports("keras" in sys.modules)),
-        keras_internals.names_from_the_start(),
+        keras_internals.fresh_names(),
     ):
         _graphs.append(effects.graph)
         _active.stack.append(effects)
@@ -131,7 +130,7 @@ def collected_side_effects(inputs: Any = ()) -> Iterator[SideEffects]:
 
 
 def _replacements() -> list[Replacement]:
-    """Returns what is replaced in the Kerases that the program has imported."""
+    """Returns the replacements for the Keras versions that the program has imported."""
     replacements = []
     if "keras" in sys.modules:
         keras = importlib.import_module("keras")
@@ -148,16 +147,16 @@ def _replacements() -> list[Replacement]:
 
 
 def _watch_for_late_imports(had_keras: bool) -> Callable[..., Any]:
-    """Returns a variable creator that notices a Keras which model_fn itself has imported.
+    """Returns a variable creator that notices a Keras imported by model_fn itself.
 
-    TensorFlow imports one of them; this is for the other one. tf_keras makes a variable before anything
-    that is replaced matters. In Keras 3 it is too late then, as that variable may be a random state.
+    TensorFlow imports one Keras; this is for the other one. tf_keras makes a variable before any
+    replacement matters. With Keras 3 it is too late, since that variable may be a random state.
     """
 
     def create(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
         if not had_keras and "keras" in sys.modules:
             raise RuntimeError(
-                "Keras 3 was first imported within model_fn, where it can't be followed any more: import "
+                "Keras 3 was first imported within model_fn, too late to follow its side effects: import "
                 "keras at the top of the module."
             )
         _patches.also(_replacements())
@@ -198,7 +197,7 @@ def _assign(assign_value: Callable[..., Any]) -> Callable[..., Any]:
 def _optimizer_init(make_optimizer: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(make_optimizer)
     def optimizer_init(self: Any, learning_rate: Any, *args: Any, **kwargs: Any) -> None:
-        # One that is calculated in a graph, as the decays of tf.compat.v1 are, comes as a function.
+        # Keras accepts a tensor of a graph, such as a decay of tf.compat.v1, only as a function.
         rate = (lambda: learning_rate) if _is_of_a_model(learning_rate) else learning_rate
         make_optimizer(self, rate, *args, **kwargs)
 
@@ -206,14 +205,14 @@ def _optimizer_init(make_optimizer: Callable[..., None]) -> Callable[..., None]:
 
 
 def _apply_gradients(update_variables: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns an optimizer's `apply_gradients` that returns an operation in a model_fn."""
+    """Returns a replacement of `apply_gradients` that returns an operation within a model_fn."""
 
     @functools.wraps(update_variables)
     def apply_gradients(self: Any, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
         if not _in_plain_graph():
             return update_variables(self, grads_and_vars, *args, **kwargs)
         optimizer = _active.stack[-1].in_this_graph(self)
-        # What a subclass does in its own apply_gradients, it has done to the gradients already.
+        # A subclass' own apply_gradients has already processed the gradients.
         update = keras_optimizers.apply_gradients(
             optimizer,
             list(grads_and_vars),
@@ -227,28 +226,28 @@ def _apply_gradients(update_variables: Callable[..., Any]) -> Callable[..., Any]
 
 
 def _collections_of_this_graph() -> list[SideEffects]:
-    """Returns this thread's collections but those of other graphs: a model_fn may train another model.
+    """Returns this thread's collections of the current graph: a model_fn may train another model.
 
-    The innermost one says which graph is being built; the default graph may be one of Keras' own.
+    The innermost collection has the graph that is being built; the default graph may be Keras' own.
     """
     return [effects for effects in _active.stack if effects.graph is _active.stack[-1].graph]
 
 
 def _is_of_a_model(value: Any) -> bool:
-    """Returns whether a value is a tensor of a graph that a model_fn is being called for."""
+    """Returns whether a value is a tensor of a graph that a model_fn is building."""
     return tf.is_symbolic_tensor(value) and any(value.graph is graph for graph in _graphs)
 
 
 def _in_plain_graph() -> bool:
-    """Returns whether a collection is going on, in a graph whose operations nobody runs by themselves."""
+    """Returns whether a collection is active, in a graph where nothing runs operations automatically."""
     return bool(_active.stack) and not tf.executing_eagerly() and not tf.inside_function()
 
 
 def _scope_of_the_path() -> contextlib.AbstractContextManager[Any]:
-    """Returns the name scope that a variable of the current Keras path belongs in.
+    """Returns the name scope for a variable of the current Keras path.
 
-    Keras opens a layer's or an optimizer's scope again and again, and a graph numbers each time:
-    "adam", "adam_1", "adam_2". A variable's name should be its path: "adam/learning_rate".
+    Keras opens the scope of a layer or an optimizer repeatedly, and a graph numbers each:
+    "adam", "adam_1", "adam_2". The name of a variable should be its path: "adam/learning_rate".
     """
     if not _in_plain_graph():
         return contextlib.nullcontext()
@@ -256,16 +255,16 @@ def _scope_of_the_path() -> contextlib.AbstractContextManager[Any]:
     scopes = [part for part in tf1.get_default_graph().get_name_scope().split("/") if part]
     outside, numbered = scopes[: len(scopes) - len(path)], scopes[len(scopes) - len(path) :]
     if len(scopes) < len(path) or not all(map(str.startswith, numbered, path)):
-        return contextlib.nullcontext()  # somebody's own scopes
+        return contextlib.nullcontext()  # the user's own scopes
     scope = "/".join([*outside, *path])
     return tf.name_scope(f"{scope}/") if scope else contextlib.nullcontext()
 
 
 def _uses_so_far(variable: Any) -> list[tf.Operation]:
-    """Returns the reads and updates of a Keras variable that a further update has to wait for.
+    """Returns the reads and updates of a Keras variable that a new update has to wait for.
 
-    A graph keeps no order between a read and an update that follows it in the program; a dropout
-    could draw with the random state of the step to come, and with the same one again in that step.
+    A graph has no order between a read and an update that follows it in the program: a dropout
+    could draw with the random state of the next step, and with the same state again in that step.
     """
     variable = graph_variables.tf_variable(variable)
     initializers = [part.initializer for part in graph_variables.components(variable)]
@@ -280,11 +279,11 @@ def _uses_so_far(variable: Any) -> list[tf.Operation]:
 def metric_ops(metric: Any, effects: SideEffects) -> tuple[Any, Any]:
     """Returns the (value, update_op) pair of a Keras metric whose `update_state` was called.
 
-    Its variables become local ones: checkpoints do not hold them, and each evaluation starts anew.
+    Its variables become local: checkpoints leave them out, and each evaluation initializes them.
 
     Args:
         metric: A metric of Keras 3 or tf_keras.
-        effects: What model_fn's Keras objects did.
+        effects: Side effects of model_fn's Keras objects.
 
     Raises:
         ValueError: `update_state` was not called in model_fn.

@@ -1,1 +1,1 @@
-"""Keras models as Estimators, and the way back."""
+"""Conversion of Keras models to Estimators, and of trained weights back."""

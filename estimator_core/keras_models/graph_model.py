@@ -1,4 +1,4 @@
-"""GraphModel: what an Estimator needs of a Keras model, of whichever Keras."""
+"""GraphModel: the interface of Keras models for Estimators, for any Keras."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from estimator_core.spec.export_outputs import ExportOutput, PredictOutput
 OBJECT_BASED = "checkpoint"
 NAME_BASED = "saver"
 GLOBAL_STEP_ATTRIBUTE = "estimator_global_step"
-"""What the global step is called in object-based checkpoints, as tf.estimator 2.15 has it."""
+"""Name of the global step in object-based checkpoints, as in tf.estimator 2.15."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Conversion:
-    """How a Keras model becomes an Estimator.
+    """Settings of the conversion of a Keras model to an Estimator.
 
     Args:
-        custom_objects: Classes and functions by the name that the model's configuration has.
+        custom_objects: Classes and functions by their names in the model's configuration.
         checkpoint_format: "checkpoint" (object-based) or "saver" (name-based).
-        metric_names_map: Keras' names of the metrics to the names in evaluations; None keeps them.
-        export_outputs: Output name to subclass of `ExportOutput`, for a signature of that output. One
-            named "serving_default" takes all outputs; without it, they are served as they are.
+        metric_names_map: Dict of the metrics' names in Keras to names in evaluations; None keeps them.
+        export_outputs: Dict of output name to subclass of `ExportOutput`, for a signature of that output.
+            "serving_default" takes all outputs; without it, they are served as they are.
     """
 
     custom_objects: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -35,10 +35,10 @@ class Conversion:
     export_outputs: Mapping[str, Callable[[Any], ExportOutput]] | None = None
 
     def renamed_metrics(self, metrics: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the metrics by the names that they have in evaluations.
+        """Returns the metrics by their names in evaluations.
 
         Raises:
-            ValueError: The map leaves a metric out.
+            ValueError: The map lacks a metric.
         """
         if self.metric_names_map is None:
             return dict(metrics)
@@ -54,7 +54,7 @@ class Conversion:
         """Returns the `ExportOutput`s of the predictions; None leaves them to the Estimator.
 
         Raises:
-            ValueError: `export_outputs` names something that is no output of the model.
+            ValueError: A key of `export_outputs` is not an output of the model.
         """
         if self.export_outputs is None:
             return None
@@ -69,11 +69,11 @@ class Conversion:
 
 
 class GraphModel(abc.ABC):
-    """A Keras model that can be built anew in any graph; the model itself is left as it is.
+    """A Keras model that can be rebuilt in any graph; the model itself is not changed.
 
     Args:
         model: The Keras model.
-        conversion: How it becomes an Estimator.
+        conversion: Settings of the conversion to an Estimator.
     """
 
     def __init__(self, model: Any, conversion: Conversion):
@@ -85,7 +85,7 @@ class GraphModel(abc.ABC):
         """Checks that an Estimator can train the model.
 
         Raises:
-            ValueError: It is not compiled, or trains in a way of its own.
+            ValueError: It is not compiled, or has its own training step.
         """
 
     @abc.abstractmethod
@@ -96,7 +96,7 @@ class GraphModel(abc.ABC):
 
     @abc.abstractmethod
     def save_initial(self, path: str) -> str:
-        """Writes the model as it is as a checkpoint of the Estimator, and returns its path."""
+        """Writes the model as a checkpoint of the Estimator, and returns the path."""
 
     @abc.abstractmethod
     def load(self, checkpoint_path: str) -> Any:
@@ -104,12 +104,12 @@ class GraphModel(abc.ABC):
 
 
 class KeepCheckpoints(tf1.train.SessionRunHook):
-    """Has an object-based saver keep as many checkpoints as the `RunConfig` says.
+    """Applies `RunConfig`'s number of checkpoints to an object-based saver.
 
-    The scaffold makes that saver of a `tf.train.Checkpoint`, with numbers of its own.
+    The scaffold makes that saver from a `tf.train.Checkpoint`, with default numbers.
 
     Args:
-        scaffold: The scaffold with the saver.
+        scaffold: Scaffold with the saver.
         config: The `RunConfig`.
     """
 
@@ -118,7 +118,7 @@ class KeepCheckpoints(tf1.train.SessionRunHook):
         self._config = config
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Sets the numbers, once the saver is there."""
+        """Sets the numbers after the saver was made."""
         del session, coord
         saver_def = self._scaffold.saver.saver_def
         saver_def.max_to_keep = self._config.keep_checkpoint_max or 0

@@ -32,17 +32,17 @@ from estimator_core.spec.mode_keys import ModeKeys
 class Keras3Model(GraphModel):
     """A compiled Keras 3 model: functional, sequential, or a subclass with a configuration.
 
-    Each graph gets a copy made of the model's configuration. What Keras does as a side effect (the
-    moving statistics of a batch normalization, the state of random numbers) is computed in a
-    `keras.StatelessScope`, thus as tensors, and assigned in the train op: as in any graph, evaluating
-    the loss alone changes nothing.
+    Each graph gets a copy made from the model's configuration. The side effects of Keras (the
+    moving statistics of a batch normalization, the state of random numbers) are computed as tensors in a
+    `keras.StatelessScope`, and assigned by the train op: as in any graph, evaluating
+    only the loss changes nothing.
 
     Args:
-        model: The Keras model; its weights at this moment are the initial ones.
-        conversion: How it becomes an Estimator.
+        model: The Keras model; its current weights are the initial ones.
+        conversion: Settings of the conversion to an Estimator.
 
     Raises:
-        ValueError: The model can't be copied, or it is not one that an Estimator can train.
+        ValueError: The model can't be copied, or an Estimator can't train it.
     """
 
     def __init__(self, model: Any, conversion: Conversion):
@@ -66,7 +66,7 @@ class Keras3Model(GraphModel):
             )
         except NotImplementedError as error:
             raise ValueError(
-                "The Keras model has no configuration to copy it by: give its class a get_config() that "
+                "The Keras model has no configuration to copy it from: give its class a get_config() that "
                 f"returns the arguments of its constructor. Received: keras_model={model!r}"
             ) from error
         self._custom_objects = {**_own_classes(model), **functions, **conversion.custom_objects}
@@ -97,7 +97,7 @@ class Keras3Model(GraphModel):
         del params
         with side_effects.collected_side_effects((features, labels)) as effects:
             spec, kept = self._spec(features, labels, mode, config)
-        # What is left are the variables of metrics.
+        # All other variables are those of metrics.
         graph_variables.make_local(
             variable for variable in effects.variables if not any(variable is k for k in kept)
         )
@@ -150,7 +150,7 @@ class Keras3Model(GraphModel):
         return spec, [*copy.variables, *optimizer.variables]
 
     def save_initial(self, path: str) -> str:
-        """Writes the model as it is as a checkpoint of the Estimator, and returns its path."""
+        """Writes the model as a checkpoint of the Estimator, and returns the path."""
         with self._scratch_graph() as copy:
             return self._weights.save(copy, _tf_variables(copy), path)
 
@@ -166,7 +166,7 @@ class Keras3Model(GraphModel):
 
     @contextlib.contextmanager
     def _scratch_graph(self) -> Iterator[Any]:
-        """Makes a graph of its own the default one, and yields a copy of the model in it."""
+        """Opens a new default graph, and yields a copy of the model in it."""
         self._check_is_built()
         with tf.Graph().as_default() as graph, side_effects.collected_side_effects():
             tf1.train.create_global_step(graph)
@@ -180,18 +180,18 @@ class Keras3Model(GraphModel):
             )
 
     def _copy(self, inputs: Any) -> Any:
-        """Returns a copy in the current graph, with all its variables made.
+        """Returns a copy of the model in the current graph, with all its variables.
 
         Args:
-            inputs: What it will be called with; None when the model was built.
+            inputs: Inputs to call it with; None if the model is built.
         """
         try:
             with keras.utils.custom_object_scope(self._custom_objects):
                 copy = type(self.model).from_config(deepcopy(self._config))
         except (TypeError, ValueError) as error:
             raise ValueError(
-                "The Keras model can't be made anew from its configuration; functions and classes of your "
-                f"own that it names go into custom_objects. Received: keras_model={self.model!r}"
+                "The Keras model can't be rebuilt from its configuration; pass your own functions "
+                f"and classes in it as custom_objects. Received: keras_model={self.model!r}"
             ) from error
         if self._build_config and not copy.built:
             copy.build_from_config(self._build_config)
@@ -199,7 +199,7 @@ class Keras3Model(GraphModel):
             with keras.StatelessScope():
                 keras3_step.call(copy, inputs, training=False)
         _copy_trainable_flags(self.model, copy)
-        graph_variables.make_random_state_global(copy.variables)  # Keras' models hold theirs
+        graph_variables.make_random_state_global(copy.variables)  # a Keras model saves them
         self._check_shapes(copy)
         return copy
 
@@ -210,12 +210,12 @@ class Keras3Model(GraphModel):
         expected = [list(value.shape) for value in self._weights.values]
         if shapes != expected:
             raise ValueError(
-                "A copy of the Keras model by its configuration has other variables than the model "
-                f"itself; get_config() must tell all of it. Received: shapes {shapes} in place of {expected}"
+                "A copy of the Keras model from its configuration has other variables than the model "
+                f"itself; get_config() must be complete. Received: shapes {shapes} in place of {expected}"
             )
 
     def _compile(self, copy: Any, with_optimizer: bool) -> Any:
-        """Compiles the copy as the model was compiled, and returns its optimizer, if it is to have one."""
+        """Compiles the copy like the model, and returns its optimizer, or None."""
         with keras.utils.custom_object_scope(self._custom_objects):
             if type(self.model).compile is not keras.Model.compile and _is_subclass(self.model):
                 copy.compile_from_config(self.model.get_compile_config())
@@ -234,7 +234,7 @@ class Keras3Model(GraphModel):
     # Inputs and targets
 
     def _inputs(self, features: Any) -> Any:
-        """Returns features as the model is called with them."""
+        """Returns features in the structure that the model is called with."""
         if not self.model.built or _is_subclass(self.model):
             return features
         structure = self._input_structure()
@@ -252,7 +252,7 @@ class Keras3Model(GraphModel):
         return self.model.input
 
     def _input_aliases(self, names: Sequence[str]) -> dict[str, str]:
-        """Returns the name that earlier Keras gave the input of a sequential model."""
+        """Returns the name of a sequential model's input in earlier Keras, as an alias."""
         if isinstance(self.model, keras.Sequential):
             return {f"{self.model.layers[0].name}_input": names[0]}
         return {}
@@ -286,16 +286,16 @@ def _tf_variables(model: Any) -> list[Any]:
 
 
 def _own_classes(model: Any) -> dict[str, type]:
-    """Returns the classes of the model's layers that are not Keras' own, by their names."""
+    """Returns the user's classes among the model's layers, by name."""
     classes = {type(layer) for layer in keras_internals.flattened_layers(model)}
     return {own.__name__: own for own in classes if own.__module__.partition(".")[0] != "keras"}
 
 
 def _check_has_no_tables(model: Any) -> None:
-    """Checks that no layer looks things up in a table, which a configuration does not hold.
+    """Checks that no layer has a lookup table, which a configuration does not hold.
 
     Raises:
-        ValueError: A layer does.
+        ValueError: A layer has one.
     """
     names = [
         layer.name
@@ -306,12 +306,12 @@ def _check_has_no_tables(model: Any) -> None:
         raise ValueError(
             f"The Keras model has layers with lookup tables, {names}, which an Estimator can't copy: call "
             "StringLookup, IntegerLookup and TextVectorization in input_fn, by Dataset.map(), and start "
-            f"the model with what they return. Received: keras_model={model!r}"
+            f"the model with their outputs. Received: keras_model={model!r}"
         )
 
 
 def _copy_trainable_flags(model: Any, copy: Any) -> None:
-    """Freezes in the copy what is frozen in the model; setting a layer sets those within."""
+    """Copies the layers' trainable flags; setting a layer's flag sets those of its sublayers."""
     layers, copies = keras_internals.flattened_layers(model), keras_internals.flattened_layers(copy)
     flags = {layer.name: layer.trainable for layer in layers}
     if len(layers) == len(copies):
@@ -324,5 +324,5 @@ def _copy_trainable_flags(model: Any, copy: Any) -> None:
 
 
 def _is_subclass(model: Any) -> bool:
-    """Returns whether the model is of a class of the user's, with a call of its own."""
+    """Returns whether the model is a user's subclass with its own call."""
     return getattr(model, "inputs", None) is None

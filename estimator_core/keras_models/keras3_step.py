@@ -16,14 +16,14 @@ _Pairs = list[tuple[Any, Any]]
 
 
 class CallState(keras.StatelessScope):
-    """What calling a model changes, as tensors, in place of changing it.
+    """A scope that collects the changes of calling a model as tensors, instead of making them.
 
     Args:
-        model: The Keras model that is called within this scope.
+        model: The Keras model to call within this scope.
     """
 
     def __init__(self, model: Any):
-        # Keras takes the values of regularized variables from the scope alone.
+        # Keras reads regularized variables only from the scope.
         regularized = [variable for variable in model.variables if variable.regularizer is not None]
         super().__init__(
             [(variable, tf.convert_to_tensor(variable.value)) for variable in regularized],
@@ -32,7 +32,7 @@ class CallState(keras.StatelessScope):
         self._values_before = [self.get_current_value(variable) for variable in regularized]
 
     def new_values(self, variables: Sequence[Any]) -> _Pairs:
-        """Returns those of the variables that were updated, with their new values."""
+        """Returns the updated ones among the variables, with their new values."""
         pairs = [(variable, self.get_current_value(variable)) for variable in variables]
         return [
             (variable, value)
@@ -42,14 +42,14 @@ class CallState(keras.StatelessScope):
 
 
 def call(model: Any, inputs: Any, training: bool) -> Any:
-    """Returns the outputs of the model, called as `fit` and `evaluate` call it."""
+    """Returns the outputs of the model, called as by `fit` and `evaluate`."""
     if _takes(model.call, "training"):
         return model(inputs, training=training)
     return model(inputs)
 
 
 def predict(model: Any, inputs: Any) -> Any:
-    """Returns the outputs of the model for prediction, as tensors of the current graph."""
+    """Returns the predicted outputs of the model, as tensors of the current graph."""
 
     def outputs(inputs: Any) -> Any:
         with keras.StatelessScope():
@@ -61,17 +61,17 @@ def predict(model: Any, inputs: Any) -> Any:
 def train(
     model: Any, optimizer: Any, inputs: Any, targets: Any, sample_weights: Any
 ) -> tuple[Any, Any, Any]:
-    """Returns (outputs, loss, train_op); the latter also increments the global step.
+    """Returns (outputs, loss, train_op); the train_op also increments the global step.
 
     Args:
         model: The compiled Keras model.
-        optimizer: Its optimizer, in the same graph.
-        inputs: What the model is called with.
-        targets: The labels, structured as the outputs.
-        sample_weights: Structured likewise, or one for all outputs; None weighs all alike.
+        optimizer: The optimizer of the model, in the same graph.
+        inputs: Inputs of the model.
+        targets: Labels in the structure of the outputs.
+        sample_weights: Weights in the same structure, or one for all outputs; None weighs all alike.
 
     Raises:
-        ValueError: There is nothing to train.
+        ValueError: The model has no trainable variables.
     """
     trainable = model.trainable_variables
     if not trainable:
@@ -110,15 +110,15 @@ def train(
 def evaluate(
     model: Any, inputs: Any, targets: Any, sample_weights: Any
 ) -> tuple[Any, Any, dict[str, tuple[Any, Any]]]:
-    """Returns (outputs, loss, metrics): (value, update_op) of each metric by Keras' own name.
+    """Returns (outputs, loss, metrics): (value, update_op) of each metric by its name in Keras.
 
-    The means of losses, which Keras counts among the metrics, are left out: an Estimator has its own.
+    The means of losses, which Keras lists among the metrics, are left out: an Estimator has its own.
 
     Args:
         model: The compiled Keras model.
-        inputs: What the model is called with.
-        targets: The labels, structured as the outputs.
-        sample_weights: Structured likewise, or one for all outputs; None weighs all alike.
+        inputs: Inputs of the model.
+        targets: Labels in the structure of the outputs.
+        sample_weights: Weights in the same structure, or one for all outputs; None weighs all alike.
     """
     _make_metrics(model, inputs, targets, sample_weights)
     variables = model.metrics_variables
@@ -157,10 +157,10 @@ def _loss(
 
 
 def _make_metrics(model: Any, inputs: Any, targets: Any, sample_weights: Any) -> None:
-    """Has the model's metrics and loss trackers make their variables, in the current graph.
+    """Creates the variables of the model's metrics and loss trackers, in the current graph.
 
-    They do so when they first see data. Keras can show it to them as shapes alone; what they want to
-    make then waits for the end of the outermost scope.
+    Metrics create them when they first see data. Keras can show them data as shapes only; the creation
+    then waits for the end of the outermost scope.
     """
     with keras.StatelessScope(), eager_tracing.eager_unless_replicated():
         keras_internals.make_metrics(model, (inputs, targets, sample_weights))

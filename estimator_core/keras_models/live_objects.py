@@ -1,4 +1,4 @@
-"""Metrics and functions of a live Keras model, handed over to the copies of it."""
+"""Metrics and functions of a live Keras model, for its copies."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _PLAIN = (bool, int, float, str, type(None))
 
 
 def fresh_metric(metric: Any) -> Any:
-    """Returns a metric of the current graph; names and functions stand for themselves.
+    """Returns a copy of a metric in the current graph; names and functions as they are.
 
     Args:
-        metric: A metric of Keras 3 or tf_keras, or what else `compile` takes as one.
+        metric: A metric of Keras 3 or tf_keras, or any other value that `compile` takes as one.
 
     Raises:
-        ValueError: The metric's configuration does not tell all of it.
+        ValueError: The metric's configuration is incomplete.
     """
     if isinstance(metric, type) or not hasattr(metric, "update_state"):
         return metric
@@ -28,7 +28,7 @@ def fresh_metric(metric: Any) -> Any:
     functions = {}
     function = keras_internals.metric_function(metric)
     if isinstance(config.get("fn"), Mapping) and function is not None:
-        # A configuration has a function by its name only, which nobody needs to have registered.
+        # A configuration has only the name of a function, which may not be registered.
         config["fn"] = _reference("metric_fn")
         functions["metric_fn"] = function
     with keras.utils.custom_object_scope(functions):
@@ -39,7 +39,7 @@ def fresh_metric(metric: Any) -> Any:
 
 def _check_is_alike(metric: Any, fresh: Any) -> None:
     made = [tuple(variable.shape) for variable in fresh.variables]
-    # A metric may make further variables when it sees data.
+    # A metric may create further variables when it sees data.
     had = [tuple(variable.shape) for variable in metric.variables][: len(made)]
     arguments = inspect.signature(type(metric).__init__).parameters
     differing = [
@@ -51,7 +51,7 @@ def _check_is_alike(metric: Any, fresh: Any) -> None:
     ]
     if made != had or differing:
         raise ValueError(
-            "A copy of the metric by its configuration is another one than the metric itself: its "
+            "A copy of the metric from its configuration differs from the metric itself: its "
             "get_config() must return all arguments of its constructor. "
             f"Received: metric={metric!r} with {differing or had} in place of {made}"
         )
@@ -60,13 +60,13 @@ def _check_is_alike(metric: Any, fresh: Any) -> None:
 def with_live_functions(
     config: Mapping[str, Any], layers: list[Any]
 ) -> tuple[dict[str, Any], dict[str, Callable[..., Any]]]:
-    """Returns a model's configuration that refers to the functions of its Lambda layers, and these.
+    """Returns a model's configuration with references to its Lambda layers' functions, and the functions.
 
-    A configuration has such a function as bytes without its module, or by its name only; the model is
-    a live one, so the functions themselves are at hand.
+    A configuration has these functions as bytes without their module, or by name only; since the model
+    is live, the functions themselves can be used.
 
     Args:
-        config: What the model's `get_config` returned.
+        config: Configuration from the model's `get_config`.
         layers: All layers of the model.
     """
     lambdas = {layer.name: layer for layer in layers if isinstance(layer, keras.layers.Lambda)}
@@ -95,7 +95,7 @@ def with_live_functions(
 
 
 def _reference(name: str) -> dict[str, Any]:
-    """Returns how a configuration refers to a function by its name among the custom objects."""
+    """Returns the reference of a configuration to a function among the custom objects."""
     return {
         "module": "builtins",
         "class_name": "function",

@@ -1,4 +1,4 @@
-"""From the features and labels of an input_fn to the inputs and targets of a Keras model."""
+"""Conversion of an input_fn's features and labels to the inputs and targets of a Keras model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def split_sample_weights(features: Any) -> tuple[Any, Any]:
 
 
 def check_needs_no_labels(model: Any) -> None:
-    """Checks that a model can do without labels, as one whose layers add all losses.
+    """Checks that a model works without labels, such as one whose layers add all losses.
 
     Raises:
         ValueError: It is compiled with a loss.
@@ -40,7 +40,7 @@ def in_order_of(
         names: Names of the model's inputs or outputs.
         given: Dict by name, tuple or list in order, or a single tensor.
         what: "features" or "labels", for errors.
-        aliases: Further names that a tensor may go by, to the name that is meant.
+        aliases: Dict of further names of tensors to the model's names.
 
     Raises:
         KeyError: A dict lacks a name.
@@ -65,7 +65,7 @@ def in_order_of(
 
 
 def named_outputs(output_names: Sequence[str] | None, outputs: Any) -> dict[str, Any]:
-    """Returns a model's outputs by name: "output_1" and so on where the model gives no names."""
+    """Returns a model's outputs by name: "output_1" and so on if the model has no names."""
     if isinstance(outputs, Mapping):
         return dict(outputs)
     flat = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]

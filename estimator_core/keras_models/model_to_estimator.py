@@ -1,4 +1,4 @@
-"""model_to_estimator: an Estimator from a compiled Keras model."""
+"""model_to_estimator: makes an Estimator of a compiled Keras model."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _FORMATS = (OBJECT_BASED, NAME_BASED)
 
 
 class KerasEstimator(Estimator):
-    """The Estimator of a Keras model, as `model_to_estimator` makes it.
+    """The Estimator of a Keras model, made by `model_to_estimator`.
 
     Args:
-        graph_model: The model, ready to be built in graphs.
-        model_dir: As in `Estimator`.
-        config: As in `Estimator`.
+        graph_model: `GraphModel` of the Keras model.
+        model_dir: See `Estimator`.
+        config: See `Estimator`.
 
     Raises:
-        ValueError: The newest checkpoint is one that tf.estimator wrote object by object.
+        ValueError: tf.estimator wrote the newest checkpoint, object by object.
     """
 
     def __init__(self, graph_model: GraphModel, model_dir: Any, config: Any):
@@ -38,7 +38,7 @@ class KerasEstimator(Estimator):
 
     @property
     def graph_model(self) -> GraphModel:
-        """The Keras model, with what it takes to build it in graphs."""
+        """`GraphModel` of the Keras model."""
         return self._graph_model
 
     def experimental_export_all_saved_models(
@@ -49,7 +49,7 @@ class KerasEstimator(Estimator):
         as_text: bool = False,
         checkpoint_path: str | None = None,
     ) -> bytes:
-        """Exports as any Estimator does; before any training, the Keras model as it was given."""
+        """Exports as any Estimator; without a checkpoint, exports the Keras model's initial weights."""
         if not (checkpoint_path or self.latest_checkpoint()):
             path = os.path.join(self.model_dir, "keras", "keras_model.ckpt")
             checkpoint_path = self._graph_model.save_initial(path)
@@ -70,11 +70,11 @@ def model_to_estimator(
 ) -> Estimator:
     """Returns an Estimator that trains, evaluates, predicts with and exports a Keras model.
 
-    The model itself is left as it is: each graph builds a copy, which starts from the weights that
-    the model has now. `to_keras` brings trained weights back. The optimizer starts anew.
+    The model itself is not changed: each graph builds a copy, which starts from the model's
+    current weights. `to_keras` brings trained weights back. The optimizer starts anew.
 
     `input_fn` gives features as a dict by the names of the model's inputs, as a tuple in their order,
-    or as one tensor; labels likewise by its outputs. Sample weights go into the features:
+    or as one tensor; labels in the same way by its outputs. Sample weights go into the features:
     `{"features": features, "sample_weights": weights}`.
 
     Example:
@@ -87,19 +87,19 @@ def model_to_estimator(
     Args:
         keras_model: Compiled model of Keras 3 or tf_keras.
         keras_model_path: Path of a saved, compiled model, instead of `keras_model`.
-        custom_objects: Classes and functions by the names that the model's configuration has.
-        model_dir: As in `Estimator`.
-        config: As in `Estimator`.
+        custom_objects: Classes and functions by their names in the model's configuration.
+        model_dir: See `Estimator`.
+        config: See `Estimator`.
         checkpoint_format: "checkpoint" writes object-based checkpoints, which `tf.train.Checkpoint`
             restores into the Keras model; "saver" writes variables by name.
-        metric_names_map: Keras' names of all metrics to the names that evaluations give them.
-        export_outputs: Output name to a subclass of `export.ExportOutput`: one signature for each
-            output. None exports all outputs in one.
+        metric_names_map: Dict of the names of all metrics in Keras to their names in evaluations.
+        export_outputs: Dict of output name to a subclass of `export.ExportOutput`: one signature for
+            each output. None exports all outputs in one signature.
 
     Raises:
         ValueError: Both or neither of `keras_model` and `keras_model_path` are given, the model is
             not compiled, or it can't be built in a graph.
-        TypeError: `keras_model` is no Keras model.
+        TypeError: `keras_model` is not a Keras model.
 
     Source: `tf.keras.estimator.model_to_estimator`. Ours takes subclassed models in both formats.
     """
@@ -123,11 +123,11 @@ def model_to_estimator(
 
 
 def graph_model_of(model: Any, conversion: Conversion) -> GraphModel:
-    """Returns the model ready to be built in graphs, by the Keras that it is of.
+    """Returns the `GraphModel` of a model, by its Keras.
 
     Raises:
         ValueError: It can't be built in a graph.
-        TypeError: It is no Keras model.
+        TypeError: It is not a Keras model.
     """
     import keras
 
@@ -135,7 +135,7 @@ def graph_model_of(model: Any, conversion: Conversion) -> GraphModel:
 
     if isinstance(model, keras.Model):
         return Keras3Model(model, conversion)
-    tf_keras = sys.modules.get("tf_keras")  # who has such a model has imported it
+    tf_keras = sys.modules.get("tf_keras")  # imported if the model is one of its
     if tf_keras is not None and isinstance(model, tf_keras.Model):
         from estimator_core.keras_models.tf_keras_model import TfKerasModel
 

@@ -15,10 +15,10 @@ from estimator_core.keras_models.graph_model import GLOBAL_STEP_ATTRIBUTE, NAME_
 
 
 class ModelWeights:
-    """Initial values of a model's variables, and where checkpoints keep them.
+    """Initial values of a model's variables, and their names in checkpoints.
 
     Args:
-        values: NumPy arrays in the order of the model's variables; empty when it has none yet.
+        values: NumPy arrays in the order of the model's variables; empty if it has none yet.
         checkpoint_format: "checkpoint" (object-based) or "saver" (name-based).
     """
 
@@ -29,13 +29,13 @@ class ModelWeights:
     def scaffold(
         self, copy: Any, variables: Sequence[Any], optimizer: Any = None, for_writing: bool = False
     ) -> Any:
-        """Returns the scaffold that starts from the values and saves in the format.
+        """Returns a scaffold that starts from the values and saves in the format.
 
         Args:
             copy: The model in the current graph.
-            variables: Its variables, as `tf.Variable`s.
-            optimizer: Its optimizer, if it goes into the checkpoint.
-            for_writing: Whether checkpoints are written, not only read.
+            variables: Variables of the copy, as `tf.Variable`s.
+            optimizer: Optimizer of the copy, if checkpoints hold it.
+            for_writing: True if checkpoints are written, not only read.
         """
 
         def init_fn(_: Any, session: Any) -> None:
@@ -59,8 +59,8 @@ class ModelWeights:
                     "An object-based checkpoint can't hold a model of several replicas: give "
                     f"model_to_estimator checkpoint_format={NAME_BASED!r}. Received: {num_replicas} replicas"
                 )
-            # A saver writes each object where it is found first. Without short paths of their own,
-            # variables might be found in the optimizer, which is there in training only.
+            # A saver writes each object at the first path that it finds. Without these short paths,
+            # it might find variables through the optimizer, which only training has.
             by_name = dict(zip(_numbered_names(variables), variables, strict=True))
             tracked = {"model": copy, "variables": by_name, GLOBAL_STEP_ATTRIBUTE: global_step}
             if optimizer is not None:
@@ -72,9 +72,9 @@ class ModelWeights:
         )
 
     def keys(self, variables: Sequence[Any]) -> list[str]:
-        """Returns what the variables are called in a checkpoint.
+        """Returns the names of the variables in a checkpoint.
 
-        An object-based one does not depend on names that Keras makes up by counting ("dense_3").
+        An object-based checkpoint does not depend on names that Keras numbers ("dense_3").
         """
         if self._is_object_based:
             return [_object_key(f"variables/{name}") for name in _numbered_names(variables)]
@@ -91,10 +91,10 @@ class ModelWeights:
             return scaffold.saver.save(session, path)
 
     def read(self, variables: Sequence[Any], checkpoint_path: str) -> list[Any]:
-        """Returns the values that a checkpoint has, NumPy arrays in the order of the variables.
+        """Returns the values in a checkpoint, NumPy arrays in the order of the variables.
 
         Raises:
-            ValueError: It lacks some, or has other shapes.
+            ValueError: It lacks some, or they have other shapes.
         """
         saved = tf.train.load_checkpoint(checkpoint_path)
         shapes = saved.get_variable_to_shape_map()
@@ -113,10 +113,10 @@ class ModelWeights:
 
 
 def check_is_not_of_layers(checkpoint_path: str) -> None:
-    """Checks that an object-based checkpoint is not one that tf.estimator 2.15 wrote, layer by layer.
+    """Checks that tf.estimator 2.15 did not write an object-based checkpoint, layer by layer.
 
     Raises:
-        ValueError: It is.
+        ValueError: It did.
     """
     keys = tf.train.load_checkpoint(checkpoint_path).get_variable_to_shape_map()
     has_ours = any(key.startswith("variables/") for key in keys)

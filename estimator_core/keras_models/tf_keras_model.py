@@ -23,15 +23,15 @@ from estimator_core.spec.mode_keys import ModeKeys
 class TfKerasModel(GraphModel):
     """A compiled functional or sequential model of tf_keras.
 
-    In a graph tf_keras has layers, optimizers and metrics of its own for graphs, those that
+    In a graph, tf_keras has special layers, optimizers and metrics for graphs, which
     tf.estimator 2.15 trained with; each graph gets a copy made of them.
 
     Args:
-        model: The tf_keras model; its weights at this moment are the initial ones.
-        conversion: How it becomes an Estimator.
+        model: The tf_keras model; its current weights are the initial ones.
+        conversion: Settings of the conversion to an Estimator.
 
     Raises:
-        ValueError: The model is a subclass with a call of its own, which tf_keras can't copy.
+        ValueError: The model is a subclass with its own call, which tf_keras can't copy.
     """
 
     def __init__(self, model: Any, conversion: Conversion):
@@ -41,11 +41,11 @@ class TfKerasModel(GraphModel):
                 "A tf_keras model must be functional or sequential, with known inputs, to become an "
                 f"Estimator; a Keras 3 model may be a subclass. Received: keras_model={model!r}"
             )
-        # Read now: while a copy is made, the model's class is another one.
+        # Read now: while a copy is made, the model's class is changed.
         self._settings = keras_internals.tf_keras_compile_settings(model) if model.optimizer else {}
         self._optimizer = _as_legacy(model.optimizer)
-        self._num_copies_in_the_making = 0
-        values = model.get_weights()  # with eager execution disabled, from the session of Keras
+        self._num_open_copies = 0
+        values = model.get_weights()  # from Keras' session if eager execution is disabled
         self._weights = ModelWeights(values, conversion.checkpoint_format)
 
     def check_is_trainable(self) -> None:
@@ -101,7 +101,7 @@ class TfKerasModel(GraphModel):
             )
 
     def save_initial(self, path: str) -> str:
-        """Writes the model as it is as a checkpoint of the Estimator, and returns its path."""
+        """Writes the model as a checkpoint of the Estimator, and returns the path."""
         with tf.Graph().as_default() as graph:
             tf1.train.create_global_step(graph)
             with self._copy(None, None, False, False) as copy:
@@ -120,13 +120,13 @@ class TfKerasModel(GraphModel):
     ) -> Iterator[Any]:
         """Makes a copy of the model in the current graph.
 
-        Making graph layers turns the classes of all such layers into those for graphs, also for the
-        layers of eager models. Afterwards they are turned back, or the user's model would be broken;
-        but not before the copy of the last replica, each in a thread of its own, is complete.
+        Making graph layers changes the classes of all such layers to those for graphs, also for the
+        layers of eager models. They are changed back afterwards, or the user's model would be broken;
+        but only after the copies of all replicas, each in its own thread, are complete.
         """
-        self._num_copies_in_the_making += 1
+        self._num_open_copies += 1
         try:
-            with warnings.catch_warnings():  # there is no other way for a whole model in a graph
+            with warnings.catch_warnings():  # no other way sets the phase of a whole graph model
                 warnings.filterwarnings("ignore", ".*set_learning_phase", UserWarning)
                 tf_keras.backend.set_learning_phase(is_training)
             copy = keras_internals.clone_of(self.model, inputs, self.conversion.custom_objects)
@@ -134,14 +134,14 @@ class TfKerasModel(GraphModel):
                 settings = dict(self._settings)
                 for name in ("metrics", "weighted_metrics"):
                     settings[name] = tf.nest.map_structure(fresh_metric, settings[name])
-                # The update is made apart, by the model's own optimizer.
+                # Training makes the update by the model's own optimizer.
                 settings["optimizer"] = tf_keras.optimizers.legacy.SGD()
                 copy.compile(**settings, target_tensors=targets)
             yield copy
         finally:
-            self._num_copies_in_the_making -= 1
-            if not self._num_copies_in_the_making:
-                keras_internals.turn_classes_back(self.model)
+            self._num_open_copies -= 1
+            if not self._num_open_copies:
+                keras_internals.restore_eager_classes(self.model)
 
     def _train_op(self, copy: Any) -> tuple[Any, Any]:
         """Returns the model's optimizer in the current graph, and the op of one training step."""
@@ -151,16 +151,16 @@ class TfKerasModel(GraphModel):
             raise ValueError(
                 f"The Keras model has no trainable variables. Received: {self.model!r}"
             )
-        with tf.name_scope("training"):  # part of the variables' names, as tf.estimator 2.15 has it
+        with tf.name_scope("training"):  # part of the variables' names in tf.estimator 2.15
             optimizer = keras_optimizers.in_this_graph(self._optimizer, global_step)
-            keras_optimizers.build(optimizer, variables)  # what it makes must not wait for the loss
+            keras_optimizers.build(optimizer, variables)  # its variables must not wait for the loss
             gradients = tf.gradients(copy.total_loss, variables)
             with tf.control_dependencies([copy.total_loss]):
                 update = keras_optimizers.apply_gradients(
                     optimizer, list(zip(gradients, variables, strict=True))
                 )
         updates = [update, *keras_internals.tf_keras_updates(copy)]
-        if not keras_optimizers.counts_by(optimizer, global_step):
+        if not keras_optimizers.increments(optimizer, global_step):
             with tf.control_dependencies(updates):
                 updates = [global_step.assign_add(1, read_value=False)]
         return optimizer, tf.group(*updates)
@@ -172,9 +172,9 @@ class TfKerasModel(GraphModel):
 
 
 def _as_legacy(optimizer: Any) -> Any:
-    """Returns the optimizer of `tf_keras.optimizers.legacy` that does the same, or else the given one.
+    """Returns the equivalent `tf_keras.optimizers.legacy` optimizer if there is one, else the given one.
 
-    Source: tf.estimator 2.15 trains with it, under the names that its checkpoints have.
+    Source: tf.estimator 2.15 trains with it, and its checkpoints have its names.
     """
     name = type(optimizer).__name__
     if (

@@ -1,4 +1,4 @@
-"""to_keras: the trained weights of an Estimator, back in the Keras model."""
+"""to_keras: copies the trained weights of an Estimator back to the Keras model."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from estimator_core.keras_models.model_to_estimator import KerasEstimator, graph
 def to_keras(
     estimator: Estimator, keras_model: Any = None, checkpoint_path: str | None = None
 ) -> Any:
-    """Writes the weights that an Estimator has trained into a Keras model, and returns it.
+    """Writes the trained weights of an Estimator to a Keras model, and returns it.
 
-    All variables are written, moving statistics and the states of random numbers included; the
-    model's optimizer is left as it is.
+    All variables are written, including moving statistics and the states of random numbers; the
+    model's optimizer is not changed.
 
     Example:
         >>> estimator = model_to_estimator(model)  # doctest: +SKIP
@@ -23,11 +23,11 @@ def to_keras(
         >>> to_keras(estimator).predict(x)  # doctest: +SKIP
 
     Args:
-        estimator: What `model_to_estimator` returned; with `keras_model`, any Estimator whose
-            checkpoints hold variables by the names of that model's.
-        keras_model: Built Keras model to write to. None writes to the one that the Estimator was made
+        estimator: Estimator from `model_to_estimator`; with `keras_model`, any Estimator whose
+            checkpoints have the names of that model's variables.
+        keras_model: Built Keras model to write to. None writes to the model that the Estimator was made
             from.
-        checkpoint_path: Checkpoint to take; None takes the newest one.
+        checkpoint_path: Checkpoint to read; None takes the newest one.
 
     Returns:
         The Keras model.

@@ -1,4 +1,4 @@
-"""Logit builders: from features to logits, whatever head comes after."""
+"""Builders of logit functions, which turn features into logits for any head."""
 
 from estimator_core.logits.activation_summary import add_activation_summary, with_activation_summary
 from estimator_core.logits.baseline import baseline_logit_fn_builder

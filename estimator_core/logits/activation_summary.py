@@ -24,11 +24,11 @@ def add_activation_summary(value: tf.Tensor, tag: str) -> None:
 
 
 def with_activation_summary(logit_fn: Callable[..., tf.Tensor], tag: str) -> Callable[..., Any]:
-    """Returns `logit_fn`, writing the summaries of its logits as well.
+    """Returns `logit_fn` with summaries of its logits.
 
     Args:
-        logit_fn: `logit_fn(features, mode)`.
-        tag: As in `add_activation_summary`.
+        logit_fn: Function `logit_fn(features, mode)` that returns logits.
+        tag: See `add_activation_summary`.
     """
 
     def logit_fn_with_summary(features: Mapping[str, Any], mode: str) -> tf.Tensor:

@@ -1,4 +1,4 @@
-"""The logits of a model that looks at no feature."""
+"""The logits of a model that ignores all features."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from estimator_core import tf1
 
 
 def baseline_logit_fn_builder(units: int) -> Callable[..., tf.Tensor]:
-    """Returns `logit_fn(features, mode)`, which gives all examples the same logits.
+    """Returns `logit_fn(features, mode)`, which returns the same logits for all examples.
 
-    The variable is `baseline/bias`, `[units]`, initially 0. Features only say how many examples
-    there are.
+    The variable is `baseline/bias`, `[units]`, initially 0. Features only give the number of
+    examples.
 
     Args:
         units: Number of outputs, the head's `logits_dimension`.
 
-    Source: the models of `tf.estimator.BaselineEstimator`. Ours also train on batches whose size is
-    not known before they are there, and on sparse features, and predict to the end of batches of which
-    it is known.
+    Source: the models of `tf.estimator.BaselineEstimator`. Ours also trains on batches of unknown static
+    size and on sparse features, and predicts to the end of the input with batches of a known
+    size.
     """
 
     def logit_fn(features: Mapping[str, Any], mode: str) -> tf.Tensor:
@@ -53,14 +53,14 @@ def _batch_size(features: Mapping[str, Any]) -> tf.Tensor:
     check = tf.raw_ops.Assert(
         condition=tf.reduce_all(tf.equal(sizes, sizes[0])), data=[message, sizes], summarize=100
     )
-    # A batch size that the graph knows is read from no feature; predictions would never end.
+    # Read the features even if the batch size is known: otherwise predictions would never end.
     inputs = tf.nest.flatten(tensors, expand_composites=True)
     with tf.control_dependencies([check, *inputs]):
         return tf.identity(sizes[0])
 
 
 def _as_tensor(feature: Any) -> Any:
-    """Returns a feature as a tensor of any kind; an input_fn may give arrays and lists."""
+    """Returns a feature as a tensor of any kind; an input_fn may return arrays and lists."""
     if isinstance(feature, (tf.SparseTensor, tf.RaggedTensor)):
         return feature
     return tf.convert_to_tensor(feature)

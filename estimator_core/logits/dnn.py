@@ -39,18 +39,18 @@ def dnn_logit_fn_builder(
         units: Size of the last layer, the head's `logits_dimension`.
         hidden_units: Size of each hidden layer, from the input on; may be empty.
         feature_columns: Dense feature columns.
-        activation_fn: Applied in hidden layers: a function, a Keras activation name, or None for
+        activation_fn: Activation of the hidden layers: a function, a Keras activation name, or None for
             none.
         dropout: Probability in [0, 1) with which a hidden unit is dropped in training; None drops
             nothing.
-        batch_norm: Whether hidden layers end in batch normalization. Its moving averages are updated
-            by ops in the graph's `UPDATE_OPS` collection.
+        batch_norm: Adds batch normalization to each hidden layer if true. Ops in the graph's
+            `UPDATE_OPS` collection update its moving averages.
         scope: Variable scope of the network; None builds it in the current one.
         input_layer_partitioner: Function from shape and dtype to the number of partitions of each
             axis, for the variables of the input layer; None takes the current scope's.
 
     Raises:
-        ValueError: A size or a probability that can't be.
+        ValueError: A size or a probability is invalid.
 
     Source: `tf.estimator.experimental.dnn_logit_fn_builder` and the DNN models of 2.15.
     """
@@ -89,7 +89,7 @@ def dnn_logit_fn_builder(
             with tf1.variable_scope("logits"):
                 logits = dense(net, units)
             layers.append((logits, "logits"))
-        for value, name in layers if mode != ModeKeys.PREDICT else ():  # nothing writes them there
+        for value, name in layers if mode != ModeKeys.PREDICT else ():  # which writes no summaries
             add_activation_summary(value, f"dnn/{name}")
         return logits
 
@@ -162,7 +162,7 @@ def batch_normalization(value: tf.Tensor, training: bool) -> tf.Tensor:
     gamma = tf.convert_to_tensor(variable("gamma", 1.0, trainable=True))
     beta = tf.convert_to_tensor(variable("beta", 0.0, trainable=True))
     with tf1.variable_scope(tf1.get_variable_scope()) as whole:
-        whole.set_partitioner(None)  # a partitioned variable could not be updated as one
+        whole.set_partitioner(None)  # a partitioned variable can't be updated as a whole
         moving_mean = variable("moving_mean", 0.0, trainable=False)
         moving_variance = variable("moving_variance", 1.0, trainable=False)
     if not training:

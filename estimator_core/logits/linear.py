@@ -26,8 +26,8 @@ def linear_logit_fn_builder(
     Args:
         units: Number of outputs, the head's `logits_dimension`.
         feature_columns: Categorical and dense feature columns.
-        sparse_combiner: How the weights of an example with several values in one categorical column
-            combine: "sum", "mean" or "sqrtn".
+        sparse_combiner: Reduction of the weights of several values in one categorical column:
+            "sum", "mean" or "sqrtn".
         scope: Variable scope of the model; None builds it in the current one.
 
     Source: `tf.estimator.experimental.linear_logit_fn_builder`.

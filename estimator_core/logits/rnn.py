@@ -19,15 +19,15 @@ from estimator_core.logits.rnn_cells import CELLS, unroll
 from estimator_core.spec.mode_keys import ModeKeys
 
 USE_DEFAULT: Any = object()
-"""The `cell_type` of who does not name one: "simple_rnn"."""
+"""The default `cell_type`, "simple_rnn"."""
 
 
 class SequenceLogits(NamedTuple):
-    """What a recurrent network makes of a batch.
+    """The outputs of a recurrent network for a batch.
 
     Attributes:
         logits: `[batch_size, units]`, or with `return_sequences` `[batch_size, max_length, units]`.
-        sequence_mask: bool `[batch_size, max_length]`, False where an example has ended.
+        sequence_mask: bool `[batch_size, max_length]`, False after the end of an example.
     """
 
     logits: tf.Tensor
@@ -56,18 +56,18 @@ def rnn_logit_fn_builder(
 
     Args:
         units: Size of the last layer, the head's `logits_dimension`.
-        sequence_feature_columns: As `sequence_input_layer` takes them.
-        context_feature_columns: Dense columns; their values go into each time step. None is none.
+        sequence_feature_columns: Columns for `sequence_input_layer`.
+        context_feature_columns: Dense columns, whose values are appended to each time step. None has none.
         rnn_units: Size of each recurrent layer, from the input on. A number is one layer, which with a
             named `cell_type` is called `rnn_model/<cell_type>/...`.
         cell_type: "simple_rnn" (the default), "lstm", "gru", or a class of Keras cells, called with
             `units`.
-        rnn_cell_fn: Instead of `rnn_units` and `cell_type`, a function that returns a cell, or a list
-            of cells, of Keras 3 or tf_keras; it is called for each graph.
-        return_sequences: Whether there are logits for each time step, or for the last one only.
+        rnn_cell_fn: Function that returns a cell, or a list of cells, of Keras 3 or tf_keras, instead of
+            `rnn_units` and `cell_type`; it is called for each graph.
+        return_sequences: Returns logits of each time step if true, else of the last one.
 
     Raises:
-        ValueError: Arguments that contradict each other, or can't be.
+        ValueError: Arguments are invalid or contradict each other.
 
     Source: the models of `tf.estimator.experimental.RNNEstimator`.
     """
@@ -92,15 +92,15 @@ def rnn_logit_fn_builder(
 
 
 def _with_context(inputs: tf.Tensor, context: tf.Tensor) -> tf.Tensor:
-    """Returns the sequences `[batch_size, max_length, size]` with the context after each step's values."""
+    """Returns the sequences `[batch_size, max_length, size]`, with the context appended to each step."""
     max_length = tf.shape(inputs)[1]
     return tf.concat([inputs, tf.repeat(context[:, tf.newaxis], max_length, axis=1)], axis=-1)
 
 
 def _with_a_step(inputs: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns inputs and mask with a step of padding when all sequences of the batch are empty.
+    """Returns inputs and mask, with one step of padding if all sequences of the batch are empty.
 
-    A loop without any turn has no outputs to stack.
+    A loop without iterations has no outputs to stack.
     """
     padding = tf.cast(tf.equal(tf.shape(mask)[1], 0), tf.int32)
     return (
@@ -112,7 +112,7 @@ def _with_a_step(inputs: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tens
 def _recurrent_layers(
     rnn_units: Any, cell_type: Any, rnn_cell_fn: Callable[[], Any] | None, return_sequences: bool
 ) -> Layer:
-    """Returns what builds the recurrent layers in the current graph."""
+    """Returns the function that builds the recurrent layers in the current graph."""
     if rnn_cell_fn is not None:
         if rnn_units or cell_type is not USE_DEFAULT:
             raise ValueError(
@@ -148,7 +148,7 @@ def _recurrent_layers(
 def _named_layers(
     cell_type: str, sizes: Sequence[int], scope: str, return_sequences: bool
 ) -> Layer:
-    """Returns layers of one of `CELLS`, one after the other."""
+    """Returns a stack of layers with a cell of `CELLS`."""
 
     def layers(inputs: tf.Tensor, mask: tf.Tensor, mode: str) -> tf.Tensor:
         is_served = mode == ModeKeys.PREDICT
@@ -165,10 +165,10 @@ def _named_layers(
 
 
 def _keras_layer(make_cell: Callable[[], Any], return_sequences: bool) -> Layer:
-    """Returns a layer of the Keras that a cell, or list of cells, belongs to."""
+    """Returns a layer for Keras cells, of the Keras of the cell or list of cells."""
 
     def layer(inputs: tf.Tensor, mask: tf.Tensor, mode: str) -> tf.Tensor:
-        with side_effects.collected_side_effects(inputs):  # numbers the names of cells from 0
+        with side_effects.collected_side_effects(inputs):  # renumbers the names of cells
             cell = make_cell()
             rnn = _rnn_class(cell)(cell, return_sequences=return_sequences)
             return rnn(inputs, mask=mask, training=mode == ModeKeys.TRAIN)
@@ -180,7 +180,7 @@ def _rnn_class(cell: Any) -> Any:
     """Returns `keras.layers.RNN` or `tf_keras.layers.RNN`.
 
     Raises:
-        ValueError: The cell, or one of a list, is none.
+        ValueError: The cell, or one in the list, is not an RNN cell.
     """
     cells = cell if isinstance(cell, (list, tuple)) else [cell]
     for each in cells:
@@ -189,6 +189,6 @@ def _rnn_class(cell: Any) -> Any:
                 "An RNN cell must have a `call` method and a `state_size`, as Keras cells do. "
                 f"Received: {each!r}"
             )
-    tf_keras: Any = sys.modules.get("tf_keras")  # who has a cell of it has imported it
+    tf_keras: Any = sys.modules.get("tf_keras")  # imported if a cell is one of its
     is_tf_keras = tf_keras is not None and isinstance(cells[0], tf_keras.layers.Layer)
     return (tf_keras if is_tf_keras else importlib.import_module("keras")).layers.RNN

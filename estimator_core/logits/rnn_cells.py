@@ -1,4 +1,4 @@
-"""The recurrent cells that have a name: simple_rnn, lstm and gru."""
+"""The recurrent cells with a name: simple_rnn, lstm and gru."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from estimator_core import tf1
 
 
 class Cell(abc.ABC):
-    """One recurrent layer: what it does with one time step.
+    """The computation of one time step of a recurrent layer.
 
-    `project` looks at the input alone, so that one matrix product serves all time steps; `step` adds
-    what comes from the step before. An object serves one graph: making it creates its variables in
-    the current variable scope, named and initialized as in Keras: `kernel` (Glorot uniform),
+    `project` depends only on the input, so that one matrix product serves all time steps; `step` adds
+    the contribution of the previous step. An object serves one graph: its constructor creates its
+    variables in the current variable scope, named and initialized as in Keras: `kernel` (Glorot uniform),
     `recurrent_kernel` (orthogonal) and `bias` (zeros).
 
     Attributes:
-        name: As part of variable names, `<name>_cell`.
-        num_gates: How many blocks of `units` columns the kernels have.
-        num_states: How many tensors `[batch_size, units]` a step hands to the next; the first is also
-            the output.
+        name: Name of the cell in variable names, `<name>_cell`.
+        num_gates: Number of blocks of `units` columns in the kernels.
+        num_states: Number of state tensors `[batch_size, units]` of a step; the first is also the output.
         units: Size of the output.
         kernel: `[input_size, num_gates * units]`.
         recurrent_kernel: `[units, num_gates * units]`.
@@ -50,7 +49,7 @@ class Cell(abc.ABC):
         return _variable("bias", [columns], tf1.initializers.zeros())
 
     def project(self, inputs: tf.Tensor) -> tf.Tensor:
-        """Returns the inputs' part of all gates, `[..., num_gates * units]`.
+        """Returns the input's contribution to all gates, `[..., num_gates * units]`.
 
         Args:
             inputs: `[..., input_size]`.
@@ -62,8 +61,8 @@ class Cell(abc.ABC):
         """Returns the states after a time step.
 
         Args:
-            projected: Its part of `project`, `[batch_size, num_gates * units]`.
-            states: Those before, `[batch_size, units]` each.
+            projected: Contribution of this step's input from `project`, `[batch_size, num_gates * units]`.
+            states: States before the step, `[batch_size, units]` each.
         """
 
 
@@ -78,8 +77,8 @@ class SimpleRNNCell(Cell):
         return [tf.tanh(projected + tf.matmul(states[0], self.recurrent_kernel))]
 
 
-_MOST_IN_ONE_OPERATION = 24_576  # numbers in the kernels; larger matrix products are slower in it
-_MOST_INPUTS_FOR_EACH_UNIT = 2  # a loop multiplies those of all steps at once: faster for many
+_MAX_KERNEL_SIZE = 24_576  # kernel values; with more, a loop's matrix products are faster
+_MAX_INPUTS_PER_UNIT = 2  # with more, a loop is faster: it projects all steps at once
 
 
 class LSTMCell(Cell):
@@ -112,7 +111,7 @@ class LSTMCell(Cell):
 
     @classmethod
     def of(cls, kernel: tf.Tensor, recurrent_kernel: tf.Tensor, bias: tf.Tensor) -> LSTMCell:
-        """Returns a cell of these values, without variables."""
+        """Returns a cell with given values, without variables."""
         cell = cls.__new__(cls)
         cell.units = recurrent_kernel.shape[0]
         cell.kernel, cell.recurrent_kernel, cell.bias = kernel, recurrent_kernel, bias
@@ -120,28 +119,28 @@ class LSTMCell(Cell):
 
     @property
     def is_small(self) -> bool:
-        """Whether `all_outputs` is about as fast as a loop over `step`, or faster."""
+        """True if `all_outputs` is at least about as fast as a loop over `step`."""
         input_size = self.kernel.shape[0]
-        if input_size > _MOST_INPUTS_FOR_EACH_UNIT * self.units or self.units % 2:
-            return False  # the operation warns of odd numbers at each step
-        return (input_size + self.units) * 4 * self.units <= _MOST_IN_ONE_OPERATION
+        if input_size > _MAX_INPUTS_PER_UNIT * self.units or self.units % 2:
+            return False  # the operation logs a warning about odd sizes in each step
+        return (input_size + self.units) * 4 * self.units <= _MAX_KERNEL_SIZE
 
     def all_outputs(self, inputs: tf.Tensor) -> tf.Tensor:
         """Returns the outputs of all time steps, `[max_length, batch_size, units]`, by one operation.
 
-        They equal those of `step` to rounding.
+        They equal those of `step` up to rounding.
 
         Args:
             inputs: float32 `[batch_size, max_length, input_size]`.
         """
         batch_size = tf.shape(inputs)[0]
-        # Without any example, TensorFlow leaves the gradient of the kernel uninitialized.
+        # For an empty batch, TensorFlow leaves the gradient of the kernel uninitialized.
         padding = tf.cast(tf.equal(batch_size, 0), tf.int32)
         inputs = tf.pad(inputs, [[0, padding], [0, 0], [0, 0]])
         kernel = tf.concat([self.kernel, self.recurrent_kernel], axis=0)
         no_peephole = tf.zeros([self.units])
         start = tf.zeros([tf.shape(inputs)[0], self.units])
-        # (Of BlockLSTMV2, which has the order of Keras, TensorFlow computes wrong gradients.)
+        # (BlockLSTMV2 has the order of Keras, but TensorFlow computes wrong gradients for it.)
         with tf1.get_default_graph().gradient_override_map({"BlockLSTM": _GRADIENT}):
             outputs = tf.raw_ops.BlockLSTM(
                 seq_len_max=tf.shape(inputs, out_type=tf.int64)[1],
@@ -160,15 +159,15 @@ class LSTMCell(Cell):
 
 
 def _other_order(weights: tf.Tensor) -> tf.Tensor:
-    """Returns weights `[..., 4 * units]` with the second and the third block in each other's place.
+    """Returns weights `[..., 4 * units]` with the second and third block swapped.
 
-    BlockLSTM has the candidate before the forget gate.
+    In BlockLSTM, the candidate precedes the forget gate.
     """
     first, second, third, fourth = tf.split(weights, 4, axis=-1)
     return tf.concat([first, third, second, fourth], axis=-1)
 
 
-# TensorFlow has a gradient of BlockLSTM, and none of that gradient, which a penalty of gradients needs.
+# TensorFlow's gradient of BlockLSTM has no gradient itself, which a gradient penalty needs.
 _GRADIENT = "EstimatorCoreBlockLSTM"
 _SECOND_GRADIENT = "EstimatorCoreBlockLSTMGrad"
 
@@ -188,8 +187,8 @@ def _gradient(operation: tf.Operation, *gradients: tf.Tensor) -> list[Any]:
 
 @tf.RegisterGradient(_SECOND_GRADIENT)
 def _gradient_of_gradient(operation: tf.Operation, *gradients: tf.Tensor) -> list[Any]:
-    """Returns the gradients of a `BlockLSTMGrad`: those of the gradients of a loop over the steps."""
-    # Copies, as the gradients of the outputs may depend on the other inputs.
+    """Returns the gradients of a `BlockLSTMGrad`, by the gradients of a loop over the steps."""
+    # Copies, since the gradients of the outputs may depend on the other inputs.
     given = [tf.identity(operation.inputs[index]) for index in (1, 4, 8, -1)]
     x, kernel, bias, of_outputs = given
     input_size = x.shape[-1]
@@ -207,10 +206,10 @@ def _gradient_of_gradient(operation: tf.Operation, *gradients: tf.Tensor) -> lis
 
 
 class GRUCell(Cell):
-    """Gated recurrent unit, with the reset gate after the matrix product.
+    """Gated recurrent unit, with the reset gate applied after the matrix product.
 
     The columns of the kernels are the update gate, the reset gate, the candidate. `bias` has two rows:
-    for the input's part and for the recurrent one.
+    for the input's contribution and for the recurrent one.
 
     Source: Cho et al. 2014, Learning Phrase Representations using RNN Encoder-Decoder.
     """
@@ -251,24 +250,24 @@ def unroll(
 ) -> tf.Tensor:
     """Returns the cell's outputs over time.
 
-    A step that the mask leaves out changes nothing: its output is that of the step before, and zeros
+    A padding step changes nothing: its output is that of the previous step, or zeros
     before the first.
 
     Args:
-        cell: The layer.
-        inputs: float32 `[batch_size, max_length, input_size]`, of one step at least.
+        cell: The cell.
+        inputs: float32 `[batch_size, max_length, input_size]`, of at least one step.
         mask: bool `[batch_size, max_length]`, False for padding.
-        return_sequences: Whether to return `[batch_size, max_length, units]`, or the output of the
-            last step, `[batch_size, units]`.
-        is_served: Whether it is the graph of PREDICT, which is exported. In other graphs, a small LSTM is
-            one operation for all steps, which takes the mask for one of `tf.sequence_mask`. For a small
-            batch, it is three times as fast; but neither XLA nor TensorFlow Lite knows it.
+        return_sequences: Returns all outputs, `[batch_size, max_length, units]`, if true, else the output
+            of the last step, `[batch_size, units]`.
+        is_served: True in the graph of PREDICT, which is exported. In other graphs, a small LSTM is
+            one operation for all steps, which assumes a mask of `tf.sequence_mask`. For a small
+            batch, it is three times as fast; but neither XLA nor TensorFlow Lite supports it.
     """
     if isinstance(cell, LSTMCell) and cell.is_small and not is_served:
         return _last_valid(cell.all_outputs(inputs), mask, return_sequences)
     num_steps = tf.shape(mask)[1]
     steps_first_mask = tf.transpose(mask)[..., tf.newaxis]
-    # Arrays, as the gradient of a slice would be as large as all steps together.
+    # TensorArrays, since the gradient of a slice would be as large as all steps together.
     projected = tf.TensorArray(tf.float32, num_steps).unstack(
         tf.transpose(cell.project(inputs), [1, 0, 2])
     )
@@ -298,12 +297,12 @@ def unroll(
 
 
 def _last_valid(outputs: tf.Tensor, mask: tf.Tensor, return_sequences: bool) -> tf.Tensor:
-    """Returns outputs as `unroll` does, of a cell that was not told of the mask.
+    """Returns the outputs of `unroll`, from the outputs of a cell that ignores the mask.
 
     Args:
         outputs: `[max_length, batch_size, units]`.
         mask: bool `[batch_size, max_length]`, True for the first steps of each example, False for the others.
-        return_sequences: As for `unroll`.
+        return_sequences: See `unroll`.
     """
     last = tf.reduce_sum(tf.cast(mask, tf.int32), axis=1) - 1
     batch_size, num_steps = tf.unstack(tf.shape(mask))
@@ -311,6 +310,6 @@ def _last_valid(outputs: tf.Tensor, mask: tf.Tensor, return_sequences: bool) -> 
     if return_sequences:
         last = tf.minimum(tf.range(num_steps), last[:, tf.newaxis])
         rows = tf.broadcast_to(rows[:, tf.newaxis], [batch_size, num_steps])
-    # By `gather_nd`, as the gradient of `gather` would be sparse, of a shape that is not known.
+    # `gather_nd`, since the gradient of `gather` would be sparse, of unknown shape.
     found = tf.gather_nd(outputs, tf.stack([tf.maximum(last, 0), rows], axis=-1))
     return tf.where((last >= 0)[..., tf.newaxis], found, tf.zeros_like(found))

@@ -1,1 +1,1 @@
-"""From a loss to the operation of a training step, with whatever optimizer a user brings."""
+"""Construction of a training step's operation from a loss, for any kind of optimizer."""

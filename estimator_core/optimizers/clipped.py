@@ -1,4 +1,4 @@
-"""An optimizer that sees no gradient above a norm."""
+"""An optimizer that clips gradients by norm."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from estimator_core import tf1
 
 
 class ClippedOptimizer(tf1.train.Optimizer):
-    """Scales each variable's gradient down to a norm, and hands it to another optimizer.
+    """Scales each variable's gradient down to a norm, and applies it by another optimizer.
 
     The gradient of a replicated model is clipped after it has been summed over the replicas.
 
     Args:
-        optimizer: What updates the variables; it is not to be used otherwise.
-        clipnorm: The largest L2 norm of the gradient of a variable, above 0.
+        optimizer: Optimizer that updates the variables; it must not be used otherwise.
+        clipnorm: Maximum L2 norm of the gradient of a variable, above 0.
 
     Source: `clipnorm` of Keras optimizers.
     """
@@ -32,11 +32,11 @@ class ClippedOptimizer(tf1.train.Optimizer):
         return self._optimizer.get_slot(var, name)
 
     def get_slot_names(self) -> list[str]:
-        """Returns the names of its slots."""
+        """Returns the names of the other optimizer's slots."""
         return self._optimizer.get_slot_names()
 
-    # The methods that a `tf.compat.v1.train.Optimizer` is to override have an underscore. Only they tell
-    # one variable's summed gradient from the next, so what passes calls on must make them itself.
+    # The methods for subclasses of `tf.compat.v1.train.Optimizer` to override have an underscore. Only they
+    # get the summed gradients of single variables, so a wrapper has to call them.
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         self._optimizer._create_slots(var_list)  # noqa: SLF001
@@ -51,7 +51,7 @@ class ClippedOptimizer(tf1.train.Optimizer):
     def _resource_apply_sparse_duplicate_indices(
         self, grad: tf.Tensor, handle: Any, indices: tf.Tensor
     ) -> Any:
-        # As Keras does: before the rows that occur several times are summed.
+        # As in Keras: before the gradients of repeated rows are summed.
         clipped = tf.clip_by_norm(grad, self._clipnorm)
         return self._optimizer._resource_apply_sparse_duplicate_indices(  # noqa: SLF001
             clipped, handle, indices

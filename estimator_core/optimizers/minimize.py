@@ -1,4 +1,4 @@
-"""From a loss to the op of one training step, with whatever kind of optimizer a user brings."""
+"""Construction of the op of one training step from a loss, for any kind of optimizer."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from estimator_core.optimizers.names import optimizer_named
 
 
 class OptimizedPart(NamedTuple):
-    """A part of a model with an optimizer of its own.
+    """A part of a model with its own optimizer.
 
     Attributes:
-        optimizer: Anything that `get_optimizer` takes.
-        variables: The trainable variables of this part.
-        learning_rate: For an optimizer given by name; None means the optimizer's own default.
+        optimizer: Any optimizer that `get_optimizer` takes.
+        variables: Trainable variables of this part.
+        learning_rate: Learning rate of an optimizer given by name; None means the optimizer's default.
     """
 
     optimizer: Any
@@ -36,14 +36,14 @@ def get_optimizer(
     Args:
         optimizer: A name ("Adagrad", "Adam", "Ftrl", "RMSProp", "SGD"), a Keras optimizer (Keras 3 or
             tf_keras), a `tf.compat.v1.train.Optimizer`, or a function without arguments that returns
-            one of these; it is called with the graph at hand, so that it may use the global step.
-        learning_rate: For an optimizer given by name: None means 0.001, and 0.01 for "SGD".
-        iterations: The variable that counts training steps, for optimizers that can take theirs from
-            it; None lets the optimizer count by itself.
+            one of these; it is called in the current graph, so it may use the global step.
+        learning_rate: Learning rate of an optimizer given by name: None means 0.001, and 0.01 for "SGD".
+        iterations: Variable that counts training steps, for optimizers that can use it;
+            None lets the optimizer count by itself.
 
     Raises:
-        ValueError: An unknown name.
-        TypeError: Something that is no optimizer.
+        ValueError: The name is unknown.
+        TypeError: `optimizer` is not an optimizer.
     """
     if isinstance(optimizer, str):
         optimizer_class = optimizer_named(optimizer, NAMED_OPTIMIZERS)
@@ -73,12 +73,12 @@ def minimize(
     """Returns the op of one training step; it also increments the global step.
 
     Args:
-        optimizer: Anything that `get_optimizer` takes.
-        loss: Scalar.
-        trainable_variables: What to change; None means all trainable variables of the graph.
+        optimizer: Any optimizer that `get_optimizer` takes.
+        loss: Scalar loss.
+        trainable_variables: Variables to train; None means all trainable variables of the graph.
 
     Raises:
-        ValueError: There is nothing to train, or the loss depends on none of it.
+        ValueError: There are no variables to train, or the loss depends on none of them.
     """
     if trainable_variables is None:
         trainable_variables = tf1.trainable_variables()
@@ -88,15 +88,15 @@ def minimize(
 def minimize_parts(loss: tf.Tensor, parts: Sequence[OptimizedPart]) -> tf.Operation:
     """Returns the op of one training step in which each part has its own optimizer.
 
-    All gradients are taken at the same point. The first part's optimizer counts its steps by the
-    global step, the others by variables of their own; the global step is incremented last.
+    All gradients are computed at the same point. The first part's optimizer counts its steps by the
+    global step, the others by their own variables; the global step is incremented last.
 
     Args:
-        loss: Scalar.
-        parts: Optimizers and what they change.
+        loss: Scalar loss.
+        parts: Optimizers and their variables.
 
     Raises:
-        ValueError: There is nothing to train, or the loss depends on none of it.
+        ValueError: There are no variables to train, or the loss depends on none of them.
 
     Source: tf.estimator 2.15 trains its linear-and-DNN models in this way.
     """
@@ -107,17 +107,17 @@ def minimize_parts(loss: tf.Tensor, parts: Sequence[OptimizedPart]) -> tf.Operat
     ]
     gradients = [
         None
-        if keras_optimizers.has_updates_of_its_own(optimizer)
+        if keras_optimizers.has_custom_updates(optimizer)
         else _compute_gradients(optimizer, loss, part.variables)
         for optimizer, part in zip(optimizers, parts, strict=True)
     ]
     updates = [
-        keras_optimizers.updates_of_its_own(optimizer, loss, part.variables)
+        keras_optimizers.custom_updates(optimizer, loss, part.variables)
         if grads_and_vars is None
         else _apply_gradients(optimizer, grads_and_vars)
         for optimizer, part, grads_and_vars in zip(optimizers, parts, gradients, strict=True)
     ]
-    if keras_optimizers.counts_by(optimizers[0], global_step):
+    if keras_optimizers.increments(optimizers[0], global_step):
         return tf.group(*updates)
     with tf.control_dependencies(updates):
         return global_step.assign_add(1, read_value=False)
@@ -130,7 +130,7 @@ def _compute_gradients(
         raise ValueError("The model has no trainable variables for its optimizer.")
     if isinstance(optimizer, tf1.train.Optimizer):
         # Wrappers, for clipping or loss scaling, have their own way to compute gradients.
-        with current_execution().losses_as_they_are():  # heads take the share
+        with current_execution().losses_as_they_are():  # heads have applied the share
             pairs = optimizer.compute_gradients(loss, var_list=list(variables))
     else:
         loss = keras_optimizers.scaled_loss(optimizer, loss, variables)

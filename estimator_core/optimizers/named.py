@@ -1,9 +1,9 @@
-"""The optimizers that have a name: Adagrad, Adam, Ftrl, RMSProp and SGD, on TensorFlow's kernels.
+"""The optimizers with a name: Adagrad, Adam, Ftrl, RMSProp and SGD, on TensorFlow's kernels.
 
-Updates, defaults and variable names are those of the Keras optimizers that tf.estimator 2.15 picked
+Updates, defaults and variable names are those of the Keras optimizers that tf.estimator 2.15 chose
 for these names, so that its checkpoints continue: `training/<optimizer>/<hyperparameter>`,
 `training/<optimizer>/<variable>/<slot>`. Dense updates are one fused kernel; the gradient of an
-embedding table updates the looked-up rows only.
+embedding table updates only the looked-up rows.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _EPSILON = 1e-7
 
 
 class NamedOptimizer(tf1.train.Optimizer):
-    """What the named optimizers have in common: hyperparameter variables, slots and a step count.
+    """Base of the named optimizers: hyperparameter variables, slots and a step count.
 
     The hyperparameters are variables, so a checkpoint restores them, as in tf.estimator. An object
     serves one graph.
 
     Args:
         name: First part of the variable names, after "training/".
-        hyperparameters: Initial value by name.
-        slots: Initial value of each slot, a variable of the shape of the trained one, by name.
-        iterations: int64 variable that counts steps and that someone else increments; None creates
+        hyperparameters: Initial values by name.
+        slots: Initial values of the slots, variables of the shape of the trained one, by name.
+        iterations: int64 variable that counts steps, incremented elsewhere; None creates
             `training/<name>/iter` and counts there.
     """
 
@@ -54,7 +54,7 @@ class NamedOptimizer(tf1.train.Optimizer):
         with tf1.variable_scope(_free_scope(f"{_training_scope()}/{self.get_name()}")):
             if self._iterations is None:
                 self._own_iterations = self._iterations = _untrained("iter", 0, tf.int64)
-            # In the order of tf.estimator: on parameter servers it says which variable is where.
+            # In the order of tf.estimator, which on parameter servers determines their placement.
             for name, value in sorted(self._initial_hyperparameters.items()):
                 self._hyperparameters[name] = _untrained(name, value, tf.float32)
             for var in var_list:
@@ -75,7 +75,7 @@ class NamedOptimizer(tf1.train.Optimizer):
             if name in self._used_hyperparameters
         }
 
-    # Those that the update computes with. The others are in the checkpoint as 2.15 has them.
+    # Hyperparameters that the update uses. The others are in checkpoints only, as in 2.15.
     _used_hyperparameters: tuple[str, ...] = ("learning_rate",)
 
     def _resource_apply_sparse_duplicate_indices(
@@ -98,14 +98,14 @@ class NamedOptimizer(tf1.train.Optimizer):
 def _training_scope() -> str:
     """Returns "training", or the name scope "training_<n>" of the n-th repetition in a graph.
 
-    As in tf.estimator, where the slots of a `MultiHead` of two heads are below "training_2".
+    As in tf.estimator, the slots of a `MultiHead` of two heads are below "training_2".
     """
     scope = tf1.get_default_graph().get_name_scope()
     return scope if re.fullmatch(r"training_\d+", scope) else "training"
 
 
 def _free_scope(scope: str) -> str:
-    """Returns a variable scope that has no variables: training/Adam, then training/Adam_1."""
+    """Returns a variable scope without variables: training/Adam, then training/Adam_1."""
     outer = tf1.get_variable_scope().name
     prefix = f"{outer}/" if outer else ""
     names = [variable.op.name for variable in tf1.global_variables()]

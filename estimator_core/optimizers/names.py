@@ -1,4 +1,4 @@
-"""Optimizers that are given by name."""
+"""Lookup of optimizers by name."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 
 def optimizer_named(name: str, choices: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
-    """Returns what makes the optimizer of that name.
+    """Returns the factory of the optimizer of that name.
 
     Raises:
-        ValueError: There is none; the message lists those there are, the nearest first.
+        ValueError: There is none; the message lists the choices, the nearest first.
     """
     if name in choices:
         return choices[name]

@@ -1,4 +1,4 @@
-"""What SDCA remembers of each example."""
+"""The state of SDCA for each example."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _INITIAL_NUM_BUCKETS = 2**17
 
 
 class ExampleStates:
-    """A table from example ids to four numbers, in shards, which checkpoints hold.
+    """A sharded table from example ids to four numbers, saved in checkpoints.
 
-    Create it at the root of the name scopes: checkpoints call the shards
+    Create it at the root of the name scopes: checkpoints name the shards
     `ShardedMutableHashTable-<i>-of-<n>`.
 
     Args:
@@ -37,7 +37,7 @@ class ExampleStates:
         ]
 
     def lookup(self, keys: tf.Tensor) -> tf.Tensor:
-        """Returns the states, float32 `[batch_size, 4]`, 0 for an example that is new.
+        """Returns the states, float32 `[batch_size, 4]`, 0 for new examples.
 
         Args:
             keys: int64 `[batch_size, 2]`, fingerprints of the ids.
@@ -47,14 +47,14 @@ class ExampleStates:
         return tf.dynamic_stitch(positions, [table.lookup(part) for table, part in parts])
 
     def insert(self, keys: tf.Tensor, states: tf.Tensor) -> tf.Operation:
-        """Returns the op that remembers the states."""
+        """Returns the op that stores the states."""
         parts = zip(
             self._tables, self._partition(keys, keys), self._partition(states, keys), strict=True
         )
         return tf.group(*(table.insert(key, state) for table, key, state in parts))
 
     def size(self) -> tf.Tensor:
-        """Returns how many examples there are, int64 scalar."""
+        """Returns the number of examples, int64 scalar."""
         return tf.add_n([table.size() for table in self._tables])
 
     def totals(self) -> tf.Tensor:

@@ -1,4 +1,4 @@
-"""A batch of examples in the form that the SDCA kernel reads."""
+"""A batch of examples in the form of the SDCA kernel's inputs."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class SparseFeature(NamedTuple):
     """A categorical column: the categories of each example.
 
     Attributes:
-        example_index: int64 `[n]`, the example of each value.
-        category: int64 `[n]`; no example has one twice.
+        example_index: int64 `[n]`, index of the example of each value.
+        category: int64 `[n]`; no example has a category twice.
         value: float32 `[n]`, 1 for a category that occurs once without a weight.
         weights: Variable `[num_buckets, 1]`.
     """
@@ -30,11 +30,11 @@ class SparseFeature(NamedTuple):
 
 
 class DenseFeature(NamedTuple):
-    """A column of numbers.
+    """A numeric column.
 
     Attributes:
         values: float32 `[batch_size, size]`.
-        weights: Variable `[size, 1]`; of the bias, `[1]`.
+        weights: Variable `[size, 1]`; `[1]` for the bias.
     """
 
     values: tf.Tensor
@@ -42,14 +42,14 @@ class DenseFeature(NamedTuple):
 
 
 class Examples(NamedTuple):
-    """A batch.
+    """A batch of examples.
 
     Attributes:
         ids: string `[batch_size]`.
         labels: float32 `[batch_size]`.
         example_weights: float32 `[batch_size]`.
-        sparse: Categorical columns, by name.
-        dense: Columns of numbers, by name, and the bias.
+        sparse: Categorical columns in order of name.
+        dense: Numeric columns in order of name, and the bias.
     """
 
     ids: tf.Tensor
@@ -62,16 +62,16 @@ class Examples(NamedTuple):
 def features_with_weights(
     features: Mapping[str, Any], feature_columns: Sequence[Any], batch_size: tf.Tensor
 ) -> tuple[list[SparseFeature], list[DenseFeature]]:
-    """Returns the features beside the variables of the linear model in the current variable scope.
+    """Returns the features with their variables of the linear model in the current variable scope.
 
     Args:
         features: Dict of feature name to `Tensor` or `SparseTensor`, `[batch_size, ...]`.
-        feature_columns: Categorical and dense columns, by name.
+        feature_columns: Categorical and dense columns in order of name.
         batch_size: int32 scalar.
 
     Raises:
-        ValueError: A column gives more than one row of numbers for an example, or a variable is in
-            several parts.
+        ValueError: A column gives more than one row of numbers for an example, or a variable is
+            partitioned.
     """
     sparse: list[SparseFeature] = []
     dense: list[DenseFeature] = []
@@ -105,10 +105,10 @@ def features_with_weights(
 
 
 def _variable(name: str, shape: list[int]) -> Any:
-    """Returns a variable of the model, which a partitioner may have left in one part.
+    """Returns a variable of the model, or its only part.
 
     Raises:
-        ValueError: It is in several parts.
+        ValueError: It has several parts.
     """
     variable = tf1.get_variable(name, shape)
     if isinstance(variable, tf.Variable):
@@ -123,13 +123,13 @@ def _variable(name: str, shape: list[int]) -> Any:
 
 
 def with_probabilities_as_weights(examples: Examples) -> Examples:
-    """Returns twice the examples: with label 1 and weighted by their labels, with label 0 by the rest.
+    """Returns each example twice: with label 1, weighted by its label, and with label 0 and the rest.
 
-    Their logistic loss adds up to the cross entropy of a label that is a probability, and the kernel
-    only takes labels that are 0 or 1.
+    Their logistic losses sum to the cross entropy of a label that is a probability; the kernel
+    takes only the labels 0 and 1.
 
     Args:
-        examples: Labels in [0, 1].
+        examples: Examples with labels in [0, 1].
     """
     batch_size = tf.shape(examples.labels, out_type=tf.int64)[0]
     labels, weights = examples.labels, examples.example_weights
@@ -156,7 +156,7 @@ def with_probabilities_as_weights(examples: Examples) -> Examples:
 def _unique_categories(
     ids: tf.SparseTensor, id_weights: tf.SparseTensor | None, num_buckets: int
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Returns examples, categories and values, those of the same example and category added up.
+    """Returns examples, categories and values, summed over duplicates of an example and a category.
 
     Ids below 0, words out of the vocabulary, are left out.
     """

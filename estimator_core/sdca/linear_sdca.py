@@ -9,8 +9,8 @@ import dataclasses
 class LinearSDCA:
     """Trains a linear model by stochastic dual coordinate ascent; an `optimizer` of linear Estimators.
 
-    It minimizes the mean loss plus regularization, and knows each example by an id, so that it needs
-    no learning rate: it remembers what each example has contributed, and changes that when the
+    It minimizes the mean loss plus regularization. It identifies examples by an id and needs
+    no learning rate: it stores the contribution of each example, and changes it when the
     example comes again. It trains binary, logistic, Poisson and least-squares models with one logit,
     whose columns are categorical or have one dimension, and with the sparse combiner "sum".
 
@@ -19,16 +19,16 @@ class LinearSDCA:
         >>> classifier = LinearClassifier(feature_columns=columns, optimizer=sdca)
 
     Args:
-        example_id_column: Name of the feature, strings `[batch_size]`, that tells examples apart.
-        num_loss_partitions: As many as there are workers that train at the same time. A too small
-            number can diverge.
-        num_table_shards: Number of tables that hold what is remembered of the examples; None means 1.
+        example_id_column: Name of the feature, strings `[batch_size]`, that identifies examples.
+        num_loss_partitions: Number of workers that train at the same time. If it is too small, training
+            can diverge.
+        num_table_shards: Number of tables for the state of the examples; None means 1.
         symmetric_l1_regularization: Weight of the sum of absolute values of the variables.
         symmetric_l2_regularization: Weight of half the sum of their squares, above 0.
-        adaptive: Whether examples that the model still gets wrong are taken more often.
+        adaptive: Samples examples that the model still gets wrong more often if true.
 
     Raises:
-        ValueError: A number is out of its range.
+        ValueError: A number is out of range.
 
     Source: `tf.estimator.experimental.LinearSDCA`; Shalev-Shwartz and Zhang, "Proximal stochastic dual
     coordinate ascent", 2012. There, logistic and Poisson regressions are fitted as least squares,

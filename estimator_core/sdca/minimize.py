@@ -9,7 +9,7 @@ from estimator_core.sdca.example_state import ExampleStates
 from estimator_core.sdca.examples import Examples
 from estimator_core.sdca.linear_sdca import LinearSDCA
 
-_PRIMAL_LOSS, _DUAL_LOSS, _WEIGHT = 1, 2, 3  # in the state of an example
+_PRIMAL_LOSS, _DUAL_LOSS, _WEIGHT = 1, 2, 3  # indices in the state of an example
 
 
 def minimize(
@@ -22,16 +22,16 @@ def minimize(
 ) -> tf.Operation:
     """Returns the op of one training step; it also increments the global step.
 
-    The ascent works on variables of its own, `<variable>_unshrunk` below the current variable scope,
-    from which L1 regularization makes the variables of the model.
+    The ascent works on its own variables, `<variable>_unshrunk` below the current variable scope;
+    L1 regularization computes the variables of the model from them.
 
     Args:
-        sdca: The settings.
+        sdca: Settings.
         loss_type: "logistic_loss", "squared_loss" or "poisson_loss".
-        examples: The batch.
-        states: What is remembered of examples.
-        loss: Loss of the batch, with the variables as they were before the step.
-        summary_scope: What the tags of summaries begin with; None is nothing.
+        examples: Batch of examples.
+        states: States of the examples.
+        loss: Loss of the batch, with the variables before the step.
+        summary_scope: Prefix of the tags of summaries; None means none.
     """
     variables = [feature.weights for feature in examples.sparse]
     variables += [feature.weights for feature in examples.dense]
@@ -62,7 +62,7 @@ def minimize(
         num_inner_iterations=1,
         adaptive=sdca.adaptive,
     )
-    # All is read, the loss included, before anything is written.
+    # Read everything, including the loss, before the first write.
     with tf.control_dependencies(
         [loss, *step.out_delta_sparse_weights, *step.out_delta_dense_weights]
     ):
@@ -108,7 +108,7 @@ def _shrunk(variable: tf.Variable, threshold: float) -> tf.Tensor:
 def _write_summaries(
     sdca: LinearSDCA, variables: list[tf.Variable], states: ExampleStates, scope: str | None
 ) -> None:
-    """Writes how far the examples seen are from the optimum, and how many they are."""
+    """Writes the number of examples seen, and their approximate distance from the optimum."""
     values = [tf.cast(tf.convert_to_tensor(variable), tf.float64) for variable in variables]
     l1_loss = tf.add_n([tf.reduce_sum(tf.abs(value)) for value in values])
     l2_loss = tf.add_n([tf.reduce_sum(tf.square(value)) for value in values]) / 2.0
@@ -119,7 +119,7 @@ def _write_summaries(
         + sdca.symmetric_l1_regularization * l1_loss
         + 2.0 * sdca.symmetric_l2_regularization * l2_loss
     ) / totals[_WEIGHT]
-    # The tags begin with the name scope; one that ends in a slash is taken as it is.
+    # The tags begin with the name scope; a scope that ends in a slash is absolute.
     with tf1.get_default_graph().name_scope(f"{scope}/" if scope else None):
         tf1.summary.scalar("approximate_duality_gap", gap)
         tf1.summary.scalar("examples_seen", states.size())

@@ -1,4 +1,4 @@
-"""How a linear model is trained by LinearSDCA."""
+"""Training of a linear model by LinearSDCA."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from estimator_core.sdca.examples import (
 from estimator_core.sdca.linear_sdca import LinearSDCA
 from estimator_core.sdca.minimize import minimize
 
-# The first that fits: the special regressions are regressions too.
+# The first match counts: the special regressions are subclasses of RegressionHead.
 _LOSS_TYPES: tuple[tuple[type[Head], str], ...] = (
     (BinaryClassHead, "logistic_loss"),
     (LogisticRegressionHead, "logistic_loss"),
@@ -37,19 +37,19 @@ _LOSS_TYPES: tuple[tuple[type[Head], str], ...] = (
 
 
 class SdcaTraining:
-    """How `compose` trains a linear model by SDCA: the optimizers of its parts are not used.
+    """Training of a linear model by SDCA, for `compose`: the optimizers of its parts are not used.
 
     Args:
-        sdca: The settings.
-        head: The head of the model, with one logit: binary, logistic, Poisson or least squares.
-        feature_columns: Categorical and dense columns, by name.
-        sparse_combiner: Must be "sum".
-        model_scope: Variable scope, below the current one, in which the linear model is built; None
-            means the current one.
-        summary_scope: What the tags of summaries begin with; None is nothing.
+        sdca: Settings.
+        head: Head of the model, with one logit: binary, logistic, Poisson or least squares.
+        feature_columns: Categorical and dense columns in order of name.
+        sparse_combiner: Reduction of several values in one column; must be "sum".
+        model_scope: Variable scope of the linear model, below the current one; None means the
+            current one.
+        summary_scope: Prefix of the tags of summaries; None means none.
 
     Raises:
-        ValueError: SDCA can't train such a model.
+        ValueError: SDCA can't train this model.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class SdcaTraining:
         Raises:
             ValueError: The model is split over replicas, or a column can't be trained.
             KeyError: There is no feature of example ids.
-            TypeError: The example ids are no strings.
+            TypeError: The example ids are not strings.
         """
         _check_one_replica()
         with (
@@ -134,11 +134,11 @@ def _examples(
     feature_columns: Sequence[Any],
     sdca: LinearSDCA,
 ) -> Examples:
-    """Returns the batch, its labels and weights as the head reads them."""
+    """Returns the batch, with labels and weights processed by the head."""
     if sdca.example_id_column not in features:
         raise KeyError(
-            f"LinearSDCA needs the feature {sdca.example_id_column!r}, its example_id_column, in what "
-            f"input_fn gives. Received: {sorted(features)}"
+            f"LinearSDCA needs the feature {sdca.example_id_column!r}, its example_id_column, from "
+            f"input_fn. Received: {sorted(features)}"
         )
     ids = tf.convert_to_tensor(features[sdca.example_id_column])
     if ids.dtype != tf.string:

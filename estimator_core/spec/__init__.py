@@ -1,1 +1,1 @@
-"""What every part of the core shares: `EstimatorSpec`, calling the user's functions, modes and keys."""
+"""Shared basics of all packages: `EstimatorSpec`, calls of the user's functions, modes and keys."""

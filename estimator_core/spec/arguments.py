@@ -1,4 +1,4 @@
-"""Checks of what a caller passes to an Estimator."""
+"""Checks of an Estimator's arguments."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from estimator_core.run_config import RunConfig
 
 
 def config_with_model_dir(config: RunConfig | None, model_dir: Any) -> RunConfig:
-    """Returns the one configuration that both arguments of an Estimator stand for, complete.
+    """Returns the complete configuration from both arguments of an Estimator.
 
     Raises:
-        ValueError: They name two directories, or `config` is no `RunConfig`.
+        ValueError: They name two directories, or `config` is not a `RunConfig`.
     """
     if config is None:
         config = RunConfig()
@@ -47,11 +47,11 @@ def checked_steps(name: str, value: Any) -> int | None:
     """Returns a number of steps as a whole number: 1e4 is 10000, and 12.5 ends in the 13th step.
 
     Args:
-        name: The argument's name.
-        value: Its value; None and infinity mean no end.
+        name: Name of the argument.
+        value: Value of the argument; None and infinity mean no end.
 
     Raises:
-        TypeError: It is no number.
+        TypeError: It is not a number.
         ValueError: It is not above 0.
     """
     if value is None or value == math.inf:
@@ -66,10 +66,10 @@ def checked_steps(name: str, value: Any) -> int | None:
 def checked_instances(
     values: Iterable[Any] | None, name: str, kind: type = tf1.train.SessionRunHook
 ) -> tuple[Any, ...]:
-    """Returns the hooks, or listeners or exporters, that an argument of this name holds.
+    """Returns the hooks, listeners or exporters in an argument as a tuple.
 
     Raises:
-        TypeError: One is not of this kind.
+        TypeError: One is not a `kind`.
     """
     values = tuple(values or ())
     for value in values:
@@ -79,10 +79,10 @@ def checked_instances(
 
 
 def checked_features(features: Any) -> Mapping[Any, Any]:
-    """Returns the features that an input_fn gave, which are a dict.
+    """Returns the features from an input_fn, after a check that they are a dict.
 
     Raises:
-        ValueError: They are not.
+        ValueError: They are not a dict.
     """
     if not isinstance(features, Mapping):
         raise ValueError(
@@ -93,16 +93,16 @@ def checked_features(features: Any) -> Mapping[Any, Any]:
 
 
 def selected_predictions(predictions: Any, keys: Any) -> Any:
-    """Returns the predictions that `keys` name.
+    """Returns the predictions named by `keys`.
 
     Raises:
-        ValueError: They name none, or predictions have no names.
+        ValueError: `keys` names none of them, or predictions have no names.
     """
     if keys is None:
         return predictions
     if not isinstance(predictions, Mapping):
         raise ValueError(
-            f"predict_keys argument is not valid: predictions are no dict. Received: {keys}"
+            f"predict_keys argument is not valid: predictions are not a dict. Received: {keys}"
         )
     keys = [keys] if isinstance(keys, str) else list(keys)
     selected = {name: value for name, value in predictions.items() if name in keys}

@@ -1,4 +1,4 @@
-"""Calling the user's model_fn and input_fn with the arguments that they ask for."""
+"""Calls of the user's model_fn and input_fn with the arguments that they take."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MODEL_FN_ARGS = ("features", "labels", "mode", "params", "config")
 
 
 def arg_names(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Returns the names of the arguments of `function` that a caller can still pass."""
+    """Returns the names of the arguments that a caller can still pass to `function`."""
     bound: set[str] = set()
     while isinstance(function, functools.partial):
         bound |= set(function.keywords)
@@ -28,7 +28,7 @@ def arg_names(function: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    """Returns the parameters of a function; those of the one it wraps, when it passes all on to that."""
+    """Returns the parameters of a function; of the wrapped function if it passes all arguments on to it."""
     own = inspect.signature(function, follow_wrapped=False).parameters
     if any(parameter.kind == parameter.VAR_KEYWORD for parameter in own.values()):
         return inspect.signature(function).parameters
@@ -36,11 +36,11 @@ def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]
 
 
 def check_model_fn(model_fn: Callable[..., Any], params: Any) -> None:
-    """Raises when `model_fn` can't be called as an Estimator calls it.
+    """Checks that an Estimator can call `model_fn`.
 
     Raises:
-        ValueError: It is None, lacks `features`, has arguments nobody passes, or lacks `params` when
-            there are some.
+        ValueError: It is None, lacks `features`, has unknown arguments, or lacks `params` although
+            params are given.
         TypeError: It is not callable.
     """
     if model_fn is None:
@@ -70,7 +70,7 @@ def check_model_fn(model_fn: Callable[..., Any], params: Any) -> None:
 def call_model_fn(
     model_fn: Callable[..., Any], features: Any, labels: Any, mode: str, params: Any, config: Any
 ) -> EstimatorSpec:
-    """Returns what `model_fn` returns, after passing it the arguments that it names.
+    """Calls `model_fn` with the arguments that it takes, and returns its result.
 
     Raises:
         ValueError: There are labels but `model_fn` takes none, or it returns no `EstimatorSpec`.
@@ -100,7 +100,7 @@ def call_model_fn(
 def call_input_fn(
     input_fn: Callable[..., Any], mode: str, params: Any, config: Any, input_context: Any = None
 ) -> Any:
-    """Returns what `input_fn` returns, after passing it the arguments that it names.
+    """Calls `input_fn` with the arguments that it takes, and returns its result.
 
     Raises:
         TypeError: It is not callable.

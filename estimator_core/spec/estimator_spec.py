@@ -1,4 +1,4 @@
-"""EstimatorSpec: what a model_fn returns, checked on the spot."""
+"""EstimatorSpec: the checked result of a model_fn."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Fields(NamedTuple):
 
 
 class EstimatorSpec(_Fields):
-    """The ops and tensors of one mode, as a `model_fn` returns them.
+    """The ops and tensors of one mode, the result of a `model_fn`.
 
     A mode needs its own arguments: TRAIN `loss` and `train_op`, EVAL `loss`, PREDICT `predictions`.
 
@@ -60,8 +60,8 @@ class EstimatorSpec(_Fields):
         prediction_hooks: `SessionRunHook`s for prediction.
 
     Raises:
-        ValueError: Something that the mode needs is missing or has the wrong shape.
-        TypeError: Something has the wrong type.
+        ValueError: An argument that the mode needs is missing or has the wrong shape.
+        TypeError: An argument has the wrong type.
 
     Source: `tf.estimator.EstimatorSpec`.
     """
@@ -214,7 +214,7 @@ def _can_be_run(value: Any) -> bool:
 
 
 def _in_graph(value: Any, name: str) -> Any:
-    """Returns `value` when it is a dense tensor of the graph being built."""
+    """Returns `value` if it is a dense tensor of the current graph."""
     if isinstance(value, (tf.SparseTensor, tf.RaggedTensor, tf.IndexedSlices)):
         raise TypeError(f"{name} must be a dense Tensor; make it one. Received: {value!r}")
     if not (tf.is_tensor(value) or isinstance(value, tf.Variable)):
@@ -224,6 +224,6 @@ def _in_graph(value: Any, name: str) -> Any:
     if value_graph is not graph:
         raise ValueError(
             f"{name} was made in another graph than the one that the Estimator is building: make it "
-            f"inside model_fn, also what is only passed on (tf.identity). Received: {value!r}"
+            f"inside model_fn, also if it is only passed on (tf.identity). Received: {value!r}"
         )
     return value

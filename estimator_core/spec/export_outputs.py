@@ -1,4 +1,4 @@
-"""What an exported model answers: one `ExportOutput` becomes one signature of the SavedModel."""
+"""Outputs of an exported model: one `ExportOutput` becomes one signature of the SavedModel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SUPERVISED_METHOD_NAME = "tensorflow/supervised/{}"
 
 
 class ExportOutput(abc.ABC):
-    """One answer of an exported model.
+    """One output of an exported model.
 
     Source: `tf.estimator.export.ExportOutput`.
     """
@@ -32,7 +32,7 @@ class ExportOutput(abc.ABC):
 
 
 def _single_string_input(receiver_tensors: Mapping[str, tf.Tensor], kind: str) -> tf.Tensor:
-    """Returns the one string tensor that classify and regress requests carry."""
+    """Returns the only tensor of classify and regress requests, of strings."""
     if len(receiver_tensors) != 1:
         raise ValueError(
             f"{kind} signatures take a single tensor input of type tf.string (serialized "
@@ -124,7 +124,7 @@ class PredictOutput(ExportOutput):
             a name too, served with "/" in between.
 
     Raises:
-        ValueError: A key is no name, or a value no `Tensor`.
+        ValueError: A key is not a name, or a value is not a `Tensor`.
 
     Source: `tf.estimator.export.PredictOutput`.
     """
@@ -143,16 +143,16 @@ class PredictOutput(ExportOutput):
 
 
 class EvalOutput(ExportOutput):
-    """What evaluation computes: loss, predictions, metrics, and the labels when they are known.
+    """The results of an evaluation: loss, predictions, metrics, and the labels if they are known.
 
     Args:
-        loss: scalar `Tensor` or dict of name to such, or None.
+        loss: Scalar `Tensor` or dict of name to scalar `Tensor`, or None.
         predictions: `Tensor` or dict of name to `Tensor`, or None.
-        metrics: dict of name to `(value, update_op)`, or None.
+        metrics: Dict of name to `(value, update_op)`, or None.
         labels: `Tensor` or dict of name to `Tensor`, or None.
 
-    Source: `tf.estimator.export.EvalOutput`. The labels are ours: a label may be derived from the
-    raw example, and whoever computes metrics outside the process needs it.
+    Source: `tf.estimator.export.EvalOutput`. Only ours has labels: a label may be derived from the
+    raw example, and metrics computed outside of the process need it.
     """
 
     LOSS_NAME = "loss"
@@ -189,12 +189,12 @@ class EvalOutput(ExportOutput):
 
     @property
     def loss(self) -> dict[str, Any] | None:
-        """The loss by its name in the signature; None when there is none."""
+        """The loss by its name in the signature, or None."""
         return self._group(self.LOSS_NAME)
 
     @property
     def predictions(self) -> dict[str, Any] | None:
-        """The predictions by their names in the signature; None when there are none."""
+        """The predictions by their names in the signature, or None."""
         return self._group(self.PREDICTIONS_NAME)
 
     @property
@@ -217,16 +217,16 @@ class EvalOutput(ExportOutput):
 
 
 class TrainOutput(EvalOutput):
-    """What a training step computes, with the names that `EvalOutput` gives: loss, predictions.
+    """The results of a training step, with the names of `EvalOutput`: loss, predictions.
 
-    Source: what `tf.estimator.Estimator` exports for the mode TRAIN.
+    Source: the export of `tf.estimator.Estimator` for the mode TRAIN.
     """
 
     _METHOD = "training"
 
 
 def _one_tensor(value: Any) -> Any:
-    """Returns `value`, or for an operation a constant that depends on it: signatures hold tensors."""
+    """Returns `value`; for an operation, a constant that depends on it, since signatures hold tensors."""
     if isinstance(value, tf.Operation):
         with tf.control_dependencies([value]):
             return tf.constant(0, dtype=tf.int32, name="metric_op_wrapper")
@@ -248,5 +248,5 @@ def _named_tensors(tensors: Any, single_name: str) -> dict[str, Any]:
 
 
 def _joined(name: Any) -> Any:
-    """Returns a tuple of strings, as several heads have for keys, as one string."""
+    """Returns a key as one string: several heads have tuples of strings as keys."""
     return "/".join(map(_joined, name)) if isinstance(name, tuple) else name

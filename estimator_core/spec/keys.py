@@ -1,4 +1,4 @@
-"""The names under which heads report predictions, metrics and losses."""
+"""The names of heads' predictions, metrics and losses."""
 
 
 class PredictionKeys:

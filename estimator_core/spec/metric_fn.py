@@ -1,4 +1,4 @@
-"""Metrics that are still a function and the tensors that it takes."""
+"""Metrics as a function that is not called yet, with its tensors."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True)
 class MetricFn:
-    """What makes the metrics of an evaluation, not called yet.
+    """A function that makes the metrics of an evaluation, and its arguments.
 
-    The way of running decides where it is called: on each replica, or once with what all shards of a
-    batch computed.
+    The execution decides where to call it: on each replica, or once with the tensors of all shards of a
+    batch.
 
     Args:
-        function: Returns metrics by name: `(value, update_op)` pairs or Keras metrics.
-        tensors: What it takes, `[batch_size, ...]` each: a list for its positional arguments, or a dict
+        function: Function that returns metrics by name: `(value, update_op)` pairs or Keras metrics.
+        tensors: Arguments of the function, `[batch_size, ...]` each: a list of positional ones, or a dict
             by name.
     """
 

@@ -1,8 +1,8 @@
-"""The three ways in which a model_fn is called."""
+"""The three modes of a model_fn."""
 
 
 class ModeKeys:
-    """Names of the modes that a `model_fn` receives as its `mode` argument.
+    """Names of the modes, the `mode` argument of a `model_fn`.
 
     Source: `tf.estimator.ModeKeys`; the values appear in user code and in SavedModel tags.
     """

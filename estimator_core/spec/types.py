@@ -1,4 +1,4 @@
-"""Names for the types that occur again and again in signatures."""
+"""Names for types that many signatures use."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from estimator_core.run_config import RunConfig
 from estimator_core.spec.estimator_spec import EstimatorSpec
 
 InputFn: TypeAlias = Callable[..., Any]
-"""Returns a `tf.data.Dataset` of features or (features, labels), or such tensors.
+"""Function of any of `mode`, `params`, `config` and `input_context`.
 
-It takes any of `mode`, `params`, `config` and `input_context`.
+It returns a `tf.data.Dataset` of features or (features, labels), or tensors of them.
 """
 
 ModelFn: TypeAlias = Callable[..., EstimatorSpec]
-"""Builds the model; takes `features` and any of `labels`, `mode`, `params` and `config`."""
+"""Function of `features` and any of `labels`, `mode`, `params` and `config` that builds the model."""
 
 ReceiverFn: TypeAlias = Callable[[], Any]
-"""Returns a `ServingInputReceiver` or another receiver of its kind; takes no arguments."""
+"""Function without arguments that returns a `ServingInputReceiver` or another receiver."""
 
 Hook: TypeAlias = tf1.train.SessionRunHook
 SavingListener: TypeAlias = tf1.train.CheckpointSaverListener
 
 
 class EstimatorLike(Protocol):
-    """What hooks and exporters need of an Estimator."""
+    """The interface of an Estimator for hooks and exporters."""
 
     @property
     def model_dir(self) -> str:

@@ -1,4 +1,4 @@
-"""`tf.compat.v1.estimator.tpu`: Estimators written for TPUs; here they run on virtual shards, or on one."""
+"""`tf.compat.v1.estimator.tpu`: Estimators written for TPUs; they run on virtual shards, or as one copy."""
 
 from estimator_core import tf1
 from estimator_core.tpu import experimental

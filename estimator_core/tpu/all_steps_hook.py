@@ -1,4 +1,4 @@
-"""An evaluation that must not end early."""
+"""AllStepsHook: checks that an evaluation does not end early."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from estimator_core import tf1
 
 
 class AllStepsHook(tf1.train.SessionRunHook):
-    """Raises when the input ends before the steps of an evaluation are done.
+    """Raises if the input ends before the steps of an evaluation are done.
 
     Args:
-        steps: How many there are.
+        steps: Number of steps.
 
-    Source: the input_fn of an evaluation on a TPU must not come to an end. There hooks are called around all
-    steps at once, so that none can end an evaluation.
+    Source: on a TPU, the input_fn of an evaluation must not come to an end. Hooks there are called around
+    all steps at once, so none can end an evaluation.
     """
 
     def __init__(self, steps: int):
@@ -23,12 +23,12 @@ class AllStepsHook(tf1.train.SessionRunHook):
         self._is_in_step = False
 
     def begin(self) -> None:
-        """Starts to count."""
+        """Resets the count."""
         self._done = 0
         self._is_in_step = False
 
     def before_run(self, run_context: Any) -> None:
-        """Notes that a step begins, which may find no batch."""
+        """Records that a step begins, which may find no batch."""
         del run_context
         self._is_in_step = True
 
@@ -39,7 +39,7 @@ class AllStepsHook(tf1.train.SessionRunHook):
         self._is_in_step = False
 
     def end(self, session: Any) -> None:
-        """Checks that each step has found a batch; a hook may end an evaluation before all are made.
+        """Checks that each step found a batch; a hook may end an evaluation before all steps.
 
         Raises:
             ValueError: The input has ended.
@@ -48,6 +48,6 @@ class AllStepsHook(tf1.train.SessionRunHook):
         if self._is_in_step and self._done < self._steps:
             raise ValueError(
                 "With use_tpu=True, the input of an evaluation must not end before its steps are done: let "
-                f"the dataset repeat(), or ask for fewer. Received: steps={self._steps}, of which "
-                f"{self._done} were there"
+                f"the dataset repeat(), or reduce steps. Received: steps={self._steps}, but only "
+                f"{self._done} batches"
             )

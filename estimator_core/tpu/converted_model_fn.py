@@ -9,10 +9,10 @@ from estimator_core.spec.estimator_spec import EstimatorSpec
 
 
 class ConvertedModelFn:
-    """Calls the model_fn of another Estimator. Its gradients are averaged over the shards for it.
+    """Calls the model_fn of another Estimator. `TPUEstimator` averages its gradients over the shards.
 
     Args:
-        estimator: Whose it is.
+        estimator: The other Estimator.
     """
 
     def __init__(self, estimator: Estimator):
@@ -21,6 +21,6 @@ class ConvertedModelFn:
     def __call__(
         self, features: Any, labels: Any, mode: str, config: Any, params: Any
     ) -> EstimatorSpec:
-        """Builds the model, with the other Estimator's own `params`."""
+        """Returns the spec of the model, built with the other Estimator's own `params`."""
         del params
         return self._estimator.model_fn(features, labels, mode, config)

@@ -1,4 +1,4 @@
-"""Embedding tables on virtual shards: trained by the parameters of an `EmbeddingConfigSpec`."""
+"""Embedding tables on virtual shards, trained as an `EmbeddingConfigSpec` specifies."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from estimator_core.tpu.table_optimizers import update_rows
 class EmbeddingTables:
     """The tables of one model in mode TRAIN.
 
-    They are the variables that the columns make where model_fn looks them up. model_fn's optimizer computes
-    their gradients and does not update them; the step does, by the sum of what the shards have.
+    They are the variables that the columns make when model_fn looks them up. model_fn's optimizer computes
+    their gradients and does not update them; the step does, by the sum over the shards.
 
     Args:
-        spec: Has the columns, and how their tables are updated.
+        spec: Columns, and settings of the updates of their tables.
 
-    Source: `tf.compat.v1.estimator.tpu.experimental.EmbeddingConfigSpec`. A TPU notes the gradient of what
-    was looked up where an optimizer's `compute_gradients` passes it. So `CrossShardOptimizer`, which divides
+    Source: `tf.compat.v1.estimator.tpu.experimental.EmbeddingConfigSpec`. A TPU records the gradients of
+    lookups when an optimizer's `compute_gradients` returns them. So `CrossShardOptimizer`, which divides
     the loss by the number of shards unless its `reduction` is SUM, divides these gradients as well.
     """
 
@@ -35,36 +35,36 @@ class EmbeddingTables:
         self._spec = spec
         columns = spec.feature_columns or ()
         self._columns = {
-            _end_of_name(column): column
+            _name_suffix(column): column
             for column in columns
             if hasattr(column, "categorical_column")  # others have no table
         }
         self._gradients: dict[str, Any] = {}
 
-    # As what takes gradients of an Execution
+    # Called by the Execution
 
     def computed(self, pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-        """Returns pairs of gradient and variable with gradients of 0 for the tables, whose own are noted.
+        """Returns pairs of gradient and variable, with gradients of 0 for the tables; records the real ones.
 
         Raises:
-            RuntimeError: Those of a table were there before.
+            RuntimeError: The gradient of a table was recorded before.
         """
         found = []
         for gradient, variable in pairs:
             if gradient is not None and self._column_of(variable) is not None:
-                self._note(gradient, variable)
-                gradient = _nothing_of(gradient)  # norms of gradients go without it
+                self._record(gradient, variable)
+                gradient = _zero_gradient(gradient)  # excludes it from norms of gradients
             found.append((gradient, variable))
         return found
 
     def summed_when_applied(self, pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-        """Returns the pairs of other variables. Gradients of tables that no optimizer computed are noted."""
+        """Returns the pairs of other variables; records gradients of tables that no optimizer computed."""
         others = []
         for gradient, variable in pairs:
             if self._column_of(variable) is None:
                 others.append((gradient, variable))
             elif gradient is not None and variable.name not in self._gradients:
-                self._note(gradient, variable)
+                self._record(gradient, variable)
         return others
 
     def applied(self, pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
@@ -72,7 +72,7 @@ class EmbeddingTables:
 
         Raises:
             RuntimeError: There are gradients of a table that no optimizer computed, and that are not to be
-                summed up: whether they are a sum already is not known.
+                summed: it is unknown whether they are a sum already.
         """
         others = []
         for gradient, variable in pairs:
@@ -92,7 +92,7 @@ class EmbeddingTables:
         """Returns the spec of a shard with a `train_op` that updates the tables as well.
 
         Raises:
-            RuntimeError: model_fn looks up no table of a column, or the optimizer is none of shards.
+            RuntimeError: model_fn does not look up a column's table, or the optimizer is not for shards.
             ValueError: Two variables belong to one column, or model_fn updates a table itself.
         """
         tables = {end: self._table_of(end) for end in self._columns}
@@ -134,7 +134,7 @@ class EmbeddingTables:
         rate = self._spec.optimization_parameters.learning_rate
         return rate() if callable(rate) else rate
 
-    def _note(self, gradient: Any, variable: Any) -> None:
+    def _record(self, gradient: Any, variable: Any) -> None:
         if variable.name in self._gradients:
             raise RuntimeError(
                 "A step takes the gradient of an embedding table once: let one optimizer minimize the sum of "
@@ -188,8 +188,8 @@ class EmbeddingTables:
                 )
 
 
-def _end_of_name(column: Any) -> str:
-    """Returns the end of the name that the variable of a column has."""
+def _name_suffix(column: Any) -> str:
+    """Returns the end of the name of a column's variable."""
     if hasattr(column, "shared_embedding_column_creator"):
         return column.get_embedding_var_name()
     return f"{column.name}/embedding_weights"
@@ -203,7 +203,7 @@ def _handle(variable: Any) -> tf.Tensor:
     return variable.handle if hasattr(variable, "handle") else variable.op.outputs[0]
 
 
-def _nothing_of(gradient: Any) -> Any:
+def _zero_gradient(gradient: Any) -> Any:
     """Returns a gradient of 0 of the same kind."""
     if not isinstance(gradient, tf.IndexedSlices):
         return tf.zeros_like(gradient)

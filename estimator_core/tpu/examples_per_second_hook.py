@@ -1,4 +1,4 @@
-"""How fast a TPUEstimator trains, in steps and in examples."""
+"""ExamplesPerSecondHook: logs the speed of a TPUEstimator's training, in steps and in examples."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ExamplesPerSecondHook(tf1.train.SessionRunHook):
     """Logs steps and examples per second, and writes both as summaries.
 
     Args:
-        batch_size: Examples of one step, on all cores together; None logs steps alone.
+        batch_size: Examples of one step, on all cores together; None logs only steps.
         every_n_steps: Steps between two log lines.
         output_dir: Directory of the event file; None writes none.
     """
@@ -33,21 +33,21 @@ class ExamplesPerSecondHook(tf1.train.SessionRunHook):
         self._global_step = tf1.train.get_global_step()
 
     def steps_until_due(self, global_step: int) -> int | None:
-        """Returns how many steps it is to the next line; the first step starts the clock."""
+        """Returns the number of steps until the next line; the first step starts the clock."""
         return steps_until_triggered(self._timer, global_step)
 
     def skip_steps(self, steps: int) -> None:
-        """Counts nothing: the global step says how many steps there were."""
+        """Does nothing: the global step counts the steps."""
         del steps
 
     def before_run(self, run_context: Any) -> Any:
-        """Asks for the global step."""
+        """Requests the global step."""
         del run_context
         return tf1.train.SessionRunArgs(self._global_step)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Logs, when it is time; the first step only starts the clock."""
-        # What was fetched may be from before the step or after it; the timer is asked about both.
+        """Logs when a line is due; the first step only starts the clock."""
+        # The fetched value may be from before or after the step: ask the timer about both.
         if not self._timer.should_trigger_for_step(run_values.results + 1):
             return
         global_step = int(run_context.session.run(self._global_step))
@@ -67,10 +67,10 @@ class ExamplesPerSecondHook(tf1.train.SessionRunHook):
 
 
 def log_every_n_steps(config: RunConfig) -> int | None:
-    """Returns the steps between two log lines: as many as `iterations_per_loop` makes of them.
+    """Returns the steps between two log lines: `log_step_count_steps / iterations_per_loop`, rounded up.
 
-    Source: tf.estimator 2.15 divides by `iterations_per_loop` with `use_tpu=False` as well. A time is
-    not divided by.
+    Source: tf.estimator 2.15 divides by `iterations_per_loop` with `use_tpu=False` as well. If that is a
+    time, it does not divide.
     """
     if not config.log_step_count_steps:
         return None

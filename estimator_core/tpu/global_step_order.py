@@ -1,4 +1,4 @@
-"""The order in which a training step reads the global step and counts itself."""
+"""The order of a training step's reads of the global step and of its increment."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ _REF_WRITES = ("Assign", "AssignAdd", "AssignSub")
 
 
 def read_before_write(train_op: Any, *others: Any) -> None:
-    """Makes what `train_op`, and what runs beside it, reads of the global step its value before the step.
+    """Orders a step's reads of the global step before its increment, in `train_op` and the ops run with it.
 
-    A learning rate schedule reads the global step, the optimizer increments it, and nothing in the
-    graph says which comes first: on a busy machine a schedule sees, now and then, the step after. The
-    order is added here: direct reads, then functions (`tf.cond`, `tf.while_loop`, `tf.function`), then
-    direct writes. What the graph puts after a write stays there. Nothing is added that `train_op` does
+    A learning rate schedule reads the global step, the optimizer increments it, and the graph does not
+    order the two: on a busy machine a schedule occasionally sees the next step. This function adds the
+    order: direct reads, then functions (`tf.cond`, `tf.while_loop`, `tf.function`), then
+    direct writes. Reads that the graph orders after a write stay there. It adds nothing that `train_op`
+    does not run anyway.
     not run anyway.
 
     Args:
@@ -46,14 +47,14 @@ def _users(variable: Any) -> tuple[list[tf.Operation], ...]:
         users = variable.handle.consumers()
         kinds = (_READS, _CALLS, _WRITES)
         return tuple([user for user in users if user.type in kind] for kind in kinds)
-    # With `disable_resource_variables` a read is no copy: whoever takes its value has to come first.
+    # With `disable_resource_variables` a read is no copy: the operations that use its value come first.
     users = variable.op.outputs[0].consumers()
     reads = [read for user in users if user.type == "Identity" for read in _reads_through(user)]
     return reads, [], [user for user in users if user.type in _REF_WRITES]
 
 
 def _reads_through(identity: tf.Operation) -> list[tf.Operation]:
-    """Returns what reads a value through identities, none of which copies it."""
+    """Returns the operations that read a value through identities, which don't copy it."""
     reads = []
     for user in identity.outputs[0].consumers():
         reads += _reads_through(user) if user.type == "Identity" else [user]
@@ -61,15 +62,15 @@ def _reads_through(identity: tf.Operation) -> list[tf.Operation]:
 
 
 def _put_before(first: list[tf.Operation], then: list[tf.Operation]) -> None:
-    """Runs `first` before `then`, but for pairs that the graph has in the other order."""
+    """Runs `first` before `then`, except for pairs that the graph orders the other way."""
     for late in then:
         early = [operation for operation in first if late not in _with_ancestors([operation])]
-        # TensorFlow has no public way to order operations that are there already.
+        # TensorFlow has no public way to order existing operations.
         late._add_control_inputs(early)  # noqa: SLF001
 
 
 def _with_ancestors(operations: list[tf.Operation]) -> set[tf.Operation]:
-    """Returns the operations, and those that have to run before them."""
+    """Returns the operations, and all that have to run before them."""
     reached = set(operations)
     pending = list(operations)
     while pending:

@@ -1,4 +1,4 @@
-"""A TPUEstimator's model on this machine, in one copy: for what is fed by hand, and for exports."""
+"""A TPUEstimator's model on this machine, in one copy: for predictors and exports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class HostEstimator(Estimator):
     Args:
         model_fn: The model on a CPU or GPU.
         model_fn_on_tpu: The model in the graph for TPUs; None exports no such graph.
-        config: How it runs.
+        config: Settings of the run.
         params: Hyperparameters of both.
     """
 
@@ -43,6 +43,4 @@ class HostEstimator(Estimator):
             model = dataclasses.replace(self._model, model_fn=self._model_fn_on_tpu)
             yield model, serving_graph.TAGS
         else:
-            logger.warning(
-                "Mode %r is exported for CPUs alone: export_to_tpu is for PREDICT.", mode
-            )
+            logger.warning("Mode %r is exported only for CPUs: export_to_tpu is for PREDICT.", mode)

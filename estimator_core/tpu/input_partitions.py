@@ -1,7 +1,7 @@
-"""How `TPUConfig.input_partition_dims` splits inputs over the cores of one copy of the model.
+"""Checks of `TPUConfig.input_partition_dims`, which splits inputs over the cores of one copy of the model.
 
-Virtual shards have their input in one piece, which gives the same numbers. Here it is checked that a TPU
-would take the dims.
+Virtual shards don't split their input, which gives the same numbers. They only check that a TPU
+would accept the dims.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from estimator_core.tpu.user_functions import with_arguments
 def input_fn_with_partitions(
     input_fn: Callable[..., Any], dims: Sequence[Any], num_cores: int, mode: str
 ) -> Callable[..., Any]:
-    """Returns an input_fn of which it is checked that a TPU could split what it returns.
+    """Returns an input_fn that checks that a TPU could split the batches of `input_fn`.
 
     Args:
-        input_fn: Returns a `tf.data.Dataset`, or features and labels.
-        dims: As for `TPUConfig`.
+        input_fn: Function that returns a `tf.data.Dataset`, or features and labels.
+        dims: See `TPUConfig`.
         num_cores: Cores of a copy of the model.
         mode: One of `ModeKeys`; for prediction the labels are left out.
 
     Raises:
-        ValueError: From the call: dims are not those of features and labels, or do not give each core a part.
+        ValueError: In the call, the dims don't match features and labels, or don't give each core a part.
     """
 
     def call(**arguments: Any) -> Any:
@@ -39,7 +39,7 @@ def input_fn_with_partitions(
         features, labels = features_and_labels(batch, mode)
         if dims[0] is None:
             raise ValueError(
-                "input_partition_dims[0] must say how features are split; None is for labels alone. "
+                "input_partition_dims[0] must give the dims of features; None is only for labels. "
                 f"Received: input_partition_dims={dims!r}"
             )
         _check(features, dims[0], num_cores, "features", "input_partition_dims[0]")
@@ -93,7 +93,7 @@ def _paired(batch: Any, dims: Any, where: str, name: str) -> Iterator[tuple[str,
 
 
 def _parts(structure: Any) -> Mapping[Any, Any] | None:
-    """Returns the parts of a structure by key; None when it has none."""
+    """Returns the parts of a structure by key; None for a single tensor."""
     if isinstance(structure, (list, tuple)):
         return dict(enumerate(structure))
     return structure if isinstance(structure, Mapping) else None

@@ -1,4 +1,4 @@
-"""The loss that a TPUEstimator logs on shards: that of the last step of a loop."""
+"""LossHook: logs the loss of a TPUEstimator on shards, that of the last step of a loop."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ class LossHook(tf1.train.SessionRunHook):
     The step is the global step at the end of the loop.
 
     Args:
-        every_n_loops: Loops from one line to the next.
+        every_n_loops: Loops between two lines.
     """
 
     def __init__(self, every_n_loops: int):
         self._every_n_loops = every_n_loops
 
     def begin(self) -> None:
-        """Finds the loss, and starts to count."""
+        """Looks up the loss, and resets the count."""
         self._loss = tf1.get_collection(tf1.GraphKeys.LOSSES)[-1]
         self._global_step = tf1.train.get_global_step()
         self._loops = 0
         self._last_time: float | None = None
 
     def before_run(self, run_context: Any) -> Any:
-        """Asks for the loss when a line is due."""
+        """Requests the loss if a line is due."""
         del run_context
         is_due = self._loops % self._every_n_loops == 0
         self._loops += 1
@@ -51,8 +51,8 @@ class LossHook(tf1.train.SessionRunHook):
 def log_every_n_loops(config: RunConfig, log_every_n_steps: int) -> int:
     """Returns the loops between two log lines.
 
-    Source: tf.estimator 2.15 counts as many loops as `log_every_n_steps` says; where a loop takes a time, a
-    line comes with each.
+    Source: tf.estimator 2.15 counts `log_every_n_steps` loops; if a loop is a time, it logs after
+    each.
     """
     is_time = loop_size(config.tpu_config.iterations_per_loop).secs is not None
     return 1 if is_time else log_every_n_steps

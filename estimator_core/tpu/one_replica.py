@@ -1,4 +1,4 @@
-"""Sums across the cores of a TPU, in a graph that has one core: this machine."""
+"""Cross-replica sums of a TPU in a graph with one replica: on this machine."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from estimator_core.execution.shards.cross_replica_sums import replaced_sums
 
 
 def without_cross_replica_sums(graph: tf.Graph) -> contextlib.AbstractContextManager[None]:
-    """Returns a context in which a sum over replicas that is added to `graph` is the replica's own value.
+    """Returns a context in which a cross-replica sum added to `graph` is the replica's own value.
 
-    With one replica the sum is the value itself, so an identity is made in its place.
+    With one replica the sum is the value itself, so an identity replaces it.
 
     Args:
         graph: The default graph.

@@ -1,4 +1,4 @@
-"""A computation as one function that a core of a TPU runs: `TPUPartitionedCall` around `tpu.rewrite`."""
+"""A computation as one function that a TPU core runs: `TPUPartitionedCall` around `tpu.rewrite`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _NAME = "tpu_subgraph"
 
 
 def partitioned_call(computation: Callable[[], Sequence[tf.Tensor]]) -> list[tf.Tensor]:
-    """Returns the results of a computation, as tensors of the default graph that a TPU calculates.
+    """Returns the results of a computation on a TPU, as tensors of the default graph.
 
     The variables that it makes, and the tensors of the default graph that it reads, stay outside of the
-    function and are given to it. Which core runs it is decided at each call.
+    function and are passed to it. The core that runs it is chosen at each call.
 
     Args:
-        computation: Makes the operations, and returns the tensors that are wanted.
+        computation: Function that makes the operations, and returns the tensors of the results.
     """
     function_graph = tf.__internal__.FuncGraph(_NAME)
     with function_graph.as_default(), tf.variable_creator_scope(_outside):
@@ -46,6 +46,6 @@ def _outside(make: Callable[..., Any], **arguments: Any) -> Any:
 
 @functools.cache
 def _concrete_function_class() -> Any:
-    """TensorFlow has no public name for it. To make one starts TensorFlow's threads: not while importing."""
+    """Returns the class. It has no public name; getting it starts TensorFlow's threads: not at import."""
     with tf.init_scope():
         return type(tf.function(lambda: None).get_concrete_function())

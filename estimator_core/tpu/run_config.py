@@ -26,8 +26,8 @@ class RunConfig(run_config.RunConfig):
         evaluation_master: Address of the session that evaluation opens; None takes `master`.
         master: Address of the session that training opens; None takes that of `cluster` or of
             TF_CONFIG, or else this process.
-        cluster: `tf.distribute.cluster_resolver.ClusterResolver` that knows the TPU; or None.
-        **kwargs: The settings of `estimator_core.RunConfig`.
+        cluster: `tf.distribute.cluster_resolver.ClusterResolver` of the TPU; or None.
+        **kwargs: Settings of `estimator_core.RunConfig`.
 
     Raises:
         ValueError: Both `master` and `cluster` are given, or a setting is out of range.
@@ -72,7 +72,7 @@ class RunConfig(run_config.RunConfig):
 
     @property
     def cluster_spec(self) -> tf.train.ClusterSpec:
-        """The cluster as the resolver, or else TF_CONFIG, describes it."""
+        """The cluster of the resolver, or else of TF_CONFIG."""
         return super().cluster_spec if self._resolver is None else self._resolver.cluster_spec()
 
     @property
@@ -92,13 +92,13 @@ class RunConfig(run_config.RunConfig):
         return super().evaluation_master
 
     def with_shards(self, sharded_modes: ShardedModes) -> RunConfig:
-        """Returns a copy for a TPUEstimator of which these modes run on shards."""
+        """Returns a copy for a TPUEstimator that runs these modes on shards."""
         changed = self.replace()
         object.__setattr__(changed, "_sharded_modes", sharded_modes)
         return changed
 
     def sharding(self, mode: str) -> Any:
-        """Returns the `execution.sharded.Sharding` of a mode; None runs it without shards."""
+        """Returns the `execution.sharded.Sharding` of a mode; None for no sharding."""
         modes = self._sharded_modes
         return None if modes is None else modes.sharding(mode, self.tpu_config)
 
@@ -106,7 +106,7 @@ class RunConfig(run_config.RunConfig):
         """Returns a copy with `changes`, of `tpu_config` or the settings of `estimator_core.RunConfig`.
 
         Raises:
-            ValueError: An unknown setting, or a bad value.
+            ValueError: A setting is unknown, or a value is invalid.
         """
         tpu_config = changes.pop("tpu_config", self.tpu_config)
         changed: Any = super().replace(**changes)

@@ -1,4 +1,4 @@
-"""model_fn as the graph for serving on a TPU has it."""
+"""model_fn in the graph for serving on a TPU."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TAGS = ("serve", "tpu")
 V1, V2 = 1, 2
 
 _ADVICE = (
-    "This came about in the graph for TPUs. To export the one for CPUs alone, make the TPUEstimator with "
+    "This error came from the graph for TPUs. To export only the graph for CPUs, make the TPUEstimator with "
     "export_to_tpu=False."
 )
 
@@ -35,10 +35,10 @@ def model_fn_for_serving(
     """Returns the model_fn, in mode PREDICT, of the graph for TPUs.
 
     Args:
-        model_fn: The user's.
-        api_version: 1 puts all that it makes on the TPU, but for what it makes within
-            `tpu.outside_compilation`; it finds False in `params["use_tpu"]`. With 2 it finds True there, and
-            puts on the TPU what it wants.
+        model_fn: The user's model_fn.
+        api_version: 1 puts the whole model on the TPU, except operations within
+            `tpu.outside_compilation`, and `params["use_tpu"]` is False. With 2 it is True, and model_fn
+            itself puts parts of the model on the TPU.
 
     Source: `export_saved_model_api_version` of 2.15's TPUEstimator.
     """
@@ -64,7 +64,7 @@ def model_fn_for_serving(
 
 
 def _advise(error: Exception) -> None:
-    """Adds to an error's message what is done about it."""
+    """Adds the remedy to the message of an error."""
     if error.args and str(error) == error.args[0]:
         error.args = (f"{str(error).rstrip('.')}. {_ADVICE}", *error.args[1:])
     elif hasattr(error, "add_note"):  # Python 3.11

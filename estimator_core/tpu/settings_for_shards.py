@@ -1,4 +1,4 @@
-"""Settings of a TPUEstimator that there are with `use_tpu=True`, and those that there are not."""
+"""Checks of a TPUEstimator's settings for `use_tpu=True`."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ def check_settings(
     batch_sizes: Mapping[str, int | None],
     embedding_config_spec: EmbeddingConfigSpec | None,
 ) -> None:
-    """Checks what a TPUEstimator is made with for `use_tpu=True`.
+    """Checks the arguments of a TPUEstimator for `use_tpu=True`.
 
     Args:
-        config: How it runs.
-        batch_sizes: Mode to the examples of a batch on all shards together; None where it is not given.
-        embedding_config_spec: As for `TPUEstimator`.
+        config: Settings of the run.
+        batch_sizes: Dict of mode to the examples of a batch on all shards together; None if not given.
+        embedding_config_spec: See `TPUEstimator`.
 
     Raises:
-        ValueError: A setting is missing, out of range, or one that there is not with `use_tpu=True`.
-        TypeError: A batch size is no whole number.
+        ValueError: A setting is missing, out of range, or not supported with `use_tpu=True`.
+        TypeError: A batch size is not a whole number.
     """
     for name in ("train_distribute", "eval_distribute", "experimental_distribute"):
         if getattr(config, name) is not None:

@@ -1,4 +1,4 @@
-"""How a TPUEstimator's batches are divided into shards, mode by mode."""
+"""The division of a TPUEstimator's batches into shards, by mode."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.tpu.tpu_config import InputPipelineConfig, TPUConfig
 
 CORES_OF_A_BOARD = 8
-"""Cores of the shards of a TPUEstimator that does not say how many: those of a TPU v2 or v3 board."""
+"""Default number of cores of a TPUEstimator's shards: those of a TPU v2 or v3 board."""
 
 _SECS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _NAMES = {ModeKeys.TRAIN: "train", ModeKeys.EVAL: "eval", ModeKeys.PREDICT: "predict"}
@@ -20,14 +20,14 @@ _NAMES = {ModeKeys.TRAIN: "train", ModeKeys.EVAL: "eval", ModeKeys.PREDICT: "pre
 
 @dataclasses.dataclass(frozen=True)
 class ShardedModes:
-    """Which modes of a TPUEstimator run on shards, and with what batches.
+    """The modes of a TPUEstimator that run on shards, and their batches.
 
     Attributes:
-        modes: Those that do.
-        batch_sizes: Mode to the examples of a batch on all shards together; None where it is not given.
-        batch_axis: As for `TPUEstimator`.
-        adds_up_gradients: Whether the gradients of any optimizer are averaged over the shards.
-        takes_sparse: Whether there may be sparse features.
+        modes: Modes that run on shards.
+        batch_sizes: Dict of mode to the examples of a batch on all shards together; None if not given.
+        batch_axis: See `TPUEstimator`.
+        adds_up_gradients: True if the gradients of any optimizer are averaged over the shards.
+        takes_sparse: True if there may be sparse features.
     """
 
     modes: frozenset[str]
@@ -37,16 +37,16 @@ class ShardedModes:
     takes_sparse: bool = False
 
     def num_shards(self, config: TPUConfig) -> int:
-        """Returns the copies of the model.
+        """Returns the number of copies of the model.
 
         Raises:
-            ValueError: A copy takes more cores than there are.
+            ValueError: A copy needs more cores than there are.
         """
         cores = config.num_cores_per_replica or 1
         if cores > CORES_OF_A_BOARD and not config.num_shards:
             raise ValueError(
-                f"A board has {CORES_OF_A_BOARD} cores: with num_cores_per_replica above that, say by "
-                "TPUConfig(num_shards=...) how many copies of the model there are. Received: "
+                f"A board has {CORES_OF_A_BOARD} cores: with a larger num_cores_per_replica, set the "
+                "number of copies of the model by TPUConfig(num_shards=...). Received: "
                 f"num_cores_per_replica={cores}, num_shards=None"
             )
         if (
@@ -54,18 +54,18 @@ class ShardedModes:
             and config.per_host_input_for_training != InputPipelineConfig.PER_HOST_V2
         ):
             raise ValueError(
-                f"A host has {CORES_OF_A_BOARD} cores: a copy of the model that takes more is for "
-                "per_host_input_for_training=InputPipelineConfig.PER_HOST_V2 alone. Received: "
+                f"A host has {CORES_OF_A_BOARD} cores: a copy of the model with more cores needs "
+                "per_host_input_for_training=InputPipelineConfig.PER_HOST_V2. Received: "
                 f"num_cores_per_replica={cores}, "
                 f"per_host_input_for_training={config.per_host_input_for_training}"
             )
         return config.num_shards or CORES_OF_A_BOARD // cores
 
     def input_batch_size(self, mode: str, config: TPUConfig) -> int:
-        """Returns the "batch_size" that input_fn finds in its params.
+        """Returns the "batch_size" in input_fn's params.
 
         Raises:
-            ValueError: It is not given, or does not go around the shards.
+            ValueError: It is not given, or not divisible by the shards.
         """
         size = self._checked_size(mode, config)
         kind = _kind(mode, config)
@@ -73,19 +73,19 @@ class ShardedModes:
         return size // self.num_shards(config) if is_of_a_shard else size
 
     def model_batch_size(self, mode: str, config: TPUConfig) -> int:
-        """Returns the "batch_size" that model_fn finds in its params: that of a shard.
+        """Returns the "batch_size" in model_fn's params: that of a shard.
 
         Raises:
-            ValueError: It is not given, or does not go around the shards.
+            ValueError: It is not given, or not divisible by the shards.
         """
         size = self._checked_size(mode, config)
         return size if _kind(mode, config) is ShardInput.SAME else size // self.num_shards(config)
 
     def sharding(self, mode: str, config: TPUConfig) -> Sharding | None:
-        """Returns how the mode is divided; None when it is not.
+        """Returns the sharding of a mode; None without shards.
 
         Raises:
-            ValueError: Its batch size is not given, or does not go around the shards.
+            ValueError: Its batch size is not given, or not divisible by the shards.
             TypeError: `batch_axis` is set for prediction.
         """
         if mode not in self.modes:
@@ -96,7 +96,7 @@ class ShardedModes:
                 "For mode PREDICT, batch_axis is not supported: batches are split along the first "
                 f"dimension. Received: batch_axis={self.batch_axis}"
             )
-        # As 2.15 has it, only a batch of PER_HOST_V1 is split along other dimensions.
+        # As in 2.15, only a batch of PER_HOST_V1 is split along other dimensions.
         is_sliced = config.eval_training_input_configuration == InputPipelineConfig.SLICED
         takes_axis = kind is ShardInput.SPLIT and not (is_sliced and mode != ModeKeys.TRAIN)
         return Sharding(
@@ -128,7 +128,7 @@ class ShardedModes:
 
 
 def loop_size(iterations_per_loop: int | str) -> LoopSize:
-    """Returns how long a loop is that `TPUConfig.iterations_per_loop` asks for."""
+    """Returns the size of a loop for `TPUConfig.iterations_per_loop`."""
     text = str(iterations_per_loop)
     if text[-1] in _SECS:
         return LoopSize(secs=int(text[:-1]) * _SECS[text[-1]])
@@ -136,9 +136,9 @@ def loop_size(iterations_per_loop: int | str) -> LoopSize:
 
 
 def _kind(mode: str, config: TPUConfig) -> ShardInput:
-    """Returns how shards get their batches.
+    """Returns the kind of the shards' input.
 
-    Source: tf.estimator 2.15. Evaluation and prediction know no PER_SHARD_V1: a batch is split.
+    Source: tf.estimator 2.15. In evaluation and prediction, a batch is split even with PER_SHARD_V1.
     """
     training = config.per_host_input_for_training
     is_sliced = config.eval_training_input_configuration == InputPipelineConfig.SLICED

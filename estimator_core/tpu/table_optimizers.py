@@ -1,4 +1,4 @@
-"""How a TPU updates the rows of an embedding table: the formulas of `tf.tpu.experimental.embedding`."""
+"""Updates of an embedding table's rows on a TPU: the formulas of `tf.tpu.experimental.embedding`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _Rows = Sequence[tf.Tensor]
 
 @dataclasses.dataclass(frozen=True)
 class RowOptimizer:
-    """Updates rows of a table, each by a gradient of its own.
+    """Updates rows of a table by one gradient for each row.
 
     Attributes:
-        slots: What is kept for each weight: the end of the variable's name, after that of the table, to its
-            initial value. The names are those of `tf.compat.v1.train` optimizers.
+        slots: Dict of the slots' names to initial values. A name is the end of the variable's name, after
+            that of the table; the names are those of `tf.compat.v1.train` optimizers.
         update: Function of (rows, values of the slots, gradients, learning rate), with `[rows, dimension]`
             each, that returns the new rows and the new values of the slots.
-        updates_all_rows: Whether rows that no example looks up are updated as well, by gradients of 0.
+        updates_all_rows: True if rows that no example looks up are updated as well, by gradients of 0.
     """
 
     slots: Mapping[str, float]
@@ -31,10 +31,10 @@ class RowOptimizer:
 
 
 def row_optimizer(parameters: Any) -> RowOptimizer:
-    """Returns how an optimizer of `tf.tpu.experimental.embedding` updates rows.
+    """Returns the row optimizer for one of `tf.tpu.experimental.embedding`.
 
     Raises:
-        RuntimeError: It is one that virtual shards do not have, or has a setting that they do not have.
+        RuntimeError: Virtual shards don't support the optimizer or one of its settings.
     """
     for kind, make in _OPTIMIZERS.items():
         if isinstance(parameters, kind):
@@ -62,14 +62,14 @@ def update_rows(
 
     Args:
         table: Variable, `[vocabulary_size, dimension]`.
-        gradient: `IndexedSlices` with a row for each lookup, or a `Tensor` in the shape of the table. What
-            several lookups of a row have is added up first.
+        gradient: `IndexedSlices` with a row for each lookup, or a `Tensor` in the shape of the table.
+            Several gradients of a row are summed first.
         parameters: Optimizer of `tf.tpu.experimental.embedding`.
-        learning_rate: Scalar.
-        clipping_limit: Largest absolute value of the gradient of a row; None does not clip.
+        learning_rate: Scalar learning rate.
+        clipping_limit: Maximum absolute value of the gradient of a row; None does not clip.
 
     Raises:
-        RuntimeError: As for `row_optimizer`.
+        RuntimeError: See `row_optimizer`.
     """
     optimizer = row_optimizer(parameters)
     size = table.shape[0]
@@ -125,7 +125,7 @@ def _adagrad(parameters: Any) -> RowOptimizer:
 
 
 def _adam(parameters: Any) -> RowOptimizer:
-    """A TPU has no correction of the bias: a program puts it into its learning rate, if anywhere."""
+    """Returns Adam without bias correction, as on a TPU: a program may add it to its learning rate."""
     beta_1, beta_2, epsilon = parameters.beta_1, parameters.beta_2, parameters.epsilon
 
     def update(rows: tf.Tensor, slots: _Rows, gradients: tf.Tensor, rate: tf.Tensor) -> Any:
@@ -163,6 +163,6 @@ _SUPPORTED = {
     "weight_decay_factor": 0,
     "multiply_linear_by_learning_rate": False,
     "allow_zero_accumulator": False,
-    "use_gradient_accumulation": True,  # what several lookups of a row have is added up
+    "use_gradient_accumulation": True,  # several gradients of a row are summed
     "slot_variable_creation_fn": None,
 }

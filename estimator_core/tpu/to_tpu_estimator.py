@@ -1,4 +1,4 @@
-"""From any Estimator to a TPUEstimator, without rewriting its model_fn."""
+"""to_tpu_estimator: converts any Estimator to a TPUEstimator, without rewriting its model_fn."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def to_tpu_estimator(
 ) -> TPUEstimator:
     """Returns a TPUEstimator with the model of another Estimator: canned, custom or of a Keras model.
 
-    Its model_fn stays as it is. Whatever optimizer it uses (of `tf.compat.v1.train`, of Keras, or those of a
-    premade Estimator), gradients are averaged over the shards before they are applied; for a head that adds
-    up the losses of a batch they are summed. Batches are those of one device, divided: training takes the
+    Its model_fn is not changed. With any optimizer (of `tf.compat.v1.train`, of Keras, or of a
+    canned Estimator), gradients are averaged over the shards before they are applied; for a head that sums
+    the losses of a batch, they are summed. Batches are those of one device, divided: training makes the
     same steps.
 
-    Its input_fn may take `params`, with those of `estimator` and "batch_size". Else it gives batches of any
-    size: a dataset of other batches than those of the sizes that are given here is batched anew. In
-    training and evaluation, examples that do not fill a batch are left out then.
+    Its input_fn may take `params`: the params of `estimator` and "batch_size". Otherwise it may return
+    batches of any size: a dataset with batches of other sizes than the ones given here is rebatched. In
+    training and evaluation, the examples of an incomplete last batch are then dropped.
 
     Example:
         >>> classifier = DNNClassifier([10], [numeric_column("x")])  # doctest: +SKIP
@@ -44,25 +44,25 @@ def to_tpu_estimator(
         >>> estimator.train(input_fn, steps=100)  # doctest: +SKIP
 
     Args:
-        estimator: Whose model it is. It goes on from the same `model_dir`, if no other is given.
+        estimator: Estimator with the model. Training continues in its `model_dir`, if no other is given.
         train_batch_size: Examples of one training step on all shards together.
-        eval_batch_size: The same for evaluation.
-        predict_batch_size: The same for prediction.
+        eval_batch_size: Examples of one evaluation step on all shards together.
+        predict_batch_size: Examples of one prediction step on all shards together.
         config: `tpu.RunConfig`; or a `TPUConfig` to use with the other settings of `estimator`; None is the
-            default one.
+            default `TPUConfig`.
         model_dir: Directory of checkpoints, summaries and exports; None takes that of `config`, or else of
             `estimator`.
-        use_tpu: As for `TPUEstimator`.
-        batch_axis: As for `TPUEstimator`.
-        eval_on_tpu: As for `TPUEstimator`.
+        use_tpu: See `TPUEstimator`.
+        batch_axis: See `TPUEstimator`.
+        eval_on_tpu: See `TPUEstimator`.
 
     Raises:
         ValueError: An argument is out of range, or the Estimator trains on several devices already.
-        TypeError: `estimator` is no Estimator, or a TPUEstimator already.
+        TypeError: `estimator` is not an Estimator, or is a TPUEstimator already.
     """
     if not isinstance(estimator, Estimator) or isinstance(estimator, TPUEstimator):
         raise TypeError(
-            f"estimator must be an Estimator, and no TPUEstimator. Received: estimator={estimator!r}"
+            f"estimator must be an Estimator, and not a TPUEstimator. Received: estimator={estimator!r}"
         )
     if not isinstance(config, RunConfig):
         config = _config_of(estimator, config or TPUConfig())
@@ -85,7 +85,7 @@ def to_tpu_estimator(
 
 
 def _config_of(estimator: Estimator, tpu_config: TPUConfig) -> RunConfig:
-    """Returns the settings of the Estimator, for a TPU."""
+    """Returns the settings of the Estimator as a `tpu.RunConfig`."""
     settings: dict[str, Any] = {
         field.name: getattr(estimator.config, field.name)
         for field in dataclasses.fields(estimator.config)

@@ -1,4 +1,4 @@
-"""TPUConfig: how a TPUEstimator uses the cores of a TPU."""
+"""TPUConfig: a TPUEstimator's settings for TPUs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CORES_PER_REPLICA = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
 class InputPipelineConfig:
-    """Where input_fn is called, and how its batches reach the cores.
+    """Ways to call input_fn and distribute its batches to the cores.
 
     - `PER_SHARD_V1`: once for each core, with the batch size of a core.
     - `PER_HOST_V1`: once for each host, with the batch size of a host; the batch is then split.
@@ -47,36 +47,36 @@ class TPUConfig(_Fields):
     """The TPU settings of a `tpu.RunConfig`. Immutable.
 
     With `use_tpu=False` only `iterations_per_loop` has an effect: speed is logged every
-    `log_step_count_steps / iterations_per_loop` steps, as a TPU would after so many loops. On virtual shards
-    `tpu_job_name`, `initial_infeed_sleep_secs`, `experimental_allow_per_host_v2_parallel_get_next` and
-    `experimental_feed_hook` have none.
+    `log_step_count_steps / iterations_per_loop` steps, as on a TPU after that number of loops. On virtual
+    shards `tpu_job_name`, `initial_infeed_sleep_secs`, `experimental_feed_hook` and
+    `experimental_allow_per_host_v2_parallel_get_next` have none.
 
     Example:
         >>> TPUConfig(iterations_per_loop=100, num_shards=8).num_shards
         8
 
     Args:
-        iterations_per_loop: Training steps of one loop, around which hooks are called; or a time such as
-            "30s", "5m" or "1h" that a loop shall take: the first one makes one step, and how long steps
-            take says how many the next ones make. The last loop ends where training does.
-        num_shards: Copies of the model; None takes as many as the 8 cores of a TPU board are enough for.
+        iterations_per_loop: Training steps of one loop, around which hooks are called; or the time of a
+            loop, such as "30s", "5m" or "1h": the first loop makes one step, and the time of a step
+            determines the steps of the next loops. The last loop ends with training.
+        num_shards: Copies of the model; None takes the number that fits the 8 cores of a TPU board.
         num_cores_per_replica: Cores of one copy: 1, 2, 4, 8, 16, 32, 64 or 128; None is 1. On virtual shards
             a copy computes the same on one as on many.
         per_host_input_for_training: One of `InputPipelineConfig`, or True for `PER_HOST_V1`, False
             for `PER_SHARD_V1`.
-        tpu_job_name: Job of the cluster that has the TPU; None finds it.
-        initial_infeed_sleep_secs: Seconds to wait before the first batch is sent; None is no wait.
+        tpu_job_name: Job of the cluster with the TPU; None finds it.
+        initial_infeed_sleep_secs: Seconds to wait before the first batch is sent; None does not wait.
         input_partition_dims: One or two entries, for features and labels, in their structure: for each
-            tensor how many parts each dimension is split into, for the cores of a copy, or None. Needs
-            `PER_HOST_V2` and `num_cores_per_replica`. On virtual shards it is checked and splits nothing.
+            tensor the number of parts of each dimension, for the cores of a copy, or None. Needs
+            `PER_HOST_V2` and `num_cores_per_replica`. Virtual shards check it and split nothing.
         eval_training_input_configuration: `PER_HOST_V1` or `SLICED`, for evaluation.
         experimental_host_call_every_n_steps: Steps between two runs of a `host_call` on a TPU.
-        experimental_allow_per_host_v2_parallel_get_next: Whether cores may take batches in any order.
+        experimental_allow_per_host_v2_parallel_get_next: Lets cores take batches in any order if true.
         experimental_feed_hook: Class of a hook that feeds the TPU; None is the default one.
 
     Raises:
         ValueError: A value is out of range, or contradicts another.
-        TypeError: A number is none.
+        TypeError: A number has another type.
 
     Source: `tf.compat.v1.estimator.tpu.TPUConfig`.
     """
@@ -143,7 +143,7 @@ def check_positive_int(value: Any, name: str) -> None:
     """Checks that `value` is a whole number above 0.
 
     Raises:
-        TypeError: It is no whole number.
+        TypeError: It is not a whole number.
         ValueError: It is not above 0.
     """
     if not isinstance(value, numbers.Integral):

@@ -1,4 +1,4 @@
-"""TPUContext: what input_fn and model_fn find in `params["context"]` when they run on shards."""
+"""TPUContext: the object in `params["context"]` of input_fn and model_fn on shards."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _SHAPES = {
     64: (8, 4, 1, 2),
     128: (8, 8, 1, 2),
 }
-"""Number of cores of one copy of the model to its part of the grid of chips: x, y, z, core of a chip."""
+"""Dict of a model copy's number of cores to its part of the grid of chips: x, y, z, core of a chip."""
 
 
 class TPUContext:
-    """Where a function runs. There is one host, this machine.
+    """The place of a function among shards. There is one host, this machine.
 
     Args:
-        num_replicas: Copies of the model.
+        num_replicas: Number of copies of the model.
         invocation: Number of this call of input_fn, from 0; None in model_fn.
-        num_invocations: Calls of input_fn.
-        num_cores_per_replica: Cores of a copy of the model; None when it is not set.
+        num_invocations: Number of calls of input_fn.
+        num_cores_per_replica: Cores of a copy of the model; None if it is not set.
 
     Source: `tf.compat.v1.estimator.tpu`'s `TPUContext`.
     """
@@ -67,7 +67,7 @@ class TPUContext:
         """`tf.tpu.experimental.DeviceAssignment` of the copies' cores; None without `num_cores_per_replica`.
 
         Raises:
-            RuntimeError: It is asked for in input_fn.
+            RuntimeError: It is used in input_fn.
         """
         if self._invocation is not None:
             raise RuntimeError(
@@ -80,7 +80,7 @@ class TPUContext:
         """Number of the host that calls input_fn.
 
         Raises:
-            RuntimeError: It is asked for in model_fn.
+            RuntimeError: It is used in model_fn.
         """
         self._check_in_input_fn("current_host")
         return 0
@@ -89,7 +89,7 @@ class TPUContext:
         """Returns the device, the number of this call, all calls, and the replicas that this one feeds.
 
         Raises:
-            RuntimeError: It is asked for in model_fn.
+            RuntimeError: It is used in model_fn.
         """
         self._check_in_input_fn("current_input_fn_deployment")
         fed = self.num_replicas // self._num_invocations

@@ -1,4 +1,4 @@
-"""TPUEstimator: an Estimator whose batches are given for all cores together."""
+"""TPUEstimator: an Estimator whose batch sizes are for all cores together."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from estimator_core.tpu.user_functions import (
 class TPUEstimator(Estimator):
     """An Estimator for a model_fn that is written for TPUs.
 
-    With `use_tpu=True` it runs on virtual shards: copies of the model on CPU devices of this process, as
-    many as `TPUConfig.num_shards` says, or 8. With `use_tpu=False` there is one copy.
+    With `use_tpu=True` it runs on virtual shards: copies of the model on CPU devices of this process,
+    `TPUConfig.num_shards` of them, or 8. With `use_tpu=False` there is one copy.
 
-    input_fn and model_fn find the batch size of the mode in `params["batch_size"]`, and model_fn
-    finds in `params["use_tpu"]` where it runs. `CrossShardOptimizer` may stay in place.
+    `params["batch_size"]` of input_fn and model_fn is the batch size of the mode, and `params["use_tpu"]`
+    of model_fn is True on shards. `CrossShardOptimizer` may stay in place.
 
     Example:
         >>> estimator = TPUEstimator(  # doctest: +SKIP
@@ -56,33 +56,33 @@ class TPUEstimator(Estimator):
         >>> estimator.train(input_fn, max_steps=1000)  # doctest: +SKIP
 
     Args:
-        model_fn: As for `Estimator`, with `params`; returns a `TPUEstimatorSpec` or, where it never
+        model_fn: See `Estimator`; takes `params`, and returns a `TPUEstimatorSpec` or, if it never
             runs on a TPU, an `EstimatorSpec`.
         model_dir: Directory of checkpoints, summaries and exports. None takes `config.model_dir`,
             or a new temporary directory.
         config: `tpu.RunConfig`; needed.
         params: Dict of hyperparameters, without the reserved keys "batch_size" and "context".
-        use_tpu: Whether to train, evaluate and predict on shards.
+        use_tpu: Trains, evaluates and predicts on shards if true.
         train_batch_size: Examples of one training step on all cores together; needed on a TPU.
-        eval_batch_size: The same for evaluation; None leaves "batch_size" out of `params`.
-        predict_batch_size: The same for prediction.
-        batch_axis: For each tensor of features and labels, the dimension along which a batch is split
-            into shards; None is the first.
+        eval_batch_size: Examples of one evaluation step on all cores together; None leaves "batch_size"
+            out of `params`.
+        predict_batch_size: Examples of one prediction step on all cores together.
+        batch_axis: Dimension along which a batch is split into shards, for each tensor of features and
+            labels; None is the first.
         eval_on_tpu: False evaluates on this machine even with `use_tpu=True`.
-        export_to_tpu: Whether exports have a graph with the tags "serve" and "tpu".
-        export_to_cpu: Whether exports have a graph with the tag "serve".
-        warm_start_from: Checkpoint, SavedModel or `WarmStartSettings` to start from when
+        export_to_tpu: Exports a graph with the tags "serve" and "tpu" if true.
+        export_to_cpu: Exports a graph with the tag "serve" if true.
+        warm_start_from: Checkpoint, SavedModel or `WarmStartSettings` to start from if
             `model_dir` has no checkpoint yet.
-        embedding_config_spec: `EmbeddingConfigSpec` of tables that it trains itself with `use_tpu=True`; or
-            None.
-        export_saved_model_api_version: How the graph for TPUs is made: 1 puts all that model_fn makes on
-            the TPU; with 2 model_fn does it, where it finds True in `params["use_tpu"]`.
+        embedding_config_spec: `EmbeddingConfigSpec` of tables to train with `use_tpu=True`, or None.
+        export_saved_model_api_version: Version of the graph for TPUs: 1 puts the whole model on the TPU;
+            with 2 `params["use_tpu"]` is True, and model_fn puts parts of the model there.
 
     Raises:
         ValueError: An argument is missing, out of range or contradicts another.
         TypeError: An argument has the wrong type.
 
-    Source: `tf.compat.v1.estimator.tpu.TPUEstimator`. Where we differ: shards are virtual, a
+    Source: `tf.compat.v1.estimator.tpu.TPUEstimator`. Differences: shards are virtual, a
     `CrossShardOptimizer` works with `use_tpu=False` too, and without a `train_batch_size` the log has no
     examples/sec.
     """
@@ -107,7 +107,7 @@ class TPUEstimator(Estimator):
     ):
         if not isinstance(config, RunConfig):
             raise ValueError(f"config must be given, a tpu.RunConfig. Received: config={config!r}")
-        is_converted = isinstance(model_fn, ConvertedModelFn)  # its params may be what they are
+        is_converted = isinstance(model_fn, ConvertedModelFn)  # with the other Estimator's params
         if (
             not is_converted
             and params is not None
@@ -156,7 +156,7 @@ class TPUEstimator(Estimator):
         self._export_to_tpu = export_to_tpu
         self._export_to_cpu = export_to_cpu
         self._export_api_version = export_saved_model_api_version
-        # Speed is logged by a hook of our own, which counts examples as well.
+        # ExamplesPerSecondHook logs the speed, with examples as well.
         self._log_every_n_steps = log_every_n_steps(config)
         super().__init__(
             model_fn_on_shards(
@@ -185,7 +185,7 @@ class TPUEstimator(Estimator):
         """Trains the model and returns this TPUEstimator.
 
         Args:
-            input_fn: As for `Estimator.train`; it takes `params`, with "batch_size".
+            input_fn: See `Estimator.train`; it takes `params`, with "batch_size".
             hooks: `SessionRunHook`s called around each step; with `use_tpu=True` around each loop of
                 `TPUConfig.iterations_per_loop` steps.
             steps: Steps to train from where the model is; None trains to the end of the input.
@@ -195,7 +195,7 @@ class TPUEstimator(Estimator):
 
         Raises:
             ValueError: Both `steps` and `max_steps` are given, or `input_fn` takes no `params`.
-            RuntimeError: It would run on another machine, or needs what shards have not.
+            RuntimeError: It would run on another machine, or needs a feature that shards lack.
         """
         self._check_runs_here(ModeKeys.TRAIN)
         if self._runs_on_shards(ModeKeys.TRAIN) and steps is None and max_steps is None:
@@ -226,15 +226,15 @@ class TPUEstimator(Estimator):
         """Returns the metrics of the model over `input_fn`; see `Estimator.evaluate`.
 
         Args:
-            input_fn: As for `Estimator.evaluate`; it takes `params`, with "batch_size".
+            input_fn: See `Estimator.evaluate`; it takes `params`, with "batch_size".
             steps: Batches to evaluate; None, with one copy of the model, goes to the end of the input.
             hooks: `SessionRunHook`s called around each batch.
             checkpoint_path: Checkpoint to evaluate; None takes the newest one.
-            name: Distinguishes several evaluations: summaries go to `eval_<name>`.
+            name: Name of this evaluation: its summaries go to `eval_<name>`.
 
         Raises:
             ValueError: The input is empty, or `input_fn` takes no `params`.
-            RuntimeError: It would run on another machine, or needs what shards have not.
+            RuntimeError: It would run on another machine, or needs a feature that shards lack.
         """
         self._check_runs_here(ModeKeys.EVAL)
         if self._runs_on_shards(ModeKeys.EVAL):
@@ -259,7 +259,7 @@ class TPUEstimator(Estimator):
         """Yields the predictions for `input_fn`, example by example; see `Estimator.predict`.
 
         Args:
-            input_fn: As for `Estimator.predict`; it takes `params`, with "batch_size".
+            input_fn: See `Estimator.predict`; it takes `params`, with "batch_size".
             predict_keys: Names of the predictions to yield; None yields all.
             hooks: `SessionRunHook`s called around each batch.
             checkpoint_path: Checkpoint to predict with; None takes the newest one.
@@ -270,7 +270,7 @@ class TPUEstimator(Estimator):
 
         Raises:
             ValueError: `input_fn` takes no `params`, or batch sizes differ.
-            RuntimeError: It would run on another machine, or needs what shards have not.
+            RuntimeError: It would run on another machine, or needs a feature that shards lack.
         """
         self._check_runs_here(ModeKeys.PREDICT)
         yield from super().predict(
@@ -284,12 +284,12 @@ class TPUEstimator(Estimator):
         """Returns a function from feature values to predictions; see `Estimator.predictor`.
 
         Args:
-            serving_input_receiver_fn: As in `export_saved_model`; says what values are taken.
+            serving_input_receiver_fn: See `export_saved_model`; its receiver tensors are the values to feed.
             checkpoint_path: Checkpoint to predict with; None takes the newest one at each call.
 
         Raises:
             ValueError: There is no checkpoint.
-            RuntimeError: It would run on another machine, or needs what shards have not.
+            RuntimeError: It would run on another machine, or needs a feature that shards lack.
         """
         self._check_runs_here(ModeKeys.PREDICT)
         return self._on_host().predictor(serving_input_receiver_fn, checkpoint_path)
@@ -300,10 +300,10 @@ class TPUEstimator(Estimator):
         return dict(self._batch_sizes)
 
     def with_shards(self, num_shards: int) -> TPUEstimator:
-        """Returns a TPUEstimator of the same model that runs on so many shards whatever `use_tpu` is.
+        """Returns a TPUEstimator of the same model on `num_shards` shards, even if `use_tpu` is False.
 
         Raises:
-            RuntimeError: The model needs what shards have not, or several cores for each shard.
+            RuntimeError: The model needs a feature that shards lack, or several cores for each shard.
         """
         self._check_needs_of_shards()
         if self._embedding_config_spec is not None:
@@ -343,9 +343,9 @@ class TPUEstimator(Estimator):
 
         Args:
             mode: One of `ModeKeys`.
-            input_fn: As for `Estimator.train`; it takes `params`, with "batch_size".
-            starts_from_checkpoint: As for `Estimator.build_program`.
-            execution: As for `Estimator.build_program`.
+            input_fn: See `Estimator.train`; it takes `params`, with "batch_size".
+            starts_from_checkpoint: See `Estimator.build_program`.
+            execution: See `Estimator.build_program`.
         """
         batch_size, num_shards = self._batch_sizes[mode], None
         cores = self._tpu_config.num_cores_per_replica
@@ -376,20 +376,20 @@ class TPUEstimator(Estimator):
     ) -> bytes:
         """Exports one SavedModel with a graph for each mode, and returns its directory.
 
-        With `export_to_tpu`, mode PREDICT has two graphs: that with the tag "serve" is for CPUs and GPUs,
-        that with "serve" and "tpu" for TPUs. `params` has no "batch_size" here: clients decide on it.
+        With `export_to_tpu`, mode PREDICT has two graphs: one with the tag "serve" for CPUs and GPUs,
+        and one with "serve" and "tpu" for TPUs. `params` has no "batch_size" here: clients choose it.
 
         Args:
             export_dir_base: Directory that holds the exports.
             input_receiver_fn_map: Mode to the function that returns its receiver.
             assets_extra: Paths below `assets.extra/` to the files to copy there.
-            as_text: Whether the graph is written as text.
+            as_text: Writes the graph as text if true.
             checkpoint_path: Checkpoint to export; None takes the newest one.
 
         Raises:
             ValueError: Neither `export_to_cpu` nor `export_to_tpu` is True, there is no checkpoint,
                 or a mode can't be exported.
-            RuntimeError: `export_to_cpu` is False: variables can't be exported by a graph for TPUs alone.
+            RuntimeError: `export_to_cpu` is False: a graph for TPUs alone can't export variables.
         """
         if not (self._export_to_cpu or self._export_to_tpu):
             raise ValueError(
@@ -398,15 +398,15 @@ class TPUEstimator(Estimator):
             )
         if not self._export_to_cpu:
             raise RuntimeError(
-                "A graph for TPUs alone takes a TPU to export: it saves its variables by running. Export "
-                "with export_to_cpu=True. Received: export_to_cpu=False"
+                "Exporting only a graph for TPUs needs a TPU, which saves its variables by running it. "
+                "Export with export_to_cpu=True. Received: export_to_cpu=False"
             )
         return self._on_host().experimental_export_all_saved_models(
             export_dir_base, input_receiver_fn_map, assets_extra, as_text, checkpoint_path
         )
 
     def _on_host(self) -> Estimator:
-        """Returns an Estimator of one copy of the model, whose model_fn finds no "batch_size"."""
+        """Returns an Estimator of one copy of the model, without "batch_size" in its params."""
         on_tpu = None
         if self._export_to_tpu:
             on_tpu = model_fn_for_serving(self._user_model_fn, self._export_api_version)
@@ -425,7 +425,7 @@ class TPUEstimator(Estimator):
         if self._runs_on_shards(mode):
             if self.config.is_in_cluster:
                 raise RuntimeError(
-                    "Virtual shards are those of one process: leave TF_CONFIG's cluster out, or train with "
+                    "Virtual shards are in one process: leave TF_CONFIG's cluster out, or train with "
                     f"use_tpu=False. Received: a cluster with {sorted(self.config.cluster_spec.jobs)}"
                 )
             self._check_needs_of_shards()
@@ -439,6 +439,6 @@ class TPUEstimator(Estimator):
         spec = self._embedding_config_spec
         if spec is not None and spec.feature_columns is None:
             raise RuntimeError(
-                "Virtual shards have the tables of feature_columns alone: leave feature_to_config_dict and "
+                "Virtual shards support only the tables of feature_columns: leave feature_to_config_dict and "
                 f"table_to_config_dict out of EmbeddingConfigSpec. Received: {spec!r}"
             )

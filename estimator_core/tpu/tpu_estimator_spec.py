@@ -1,4 +1,4 @@
-"""TPUEstimatorSpec: what a model_fn of a TPUEstimator returns."""
+"""TPUEstimatorSpec: the result of a TPUEstimator's model_fn."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class _Fields(NamedTuple):
 
 
 class TPUEstimatorSpec(_Fields):
-    """The ops and tensors of one mode, divided into what runs on the TPU and what on its host.
+    """The ops and tensors of one mode, divided into those on the TPU and those on its host.
 
     Metrics, the host call and the scaffold are functions, because a host calls them: with the values
-    that the TPU sends, or, with `use_tpu=False`, with the tensors themselves.
+    from the TPU, or, with `use_tpu=False`, with the tensors themselves.
 
     Example:
         >>> def metric_fn(labels, logits):
@@ -45,20 +45,20 @@ class TPUEstimatorSpec(_Fields):
         predictions: `Tensor`, or dict of name to `Tensor`, `[batch_size, ...]` each.
         loss: `Tensor` with one element.
         train_op: Operation or `Tensor` of one training step.
-        eval_metrics: Pair of a function and the tensors it is called with: a list, by position, or
-            a dict, by name. It returns what `EstimatorSpec` takes as `eval_metric_ops`.
+        eval_metrics: Pair of a function and its tensors: a list, by position, or
+            a dict, by name. It returns metrics in the form of `EstimatorSpec`'s `eval_metric_ops`.
         export_outputs: `ExportOutput`s by signature name; None exports `predictions`.
         scaffold_fn: Function that returns a `tf.compat.v1.train.Scaffold`; None is a default one.
-        host_call: Pair like `eval_metrics`. What its function returns, tensors in any structure, is
-            run with every step; it writes summaries, say.
+        host_call: Pair like `eval_metrics`. The function's results, tensors in any structure, are
+            run with every step, for instance to write summaries.
         training_hooks: `SessionRunHook`s for training.
         evaluation_hooks: `SessionRunHook`s for evaluation.
         prediction_hooks: `SessionRunHook`s for prediction.
 
     Raises:
-        ValueError: Something that the mode needs is missing, or a pair is none.
-        TypeError: Something has the wrong type.
-        RuntimeError: A function of a pair takes another number of tensors than its list holds.
+        ValueError: An argument that the mode needs is missing, or a pair is invalid.
+        TypeError: An argument has the wrong type.
+        RuntimeError: The number of a function's arguments differs from the length of its list.
 
     Source: `tf.compat.v1.estimator.tpu.TPUEstimatorSpec`.
     """
@@ -108,10 +108,10 @@ class TPUEstimatorSpec(_Fields):
         )
 
     def as_estimator_spec(self) -> EstimatorSpec:
-        """Returns the `EstimatorSpec` that does all of this on the host.
+        """Returns the `EstimatorSpec` for running all parts on the host.
 
         Raises:
-            TypeError: What `eval_metrics` or `host_call` returns can't be run.
+            TypeError: The results of `eval_metrics` or `host_call` can't be run.
         """
         spec = self.with_metric_fn()
         if isinstance(spec.eval_metric_ops, MetricFn):
@@ -119,10 +119,10 @@ class TPUEstimatorSpec(_Fields):
         return spec
 
     def with_metric_fn(self) -> EstimatorSpec:
-        """Returns the same `EstimatorSpec`, but for `eval_metrics`, whose function is not called yet.
+        """Returns the same `EstimatorSpec`, except that the function of `eval_metrics` is not called yet.
 
         Raises:
-            TypeError: What `host_call` returns can't be run.
+            TypeError: The results of `host_call` can't be run.
         """
         hooks = self._host_call_hooks()
         for hook in hooks:
@@ -133,7 +133,7 @@ class TPUEstimatorSpec(_Fields):
         """Returns an `EstimatorSpec` whose `eval_metrics` and `host_call` are not called yet.
 
         Args:
-            host_call_every_n_steps: Training steps from one run of the host call to the next.
+            host_call_every_n_steps: Training steps between two runs of the host call.
         """
         every = host_call_every_n_steps if self.mode == ModeKeys.TRAIN else 1
         return self._with_hooks(self._host_call_hooks(every))

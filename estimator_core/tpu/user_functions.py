@@ -1,4 +1,4 @@
-"""input_fn and model_fn as a TPUEstimator calls them: with the batch size in their params."""
+"""Wrappers of a TPUEstimator's input_fn and model_fn, which pass the batch size in their params."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ def input_fn_with_batch_size(
     num_shards: int | None = None,
     num_cores_per_replica: int | None = None,
 ) -> Callable[..., Any]:
-    """Returns an input_fn that gives `input_fn` the batch size in its `params`.
+    """Returns an input_fn that passes the batch size to `input_fn` in `params`.
 
     Args:
-        input_fn: The user's.
-        batch_size: What it finds in `params["batch_size"]`; None leaves that out.
-        num_shards: Shards that it feeds: it finds a `TPUContext` in `params["context"]`. None is no shards.
-        num_cores_per_replica: As for `TPUConfig`.
+        input_fn: The user's input_fn.
+        batch_size: Value of `params["batch_size"]`; None leaves it out.
+        num_shards: Number of shards, for the `TPUContext` in `params["context"]`. None means no shards.
+        num_cores_per_replica: See `TPUConfig`.
 
     Raises:
         TypeError: It is not callable.
-        ValueError: It takes no `params`.
+        ValueError: It does not take `params`.
     """
     if not callable(input_fn):
         raise TypeError(f"input_fn must be callable. Received: input_fn={input_fn!r}")
@@ -80,18 +80,18 @@ def rebatched_input_fn(
     drop_remainder: bool,
     batch_axis: Sequence[int] | None = None,
 ) -> Callable[..., Any]:
-    """Returns an input_fn whose batches have a size that is known before.
+    """Returns an input_fn whose batches have a known size.
 
     Args:
-        input_fn: The user's; it need not take `params`.
-        batch_size: Examples of a batch. A dataset with batches of another size, or of none that is known,
-            is batched anew; None leaves all as it is.
-        drop_remainder: Whether examples that do not fill a batch are left out.
-        batch_axis: The dimensions of features and labels along which examples lie; None is the first.
+        input_fn: The user's input_fn; it need not take `params`.
+        batch_size: Examples of a batch. A dataset with batches of another or an unknown size is
+            rebatched; None rebatches none.
+        drop_remainder: Drops the examples of an incomplete batch if true.
+        batch_axis: Dimensions of features and labels along which examples lie; None is the first.
 
     Raises:
         TypeError: It is not callable.
-        ValueError: When it is called: its batches have another size, and can't be made anew.
+        ValueError: In the call, its batches have another size, and can't be rebatched.
     """
     if not callable(input_fn):
         raise TypeError(f"input_fn must be callable. Received: input_fn={input_fn!r}")
@@ -121,11 +121,11 @@ def rebatched_input_fn(
 
 
 def _static_batch_sizes(batch: Any, batch_axis: Sequence[int] | None) -> set[int] | None:
-    """Returns the sizes of features and labels where examples lie; None if one is not known before.
+    """Returns the sizes of features and labels along the batch axis; None if one is unknown.
 
     Args:
         batch: Nested structure of tensors, or of their specs, and None.
-        batch_axis: For each of them the dimension along which examples lie; None is the first.
+        batch_axis: Dimension of each of them along which examples lie; None is the first.
     """
     parts = [part for part in tf.nest.flatten(batch) if part is not None]
     sizes: set[int] = set()
@@ -140,13 +140,13 @@ def _static_batch_sizes(batch: Any, batch_axis: Sequence[int] | None) -> set[int
 def model_fn_on_host(
     model_fn: Callable[..., TPUEstimatorSpec | EstimatorSpec], batch_sizes: Mapping[str, int | None]
 ) -> ModelFn:
-    """Returns the model_fn of an `Estimator` that runs the one of a TPUEstimator without a TPU.
+    """Returns the model_fn of an `Estimator` that runs a TPUEstimator's model_fn without a TPU.
 
-    Where it runs the user's model_fn finds in `params["use_tpu"]`, which is False.
+    The user's model_fn finds False in `params["use_tpu"]`.
 
     Args:
-        model_fn: Returns a `TPUEstimatorSpec` or an `EstimatorSpec`.
-        batch_sizes: Mode to the "batch_size" that it finds in `params`; None leaves that out.
+        model_fn: Function that returns a `TPUEstimatorSpec` or an `EstimatorSpec`.
+        batch_sizes: Dict of mode to `params["batch_size"]`; None leaves it out.
     """
     names = arg_names(model_fn)
 
@@ -179,11 +179,11 @@ def model_fn_on_shards(
     There the user's model_fn finds True in `params["use_tpu"]`, and a `TPUContext` in `params["context"]`.
 
     Args:
-        model_fn: The user's.
-        on_host: What `model_fn_on_host` returned for it: for the other modes.
-        sharded: Which modes run on shards, and their batch sizes.
-        config: How shards get their batches.
-        embedding_config_spec: Has the columns whose tables are not trained by model_fn's optimizer; or None.
+        model_fn: The user's model_fn.
+        on_host: Result of `model_fn_on_host` for it, for the other modes.
+        sharded: Modes that run on shards, and their batch sizes.
+        config: TPU settings, such as the shards' input.
+        embedding_config_spec: Columns whose tables model_fn's optimizer does not train; or None.
     """
     names = arg_names(model_fn)
 
@@ -222,10 +222,10 @@ def model_fn_on_shards(
 def call_with_use_tpu(
     model_fn: Callable[..., TPUEstimatorSpec | EstimatorSpec], use_tpu: bool, **arguments: Any
 ) -> Any:
-    """Returns what the user's model_fn does, which finds `use_tpu` in its `params`.
+    """Calls the user's model_fn with `use_tpu` in its `params`, and returns its result.
 
     Raises:
-        ValueError: It takes no `params`.
+        ValueError: It does not take `params`.
     """
     _check_takes_params(arg_names(model_fn), "model_fn", model_fn)
     _set(arguments["params"], _USE_TPU, use_tpu)
@@ -247,14 +247,14 @@ def _check_takes_params(names: Iterable[str], kind: str, function: Callable[...,
 
 
 def with_arguments(function: Callable[..., Any], names: Iterable[str]) -> Callable[..., Any]:
-    """Returns the function, made to look as if it took `names`: callers ask for its signature."""
+    """Returns the function with a signature of the arguments `names`, since callers inspect it."""
     parameters = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in sorted(names)]
     function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return function
 
 
 def _set(params: Any, name: str, value: Any) -> None:
-    """Sets a hyperparameter in a dict, or in an object of the kind that HParams was."""
+    """Sets a hyperparameter in a dict, or in an object like HParams."""
     if not hasattr(params, "set_hparam"):
         params[name] = value
     elif name in params:

@@ -1,4 +1,4 @@
-"""add_metrics: more evaluation metrics for an Estimator that exists."""
+"""add_metrics: adds evaluation metrics to an existing Estimator."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def add_metrics(estimator: Estimator, metric_fn: Callable[..., dict[str, Any]]) 
         >>> estimator = add_metrics(estimator, metric_fn)  # doctest: +SKIP
 
     Args:
-        estimator: The Estimator to extend; it stays as it is, and both share the model_dir.
+        estimator: Estimator to extend; it is not changed, and both share the model_dir.
         metric_fn: Function of any of `features`, `labels`, `predictions` and `config` that returns
-            metrics by name, as `EstimatorSpec`'s eval_metric_ops. A name that the Estimator has
-            already is replaced.
+            metrics by name, in the form of `EstimatorSpec`'s eval_metric_ops. They replace the
+            Estimator's metrics of the same names.
 
     Raises:
         ValueError: `metric_fn` takes other arguments.

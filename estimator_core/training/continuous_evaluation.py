@@ -1,4 +1,4 @@
-"""The task of type "evaluator": evaluates the checkpoints that other tasks write."""
+"""The evaluator task of a cluster: evaluates the checkpoints that other tasks write."""
 
 from __future__ import annotations
 
@@ -14,16 +14,14 @@ from estimator_core.logs import logger
 from estimator_core.training.evaluator import Evaluator
 from estimator_core.training.specs import EvalSpec
 
-_LEAST_WAIT_SECS = 1.0  # without a throttle, model_dir is looked at this often
-_LAST_CHECKPOINT_SECS = (
-    60  # longest wait for the chief to end, once a checkpoint has reached max_steps
-)
+_MIN_WAIT_SECS = 1.0  # between two checks of model_dir without a throttle
+_LAST_CHECKPOINT_SECS = 60  # maximum wait for the chief's end after a checkpoint of max_steps
 
 training_is_over = threading.Event()
-"""Of an evaluator's process: set by whoever knows that there will be no more checkpoints.
+"""Event in an evaluator's process, set when there will be no more checkpoints.
 
-The evaluator then evaluates the last one at once, as final, and ends: also when training ended before
-`max_steps`, with its input or with an early stop, of which it learns in no other way.
+The evaluator then evaluates the last checkpoint at once, as final, and ends: it has no other way to know
+that training ended before `max_steps`, with its input or by an early stop.
 """
 
 
@@ -38,18 +36,18 @@ def evaluate_continuously(
 ) -> tuple[dict[str, Any] | None, list[bytes | None]]:
     """Evaluates and exports each newest checkpoint of `estimator.model_dir` as it appears.
 
-    Begins after `eval_spec.start_delay_secs`, and leaves `eval_spec.throttle_secs` between the starts
+    It begins after `eval_spec.start_delay_secs`, and leaves `eval_spec.throttle_secs` between the starts
     of two evaluations.
 
     Args:
-        estimator: The Estimator whose `model_dir` the other tasks write to.
-        eval_spec: How to evaluate it.
-        max_steps: Global step at which training ends, and so does this; None goes on until `is_over`.
-        clock: Returns seconds.
-        sleep: Waits for so many seconds.
-        is_over: Returns whether there will be no more checkpoints.
-        chief_is_there: Returns whether the task that saves checkpoints may save one more. Workers that
-            are in the middle of a step when `max_steps` is reached pass it by a step or two.
+        estimator: Estimator whose `model_dir` the other tasks write to.
+        eval_spec: Settings of the evaluation.
+        max_steps: Global step at which training and this function end; None goes on until `is_over`.
+        clock: Function that returns the time in seconds.
+        sleep: Function that waits for a number of seconds.
+        is_over: Function that returns whether there will be no more checkpoints.
+        chief_is_there: Function that returns whether the task that saves checkpoints may save another one.
+            Workers in the middle of a step when `max_steps` is reached exceed it by a step or two.
 
     Returns:
         The metrics of the last evaluation, None when there was no checkpoint, and the results of its
@@ -62,7 +60,7 @@ def evaluate_continuously(
     evaluator = Evaluator(estimator, eval_spec)
     while True:
         start = clock()
-        was_over = is_over()  # asked first: then the newest checkpoint is the last
+        was_over = is_over()  # before the lookup, so that the newest checkpoint is the last
         step = with_newest(estimator.latest_checkpoint, _step_of)
         is_final = was_over or (max_steps is not None and step is not None and step >= max_steps)
         if is_final and not was_over:
@@ -74,7 +72,7 @@ def evaluate_continuously(
             return evaluation.metrics, evaluation.export_results
         if was_over:
             return None, []
-        wait = max(eval_spec.throttle_secs - (clock() - start), _LEAST_WAIT_SECS)
+        wait = max(eval_spec.throttle_secs - (clock() - start), _MIN_WAIT_SECS)
         logger.info("Waiting %f secs before starting next eval run.", wait)
         sleep(wait)
 
@@ -87,7 +85,7 @@ def _wait_for_the_last(
     for _ in range(_LAST_CHECKPOINT_SECS):
         if is_over() or not chief_is_there():
             return
-        sleep(_LEAST_WAIT_SECS)
+        sleep(_MIN_WAIT_SECS)
 
 
 def _step_of(path: str | None) -> int | None:

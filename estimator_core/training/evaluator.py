@@ -1,4 +1,4 @@
-"""One evaluation with its exports: what follows a checkpoint in train_and_evaluate."""
+"""One evaluation with its exports, after a checkpoint in train_and_evaluate."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from estimator_core.training.specs import EvalSpec
 
 
 class Evaluation(NamedTuple):
-    """What one evaluation gave.
+    """The results of one evaluation.
 
     Args:
-        checkpoint_path: The checkpoint that was evaluated.
-        metrics: What `Estimator.evaluate` returned.
-        export_results: One entry per exporter: the directory of its export, or None.
-        is_final: Whether the exporters were called with `is_the_final_export=True`.
+        checkpoint_path: Checkpoint that was evaluated.
+        metrics: Metrics from `Estimator.evaluate`.
+        export_results: Directory of each exporter's export, or None.
+        is_final: True if the exporters were called with `is_the_final_export=True`.
     """
 
     checkpoint_path: str
@@ -31,8 +31,8 @@ class Evaluator:
     """Evaluates the newest checkpoint and runs the exporters, once per checkpoint.
 
     Args:
-        estimator: The Estimator that is trained.
-        eval_spec: How to evaluate it.
+        estimator: Estimator in training.
+        eval_spec: Settings of the evaluation.
     """
 
     def __init__(self, estimator: Estimator, eval_spec: EvalSpec):
@@ -41,11 +41,11 @@ class Evaluator:
         self.newest: Evaluation | None = None
 
     def evaluate_and_export(self, is_the_final_export: bool) -> Evaluation | None:
-        """Returns the evaluation of the newest checkpoint; None when there is no checkpoint.
+        """Returns the evaluation of the newest checkpoint; None without a checkpoint.
 
-        A checkpoint that training deletes before it is evaluated and exported is passed over for the
-        next one. A checkpoint that was evaluated before is not evaluated again; when training turns out to
-        have ended with it, its exporters run once more, as final.
+        If training deletes a checkpoint before it is evaluated and exported, the next one is taken. A
+        checkpoint is evaluated only once; if training turns out to have ended with it, its exporters run
+        once more, as final.
         """
         return with_newest(
             self._estimator.latest_checkpoint,

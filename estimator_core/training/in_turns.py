@@ -1,4 +1,4 @@
-"""Training and evaluation in turns, in one process."""
+"""Alternating training and evaluation in one process."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ def train_and_evaluate_in_turns(
     eval_spec: EvalSpec,
     after_training: Callable[[], None] | None = None,
 ) -> tuple[dict[str, Any] | None, list[bytes | None]]:
-    """Trains, and evaluates at checkpoints within the training; then evaluates and exports at the end.
+    """Trains with evaluations at checkpoints; then evaluates and exports at the end.
 
     Args:
         estimator: The Estimator to train.
-        train_spec: Its `TrainSpec`.
-        eval_spec: Its `EvalSpec`.
-        after_training: Is called between the training and the last evaluation.
+        train_spec: `TrainSpec` of the training.
+        eval_spec: `EvalSpec` of the evaluations.
+        after_training: Function to call between the training and the last evaluation.
 
     Returns:
-        The metrics of the last evaluation, None when there was none, and the results of its exporters.
+        The metrics of the last evaluation, or None, and the results of its exporters.
     """
     config = estimator.config
     logger.info(
@@ -56,7 +56,7 @@ def train_and_evaluate_in_turns(
 
 
 class _EvaluateAtCheckpoints(tf1.train.CheckpointSaverListener):
-    """Evaluates after the checkpoints that `eval_spec` asks for; the first new one always is."""
+    """Evaluates after checkpoints as `eval_spec` requires, always after the first new one."""
 
     def __init__(self, evaluator: Evaluator, eval_spec: EvalSpec, max_steps: int | None):
         self._evaluator = evaluator
@@ -64,20 +64,20 @@ class _EvaluateAtCheckpoints(tf1.train.CheckpointSaverListener):
         self._every_n_steps = eval_spec.every_n_steps
         self._max_steps = max_steps
         self._timer = tf1.train.SecondOrStepTimer(every_secs=self._throttle_secs or 1e-9)
-        self._last_step: int | None = None  # of the last evaluation, or where this session began
+        self._last_step: int | None = None  # of the last evaluation or the start of this session
         self._is_closed = False
 
     def close(self) -> None:
-        """Ends the evaluations: a saver hook of the user's goes on calling this in further trainings."""
+        """Ends the evaluations: a user's saver hook still calls this listener in later trainings."""
         self._is_closed = True
 
     def begin(self) -> None:
-        """Starts the clock anew, as each session does."""
+        """Restarts the timer for a session."""
         self._timer.reset()
         self._last_step = None
 
     def after_save(self, session: Any, global_step_value: int) -> None:
-        """Evaluates the checkpoint just saved; the one before the first step is left out."""
+        """Evaluates the checkpoint just saved; skips the one before the first step."""
         del session
         if self._is_closed:
             return

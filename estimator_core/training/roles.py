@@ -1,15 +1,15 @@
-"""What each task of a cluster does in train_and_evaluate.
+"""The parts of a cluster's tasks in train_and_evaluate.
 
 | task | part |
 |---|---|
 | chief | trains; initializes or restores the variables, saves checkpoints, writes summaries |
 | master | as the chief, and evaluates and exports at its checkpoints |
-| worker | trains; begins 5 seconds after the task before it, so that the first steps are not chaos |
-| ps | keeps variables; it serves until its process is ended, as nothing tells it that training is over |
-| evaluator | evaluates and exports the checkpoints that the others save, to the last one |
+| worker | trains; begins 5 seconds after the previous task, so that the first steps don't all collide |
+| ps | holds variables; it serves until its process is ended, as nothing tells it that training is over |
+| evaluator | evaluates and exports the checkpoints of the other tasks, to the last one |
 
-SIGTERM ends a chief, master or worker after the step that it is in, with exit code 143
-(`termination.SIGTERM_EXIT_CODE`): the chief saves a checkpoint first, from which the next run goes on.
+SIGTERM ends a chief, master or worker after the current step, with exit code 143
+(`termination.SIGTERM_EXIT_CODE`): the chief saves a checkpoint first, and the next run continues from it.
 A parameter server ends after the tasks that train, or 25 seconds after SIGTERM.
 """
 
@@ -40,13 +40,13 @@ def run_task(
     eval_spec: EvalSpec,
     sleep: Callable[[float], None] = time.sleep,
 ) -> tuple[dict[str, Any] | None, list[bytes | None]] | None:
-    """Does the part of this task, as the table above says.
+    """Runs the part of this task; see the table above.
 
     Args:
         estimator: The Estimator to train.
-        train_spec: Its `TrainSpec`.
-        eval_spec: Its `EvalSpec`.
-        sleep: Waits for so many seconds.
+        train_spec: `TrainSpec` of the training.
+        eval_spec: `EvalSpec` of the evaluations.
+        sleep: Function that waits for a number of seconds.
 
     Returns:
         The evaluator returns the metrics of the last evaluation and the results of its exporters. The
@@ -54,10 +54,10 @@ def run_task(
 
     Raises:
         RuntimeError: The server of this task can't be started.
-        ValueError: A task of another type.
+        ValueError: The type of the task is unknown.
 
-    Source: `tf.estimator.train_and_evaluate`'s tasks. We differ in what the evaluator returns: in 2.15
-    it returned None.
+    Source: `tf.estimator.train_and_evaluate`'s tasks. Difference: in 2.15, the evaluator returned
+    None.
     """
     config = estimator.config
     if config.task_type not in TASK_TYPES:
@@ -112,9 +112,9 @@ def _train(estimator: Estimator, train_spec: TrainSpec, sleep: Callable[[float],
 
 
 def start_delay_secs(config: RunConfig) -> float:
-    """Returns how many seconds this task waits before it trains.
+    """Returns the number of seconds that this task waits before it trains.
 
-    A worker begins after the chief, unless all train in step.
+    A worker begins after the chief, unless all train synchronously.
     """
     if config.task_type != WORKER or config.trains_by_strategy:
         return 0

@@ -1,4 +1,4 @@
-"""TrainSpec and EvalSpec: what train_and_evaluate trains with, and how it evaluates."""
+"""TrainSpec and EvalSpec: the settings of training and evaluation in train_and_evaluate."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TrainSpec(_TrainFields):
         saving_listeners: `CheckpointSaverListener`s.
 
     Raises:
-        TypeError: `input_fn` is not callable, `max_steps` is no whole number, or a hook or listener
+        TypeError: `input_fn` is not callable, `max_steps` is not a whole number, or a hook or listener
             has the wrong type.
         ValueError: `max_steps` is not above 0.
 
@@ -79,18 +79,18 @@ class EvalSpec(_EvalFields):
         hooks: `SessionRunHook`s for evaluation.
         exporters: An `Exporter` or several, with different names.
         start_delay_secs: Seconds that a separate evaluator waits before its first evaluation.
-        throttle_secs: Least seconds between the starts of two evaluations; 0 evaluates at each
+        throttle_secs: Minimum seconds between the starts of two evaluations; 0 evaluates at each
             checkpoint.
-        every_n_steps: Evaluate at the checkpoints of every so many steps, however short the time
-            between them; a multiple of `RunConfig.save_checkpoints_steps`. None goes by
-            `throttle_secs`, as a separate evaluator always does.
+        every_n_steps: Steps between two evaluations, regardless of the time between them; a multiple
+            of `RunConfig.save_checkpoints_steps`. None uses `throttle_secs`, as a separate
+            evaluator always does.
 
     Raises:
-        TypeError: `input_fn` is not callable, a number of steps is no whole one, or a hook or
+        TypeError: `input_fn` is not callable, a number of steps is not a whole number, or a hook or
             exporter has the wrong type.
         ValueError: A number is out of range, or two exporters share a name.
 
-    Source: `tf.estimator.EvalSpec`, to which we add `every_n_steps`.
+    Source: `tf.estimator.EvalSpec`; only ours has `every_n_steps`.
     """
 
     __slots__ = ()
@@ -140,16 +140,16 @@ class EvalSpec(_EvalFields):
 
 
 def check_every_n_steps(eval_spec: EvalSpec, config: RunConfig) -> None:
-    """Checks that there is a checkpoint at each step that `eval_spec` wants evaluated.
+    """Checks that there is a checkpoint at each step that `eval_spec` evaluates.
 
     Raises:
-        ValueError: `every_n_steps` is given, and is no multiple of the steps between checkpoints.
+        ValueError: `every_n_steps` is given, and is not a multiple of the steps between checkpoints.
     """
     every, saved = eval_spec.every_n_steps, config.save_checkpoints_steps
     if every is not None and (not saved or every % saved):
         raise ValueError(
-            "EvalSpec.every_n_steps must be a multiple of RunConfig.save_checkpoints_steps, for "
-            f"checkpoints are what is evaluated: set save_checkpoints_steps={every}, or a divisor of "
+            "EvalSpec.every_n_steps must be a multiple of RunConfig.save_checkpoints_steps, since only "
+            f"checkpoints are evaluated: set save_checkpoints_steps={every}, or a divisor of "
             f"it. Received: every_n_steps={every}, save_checkpoints_steps={saved}"
         )
 

@@ -1,4 +1,4 @@
-"""SIGTERM ends a training in order: the step is finished, and the chief saves a checkpoint."""
+"""Orderly end of a training on SIGTERM: it finishes the step, and the chief saves a checkpoint."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from estimator_core import tf1
 from estimator_core.logs import logger
 
 SIGTERM_EXIT_CODE = 128 + int(signal.SIGTERM)
-"""Exit code of a task of a cluster that SIGTERM has ended, 143: what a shell gives for that signal."""
+"""Exit code of a task of a cluster ended by SIGTERM, 143: the shell's code for that signal."""
 
-_LOOK_EVERY_SECS = 0.5
-_AGAIN_SECS = 0.05
+_POLL_SECS = 0.5
+_RETRY_SECS = 0.05
 
 
 class Termination(NamedTuple):
-    """What ends a training on SIGTERM.
+    """The hooks and the exit function that end a training on SIGTERM.
 
     Args:
-        hooks: They stop the training.
-        exit_if_asked: Function, to call after the training, that raises SystemExit if they did.
+        hooks: Hooks that stop the training.
+        exit_if_asked: Function to call after the training; raises SystemExit if they stopped it.
     """
 
     hooks: list[Any]
@@ -34,10 +34,10 @@ class Termination(NamedTuple):
 
 @contextlib.contextmanager
 def ends_on_sigterm() -> Iterator[Termination]:
-    """Gives what ends a training on SIGTERM; raises SystemExit at the end if it did.
+    """Yields the hooks that end a training on SIGTERM; raises SystemExit at the end if they did.
 
-    A program that handles SIGTERM itself goes on doing so, and a thread other than the main one can't
-    handle signals: then there are no hooks.
+    There are no hooks if the program handles SIGTERM itself, which it goes on doing, or in a thread other
+    than the main one, which can't handle signals.
     """
     is_default = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     if threading.current_thread() is not threading.main_thread() or not is_default:
@@ -51,17 +51,17 @@ def ends_on_sigterm() -> Iterator[Termination]:
 
 def serve_until_sigterm(
     is_needed: Callable[[], bool],
-    longest_secs: float = 25.0,
+    max_wait_secs: float = 25.0,
     sleep: Callable[[float], None] = time.sleep,
 ) -> NoReturn:
-    """Serves until SIGTERM, and then as long as it is needed, so that the chief can save.
+    """Serves until SIGTERM, and then as long as tasks need it, so that the chief can save.
 
     A second SIGTERM ends the process at once.
 
     Args:
-        is_needed: Whether tasks that train are still there.
-        longest_secs: Longest wait for them after SIGTERM. Kubernetes ends a process by force after 30.
-        sleep: Waits for so many seconds.
+        is_needed: Function that returns whether tasks that train are still running.
+        max_wait_secs: Maximum wait for them after SIGTERM. Kubernetes kills a process after 30 seconds.
+        sleep: Function that waits for a number of seconds.
 
     Raises:
         SystemExit: At the end, with `SIGTERM_EXIT_CODE`.
@@ -71,26 +71,26 @@ def serve_until_sigterm(
         signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     ):
         signal.signal(signal.SIGTERM, lambda number, frame: asked.set())
-    # Server.join() would not let Ctrl-C through; nor would a wait without end let through a signal that
-    # another thread gets.
-    while not asked.wait(_LOOK_EVERY_SECS):
+    # Server.join() would block Ctrl-C, and an endless wait would block a signal that another thread
+    # receives.
+    while not asked.wait(_POLL_SECS):
         pass
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    end = time.monotonic() + longest_secs
+    end = time.monotonic() + max_wait_secs
     if is_needed():
         logger.warning(
             "SIGTERM: this parameter server ends when the tasks that train have ended, and in %g s at the "
             "latest.",
-            longest_secs,
+            max_wait_secs,
         )
     while is_needed() and time.monotonic() < end:
-        sleep(_LOOK_EVERY_SECS)
+        sleep(_POLL_SECS)
     raise SystemExit(SIGTERM_EXIT_CODE)
 
 
 @contextlib.contextmanager
 def exits_on_sigterm() -> Iterator[None]:
-    """Lets SIGTERM leave the context by SystemExit, as Ctrl-C leaves it by KeyboardInterrupt.
+    """Makes SIGTERM leave the context by SystemExit, as Ctrl-C does by KeyboardInterrupt.
 
     A program that handles SIGTERM itself goes on doing so.
     """
@@ -114,10 +114,10 @@ def exits_on_sigterm() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _handled_by(handle: Callable[[], None]) -> Iterator[None]:
-    """Lets a function handle SIGTERM, which may raise SystemExit.
+    """Installs a handler of SIGTERM, which may raise SystemExit, within a context.
 
-    Python calls it between any two instructions, also of a destructor or of a callback of the garbage
-    collection (JAX has one), and drops what is raised there. Then it is called again.
+    Python calls it between any two instructions, also within a destructor or a callback of the garbage
+    collection (JAX has one), and drops the exception there. Then the handler is called again.
     """
     main_thread = threading.get_ident()
     raised: list[SystemExit] = []
@@ -136,7 +136,7 @@ def _handled_by(handle: Callable[[], None]) -> Iterator[None]:
         if unraisable.exc_value not in raised:
             report(unraisable)
             return
-        timer = threading.Timer(_AGAIN_SECS, signal.pthread_kill, [main_thread, signal.SIGTERM])
+        timer = threading.Timer(_RETRY_SECS, signal.pthread_kill, [main_thread, signal.SIGTERM])
         timer.daemon = True
         timers.append(timer)
         timer.start()
@@ -154,9 +154,9 @@ def _handled_by(handle: Callable[[], None]) -> Iterator[None]:
 
 
 class _EndOnSigterm(tf1.train.SessionRunHook):
-    """Ends the training after the step in which SIGTERM comes. All hooks end, and save, as ever.
+    """Ends the training after the step in which SIGTERM arrives. All hooks end, and save, as usual.
 
-    Without a session there is nothing to save: then it ends the process at once.
+    Without a session there is nothing to save, and it ends the process at once.
     """
 
     def __init__(self) -> None:
@@ -171,18 +171,18 @@ class _EndOnSigterm(tf1.train.SessionRunHook):
         logger.warning("SIGTERM: training ends after this step.")
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Notes that there are variables to save."""
+        """Records that there are variables to save."""
         del session, coord
         self._has_session = True
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Ends the training, if asked to."""
+        """Ends the training if SIGTERM came."""
         del run_values
         if self._was_asked:
             run_context.request_stop()
 
     def end(self, session: Any) -> None:
-        """Notes that there will be no more steps."""
+        """Records that there will be no more steps."""
         del session
         self._has_session = False
 

@@ -16,12 +16,12 @@ def train_and_evaluate(
 ) -> tuple[dict[str, Any] | None, list[bytes | None]] | None:
     """Trains, evaluates after checkpoints, and evaluates and exports at the end.
 
-    Evaluations come as often as checkpoints do (`RunConfig.save_checkpoints_steps` or `_secs`), but
-    not within `EvalSpec.throttle_secs` of each other; or every `EvalSpec.every_n_steps`. The log says
-    when the next one comes. A run that was interrupted goes on from its newest checkpoint; one that
-    had finished is evaluated and exported again.
+    Evaluations come as often as checkpoints (`RunConfig.save_checkpoints_steps` or `_secs`), but
+    at least `EvalSpec.throttle_secs` apart; or every `EvalSpec.every_n_steps`. The log announces
+    the next one. An interrupted run continues from its newest checkpoint; a finished
+    one is evaluated and exported again.
 
-    In a cluster, as TF_CONFIG describes it, each task calls this and does its part: see
+    In a cluster, described by TF_CONFIG, each task calls this function and runs its part: see
     `estimator_core.training.roles`.
 
     Example:
@@ -31,22 +31,22 @@ def train_and_evaluate(
 
     Args:
         estimator: The Estimator to train.
-        train_spec: Its `TrainSpec`.
-        eval_spec: Its `EvalSpec`.
+        train_spec: `TrainSpec` of the training.
+        eval_spec: `EvalSpec` of the evaluations.
 
     Returns:
-        The metrics of the last evaluation, None when there was none, and the results of its
-        exporters. A task of a cluster that trains returns None, its evaluator the above.
+        The metrics of the last evaluation, or None, and the results of its exporters. In a cluster,
+        the evaluator returns them, and tasks that train return None.
 
     Raises:
         TypeError: An argument has the wrong type.
-        ValueError: TF_CONFIG describes a cluster that can't train, or the evaluations asked for fall
-            between checkpoints.
+        ValueError: TF_CONFIG describes a cluster that can't train, or `every_n_steps` does not fit
+            the checkpoints.
         RuntimeError: The server of this task of a cluster can't be started.
 
-    Source: `tf.estimator.train_and_evaluate`. We differ in that the end of training always is the
-    final export, also when it ends with the input or with an early stop, and in that a run that had
-    finished is evaluated and exported again: it may have been killed before it was.
+    Source: `tf.estimator.train_and_evaluate`. Differences: the end of training always is the
+    final export, also if it ends with the input or by an early stop; and a finished run
+    is evaluated and exported again, since it may have been killed before that.
     """
     for name, value, kind in (
         ("estimator", estimator, Estimator),

@@ -1,8 +1,8 @@
 """`tf.compat.v1.estimator`: the names of `estimator_core` with the defaults of TensorFlow 1.
 
-What differs from `estimator_core` are the canned Estimators, but for boosted trees: they minimize the
+Only the canned Estimators, except boosted trees, differ from those of `estimator_core`: they minimize the
 sum of the losses of a batch with the optimizers of `tf.compat.v1.train`, split large variables over
-parameter servers, and name variables as checkpoints of TensorFlow 1 have them.
+parameter servers, and name variables as in checkpoints of TensorFlow 1.
 
 from estimator_core import v1 as estimator
 

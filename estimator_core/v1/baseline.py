@@ -1,4 +1,4 @@
-"""Models that look at no feature, with the defaults of `tf.compat.v1.estimator`."""
+"""Models that ignore all features, with the defaults of `tf.compat.v1.estimator`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from estimator_core.v1.optimizers import optimizer_for
 
 
 class BaselineEstimator(Estimator):
-    """The same prediction for all examples, with a head of your choice.
+    """A model that predicts the same for all examples, with a head of your choice.
 
     Example:
         >>> estimator = BaselineEstimator(MultiLabelHead(n_classes=3))
 
-    Args: as `estimator_core.BaselineEstimator`, but for this one.
+    Args: same as `estimator_core.BaselineEstimator`, except:
         optimizer: "Ftrl" (the default), "Adagrad", "Adam", "RMSProp", "SGD": the optimizers of
             `tf.compat.v1.train`, each with the learning rate 0.3; or any other optimizer.
 
@@ -38,14 +38,14 @@ class BaselineEstimator(Estimator):
 
 
 class BaselineClassifier(Estimator):
-    """Predicts for all examples the share that each class has among the labels.
+    """Predicts the share of each class among the labels, for all examples.
 
     Example:
         >>> classifier = BaselineClassifier(n_classes=3)
         >>> classifier.train(input_fn, steps=1000)
 
-    Args: as `estimator_core.BaselineClassifier`, but for these.
-        optimizer: As in `BaselineEstimator`.
+    Args: same as `estimator_core.BaselineClassifier`, except:
+        optimizer: See `BaselineEstimator`.
         loss_reduction: One of `tf.compat.v1.losses.Reduction`; the default is the sum over the batch.
 
     Source: `tf.compat.v1.estimator.BaselineClassifier`.
@@ -67,14 +67,14 @@ class BaselineClassifier(Estimator):
 
 
 class BaselineRegressor(Estimator):
-    """Predicts for all examples the mean of the labels.
+    """Predicts the mean of the labels, for all examples.
 
     Example:
         >>> regressor = BaselineRegressor()
         >>> regressor.train(input_fn, steps=1000)
 
-    Args: as `estimator_core.BaselineRegressor`, but for these.
-        optimizer: As in `BaselineEstimator`.
+    Args: same as `estimator_core.BaselineRegressor`, except:
+        optimizer: See `BaselineEstimator`.
         loss_reduction: One of `tf.compat.v1.losses.Reduction`; the default is the sum over the batch.
 
     Source: `tf.compat.v1.estimator.BaselineRegressor`.

@@ -42,14 +42,14 @@ class DNNEstimator(Estimator):
         >>> price = tf.feature_column.numeric_column("price")
         >>> estimator = DNNEstimator(MultiClassHead(3), hidden_units=[32, 16], feature_columns=[price])
 
-    Args: as `estimator_core.DNNEstimator`, but for these.
+    Args: same as `estimator_core.DNNEstimator`, except:
         optimizer: "Adagrad" (the default), "Adam", "Ftrl", "RMSProp", "SGD": the optimizers of
             `tf.compat.v1.train`, each with the learning rate 0.05; or any other optimizer.
-        input_layer_partitioner: Splits the variables of the input layer; None spreads them over
+        input_layer_partitioner: Partitioner of the variables of the input layer; None spreads them over
             the parameter servers, in slices from 64 MiB on.
 
     Source: `tf.compat.v1.estimator.DNNEstimator`. Ours takes the optimizers of `tf.compat.v1.train`
-    with every head; 2.15 refuses all optimizers with the heads that it has.
+    with every head; 2.15 rejects all optimizers with its heads.
     """
 
     def __init__(
@@ -79,9 +79,9 @@ class DNNClassifier(Estimator):
         >>> classifier = DNNClassifier(hidden_units=[32, 16], feature_columns=[price], n_classes=3)
         >>> classifier.train(input_fn, steps=1000)
 
-    Args: as `estimator_core.DNNClassifier`, but for these.
-        optimizer: As in `DNNEstimator`.
-        input_layer_partitioner: As in `DNNEstimator`.
+    Args: same as `estimator_core.DNNClassifier`, except:
+        optimizer: See `DNNEstimator`.
+        input_layer_partitioner: See `DNNEstimator`.
         loss_reduction: One of `tf.compat.v1.losses.Reduction`; the default is the sum over the batch.
 
     Source: `tf.compat.v1.estimator.DNNClassifier`.
@@ -118,9 +118,9 @@ class DNNRegressor(Estimator):
         >>> regressor = DNNRegressor(hidden_units=[32, 16], feature_columns=[size])
         >>> regressor.train(input_fn, steps=1000)
 
-    Args: as `estimator_core.DNNRegressor`, but for these.
-        optimizer: As in `DNNEstimator`.
-        input_layer_partitioner: As in `DNNEstimator`.
+    Args: same as `estimator_core.DNNRegressor`, except:
+        optimizer: See `DNNEstimator`.
+        input_layer_partitioner: See `DNNEstimator`.
         loss_reduction: One of `tf.compat.v1.losses.Reduction`; the default is the sum over the batch.
 
     Source: `tf.compat.v1.estimator.DNNRegressor`.

@@ -64,12 +64,12 @@ class DNNLinearCombinedEstimator(Estimator):
         ...     dnn_hidden_units=[32, 16],
         ... )
 
-    Args: as `estimator_core.DNNLinearCombinedEstimator`, but for these.
+    Args: same as `estimator_core.DNNLinearCombinedEstimator`, except:
         linear_optimizer: "Ftrl" (the default), "Adagrad", "Adam", "RMSProp", "SGD": the optimizers
             of `tf.compat.v1.train`, each with the learning rate
             min(0.005, 1 / sqrt(number of linear columns)); or any other optimizer.
         dnn_optimizer: "Adagrad" (the default) or another one, with the learning rate 0.001.
-        input_layer_partitioner: Splits the variables of the linear model and of the network's input
+        input_layer_partitioner: Partitioner of the variables of the linear model and of the network's input
             layer; None spreads them over the parameter servers, in slices from 64 MiB on.
 
     Source: `tf.compat.v1.estimator.DNNLinearCombinedEstimator`. Ours also takes `warm_start_from`.
@@ -112,10 +112,10 @@ class DNNLinearCombinedClassifier(Estimator):
         ...     linear_feature_columns=[kind], dnn_feature_columns=[price], dnn_hidden_units=[32, 16]
         ... )
 
-    Args: as `estimator_core.DNNLinearCombinedClassifier`, but for these.
-        linear_optimizer: As in `DNNLinearCombinedEstimator`.
-        dnn_optimizer: As in `DNNLinearCombinedEstimator`.
-        input_layer_partitioner: As in `DNNLinearCombinedEstimator`.
+    Args: same as `estimator_core.DNNLinearCombinedClassifier`, except:
+        linear_optimizer: See `DNNLinearCombinedEstimator`.
+        dnn_optimizer: See `DNNLinearCombinedEstimator`.
+        input_layer_partitioner: See `DNNLinearCombinedEstimator`.
         loss_reduction: One of `tf.compat.v1.losses.Reduction`; the default is the sum over the batch.
 
     Source: `tf.compat.v1.estimator.DNNLinearCombinedClassifier`.
@@ -161,10 +161,10 @@ class DNNLinearCombinedRegressor(Estimator):
         ...     linear_feature_columns=[size], dnn_feature_columns=[size], dnn_hidden_units=[32, 16]
         ... )
 
-    Args: as `estimator_core.DNNLinearCombinedRegressor`, but for these.
-        linear_optimizer: As in `DNNLinearCombinedEstimator`.
-        dnn_optimizer: As in `DNNLinearCombinedEstimator`.
-        input_layer_partitioner: As in `DNNLinearCombinedEstimator`.
+    Args: same as `estimator_core.DNNLinearCombinedRegressor`, except:
+        linear_optimizer: See `DNNLinearCombinedEstimator`.
+        dnn_optimizer: See `DNNLinearCombinedEstimator`.
+        input_layer_partitioner: See `DNNLinearCombinedEstimator`.
         loss_reduction: One of `tf.compat.v1.losses.Reduction`; the default is the sum over the batch.
 
     Source: `tf.compat.v1.estimator.DNNLinearCombinedRegressor`.

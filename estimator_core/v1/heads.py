@@ -20,7 +20,7 @@ from estimator_core.spec.mode_keys import ModeKeys
 
 
 class _CannedHead(WeightedHead):
-    """Trains in a name scope of its own, and with a sum for the loss writes the mean as well.
+    """Trains in the head's own name scope, and writes the mean loss as well if the loss is a sum.
 
     The name scope is the head's name, or "head". The mean per example is the summary "average_loss",
     or "average_loss/<name>".
@@ -28,10 +28,10 @@ class _CannedHead(WeightedHead):
 
     @property
     def training_scope(self) -> str:
-        """The name scope of the training, in that of the variables around it."""
+        """Name scope of the training, within that of the current variable scope."""
         outer = tf1.get_variable_scope().name
         name = self.name or "head"
-        # A name scope that ends in a slash is taken as it is.
+        # A name scope that ends in a slash is absolute.
         return f"{outer}/{name}/" if outer else f"{name}/"
 
     def create_estimator_spec(
@@ -69,7 +69,7 @@ class _CannedHead(WeightedHead):
 
 
 class CannedBinaryClassHead(_CannedHead, BinaryClassHead):
-    """Sums the area under the precision-recall curve by trapezoids; the baseline of no label is 1."""
+    """Sums the area under the precision-recall curve by trapezoids; the baseline without labels is 1."""
 
     def own_metrics(self) -> dict[str, metrics_lib.Metric]:
         """Returns fresh metrics by name; see `WeightedHead.own_metrics`."""
@@ -90,11 +90,11 @@ def _accuracy_baseline(labels: Any, weights: Any) -> tuple[Any, Any]:
 
 
 class CannedMultiClassHead(_CannedHead, MultiClassHead):
-    """As it is, but for the training."""
+    """A `MultiClassHead` that differs only in training."""
 
 
 class CannedRegressionHead(_CannedHead, RegressionHead):
-    """As it is, but for the training."""
+    """A `RegressionHead` that differs only in training."""
 
 
 def classifier_head(
@@ -106,7 +106,7 @@ def classifier_head(
     """Returns the head of a classifier.
 
     Raises:
-        ValueError: Fewer than two classes, or an unknown loss reduction.
+        ValueError: There are fewer than two classes, or the loss reduction is unknown.
     """
     return binary_or_multi_class_head(
         n_classes,
@@ -121,6 +121,6 @@ def regressor_head(label_dimension: int, weight_column: Any, loss_reduction: str
     """Returns the head of a regressor.
 
     Raises:
-        ValueError: A label without numbers, or an unknown loss reduction.
+        ValueError: `label_dimension` is below 1, or the loss reduction is unknown.
     """
     return CannedRegressionHead(label_dimension, weight_column, loss_reduction)

@@ -41,15 +41,15 @@ class LinearEstimator(Estimator):
         >>> price = tf.feature_column.numeric_column("price")
         >>> estimator = LinearEstimator(RegressionHead(label_dimension=2), feature_columns=[price])
 
-    Args: as `estimator_core.LinearEstimator`, but for these.
+    Args: same as `estimator_core.LinearEstimator`, except:
         optimizer: "Ftrl" (the default), "Adagrad", "Adam", "RMSProp", "SGD": the optimizers of
             `tf.compat.v1.train`, each with the learning rate min(0.2, 1 / sqrt(number of columns));
-            any other optimizer; or `experimental.LinearSDCA`, for variables that are whole.
-        partitioner: Splits the variables of the model; None spreads them over the parameter
+            any other optimizer; or `experimental.LinearSDCA`, for unpartitioned variables.
+        partitioner: Partitioner of the variables of the model; None spreads them over the parameter
             servers, in slices from 64 MiB on.
 
     Source: `tf.compat.v1.estimator.LinearEstimator`. Ours takes the optimizers of
-    `tf.compat.v1.train` with every head; 2.15 refuses all optimizers with the heads that it has.
+    `tf.compat.v1.train` with every head; 2.15 rejects all optimizers with its heads.
     """
 
     def __init__(
@@ -76,9 +76,9 @@ class LinearClassifier(Estimator):
         >>> classifier = LinearClassifier(feature_columns=[price])
         >>> classifier.train(input_fn, steps=1000)
 
-    Args: as `estimator_core.LinearClassifier`, but for these.
-        optimizer: As in `LinearEstimator`.
-        partitioner: As in `LinearEstimator`.
+    Args: same as `estimator_core.LinearClassifier`, except:
+        optimizer: See `LinearEstimator`.
+        partitioner: See `LinearEstimator`.
         loss_reduction: One of `tf.compat.v1.losses.Reduction`; the default is the sum over the batch.
 
     Source: `tf.compat.v1.estimator.LinearClassifier`.
@@ -112,9 +112,9 @@ class LinearRegressor(Estimator):
         >>> regressor = LinearRegressor(feature_columns=[size])
         >>> regressor.train(input_fn, steps=1000)
 
-    Args: as `estimator_core.LinearRegressor`, but for these.
-        optimizer: As in `LinearEstimator`.
-        partitioner: As in `LinearEstimator`.
+    Args: same as `estimator_core.LinearRegressor`, except:
+        optimizer: See `LinearEstimator`.
+        partitioner: See `LinearEstimator`.
         loss_reduction: One of `tf.compat.v1.losses.Reduction`; the default is the sum over the batch.
 
     Source: `tf.compat.v1.estimator.LinearRegressor`.

@@ -1,4 +1,4 @@
-"""model_to_estimator with the default of TensorFlow 1: checkpoints by the names of variables."""
+"""model_to_estimator with the default of TensorFlow 1: name-based checkpoints."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def model_to_estimator(
 ) -> Estimator:
     """Returns an Estimator of a Keras model; see `estimator_core.model_to_estimator`.
 
-    Its checkpoints are name-based unless asked otherwise.
+    Its checkpoints are name-based by default.
 
     Source: `tf.compat.v1.keras.estimator.model_to_estimator`.
     """

@@ -1,4 +1,4 @@
-"""What the names of optimizers mean in `tf.compat.v1.estimator`."""
+"""Optimizers by name in `tf.compat.v1.estimator`."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _BY_NAME: dict[str, Callable[..., Any]] = {
 
 
 def optimizer_for(optimizer: Any, learning_rate: float) -> Any:
-    """Returns what `estimator_core.optimizers.minimize.get_optimizer` takes for the same optimizer.
+    """Returns the optimizer in a form that `estimator_core.optimizers.minimize.get_optimizer` takes.
 
     Args:
-        optimizer: A name, which stands for the optimizer of `tf.compat.v1.train`; a class without
-            required arguments; or anything that `get_optimizer` takes.
-        learning_rate: For an optimizer given by name.
+        optimizer: A name, for the optimizer of `tf.compat.v1.train`; a class without
+            required arguments; or any optimizer that `get_optimizer` takes.
+        learning_rate: Learning rate of an optimizer given by name.
 
     Raises:
-        ValueError: An unknown name.
+        ValueError: The name is unknown.
     """
     if isinstance(optimizer, type):
         return lambda: optimizer()

@@ -1,4 +1,4 @@
-"""The scopes that give the parts of a model their names in `tf.compat.v1.estimator`."""
+"""Scopes for the names of a model's parts in `tf.compat.v1.estimator`."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def model_in_scope(model_fn: ModelFn, scope: str, partitioner: Callable[..., Any
     """Returns `model_fn`, building its variables below a scope and partitioned.
 
     Optimizer slots are made there as well, so that their names in a checkpoint end in "part_0/Ftrl" or
-    "t_0/Adagrad". Names of operations and tags of summaries are left alone.
+    "t_0/Adagrad". Names of operations and tags of summaries don't change.
 
     Args:
-        model_fn: `model_fn(features, labels, mode)`.
+        model_fn: Function `model_fn(features, labels, mode)`.
         scope: Variable scope.
-        partitioner: Splits the variables.
+        partitioner: Partitioner of the variables.
     """
 
     def scoped_model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
@@ -39,9 +39,9 @@ def in_scope(
     """Returns `logit_fn`, building its variables below a scope and partitioned.
 
     Args:
-        logit_fn: `logit_fn(features, mode)`, which makes its variables in the current scope.
-        scope: Variable scope and name scope, which the tags of its summaries begin with as well.
-        partitioner: Splits the variables; None takes the current scope's.
+        logit_fn: Function `logit_fn(features, mode)`, which makes its variables in the current scope.
+        scope: Variable scope and name scope, also the prefix of the tags of its summaries.
+        partitioner: Partitioner of the variables; None takes the current scope's.
     """
 
     def scoped_logit_fn(features: Mapping[str, Any], mode: str) -> Any:
@@ -62,12 +62,12 @@ def in_name_scope(logit_fn: Callable[..., Any], scope: str) -> Callable[..., Any
 
 
 def hidden_layer_partitioner(config: Any) -> Callable[..., Any]:
-    """Returns the partitioner of a network's layers: over parameter servers, from 256 KiB a slice."""
+    """Returns the partitioner of a network's layers: over parameter servers, in slices from 256 KiB on."""
     return tf1.min_max_variable_partitioner(max_partitions=_num_ps_replicas(config))
 
 
 def input_layer_partitioner_or_default(partitioner: Any, config: Any) -> Callable[..., Any]:
-    """Returns the user's partitioner, or one over parameter servers, from 64 MiB a slice."""
+    """Returns the user's partitioner, or one over parameter servers, in slices from 64 MiB on."""
     return partitioner or tf1.min_max_variable_partitioner(
         max_partitions=_num_ps_replicas(config), min_slice_size=_INPUT_LAYER_MIN_SLICE_BYTES
     )

@@ -1,6 +1,5 @@
 """Hashes of what a component depends on beyond its inputs, so that the cache sees it change."""
 
-import functools
 import hashlib
 import importlib.util
 import json
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from components.user import source as user_source
 from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.data.profile import CsvProfile
 from pipelines.definitions.model_code import ModelCode
 from pipelines.root.schema.curated import CuratedSchema
 
@@ -109,7 +109,7 @@ def changed_parts(before: str, now: str) -> tuple[str, ...]:
 def model_fingerprint(
     config: PipelineConfig,
     code: ModelCode,
-    files: Sequence[Path],
+    digests: Sequence[str],
     schema: CuratedSchema | None,
     kept_types: Sequence[Sequence[str]] = (),
 ) -> str:
@@ -120,7 +120,7 @@ def model_fingerprint(
     Args:
       config: Of the run.
       code: What Transform and Trainer call.
-      files: The data.
+      digests: SHA-256 of each file of the data.
       schema: The curated one; None infers it.
       kept_types: Columns that are read as text, and as float32, though they look otherwise.
     """
@@ -146,34 +146,18 @@ def model_fingerprint(
         digest.update(part.encode() + b"\0")
     for package in ("components", "estimator_core", "pipelines.data"):
         digest.update(package_fingerprint(package).encode())
-    for file in files:
-        digest.update(bytes.fromhex(_file_digest(file)))
+    for one in digests:
+        digest.update(bytes.fromhex(one))
     return digest.hexdigest()
 
 
-def file_hashes(files: Sequence[Path]) -> tuple[dict[str, Any], ...]:
-    """Returns the path, size and SHA-256 of each file: `path`, `bytes`, `sha256`.
-
-    Args:
-      files: The user's data.
-    """
+def file_hashes(profile: CsvProfile) -> tuple[dict[str, Any], ...]:
+    """Returns the path, size and SHA-256 of each file of the user's: `path`, `bytes`, `sha256`."""
+    found = ((file, profile.states[file]) for file in profile.user_files)
     return tuple(
-        {"path": str(file), "bytes": file.stat().st_size, "sha256": _file_digest(file)}
-        for file in files
+        {"path": str(file), "bytes": state.num_bytes, "sha256": state.sha256}
+        for file, state in found
     )
-
-
-def _file_digest(file: Path) -> str:
-    """Returns the SHA-256 of a file, which is read once as long as its size and time stay."""
-    state = file.stat()
-    return _digest_of_state(file, state.st_size, state.st_mtime_ns)
-
-
-@functools.lru_cache(maxsize=4096)
-def _digest_of_state(file: Path, size: int, mtime_ns: int) -> str:
-    del size, mtime_ns  # part of the key
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def code_fingerprint(code: ModelCode) -> str:

@@ -25,7 +25,7 @@ _SECTIONS = {
 
 _NO_SETTING = ("data.path", "data.spans")
 
-_FOLLOW = {"custom_config", "default_checks", "fixed_schema", "user_code"}
+_FOLLOW = {"custom_config", "default_checks", "fixed_schema", "schema_sha256", "user_code"}
 """Execution properties that change with the code, the data or what serves, which is said then."""
 
 _FILES = "input_fingerprint"
@@ -125,9 +125,9 @@ def data_in_words(former: RunRecord | None, now: RunRecord) -> str:
         return f"{name} changed"
     if now.spans and former.spans and now.spans != former.spans:
         return f"{name_spans(now.spans)} in place of {name_spans(former.spans)}"
-    path_before = former.config["data"]["path"]
+    path_before = former.section("data").get("path")
     if now.config["data"]["path"] != path_before:
-        return f"{name} in place of {Path(path_before).name}"
+        return f"{name} in place of {Path(str(path_before)).name}"
     more = now.num_rows - former.num_rows
     if former.num_rows and more:
         return f"{name} has {abs(more)} rows {'more' if more > 0 else 'less'}"

@@ -1,9 +1,13 @@
 """The command line. Heavy imports happen inside the commands: `--help` answers at once."""
 
+from typing import Any
+
 import typer
+from typer.core import TyperGroup
 
 from pipelines.cli.kubeflow import compile_command, submit_command
 from pipelines.cli.lineage import lineage_command
+from pipelines.cli.options import errors_as_exit_codes
 from pipelines.cli.plan import plan_command
 from pipelines.cli.prune import prune_command
 from pipelines.cli.run import RunCommand, run_command
@@ -11,7 +15,18 @@ from pipelines.cli.runs import report_command, rollback_command, runs_command
 from pipelines.cli.schedule import app as schedule_app
 from pipelines.cli.schema import app as schema_app
 
+
+class _Commands(TyperGroup):
+    """All commands; an error of any of them ends in a message and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Runs a command."""
+        with errors_as_exit_codes():
+            return super().invoke(ctx)
+
+
 app = typer.Typer(
+    cls=_Commands,
     help="From a CSV to a gated, versioned, served model.",
     no_args_is_help=True,
     add_completion=False,

@@ -3,11 +3,11 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 
-from pipelines.cli.options import EXIT_BAD_INPUT, EXIT_FAILED, Config, Settings
+from pipelines.cli.options import EXIT_FAILED, Config, HostOptions, Settings, TokenFile, given_path
 
 _VERTEX = """\
 kubeflow.backend = "vertex": submit speaks to the open-source Kubeflow Pipelines alone. Compile the
@@ -31,7 +31,10 @@ Parameters = Annotated[
 
 def compile_command(
     output: Annotated[
-        Path, typer.Option("-o", metavar="FILE.yaml", help="Where the compiled pipeline goes.")
+        Path,
+        typer.Option(
+            "-o", metavar="FILE.yaml", parser=given_path, help="Where the compiled pipeline goes."
+        ),
     ],
     config: Config = None,
     settings: Settings = None,
@@ -40,16 +43,13 @@ def compile_command(
     """Write the pipeline for Kubeflow Pipelines. The data are not read."""
     from pipelines.errors import BadInputError
 
-    try:
-        if not output.parent.is_dir():
-            raise BadInputError(
-                f"-o: the folder {output.parent} does not exist. Create it, or give another file."
-            )
-        if output.is_dir():
-            raise BadInputError(f"-o: {output} is a folder. Give a file in it.")
-        output.write_text(_compiled(config, settings, parameters)[1], encoding="utf-8")
-    except (BadInputError, OSError) as error:
-        _end(str(error), EXIT_BAD_INPUT)
+    if not output.parent.is_dir():
+        raise BadInputError(
+            f"-o: the folder {output.parent} does not exist. Create it, or give another file."
+        )
+    if output.is_dir():
+        raise BadInputError(f"-o: {output} is a folder. Give a file in it.")
+    output.write_text(_compiled(config, settings, parameters)[1], encoding="utf-8")
     print(f"written: {output}", file=sys.stderr)
 
 
@@ -66,10 +66,7 @@ def submit_command(
     namespace: Annotated[
         str | None, typer.Option("--namespace", help="Of the user, where there are several.")
     ] = None,
-    token_file: Annotated[
-        Path | None,
-        typer.Option("--token-file", metavar="FILE", help="Holds a token for the server."),
-    ] = None,
+    token_file: TokenFile = None,
     cron: Annotated[
         str | None,
         typer.Option(
@@ -97,39 +94,32 @@ def submit_command(
     from pipelines.kubeflow.compile.parameters import check_given
     from pipelines.kubeflow.server.cron_fields import six_fields
     from pipelines.kubeflow.server.recurring import Recurrence, dropped_warning
-    from pipelines.kubeflow.server.submission import Server, ServerError, check_host, read_token
+    from pipelines.kubeflow.server.submission import check_host
 
-    try:
-        check_host(host)
-        if cron is not None and wait:
-            raise BadInputError("--wait waits for one run; leave it out with --cron.")
-        recurrence = None if cron is None else Recurrence(cron=six_fields(cron))
-        of_run = parse_parameters(parameters or ())
-        check_given(
-            _loaded(config, settings), of_run
-        )  # before kfp is imported, which takes a while
-        given, text = _compiled(config, settings, None)
-        if given.kubeflow.backend == "vertex":
-            raise BadInputError(_VERTEX)
-        server = Server(host, namespace, read_token(token_file) if token_file else None)
-        made = server.submit(
-            text,
-            experiment or pipeline_name(given),
-            of_run,
-            recurrence,
-            given.kubeflow.service_account,
-        )
-        for former in made.replaced:
-            print(f"deleted: the former schedule of the pipeline, {former}", file=sys.stderr)
-        if made.dropped_parameters:
-            print(f"! {dropped_warning(made.dropped_parameters)}", file=sys.stderr)
-        if wait and made.run_id is not None:
-            print(f"run {made.run_id} on {host} ...", file=sys.stderr)
-            made = replace(made, status=server.wait(made.run_id, wait_secs))
-    except BadInputError as error:
-        _end(str(error), EXIT_BAD_INPUT)
-    except ServerError as error:
-        _end(str(error), EXIT_FAILED)
+    check_host(host)
+    if cron is not None and wait:
+        raise BadInputError("--wait waits for one run; leave it out with --cron.")
+    recurrence = None if cron is None else Recurrence(cron=six_fields(cron))
+    of_run = parse_parameters(parameters or ())
+    check_given(_loaded(config, settings), of_run)  # before kfp is imported, which takes a while
+    given, text = _compiled(config, settings, None)
+    if given.kubeflow.backend == "vertex":
+        raise BadInputError(_VERTEX)
+    server = HostOptions(host, namespace, token_file).server()
+    made = server.submit(
+        text,
+        experiment or pipeline_name(given),
+        of_run,
+        recurrence,
+        given.kubeflow.service_account,
+    )
+    for former in made.replaced:
+        print(f"deleted: the former schedule of the pipeline, {former}", file=sys.stderr)
+    if made.dropped_parameters:
+        print(f"! {dropped_warning(made.dropped_parameters)}", file=sys.stderr)
+    if wait and made.run_id is not None:
+        print(f"run {made.run_id} on {host} ...", file=sys.stderr)
+        made = replace(made, status=server.wait(made.run_id, wait_secs))
     print(json.dumps({"host": host, **asdict(made)}))
     if wait and made.status != "SUCCEEDED":
         raise typer.Exit(EXIT_FAILED)
@@ -153,8 +143,3 @@ def _loaded(config: Path | None, settings: list[str] | None) -> Any:
     from pipelines.config.load import load_config
 
     return load_config(config, settings=tuple(settings or ()))
-
-
-def _end(message: str, code: int) -> NoReturn:
-    print(message, file=sys.stderr)
-    raise typer.Exit(code)

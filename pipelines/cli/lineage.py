@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from pipelines.cli.options import DEFAULT_ROOT, Root, errors_as_exit_codes
+from pipelines.cli.options import DEFAULT_ROOT, Root, existing
 
 
 def lineage_command(
@@ -26,10 +26,9 @@ def lineage_command(
     from pipelines.errors import BadInputError
     from pipelines.root.lineage import lineage_lines, lineage_of
 
-    with errors_as_exit_codes():
-        if name is not None and span is not None:
-            raise BadInputError(f"Give a version, a run, or --span. Received: {name} --span {span}")
-        found = lineage_of(root.resolve(), name, span)
+    if name is not None and span is not None:
+        raise BadInputError(f"Give a version, a run, or --span. Received: {name} --span {span}")
+    found = lineage_of(existing(root), name, span)
     if as_json:
         print(json.dumps(found, indent=1, allow_nan=False))
         return

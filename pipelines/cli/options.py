@@ -1,5 +1,6 @@
 """Options, exit codes and refusals that the commands share."""
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,11 +20,27 @@ EXIT_NOT_BLESSED = 3
 
 DEFAULT_ROOT = Path("pipeline_root")
 
+
+def given_path(text: str | Path) -> Path:
+    """Returns the path that an option gives; an empty one would be the working directory."""
+    if not str(text):
+        raise typer.BadParameter("it is empty. Give a path, such as ./name; . is the folder here.")
+    return Path(text)
+
+
+def _absolute(text: str | Path) -> Path:
+    return Path(os.path.realpath(given_path(text)))
+
+
 Root = Annotated[
-    Path, typer.Option("--root", metavar="DIR", help="Where everything of the pipeline is kept.")
+    Path,
+    typer.Option(
+        "--root", metavar="DIR", parser=_absolute, help="Where everything of the pipeline is kept."
+    ),
 ]
 Config = Annotated[
-    Path | None, typer.Option("--config", metavar="FILE.toml", help="Configuration file.")
+    Path | None,
+    typer.Option("--config", metavar="FILE.toml", parser=given_path, help="Configuration file."),
 ]
 Data = Annotated[
     str | None,
@@ -53,7 +70,12 @@ Namespace = Annotated[
 ]
 TokenFile = Annotated[
     Path | None,
-    typer.Option("--token-file", metavar="FILE", help="Holds a token for Kubeflow's server."),
+    typer.Option(
+        "--token-file",
+        metavar="FILE",
+        parser=given_path,
+        help="Holds a token for Kubeflow's server.",
+    ),
 ]
 
 
@@ -79,38 +101,46 @@ class HostOptions:
         return Server(self.host or "", self.namespace, token)
 
 
-def existing(root: Path) -> Path:
-    """Returns a root as an absolute path, or ends the command: a missing one may be a volume to come."""
-    place = root.resolve()
-    if not place.is_dir():
-        print(
-            f"There is no folder {place}: give the --root of `schedule create`, or mount its volume.",
-            file=sys.stderr,
+def existing(root: Path, exit_code: int = EXIT_BAD_INPUT) -> Path:
+    """Returns a root, or ends the command if there is no such folder.
+
+    Args:
+      root: Absolute path.
+      exit_code: Of the command, if there is none.
+    """
+    if not root.is_dir():
+        file = " (it is a file)" if root.exists() else ""
+        refuse(
+            f"There is no folder {root}{file}: give the --root of `run` or `schedule create`, or mount its "
+            "volume.",
+            exit_code,
         )
-        raise typer.Exit(EXIT_FAILED)
-    return place
+    return root
 
 
 @contextmanager
 def errors_as_exit_codes() -> Iterator[None]:
     """Turns errors into a message and an exit code."""
+    from components.errors import SettingError
     from pipelines.errors import BadInputError
 
     try:
         yield
-    except (BadInputError, OSError) as error:
-        print(error, file=sys.stderr)
-        raise typer.Exit(EXIT_BAD_INPUT) from error
+    except (BadInputError, SettingError) as error:
+        refuse(str(error))
+    except OSError as error:
+        if error.filename is None:
+            refuse(str(error))
+        refuse(f"{error.filename}: {error.strerror}. Check the path and its permissions.")
     except RuntimeError as error:
         from pipelines.kubeflow.server.submission import ServerError
 
         if not isinstance(error, ServerError):
             raise
-        print(error, file=sys.stderr)
-        raise typer.Exit(EXIT_FAILED) from error
+        refuse(str(error), EXIT_FAILED)
 
 
-def refuse(message: str) -> NoReturn:
-    """Ends the command: the input is bad."""
+def refuse(message: str, exit_code: int = EXIT_BAD_INPUT) -> NoReturn:
+    """Ends the command with a message."""
     print(message, file=sys.stderr)
-    raise typer.Exit(EXIT_BAD_INPUT)
+    raise typer.Exit(exit_code)

@@ -11,7 +11,7 @@ from pipelines.cli.options import (
     Data,
     Label,
     Settings,
-    refuse,
+    given_path,
 )
 
 
@@ -22,20 +22,21 @@ def plan_command(
     settings: Settings = None,
     output: Annotated[
         Path | None,
-        typer.Option("-o", metavar="FILE.toml", help="Write a configuration file to start from."),
+        typer.Option(
+            "-o",
+            metavar="FILE.toml",
+            parser=given_path,
+            help="Write a configuration file to start from.",
+        ),
     ] = None,
 ) -> None:
     """Say what each column is taken for and how it is used, without running."""
     from pipelines.config.load import load_config
-    from pipelines.errors import BadInputError
     from pipelines.plan.description import describe_plan, write_plan_file
 
-    try:
-        given = load_config(config, data, label, tuple(settings or ()))
-        made, lines = describe_plan(given)
-        print("\n".join(lines))
-        if output is not None:
-            write_plan_file(given, made, output)
-            print(f"written: {output}", file=sys.stderr)
-    except BadInputError as error:
-        refuse(str(error))
+    given = load_config(config, data, label, tuple(settings or ()))
+    made, lines = describe_plan(given)
+    print("\n".join(lines))
+    if output is not None:
+        write_plan_file(given, made, output)
+        print(f"written: {output}", file=sys.stderr)

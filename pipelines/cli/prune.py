@@ -1,12 +1,11 @@
 """`prune`. Heavy imports happen inside the command."""
 
 import json
-import sys
 from typing import Annotated
 
 import typer
 
-from pipelines.cli.options import DEFAULT_ROOT, EXIT_BAD_INPUT, EXIT_FAILED, Root
+from pipelines.cli.options import DEFAULT_ROOT, EXIT_FAILED, Root, existing, refuse
 
 _Number = typer.Option(metavar="N", min=1, help="Goes before the configuration of the newest run.")
 
@@ -26,26 +25,21 @@ def prune_command(
 
     The rules are those of the newest run's configuration; the options go before them.
     """
-    from pipelines.errors import BadInputError
     from pipelines.retention import prune
 
     given = {"runs": runs, "days": days, "artifacts": artifacts, "checkpoints": checkpoints}
-    place = root.resolve()
+    existing(root)
     try:
-        removals = prune.prune_command(place, given, dry_run)
-    except BadInputError as error:
-        print(error, file=sys.stderr)
-        raise typer.Exit(EXIT_BAD_INPUT) from error
+        removals = prune.prune_command(root, given, dry_run)
     except OSError as error:
-        print(f"{error}; what was not removed stays, run prune again", file=sys.stderr)
-        raise typer.Exit(EXIT_FAILED) from error
+        refuse(f"{error}; what was not removed stays, run prune again", EXIT_FAILED)
     if as_json:
         fields = {
-            "root": str(place),
+            "root": str(root),
             "dry_run": dry_run,
             "bytes": sum(removal.size_bytes for removal in removals),
             "removed": [removal.as_json() for removal in removals],
         }
         print(json.dumps(fields, indent=1))
         return
-    print("\n".join([*prune.lines(place, removals), prune.summary(removals, dry_run)]))
+    print("\n".join([*prune.lines(root, removals), prune.summary(removals, dry_run)]))

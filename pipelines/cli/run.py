@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -27,10 +26,10 @@ from pipelines.cli.options import (
 from pipelines.runners import KUBEFLOW, RUNNER_NAMES
 from pipelines.terminal.signals import (
     EXIT_INTERRUPTED,
-    came_from_signal,
     ignore_signals,
     line_without_run,
     raise_at_signals,
+    signal_has_come,
 )
 
 if TYPE_CHECKING:
@@ -143,10 +142,12 @@ class KubeflowOptions:
 
 
 def _run(request: "RunRequest", kubeflow: KubeflowOptions) -> NoReturn:
+    from components.errors import SettingError
     from pipelines.errors import BadInputError
     from pipelines.root.lock import RootBusyError
     from pipelines.terminal.output_capture import captured_output
     from pipelines.terminal.progress import Progress, display_for, terminal_stream
+    from pipelines.terminal.streams import settled
 
     display = display_for(terminal_stream())
     line = line_without_run("failed")
@@ -162,12 +163,12 @@ def _run(request: "RunRequest", kubeflow: KubeflowOptions) -> NoReturn:
                 ignore_signals()  # what is left is to say how it ended
         line, code = record.summary(), _exit_code(record)
         _say_outcome(display.line, record)
-    except BadInputError as error:
+    except (BadInputError, SettingError) as error:
         code, line["reason"] = EXIT_BAD_INPUT, str(error)
         line["error"] = "root_busy" if isinstance(error, RootBusyError) else "bad_input"
         display.line(f"✗ {error}")
     except BaseException as error:  # SystemExit, too: this process has a line to print
-        if came_from_signal(error):
+        if signal_has_come():
             code, line["status"] = EXIT_INTERRUPTED, "interrupted"
             display.line("✗ interrupted")
         else:
@@ -176,8 +177,7 @@ def _run(request: "RunRequest", kubeflow: KubeflowOptions) -> NoReturn:
     display.close()
     print(json.dumps(line, allow_nan=False), flush=True)
     # Threads of Beam and gRPC must not keep a run alive that is over, nor its exit code from it.
-    sys.stderr.flush()
-    os._exit(code)
+    os._exit(settled(code))
 
 
 def _run_components(

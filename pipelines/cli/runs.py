@@ -10,7 +10,8 @@ import typer
 from pipelines.cli.options import (
     DEFAULT_ROOT,
     Root,
-    refuse,
+    existing,
+    given_path,
 )
 
 if TYPE_CHECKING:
@@ -32,35 +33,32 @@ def runs_command(
     from pipelines.root.history import read_runs
     from pipelines.root.versions import serving_warnings
 
-    records = read_runs(root.resolve())
-    for line in serving_warnings(root.resolve()):
+    place = existing(root)
+    records = read_runs(place)
+    for line in serving_warnings(place):
         print(f"! {line}", file=sys.stderr)
     if compare is not None:
         _compare(records, compare, root, as_json)
         return
     if as_json:
-        print(json.dumps(runs_json(root.resolve(), records), indent=1, allow_nan=False))
+        print(json.dumps(runs_json(root, records), indent=1, allow_nan=False))
         return
     from rich.console import Console
 
     if not records:
         print(f"There are no runs in {root}.", file=sys.stderr)
         return
-    table = runs_table(root.resolve(), records)
+    table = runs_table(root, records)
     Console(width=None if sys.stdout.isatty() else 140).print(table)
     for line in reason_lines(records):
         print(f"! {line}")
 
 
 def _compare(records: "list[RunRecord]", names: tuple[str, str], root: Path, as_json: bool) -> None:
-    from pipelines.errors import BadInputError
     from pipelines.root.comparison import comparison_json, comparison_table
     from pipelines.root.lineage import find_run
 
-    try:
-        first, second = (find_run(records, name, root) for name in names)
-    except BadInputError as error:
-        refuse(str(error))
+    first, second = (find_run(records, name, root) for name in names)
     if as_json:
         print(json.dumps(comparison_json(first, second), indent=1, allow_nan=False))
         return
@@ -77,7 +75,8 @@ def report_command(
     run_id: Annotated[str | None, typer.Argument(help="Default: the newest run.")] = None,
     root: Root = DEFAULT_ROOT,
     output: Annotated[
-        Path | None, typer.Option("-o", metavar="FILE.html", help="Where the report goes.")
+        Path | None,
+        typer.Option("-o", metavar="FILE.html", parser=given_path, help="Where the report goes."),
     ] = None,
     index: Annotated[
         bool, typer.Option("--index", help="The page over all runs of the root instead.")
@@ -88,25 +87,20 @@ def report_command(
     from pipelines.report.files import index_file, report_file
     from pipelines.root.history import read_runs
 
-    place = root.resolve()
-    records = read_runs(place)
-    try:
-        if not records:
-            raise BadInputError(f"There are no runs in {root}.")
-        if index and run_id is not None:
-            raise BadInputError(f"--index is over all runs. Received: {run_id} --index")
-        if index:
-            target = index_file(place, records, output)
-        else:
-            ids = [record.run_id for record in records]
-            if run_id is not None and run_id not in ids:
-                raise BadInputError(
-                    f"There is no run {run_id!r} in {root}. Runs: {', '.join(reversed(ids))}."
-                )
-            target = report_file(place, records, run_id or ids[-1], output)
-    except (BadInputError, OSError) as error:
-        refuse(str(error))
-    print(target)
+    records = read_runs(existing(root))
+    if not records:
+        raise BadInputError(f"There are no runs in {root}.")
+    if index and run_id is not None:
+        raise BadInputError(f"--index is over all runs. Received: {run_id} --index")
+    if index:
+        print(index_file(root, records, output))
+        return
+    ids = [record.run_id for record in records]
+    if run_id is not None and run_id not in ids:
+        raise BadInputError(
+            f"There is no run {run_id!r} in {root}. Runs: {', '.join(reversed(ids))}."
+        )
+    print(report_file(root, records, run_id or ids[-1], output))
 
 
 def rollback_command(
@@ -122,13 +116,12 @@ def rollback_command(
 
     A rollback that was interrupted is completed when it is repeated, and goes no further.
     """
-    from pipelines.errors import BadInputError
     from pipelines.report.files import write_index
     from pipelines.root.rollback import Rollback
     from pipelines.root.rollback import rollback as roll_back
     from pipelines.root.versions import serving_warnings
 
-    place = root.resolve()
+    place = existing(root)
 
     def say(done: Rollback) -> None:
         print(done, file=sys.stderr)
@@ -138,9 +131,6 @@ def rollback_command(
         except OSError as error:
             print(f"{error}; `report --index` makes the index again", file=sys.stderr)
 
-    try:
-        roll_back(place, to, say)
-    except (BadInputError, OSError) as error:
-        refuse(str(error))
+    roll_back(place, to, say)
     for line in serving_warnings(place):
         print(f"! {line}", file=sys.stderr)

@@ -16,7 +16,8 @@ from pipelines.cli.options import (
     Namespace,
     Root,
     TokenFile,
-    errors_as_exit_codes,
+    existing,
+    given_path,
 )
 from pipelines.cli.schedule_run import (
     backfill_command,
@@ -47,7 +48,13 @@ class MissedChoice(str, Enum):
 @app.command()
 def create(
     config: Annotated[
-        Path, typer.Option("--config", metavar="FILE.toml", help="Configuration file of the runs.")
+        Path,
+        typer.Option(
+            "--config",
+            metavar="FILE.toml",
+            parser=given_path,
+            help="Configuration file of the runs.",
+        ),
     ],
     root: Root = DEFAULT_ROOT,
     cron: Annotated[
@@ -151,15 +158,12 @@ def create(
         max_concurrency=max_concurrency,
         param=tuple(parameters) if parameters else None,
     )
-    with errors_as_exit_codes():
-        if host is None:
-            print(json.dumps(create_local(request)))
-        else:
-            server = HostOptions(host, namespace, token_file).server()
-            made = create_on_kubeflow(
-                request, server, lambda text: print(f"! {text}", file=sys.stderr)
-            )
-            print(json.dumps({"host": host, **made}))
+    if host is None:
+        print(json.dumps(create_local(request)))
+    else:
+        server = HostOptions(host, namespace, token_file).server()
+        made = create_on_kubeflow(request, server, lambda text: print(f"! {text}", file=sys.stderr))
+        print(json.dumps({"host": host, **made}))
 
 
 @app.command("list")
@@ -171,14 +175,12 @@ def list_command(
     token_file: TokenFile = None,
 ) -> None:
     """List schedules: when they run next, what the last run came to, what is late."""
-    with errors_as_exit_codes():
-        if host is not None:
-            _list_on_kubeflow(HostOptions(host, namespace, token_file), as_json)
-            return
-        from pipelines.cli.schedule_run import found_in
+    if host is not None:
+        _list_on_kubeflow(HostOptions(host, namespace, token_file), as_json)
+        return
+    from pipelines.cli.schedule_run import found_in
 
-        place = root.resolve()
-        found, now, outbox = found_in(place)
+    found, now, outbox = found_in(existing(root))
     if as_json:
         print(json.dumps([one.as_json(now) for one in found], indent=1, allow_nan=False))
         return
@@ -191,14 +193,14 @@ def list_command(
     if not found:
         for line in about_notifications:
             print(f"! {line}")
-        print(f"There are no schedules in {place}.", file=sys.stderr)
+        print(f"There are no schedules in {root}.", file=sys.stderr)
         return
     Console(width=None if sys.stdout.isatty() else 140).print(table(found, now))
     for line in (*problems(found, now), *about_notifications):
         print(f"! {line}")
-    if not is_scheduled(place / "schedules"):
+    if not is_scheduled(root / "schedules"):
         print(
-            f"No scheduler works in {place}: `schedule run --root {root}` is one.", file=sys.stderr
+            f"No scheduler works in {root}: `schedule run --root {root}` is one.", file=sys.stderr
         )
 
 
@@ -235,31 +237,29 @@ def delete(
     token_file: TokenFile = None,
 ) -> None:
     """Remove a schedule, and what is known of its times. Its runs, reports and versions stay."""
-    with errors_as_exit_codes():
-        if host is not None:
-            server = HostOptions(host, namespace, token_file).server()
-            for recurring in server.recurring_runs(name):
-                server.delete_recurring_run(recurring.id)
-        else:
-            from pipelines.scheduling.store import ScheduleStore
+    if host is not None:
+        server = HostOptions(host, namespace, token_file).server()
+        for recurring in server.recurring_runs(name):
+            server.delete_recurring_run(recurring.id)
+    else:
+        from pipelines.scheduling.store import ScheduleStore
 
-            ScheduleStore(root.resolve()).delete(name)
+        ScheduleStore(existing(root)).delete(name)
     print(f"deleted: {name}", file=sys.stderr)
 
 
 def _switch(name: str, root: Path, options: HostOptions, on: bool) -> None:
-    with errors_as_exit_codes():
-        if options.host is not None:
-            server = options.server()
-            for recurring in server.recurring_runs(name):
-                if on:
-                    server.enable_recurring_run(recurring.id)
-                else:
-                    server.disable_recurring_run(recurring.id)
-        else:
-            from pipelines.cli.schedule_creation import switch_local
+    if options.host is not None:
+        server = options.server()
+        for recurring in server.recurring_runs(name):
+            if on:
+                server.enable_recurring_run(recurring.id)
+            else:
+                server.disable_recurring_run(recurring.id)
+    else:
+        from pipelines.cli.schedule_creation import switch_local
 
-            switch_local(name, root.resolve(), on)
+        switch_local(name, existing(root), on)
     print(f"{'enabled' if on else 'disabled'}: {name}", file=sys.stderr)
 
 

@@ -65,7 +65,7 @@ def create_local(request: CreateRequest) -> dict[str, Any]:
     config = load_config(request.config, settings=request.settings)
     if request.on_new_span:
         check_has_windows(config.data, "--on-new-span")
-    root = request.root.resolve()
+    root = request.root
     check_root(root)
     store = ScheduleStore(root)
     with store.changing():

@@ -19,8 +19,8 @@ from pipelines.cli.options import (
     EXIT_FAILED,
     Root,
     ScheduleName,
-    errors_as_exit_codes,
     existing,
+    given_path,
 )
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ MetricsFile = Annotated[
     typer.Option(
         "--metrics-file",
         metavar="FILE.prom",
+        parser=given_path,
         help="Keep metrics there, for node_exporter's textfile collector.",
     ),
 ]
@@ -75,11 +76,10 @@ def run_command(
     from pipelines.scheduling.monitoring.metrics import PipelineCollector, write_metrics
     from pipelines.scheduling.scheduler import Scheduler
 
-    place = existing(root)
+    place = existing(root, EXIT_FAILED)
     stop = Stop()
     clock = SystemClock(stop)
     with (
-        errors_as_exit_codes(),
         scheduler_lock(place / "schedules", "schedule run"),
         _signals_to(stop),
         _log_to_stderr(),
@@ -127,28 +127,27 @@ def backfill_command(
     from pipelines.scheduling.scheduler import Scheduler
     from pipelines.scheduling.tick_runner import StoppedError, TickRunner
 
-    place = root.resolve()
+    place = existing(root)
     stop = Stop()
     clock = SystemClock(stop)
-    with errors_as_exit_codes():
-        scheduler = Scheduler(place, clock, stop)
-        scheduler.store.hide_receivers()
-        schedule = scheduler.store.chosen(name)
-        folder = scheduler.store.folder / schedule.name
-        # Beside `schedule run`: its runs and these take turns, each by the lock of the run.
-        with (
-            scheduler_lock(folder / "backfills", "schedule backfill"),
-            _signals_to(stop),
-            _log_to_stderr(),
-        ):
-            backfill = plan_backfill(schedule, folder, first, last, clock.now(), again)
-            runner = TickRunner(place, clock, stop, scheduler)
-            with contextlib.suppress(StoppedError):
-                for tick in backfill.run(runner, keep_going):
-                    said_of = f": {tick.reason}" if tick.reason else ""
-                    print(f"span {tick.spans}: {tick.status}{said_of}", file=sys.stderr)
-            scheduler.send()  # `schedule run`, which would do so, may not be there
-            summary = backfill.summary()
+    scheduler = Scheduler(place, clock, stop)
+    scheduler.store.hide_receivers()
+    schedule = scheduler.store.chosen(name)
+    folder = scheduler.store.folder / schedule.name
+    # Beside `schedule run`: its runs and these take turns, each by the lock of the run.
+    with (
+        scheduler_lock(folder / "backfills", "schedule backfill"),
+        _signals_to(stop),
+        _log_to_stderr(),
+    ):
+        backfill = plan_backfill(schedule, folder, first, last, clock.now(), again)
+        runner = TickRunner(place, clock, stop, scheduler)
+        with contextlib.suppress(StoppedError):
+            for tick in backfill.run(runner, keep_going):
+                said_of = f": {tick.reason}" if tick.reason else ""
+                print(f"span {tick.spans}: {tick.status}{said_of}", file=sys.stderr)
+        scheduler.send()  # `schedule run`, which would do so, may not be there
+        summary = backfill.summary()
     print(json.dumps({"name": schedule.name, **summary}))
     if stop.requested:
         raise typer.Exit(128 + signal.SIGINT)
@@ -160,8 +159,7 @@ def check_command(root: Root = DEFAULT_ROOT) -> None:
     """Exit with 1 if a schedule is late or was stopped, or it cannot be seen what is due; for monitoring."""
     from pipelines.scheduling.monitoring.overview import problems
 
-    with errors_as_exit_codes():
-        found, now, _ = found_in(existing(root))
+    found, now, _ = found_in(existing(root, EXIT_FAILED))
     lines = problems(found, now)
     if lines:
         print("\n".join(lines))
@@ -180,14 +178,13 @@ def metrics_command(
     from pipelines.scheduling.monitoring.metrics import PipelineCollector, registry, write_metrics
     from pipelines.scheduling.scheduler import Scheduler
 
-    place = existing(root)
+    place = existing(root, EXIT_FAILED)
     clock = SystemClock(Stop())
-    with errors_as_exit_codes():
-        collector = PipelineCollector(place, clock, Scheduler(place, clock, Stop()).outbox)
-        if metrics_file is None:
-            print(generate_latest(registry(collector)).decode(), end="")
-        else:
-            write_metrics(collector, metrics_file)
+    collector = PipelineCollector(place, clock, Scheduler(place, clock, Stop()).outbox)
+    if metrics_file is None:
+        print(generate_latest(registry(collector)).decode(), end="")
+    else:
+        write_metrics(collector, metrics_file)
 
 
 def manifest_command(
@@ -216,19 +213,18 @@ def manifest_command(
     from pipelines.scheduling.monitoring.wake_up import wake_up_cron
     from pipelines.scheduling.store import ScheduleStore
 
-    place = root.resolve()
-    with errors_as_exit_codes():
-        schedules = ScheduleStore(place).read_all()
-        if kind is ManifestKind.SYSTEMD:
-            options = () if metrics_port is None else ("--metrics-port", str(metrics_port))
-            path = os.environ.get("PYTHONPATH")
-            variables = {"PYTHONPATH": path} if path else {}
-            print(systemd_unit(place, Path.cwd(), schedules, options, variables), end="")
-            return
-        cron = wake_up_cron(schedules, cron, SystemClock(Stop()).now())
-        one = ScheduleStore(place).chosen(None) if not schedules else schedules[0]
-        config = load_config(Path(one.config), settings=one.settings)
-        print(cron_job(schedules, config.kubeflow, str(place), image, cron), end="")
+    place = existing(root)
+    schedules = ScheduleStore(place).read_all()
+    if kind is ManifestKind.SYSTEMD:
+        options = () if metrics_port is None else ("--metrics-port", str(metrics_port))
+        path = os.environ.get("PYTHONPATH")
+        variables = {"PYTHONPATH": path} if path else {}
+        print(systemd_unit(place, Path.cwd(), schedules, options, variables), end="")
+        return
+    cron = wake_up_cron(schedules, cron, SystemClock(Stop()).now())
+    one = ScheduleStore(place).chosen(None) if not schedules else schedules[0]
+    config = load_config(Path(one.config), settings=one.settings)
+    print(cron_job(schedules, config.kubeflow, str(place), image, cron), end="")
 
 
 def found_in(root: Path) -> "tuple[list[Standing], datetime, Outbox]":

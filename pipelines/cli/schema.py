@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipelines.cli.options import DEFAULT_ROOT, Root, refuse
+from pipelines.cli.options import DEFAULT_ROOT, Root, existing
 
 if TYPE_CHECKING:
     from pipelines.root.schema.root_schema import RootSchema
@@ -26,17 +26,13 @@ def show(
     from pipelines.root.schema.root_schema import read_root_schema, schema_file
     from pipelines.root.schema.table import schema_columns, schema_json, schema_lines
 
-    try:
-        place = root.resolve()
-        found = read_root_schema(place)
-        if found is None:
-            raise BadInputError(
-                f"There is no schema in {place}: the first run that is pushed writes {schema_file(place)}."
-            )
-    except (BadInputError, OSError) as error:
-        refuse(str(error))
+    found = read_root_schema(existing(root))
+    if found is None:
+        raise BadInputError(
+            f"There is no schema in {root}: the first run that is pushed writes {schema_file(root)}."
+        )
     columns = schema_columns(found.schema)
-    facts = _facts(place, found)
+    facts = _facts(root, found)
     if as_json:
         print(json.dumps({**facts, "columns": schema_json(columns)}, indent=1))
         return
@@ -55,24 +51,19 @@ def accept(
 
     Prints what changes by that. It is for data that a run has stopped at or warned of, and that are right.
     """
-    from pipelines.errors import BadInputError
     from pipelines.root.schema.acceptance import accept_schema
 
-    try:
-        accepted = accept_schema(root.resolve(), run_id)
-    except (BadInputError, OSError) as error:
-        refuse(str(error))
+    accepted = accept_schema(existing(root), run_id)
     print("\n".join([f"accepted: run {accepted.run_id}", *accepted.lines]))
 
 
 def _facts(root: Path, found: "RootSchema") -> dict[str, Any]:
-    from pipelines.config.pipeline_config import PipelineConfig
     from pipelines.root.records import RunRecords
     from pipelines.root.schema.root_schema import schema_file, serving_version
 
     origin = found.origin
     newest = RunRecords(root).read_all()[-1:]
-    own = PipelineConfig.model_validate(newest[0].config).schema_.path if newest else None
+    own = newest[0].validated_config().schema_.path if newest else None
     return {
         "file": str(schema_file(root)),
         "run_id": origin.run_id if origin else None,

@@ -250,7 +250,7 @@ class BeamConfig(Section):
         if workers != "1" and "--direct_running_mode" not in given:
             raise ValueError(
                 f"--direct_num_workers={workers} alone makes no processes: Beam's threads take turns. Write "
-                f"[beam.direct] workers = {workers if workers.isdigit() else 2} and run with --runner beam"
+                f"[beam.direct] workers = {workers if workers.isdecimal() else 2} and run with --runner beam"
             )
         return args
 

@@ -1,13 +1,10 @@
 """Checks on the bytes of a CSV file: what is no CSV text, or none that CsvExampleGen can read."""
 
-import csv
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
 
-from pipelines.data.cells import any_field_size
 from pipelines.data.dialect import COMMAS, Dialect
 from pipelines.errors import BadInputError, shown
 
@@ -33,7 +30,9 @@ def readable(path: object, key: str = "data.path") -> Iterator[None]:
     """
     try:
         yield
-    except (OSError, RuntimeError) as error:  # Path.resolve raises the latter in a symlink loop
+    except BadInputError:
+        raise
+    except (OSError, RuntimeError, ValueError) as error:  # a symlink loop; a NUL in the path
         reason = getattr(error, "strerror", None) or error
         file = shown(str(getattr(error, "filename", None) or path))
         raise BadInputError(
@@ -73,53 +72,6 @@ def check_bytes(file: Path, dialect: Dialect = COMMAS) -> None:
             has_return = has_return or bool(_STRAY_RETURN.search(block))
     if has_line_feed and has_return:
         _check_returns(file, dialect)
-
-
-def has_irregular_quotes(file: Path, header: list[str], dialect: Dialect = COMMAS) -> bool:
-    """Returns whether quotes stand where CsvExampleGen would take them for the start of a field.
-
-    Source: TFX's CsvExampleGen joins lines until the number of quotes is even.
-
-    Raises:
-      BadInputError: A quoted field does not end.
-    """
-    with file.open("rb") as raw:
-        if not any(line.count(dialect.quote.encode()) % 2 for line in raw):
-            return False
-    num_quotes, lines = 0, []
-
-    def counted(stream: TextIO) -> Iterator[str]:
-        nonlocal num_quotes
-        for line in stream:
-            num_quotes += line.count(dialect.quote)
-            lines.append(line)
-            yield line
-
-    irregular, start = False, 1
-    with file.open(encoding="utf-8-sig", newline="") as stream, any_field_size():
-        reader = csv.reader(counted(stream), delimiter=dialect.delimiter, quotechar=dialect.quote)
-        for row in reader:
-            if num_quotes % 2:
-                irregular = True
-                if _is_open(lines, dialect):
-                    name = header[len(row) - 1] if 0 < len(row) <= len(header) else header[-1]
-                    raise BadInputError(
-                        f"{file}, line {start}, column {name!r}: the quoted field that starts with "
-                        f"{shown(row[-1])!r} does not end. Close the quote, or remove it."
-                    )
-                num_quotes = 0
-            lines.clear()
-            start = reader.line_num + 1
-    return irregular
-
-
-def _is_open(lines: list[str], dialect: Dialect) -> bool:
-    """Returns whether a row ends within quotes."""
-    try:
-        list(csv.reader(lines, delimiter=dialect.delimiter, quotechar=dialect.quote, strict=True))
-    except csv.Error as error:
-        return "unexpected end of data" in str(error)
-    return False
 
 
 def _refuse_nul(file: Path, dialect: Dialect) -> None:

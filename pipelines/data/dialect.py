@@ -44,7 +44,9 @@ def detect_dialect(
 ) -> Dialect:
     """Returns the dialect in which the most rows have as many fields as the header.
 
-    Commas and double quotes go first where others do no better.
+    Commas and double quotes go first where others do no better. Single quotes are taken only where they
+    explain more than no quotes at all: a double quote that is left open is no reason for them. If nothing
+    fits, the delimiter is the one that does where quotes don't count, and the quotes are found wrong later.
 
     Args:
       files: UTF-8 text; the first one is looked at.
@@ -57,18 +59,32 @@ def detect_dialect(
     for mark in [quote] if quote else ['"', "'"]:
         for between in [delimiter] if delimiter else _DELIMITERS:
             score = _score(sample, between, mark)
+            if mark == "'" and quote is None and score <= _score(sample, between, None):
+                continue
             if score[1] > 1 and score[0] >= _MIN_FITTING_SHARE and score > best_score:
                 if between != "," and delimiter is None and best_score[0] >= score[0]:
                     continue  # it finds more fields, but commas fit as well
                 best, best_score = Dialect(between, mark), score
-    return best
+    if best_score[1] or delimiter:
+        return best
+    scores = {between: _score(sample, between, None) for between in _DELIMITERS}
+    fitting = [
+        mark for mark, (share, size) in scores.items() if size > 1 and share >= _MIN_FITTING_SHARE
+    ]
+    return Dialect(max(fitting, key=scores.__getitem__, default=","), best.quote)
 
 
-def _score(sample: str, delimiter: str, quote: str) -> tuple[float, int]:
+def _score(sample: str, delimiter: str, quote: str | None) -> tuple[float, int]:
     """Returns the share of the rows that have as many fields as the header, and their number."""
     rows = []
+    text = io.StringIO(sample)
+    reader = (
+        csv.reader(text, delimiter=delimiter, quotechar=quote)
+        if quote
+        else csv.reader(text, delimiter=delimiter, quoting=csv.QUOTE_NONE)
+    )
     try:
-        for row in csv.reader(io.StringIO(sample), delimiter=delimiter, quotechar=quote):
+        for row in reader:
             if row:
                 rows.append(len(row))
     except csv.Error:  # what no CSV is shows later, with its line

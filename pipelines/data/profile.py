@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -11,6 +11,8 @@ from typing import Any, Literal
 from pipelines.data import byte_checks, faults
 from pipelines.data.cells import MAX_FIELD_CHARS, Cell, find_cell
 from pipelines.data.dialect import COMMAS, Dialect
+from pipelines.data.file_states import FileState, check_unchanged, read_states
+from pipelines.data.quotes import check_quotes
 from pipelines.errors import BadInputError
 
 MISSING_TOKENS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?", "-")
@@ -23,6 +25,7 @@ UNNAMED = "unnamed"
 """What a column is called whose name is empty, as pandas leaves that of its index."""
 
 _BLOCK_BYTES = 8 << 20
+_MAX_QUOTE_NOTES = 3
 _NUMBER = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$|(?i:^[-+]?(inf|infinity|nan)$)"
 _MAX_NON_NUMBERS = 1_000  # a column with more is text
 _MAX_NON_NUMBER_SHARE = 0.01
@@ -99,8 +102,10 @@ class CsvProfile:
       has_unnamed_column: Whether a header leaves a name empty; it is called `unnamed` here.
       has_plain_header: Whether every first line is the names with commas between, without quotes.
       has_irregular_quotes: Whether quotes stand within fields that do not start with one.
+      quote_doubts: Quoted fields that may have swallowed rows, one sentence each.
       dialect: How fields are written.
       originals: The user's files by their copies in UTF-8, where they are in another encoding.
+      states: The files, and those of `originals`, as they were before they were looked at.
     """
 
     files: list[Path]
@@ -111,13 +116,28 @@ class CsvProfile:
     has_unnamed_column: bool = False
     has_plain_header: bool = True
     has_irregular_quotes: bool = False
+    quote_doubts: tuple[str, ...] = ()
     dialect: Dialect = COMMAS
     originals: dict[Path, Path] = field(default_factory=dict)
+    states: dict[Path, FileState] = field(default_factory=dict)
+
+    @property
+    def digests(self) -> list[str]:
+        """SHA-256 of the content of each file."""
+        return [self.states[file].sha256 for file in self.files]
 
     @property
     def user_files(self) -> list[Path]:
         """The user's own files, where copies of them are read, too."""
         return [self.originals.get(file, file) for file in self.files]
+
+    def check_unchanged(self) -> None:
+        """Checks that the user's files are as they were before they were looked at.
+
+        Raises:
+          BadInputError: One has changed, or is gone.
+        """
+        check_unchanged({file: self.states[file] for file in self.user_files})
 
     def find_cell(self, column: str, wanted: Callable[[str], bool]) -> Cell:
         """Returns the first cell of a column whose text is wanted, which must exist."""
@@ -134,7 +154,9 @@ class CsvProfile:
 
     def notes(self) -> list[str]:
         """Returns what is taken otherwise than its author may think, one sentence each."""
-        notes = []
+        notes = list(self.quote_doubts[:_MAX_QUOTE_NOTES])
+        if more := len(self.quote_doubts) - len(notes):
+            notes.append(f"{more} more quoted fields may have swallowed rows")
         for column in self.columns.values():
             if column.is_text_by_few_cells:
                 notes.append(
@@ -165,20 +187,33 @@ def _fits_float32(text: str) -> bool:
     return abs(float(text)) < _FLOAT32_LIMIT
 
 
-def profile_csv(files: list[Path], dialect: Dialect = COMMAS) -> CsvProfile:
+def profile_csv(
+    files: list[Path],
+    dialect: Dialect = COMMAS,
+    states: Mapping[Path, FileState] | None = None,
+    quote_is_given: bool = False,
+) -> CsvProfile:
     """Returns the profile of `files`, which share one header.
+
+    Args:
+      files: UTF-8 text.
+      dialect: How its fields are written.
+      states: Of the files. Default: they are read.
+      quote_is_given: Whether the user says which quote it is, see `check_quotes`.
 
     Raises:
       BadInputError: An empty file, a header without rows, a row with too few or too many
         fields, a file that cannot be read or is not UTF-8 text, what CsvExampleGen cannot read (a
-        stray carriage return, an open quote, a field of more than 131,072 characters), headers that
-        differ, or a column name that appears twice; the message names file, line and column.
+        stray carriage return, an open quote, a stray one, a field of more than 131,072 characters), headers
+        that differ, or a column name that appears twice; the message names file, line and column.
     """
     with byte_checks.readable(files[0]):
-        return _profile(files, dialect)
+        return _profile(files, dialect, dict(states or read_states(files)), quote_is_given)
 
 
-def _profile(files: list[Path], dialect: Dialect) -> CsvProfile:
+def _profile(
+    files: list[Path], dialect: Dialect, states: dict[Path, FileState], quote_is_given: bool
+) -> CsvProfile:
     headers = {file: faults.read_header(file, dialect) for file in files}
     first = files[0]
     for file, header in headers.items():
@@ -187,10 +222,10 @@ def _profile(files: list[Path], dialect: Dialect) -> CsvProfile:
                 faults.describe_header_difference(first, headers[first], file, header)
             )
     columns = {name or UNNAMED: _ColumnScan(name or UNNAMED) for name in headers[first]}
-    irregular_quotes = False
+    quotes = []
     for file in files:
         byte_checks.check_bytes(file, dialect)
-        irregular_quotes |= byte_checks.has_irregular_quotes(file, headers[first], dialect)
+        quotes.append(check_quotes(file, headers[first], dialect, quote_is_given))
         rows_before = next(iter(columns.values())).num_rows
         for batch in read_batches(file, headers[first], dialect):
             for scan, cells in zip(columns.values(), batch.columns, strict=True):
@@ -205,24 +240,24 @@ def _profile(files: list[Path], dialect: Dialect) -> CsvProfile:
         files=files,
         columns={name: scan.profile() for name, scan in columns.items()},
         num_rows=next(iter(columns.values())).num_rows,
-        fingerprint=fingerprint_of(files),
+        fingerprint=_fingerprint(files, states),
         has_byte_order_mark=any(faults.has_byte_order_mark(file) for file in files),
         has_unnamed_column="" in headers[first],
         has_plain_header=all(
             faults.has_plain_header(file, headers[file], dialect) for file in files
         ),
-        has_irregular_quotes=irregular_quotes,
+        has_irregular_quotes=any(found.is_irregular for found in quotes),
+        quote_doubts=tuple(doubt for found in quotes for doubt in found.doubts),
         dialect=dialect,
+        states=states,
     )
 
 
-def fingerprint_of(files: Sequence[Path]) -> str:
+def _fingerprint(files: Sequence[Path], states: Mapping[Path, FileState]) -> str:
     """Returns a SHA-256 over the names and contents of files."""
     digest = hashlib.sha256()
     for file in files:
-        digest.update(file.name.encode() + b"\0")
-        with file.open("rb") as stream:
-            digest.update(hashlib.file_digest(stream, "sha256").digest())
+        digest.update(file.name.encode() + b"\0" + bytes.fromhex(states[file].sha256))
     return digest.hexdigest()
 
 

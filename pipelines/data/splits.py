@@ -107,6 +107,7 @@ def plan_splits(
     profile: CsvProfile,
     kinds: Mapping[str, ColumnKind],
     eval_files: frozenset[Path] = frozenset(),
+    label: str | None = None,
 ) -> Splits:
     """Returns how the rows are divided.
 
@@ -115,15 +116,21 @@ def plan_splits(
       profile: Of all files.
       kinds: What each column is taken for.
       eval_files: Of `by = "files"`.
+      label: The column that is predicted; None if that is not known.
 
     Raises:
-      BadInputError: There is no such column, or rows cannot be put in order or divided by it.
+      BadInputError: There is no such column, it is the label, or rows cannot be divided by it.
     """
     column = split.column
     if column is not None and column not in profile.columns:
         raise BadInputError(
             f"split.column = {column!r}: there is no such column. "
             f"Columns: {', '.join(profile.columns)}."
+        )
+    if column is not None and column == label:
+        raise BadInputError(
+            f"split.column = {column!r}: it is the label, and a model would be evaluated on labels that it "
+            "has not seen. Give another column, or leave [split] out."
         )
     if split.by == "files":
         return Splits("files", eval_files=eval_files)

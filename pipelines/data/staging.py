@@ -6,11 +6,12 @@ import itertools
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
 from pipelines.data.cells import any_field_size
+from pipelines.data.file_states import FileState
 from pipelines.data.profile import MISSING_TOKENS, UNNAMED, CsvProfile
 from pipelines.data.splits import ROW_BY_ROW, Splits
 
@@ -32,12 +33,14 @@ class StagedData:
       pattern: Of the files in it.
       reasons: Why it is a copy; empty when these are the user's own files.
       splits: Patterns by split, where the files are divided already; then `pattern` has no meaning.
+      files: SHA-256 of each file in hexadecimal digits, by its path relative to the folder.
     """
 
     folder: Path
     pattern: str
     reasons: tuple[str, ...]
     splits: tuple[tuple[str, str], ...] = ()
+    files: dict[str, str] = field(default_factory=dict)
 
 
 def stage(
@@ -53,12 +56,16 @@ def stage(
       required_label: Rows without a value in this column are left out; None keeps all.
       folder: Where a copy goes; it holds the copies of one root, by fingerprint.
       splits: How the rows are divided. Default: by ExampleGen, row by row.
+
+    Raises:
+      BadInputError: The user's files have changed since their profile was made.
     """
     reasons = _reasons(profile, required_label, splits)
     if not reasons:
         first = profile.files[0]
         pattern = first.name if len(profile.files) == 1 else "*.csv"
-        return StagedData(first.parent, pattern, ())
+        digests = {file.name: profile.states[file].sha256 for file in profile.files}
+        return StagedData(first.parent, pattern, (), files=digests)
     # What a copy holds depends on all of these.
     identity = " ".join(filter(None, (profile.fingerprint, str(required_label), splits.identity)))
     target = folder / hashlib.sha256(identity.encode()).hexdigest()[:16]
@@ -70,8 +77,14 @@ def stage(
             (partial / place).mkdir(parents=True)
         for index, file in enumerate(profile.files):
             _copy(profile, file, partial, f"data-{index:05d}.csv", required_label, splits)
+        profile.check_unchanged()
         partial.rename(target)
-    return StagedData(target, "*.csv", reasons, tuple((name, f"{name}/*.csv") for name in names))
+    copies = {
+        file.relative_to(target).as_posix(): FileState.read(file).sha256
+        for file in sorted(target.rglob("*.csv"))
+    }
+    patterns = tuple((name, f"{name}/*.csv") for name in names)
+    return StagedData(target, "*.csv", reasons, patterns, copies)
 
 
 def _reasons(profile: CsvProfile, required_label: str | None, splits: Splits) -> tuple[str, ...]:

@@ -135,6 +135,7 @@ def _example_gen(plan: RunPlan, data: StagedData) -> components.CsvExampleGen:
         output_config=_divided_by(plan.splits.column if plan.splits.by == "column" else None),
         text_columns=plan.text_columns + kept_text,
         float_columns=plan.kept.floats,
+        files=data.files,
     )
 
 
@@ -169,7 +170,7 @@ def _schema_gen(
     missing value.
     """
     if plan.schema:
-        importer = components.ImportSchemaGen(schema_file=str(plan.schema.file))
+        importer = components.ImportSchemaGen(str(plan.schema.file), plan.schema.fingerprint)
         return importer.with_id("SchemaGen")
     return components.SchemaGen(
         statistics=statistics, infer_feature_shape=plan.config.schema_.infer_feature_shape
@@ -179,8 +180,8 @@ def _schema_gen(
 def _root_schema(plan: RunPlan) -> components.ImportSchemaGen | None:
     if not plan.root_schema:
         return None
-    importer = components.ImportSchemaGen(schema_file=str(schema_file(plan.root)))
-    return importer.with_id("RootSchema")
+    file, fingerprint = str(schema_file(plan.root)), plan.root_schema.fingerprint
+    return components.ImportSchemaGen(file, fingerprint).with_id("RootSchema")
 
 
 def _served_statistics(plan: RunPlan) -> components.Resolver:

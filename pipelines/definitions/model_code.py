@@ -8,6 +8,7 @@ from typing import Any
 
 from components.evaluator.gate.default_checks import DefaultChecks
 from components.user import code as user_code
+from components.user import source as user_source
 from pipelines.config.evaluator import ThresholdConfig
 from pipelines.config.pipeline_config import ModuleConfig, PipelineConfig
 from pipelines.data.kinds import ColumnKind
@@ -17,7 +18,7 @@ from pipelines.errors import BadInputError
 from pipelines.tabular.infer import infer_plan
 from pipelines.tabular.label import plan_label
 from pipelines.tabular.plan import LABEL_KEY, TabularPlan
-from pipelines.terminal.signals import came_from_signal
+from pipelines.terminal.signals import signal_has_come
 
 _TRAINERS = ("trainer_fn", "run_fn")
 
@@ -42,6 +43,7 @@ class ModelCode:
       required_label: Column without which a row is of no use; None keeps all rows.
       plan: Of the generic model; None for the user's module.
       default_checks: Settings of the default checks; None makes none.
+      fingerprint: Of the source of the user's module as it was imported; empty where that is not known.
     """
 
     preprocessing_fn: str
@@ -59,6 +61,7 @@ class ModelCode:
     required_label: str | None = None
     plan: TabularPlan | None = field(default=None)
     default_checks: DefaultChecks | None = None
+    fingerprint: str = ""
 
 
 def choose_model_code(
@@ -104,7 +107,7 @@ def choose_model_code(
 def _user_code(
     module_config: ModuleConfig, config: PipelineConfig, profile: CsvProfile
 ) -> ModelCode:
-    module = _load(module_config)
+    module, fingerprint = _load(module_config)
     where = module_config.path or module_config.file
     functions = user_code.function_names(module)
     trainers = [name for name in _TRAINERS if name in functions]
@@ -146,6 +149,7 @@ def _user_code(
         thresholds=thresholds or (),
         slices=settings.slices or (),
         default_checks=evaluation.default_checks(settings, problem_type, fallback),
+        fingerprint=fingerprint,
     )
 
 
@@ -153,8 +157,8 @@ def _or(given: Any, default: Any) -> Any:
     return default if given is None else given
 
 
-def _load(module_config: ModuleConfig) -> types.ModuleType:
-    """Returns the user's module, imported by the name under which Transform imports it, too."""
+def _load(module_config: ModuleConfig) -> tuple[types.ModuleType, str]:
+    """Returns the user's module, by the name under which Transform imports it, and its fingerprint."""
     if module_config.file is None:
         name = str(module_config.path)
     else:
@@ -166,12 +170,21 @@ def _load(module_config: ModuleConfig) -> types.ModuleType:
             ) from error
         except ImportError as error:
             raise BadInputError(f"module.file = {module_config.file!r}: {error}") from error
+    path = f"{name}.preprocessing_fn"
     try:
-        return user_code.load_module(name)
+        before = user_source.fingerprint(import_path=path)
+        module = user_code.load_module(name)
+        after = user_source.fingerprint(import_path=path)
     except BaseException as error:  # whatever the user's code raises while it is imported
-        if came_from_signal(error):
+        if signal_has_come():
             raise
         raise BadInputError(
             f"The module {module_config.path or module_config.file} cannot be imported: "
             f"{type(error).__name__}: {error}"
         ) from error
+    if before != after:
+        raise BadInputError(
+            f"The module {module_config.path or module_config.file} was changed while it was imported. "
+            "Run again."
+        )
+    return module, after

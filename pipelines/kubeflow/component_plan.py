@@ -6,10 +6,11 @@ sees the data, the code and the settings.
 
 import hashlib
 import json
-import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+
+from pipelines import atomic_files
 
 _FOLDER = "plans"
 
@@ -31,7 +32,6 @@ class ComponentPlan:
       push: What the step of the Pusher does beside pushing; None for any other.
       code: What the step runs, see `code_of_step`; None where nothing is known of it.
       findings_id: Of the folder that the check's findings go to, see `findings_id`.
-      data: The files that CsvExampleGen reads, see `DataFiles`; None for any other.
     """
 
     component: str
@@ -46,7 +46,6 @@ class ComponentPlan:
     push: dict[str, Any] | None = None
     code: dict[str, Any] | None = None
     findings_id: str = ""
-    data: dict[str, Any] | None = None
 
 
 def write_component_plan(root: Path, plan: ComponentPlan) -> str:
@@ -81,9 +80,6 @@ def write_named_by_content(folder: Path, content: bytes) -> str:
     name = hashlib.sha256(content).hexdigest()
     file = folder / f"{name}.json"
     if not file.is_file():
-        folder.mkdir(parents=True, exist_ok=True)
-        partial = folder / f".{name}.{os.uname().nodename}-{os.getpid()}.partial"
-        partial.write_bytes(content)
-        partial.replace(file)
+        atomic_files.write(file, content)
     file.touch()  # a file of a run of late, which is not tidied away
     return name

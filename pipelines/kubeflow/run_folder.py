@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from pipelines import atomic_files
 from pipelines.errors import RunFailedError
 from pipelines.root.lock import RootBusyError, locked
 
@@ -154,10 +155,7 @@ class RunFolder:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def _write(self, name: str, fields: Mapping[str, Any]) -> None:
-        self.path.mkdir(parents=True, exist_ok=True)
-        partial = self.path / f".{name}.partial"
-        partial.write_text(json.dumps(fields, indent=1), encoding="utf-8")
-        partial.replace(self.path / name)
+        atomic_files.write_json(self.path / name, fields)
 
     def _read(self, name: str) -> Any:
         file = self.path / name

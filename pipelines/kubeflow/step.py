@@ -17,7 +17,12 @@ from typing import Any
 from pipelines.errors import BadInputError, RunFailedError
 from pipelines.kubeflow.compile.dag import END, PLAN, RECORD
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd, kubeflow_run_of
-from pipelines.terminal.signals import came_from_signal, ignore_signals, raise_at_signals
+from pipelines.terminal.signals import (
+    ignore_signals,
+    raise_at_signals,
+    signal_has_come,
+    stop_raising,
+)
 
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
@@ -38,13 +43,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     start = time.monotonic()
     findings = None
     try:
-        if args.component in steps:
-            steps[args.component](args)
-        else:
-            from pipelines.kubeflow.steps.kept_findings import KeptFindings
+        try:
+            if args.component in steps:
+                steps[args.component](args)
+            else:
+                from pipelines.kubeflow.steps.kept_findings import KeptFindings
 
-            findings = KeptFindings()
-            _component(args, findings)
+                findings = KeptFindings()
+                _component(args, findings)
+        finally:
+            stop_raising()
     except BaseException as error:  # the user's code may raise SystemExit, too
         traceback.print_exc()
         reason, is_bad_input = _reason(error)
@@ -132,7 +140,7 @@ def _component(args: argparse.Namespace, findings: Any) -> None:
 
 
 def _reason(error: BaseException) -> tuple[str, bool]:
-    if came_from_signal(error):
+    if signal_has_come():
         return "stopped by a signal: it took too long, or the run was ended", False
     if isinstance(error, RunFailedError):
         return str(error), error.is_bad_input

@@ -4,19 +4,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from components.nearest import nearest_first
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.config.span_pattern import has_placeholder
 from pipelines.data.dialect import Dialect, detect_dialect
 from pipelines.data.encoding import Utf8Files, as_utf8
+from pipelines.data.file_states import read_states
 from pipelines.data.files import find_csv_files
 from pipelines.data.kinds import ColumnKind
 from pipelines.data.leaks import Leak, find_leaks
 from pipelines.data.profile import CsvProfile, profile_csv
 from pipelines.data.spans import ResolvedSpans, SpanRecord, resolve_spans
 from pipelines.data.splits import Splits, find_split_files, plan_splits
+from pipelines.definitions import evaluation
 from pipelines.definitions.model_code import ModelCode, choose_model_code
 from pipelines.errors import BadInputError
 from pipelines.plan.leading_zeros import columns_with_leading_zeros, kept_codes, lost_zeros_notes
+from pipelines.root.schema.curated import CuratedSchema, read_curated_schema
 from pipelines.root.schema.kept_types import KeptTypes, changed_kinds, kept_notes, kept_types
 from pipelines.root.schema.root_schema import RootSchema
 from pipelines.tabular.column_table import ColumnRow, list_columns
@@ -59,6 +63,7 @@ class DataPlan:
       findings: What is worth knowing, one sentence each.
       text_columns: Columns that CsvExampleGen leaves as text though they look like numbers, beside those
         that the root's schema has as text.
+      schema: The user's own; None infers it.
     """
 
     data: CsvData
@@ -67,6 +72,7 @@ class DataPlan:
     leaks: tuple[Leak, ...]
     findings: tuple[str, ...]
     text_columns: tuple[str, ...] = ()
+    schema: CuratedSchema | None = None
 
 
 def read_data(
@@ -85,25 +91,16 @@ def read_data(
       BadInputError: They cannot be read, or do not fit the configuration.
     """
     data = config.data
-    eval_files: set[Path] = set()
-
-    def find(path: str) -> list[Path]:
-        if config.split.by != "files":
-            return find_csv_files(path)
-        found = find_split_files(path, config.split)
-        eval_files.update(found["eval"])
-        return found["train"] + found["eval"]
-
-    spans = None
-    if has_placeholder(data.path):
-        spans = resolve_spans(data.path, data.selection, find, pinned_spans)
-    originals = spans.files if spans else find(data.path)
+    originals, eval_files, spans = _find_files(config, pinned_spans)
+    states = read_states(originals)
     texts = as_utf8(originals, data.encoding)
     try:
         dialect = detect_dialect(texts.files, data.delimiter, data.quote)
-        profile = profile_csv(texts.files, dialect)
+        of_files = None if texts.are_copies else states
+        profile = profile_csv(texts.files, dialect, of_files, quote_is_given=data.quote is not None)
         if texts.are_copies:
             profile.originals = dict(zip(texts.files, texts.originals, strict=True))
+            profile.states |= states
         check_label_column(profile, data.label)
         given = (*config.columns, *data.exclude, *data.numeric, *data.categorical)
         kept = kept_types(profile, root_schema, given)
@@ -115,7 +112,7 @@ def read_data(
             for copy, original in zip(texts.files, texts.originals, strict=True)
             if original in eval_files
         )
-        splits = plan_splits(config.split, profile, kinds, in_eval)
+        splits = plan_splits(config.split, profile, kinds, in_eval, data.label)
     except BadInputError as error:
         raise BadInputError(texts.in_words_of_user(str(error))) from error
     findings = list(spans.notes) if spans else []
@@ -133,8 +130,49 @@ def read_data(
     return CsvData(profile, kinds, splits, texts, tuple(findings), kept, spans)
 
 
+def check_same_files(config: PipelineConfig, data: CsvProfile, spans: ResolvedSpans | None) -> None:
+    """Checks that a configuration still means the files that were read.
+
+    Args:
+      config: The configuration.
+      data: The files that were read.
+      spans: Those of them; None where `data.path` has none.
+
+    Raises:
+      BadInputError: Files have come or are gone.
+    """
+    now, _, _ = _find_files(config, spans.as_records() if spans else ())
+    changed = sorted(set(now) ^ set(data.user_files))
+    if changed:
+        more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+        raise BadInputError(
+            f"{changed[0]}{more} {'came' if changed[0] in now else 'went'} while the data in "
+            f"{config.data.path} were read. Run again when nothing writes there."
+        )
+
+
+def _find_files(
+    config: PipelineConfig, pinned_spans: Sequence[SpanRecord]
+) -> tuple[list[Path], set[Path], ResolvedSpans | None]:
+    """Returns the files of a configuration, those of them that evaluate, and the spans they are of."""
+    data = config.data
+    eval_files: set[Path] = set()
+
+    def find(path: str) -> list[Path]:
+        if config.split.by != "files":
+            return find_csv_files(path)
+        found = find_split_files(path, config.split)
+        eval_files.update(found["eval"])
+        return found["train"] + found["eval"]
+
+    if not has_placeholder(data.path):
+        return find(data.path), eval_files, None
+    spans = resolve_spans(data.path, data.selection, find, pinned_spans)
+    return spans.files, eval_files, spans
+
+
 def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = True) -> DataPlan:
-    """Returns what is learned from the files, and how.
+    """Returns what is learned from the files, and how, if all of the configuration fits them.
 
     Args:
       config: The configuration.
@@ -143,8 +181,16 @@ def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = Tru
         where `[columns]` names the column.
 
     Raises:
-      BadInputError: The data cannot be learned from.
+      BadInputError: The data cannot be learned from, or a setting does not fit them.
     """
+    columns = data.profile.columns
+    evaluation.check_evaluator_config(config, list(columns))
+    for name in config.example_validator.moving:
+        if name not in columns:
+            raise BadInputError(
+                f"example_validator.moving: there is no column {name!r}. Columns: "
+                f"{', '.join(nearest_first(name, columns))}."
+            )
     try:
         code = choose_model_code(config, data.profile, data.kinds)
     except BadInputError as error:
@@ -163,7 +209,7 @@ def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = Tru
             f'a prediction is made, keep it with [columns] {leak.column} = "category" (or "number").'
         )
     warnings = {leak.column: "may be the label in other words" for leak in leaks}
-    columns = list_columns(data.profile, data.kinds, config.data.label, code.plan, warnings)
+    rows = list_columns(data.profile, data.kinds, config.data.label, code.plan, warnings)
     said = tuple(
         f"leak? {leak.evidence}. If it is not known when a prediction is made, leave it out: "
         f'[columns] {leak.column} = "ignore"'
@@ -178,4 +224,12 @@ def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = Tru
         ]
         text_columns = kept_codes(config, codes)
         lost = lost_zeros_notes(config, codes)
-    return DataPlan(data, code, columns, tuple(leaks), data.findings + said + lost, text_columns)
+    schema = None
+    if config.schema_.path is not None:
+        used = code.plan.read_columns if code.plan else ()
+        schema = read_curated_schema(config.schema_.path, data.profile, used, text_columns)
+    if code.plan is not None:
+        evaluation.check_metrics_fit(config, code.plan.label.problem_type)
+    data.profile.check_unchanged()
+    findings = data.findings + said + lost
+    return DataPlan(data, code, rows, tuple(leaks), findings, text_columns, schema)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from pipelines.beam.args import check_beam_args
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.data.byte_checks import readable
 from pipelines.data.spans import name_spans
@@ -18,6 +19,7 @@ def describe_plan(config: PipelineConfig) -> tuple[DataPlan, list[str]]:
     Raises:
       BadInputError: The data or the configuration cannot be used.
     """
+    check_beam_args(config.beam.args)
     data = read_data(config)
     plan = plan_data(config, data, stops_at_copies=False)
     of_model = plan.code.plan.notes()[:1] if plan.code.plan else []

@@ -141,7 +141,7 @@ def check_root(root: Path) -> None:
 
 def _configuration(request: RunRequest, unfinished: RunRecord | None) -> PipelineConfig:
     if unfinished is not None and not request.gives_configuration:
-        return PipelineConfig.model_validate(unfinished.config)
+        return unfinished.validated_config()
     if request.config is not None:
         return request.config
     return load_config(request.config_file, request.data, request.label, request.settings)
@@ -151,6 +151,6 @@ def _spans_of(unfinished: RunRecord | None, config: PipelineConfig) -> tuple[Spa
     """Returns the spans that a run goes on with: those of the run that did not end."""
     if unfinished is None:
         return ()
-    known = PipelineConfig.model_validate(unfinished.config).data
+    known = unfinished.validated_config().data
     is_same = (known.path, known.spans) == (config.data.path, config.data.spans)
     return unfinished.spans if is_same else ()  # what differs is said when all is compared

@@ -2,12 +2,10 @@
 
 from typing import Any
 
-from components.nearest import nearest_first
 from pipelines.beam.options import engine_name
 from pipelines.cache.fingerprints import model_fingerprint
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.data.profile import CsvProfile
-from pipelines.definitions import evaluation
 from pipelines.definitions.run_plan import RunPlan
 from pipelines.errors import BadInputError
 from pipelines.plan.changed_code import touches_training
@@ -15,7 +13,6 @@ from pipelines.plan.data_plan import DataPlan, plan_data
 from pipelines.plan.inputs import RunInputs, RunRequest, read_inputs
 from pipelines.root.history import mended_runs
 from pipelines.root.records import RunRecord
-from pipelines.root.schema.curated import CuratedSchema, read_curated_schema
 from pipelines.root.schema.root_schema import RootSchema, read_root_schema
 from pipelines.terminal.progress import Display
 
@@ -35,23 +32,10 @@ def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = N
     root, config, data = inputs.root, inputs.config, inputs.data
     root_schema, unfinished = inputs.root_schema, inputs.unfinished
     profile = data.profile
-    evaluation.check_evaluator_config(config, list(profile.columns))
-    for name in config.example_validator.moving:
-        if name not in profile.columns:
-            raise BadInputError(
-                f"example_validator.moving: there is no column {name!r}. Columns: "
-                f"{', '.join(nearest_first(name, profile.columns))}."
-            )
     if config.module is not None:
         display.activity(f"loading {config.module.path or config.module.file}")
     learned = plan_data(config, data)
     code = learned.code
-    schema = None
-    if config.schema_.path is not None:
-        used = code.plan.read_columns if code.plan else ()
-        schema = read_curated_schema(config.schema_.path, profile, used, learned.text_columns)
-    if code.plan is not None:
-        evaluation.check_metrics_fit(config, code.plan.label.problem_type)
     mended: tuple[RunRecord, ...] = ()
     if unfinished is not None:
         _check_same_run(unfinished, config, profile)
@@ -76,7 +60,7 @@ def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = N
         code=code,
         enable_cache=request.enable_cache,
         unfinished=unfinished,
-        schema=schema,
+        schema=learned.schema,
         mended=mended,
         columns=learned.columns,
         splits=data.splits,
@@ -86,15 +70,20 @@ def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = N
         spans=data.spans,
         text_columns=learned.text_columns,
         scheduled_by=request.scheduled_by,
-        model_fingerprint=_fingerprint(inputs, learned, schema) if not mended else "",
+        model_fingerprint=_fingerprint(inputs, learned) if not mended else "",
     )
 
 
-def _fingerprint(inputs: RunInputs, learned: DataPlan, schema: CuratedSchema | None) -> str:
+def _fingerprint(inputs: RunInputs, learned: DataPlan) -> str:
     kept = inputs.data.kept
     kept_text = tuple(name for name in kept.text if name not in learned.text_columns)
-    files = inputs.data.profile.files
-    return model_fingerprint(inputs.config, learned.code, files, schema, (kept_text, kept.floats))
+    return model_fingerprint(
+        inputs.config,
+        learned.code,
+        inputs.data.profile.digests,
+        learned.schema,
+        (kept_text, kept.floats),
+    )
 
 
 def check_same_root_schema(plan: RunPlan) -> None:
@@ -119,7 +108,7 @@ def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvP
     advice += (
         "." if unfinished.mended is None else ", but not what two versions of the code trained."
     )
-    known = PipelineConfig.model_validate(unfinished.config)  # with settings that are new since
+    known = unfinished.validated_config()  # with settings that are new since
     before, now = (
         _flat(one.model_dump(mode="json", exclude={"beam", "retention", "metadata"}))
         for one in (known, config)

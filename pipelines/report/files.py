@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from pipelines import atomic_files
 from pipelines.root.details import RunDetails
 from pipelines.root.history import read_runs
 from pipelines.root.records import RunRecord, RunRecords
@@ -161,7 +162,7 @@ def _is_made_of(file: Path, state: str) -> bool:
 
 
 def _is_same_file(one: Path, other: Path) -> bool:
-    return one.resolve() == other.resolve()
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def _write_report(
@@ -174,7 +175,7 @@ def _write_report(
     details = RunDetails(root, record.same_as or record.run_id).read_all()
     context = Context(record, root, details, records)
     plots = KeptPlots(RunDetails(root, record.run_id).folder / _PLOTS)
-    _write(target, render_report(context, state, _lies_in(root, target), plots.svg_of))
+    atomic_files.write(target, render_report(context, state, _lies_in(root, target), plots.svg_of))
     plots.write()
 
 
@@ -183,17 +184,12 @@ def _write_index(root: Path, records: Sequence[RunRecord], target: Path, state: 
     from pipelines.report.kept_plots import KeptPlots
 
     plots = KeptPlots(root / "runs" / f".index.{_PLOTS}")
-    _write(target, render_index(root, records, state, _lies_in(root, target), plots.svg_of))
+    atomic_files.write(
+        target, render_index(root, records, state, _lies_in(root, target), plots.svg_of)
+    )
     plots.write()
 
 
 def _lies_in(root: Path, target: Path) -> bool:
     """Returns whether a page lies beside the records of a root, where its relative links lead somewhere."""
     return _is_same_file(target.parent, root / "runs")
-
-
-def _write(target: Path, text: str) -> None:
-    """Writes a file so that a reader sees either the old or the new one, whoever else writes it."""
-    partial = target.with_name(f".{target.name}.{os.uname().nodename}-{os.getpid()}.partial")
-    partial.write_text(f"{text.rstrip()}\n", encoding="utf-8")
-    partial.replace(target)

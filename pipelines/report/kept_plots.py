@@ -5,9 +5,10 @@ import gzip
 import hashlib
 import json
 import logging
-import os
+import zlib
 from pathlib import Path
 
+from pipelines import atomic_files
 from pipelines.report.plots import Plot
 
 _LOGGER = logging.getLogger(__name__)
@@ -37,21 +38,18 @@ class KeptPlots:
         """Keeps the plots that were asked for, and no others."""
         if self._used == self._kept:
             return
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        suffix = f".{os.uname().nodename}-{os.getpid()}.partial"
-        partial = self._file.with_name(f".{self._file.name}{suffix}")
-        partial.write_bytes(gzip.compress(json.dumps(self._used).encode(), mtime=0))
-        partial.replace(self._file)
+        content = gzip.compress(json.dumps(self._used).encode(), mtime=0)
+        atomic_files.write(self._file, content)
 
     def _read(self) -> dict[str, str]:
         try:
-            values = json.loads(gzip.decompress(self._file.read_bytes()))
+            values = dict(json.loads(gzip.decompress(self._file.read_bytes())))
         except FileNotFoundError:
             return {}
-        except (OSError, EOFError, ValueError) as error:
+        except (OSError, EOFError, ValueError, TypeError, RecursionError, zlib.error) as error:
             _LOGGER.warning("%s cannot be read (%s): plots are drawn again", self._file, error)
             return {}
-        return {str(key): str(svg) for key, svg in dict(values).items()}
+        return {str(key): str(svg) for key, svg in values.items()}
 
 
 @functools.cache

@@ -33,7 +33,7 @@ def render(template: str, **values: Any) -> str:
             **values,
         )
     )
-    return text
+    return f"{text.rstrip()}\n"
 
 
 @functools.cache

@@ -79,7 +79,7 @@ def rules_of(root: Path, given: dict[str, Any]) -> RetentionConfig:
     from pydantic import ValidationError
 
     newest = RunRecords(root).read_all()[-1:]
-    known = newest[0].config.get("retention", {}) if newest else {}
+    known = newest[0].section("retention") if newest else {}
     keys = {key: value for key, value in given.items() if value is not None}
     try:
         rules = RetentionConfig.model_validate({**known, **keys})

@@ -5,9 +5,10 @@ They are kept apart from the record, which `runs` and `lineage` read of every ru
 
 import json
 import logging
-import os
 from pathlib import Path
 from typing import Any
+
+from pipelines import atomic_files
 
 Details = dict[str, Any]
 """The values of a section, as JSON has them."""
@@ -43,11 +44,8 @@ class RunDetails:
             raise ValueError(
                 f"section must be one of {', '.join(SECTIONS)}. Received: section={section!r}"
             )
-        self.folder.mkdir(parents=True, exist_ok=True)
-        target = self.folder / f"{section}.json"
-        partial = target.with_suffix(f".{os.uname().nodename}-{os.getpid()}.partial")
-        partial.write_text(json.dumps(values, allow_nan=False), encoding="utf-8")
-        partial.replace(target)
+        content = json.dumps(values, allow_nan=False)
+        atomic_files.write(self.folder / f"{section}.json", content)
 
     def read(self, section: str) -> Details | None:
         """Returns a section; None if it was not recorded, or cannot be read, with a warning."""
@@ -56,7 +54,7 @@ class RunDetails:
             values: Details = json.loads(file.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             _LOGGER.warning(
                 "%s cannot be read (%s: %s). The report goes without; run again, or remove the file.",
                 file,

@@ -136,8 +136,8 @@ def describe_lineage(root: Path, record: RunRecord, records: Sequence[RunRecord]
         ],
         "is_pruned": False,
         "data": {
-            "path": record.config.get("data", {}).get("path"),
-            "label": record.config.get("data", {}).get("label"),
+            "path": record.section("data").get("path"),
+            "label": record.section("data").get("label"),
             "fingerprint": record.data_fingerprint,
             "spans": list(record.spans),
             "files": list(record.data_files),
@@ -236,5 +236,5 @@ def _run_that_pushed(records: Sequence[RunRecord], version: str | None) -> str |
 
 
 def _module(record: RunRecord) -> str:
-    module = record.config.get("module") or {}
+    module = record.section("module")
     return str(module.get("path") or module.get("file") or "the generic model")

@@ -71,7 +71,7 @@ class PrunedRuns:
             values = json.loads(line)
             found = {field.name: values[field.name] for field in fields(PrunedRun)}
             return PrunedRun(**{**found, "spans": tuple(found["spans"])})
-        except (ValueError, TypeError, LookupError):
+        except (ValueError, TypeError, LookupError, RecursionError):
             _LOGGER.warning("%s has a line that is no pruned run: %s", self._file, line[:80])
             return None
 

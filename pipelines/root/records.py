@@ -2,14 +2,23 @@
 
 import json
 import logging
-import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, StringConstraints, TypeAdapter, ValidationError, with_config
+
+from pipelines import atomic_files
+from pipelines.config.load import explain
+from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.errors import BadInputError
 
 Status = Literal["running", "pushed", "unchanged", "not_blessed", "failed", "interrupted"]
+
+_Version = Annotated[str, StringConstraints(pattern=r"^[0-9]+$")]
 
 Metrics = dict[str, float | None]
 """By name; None where a metric is no number."""
@@ -17,16 +26,6 @@ Metrics = dict[str, float | None]
 _LOGGER = logging.getLogger(__name__)
 
 _PATHS = ("log", "report")
-_TUPLES = (
-    "notes",
-    "thresholds",
-    "checks",
-    "not_checked",
-    "columns",
-    "models",
-    "spans",
-    "data_files",
-)
 
 UNFINISHED: tuple[Status, ...] = ("running", "failed", "interrupted")
 """What `--resume` goes on with."""
@@ -59,6 +58,7 @@ class RunOutcome:
     is_bad_input: bool = False
 
 
+@with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True)
 class RunRecord:
     """What is known about a run.
@@ -116,7 +116,7 @@ class RunRecord:
     code_definitions: dict[str, str] = field(default_factory=dict)
     mended: str | None = None
     finished: str | None = None
-    version: str | None = None
+    version: _Version | None = None
     metrics: Metrics = field(default_factory=dict)
     baseline_metrics: Metrics = field(default_factory=dict)
     reason: str | None = None
@@ -147,6 +147,25 @@ class RunRecord:
     def changed(self, **changes: Any) -> "RunRecord":
         """Returns a copy with some fields changed."""
         return replace(self, **changes)
+
+    def section(self, name: str) -> dict[str, Any]:
+        """Returns a section of the configuration; empty if it is not there."""
+        values = self.config.get(name)
+        return values if isinstance(values, dict) else {}
+
+    def validated_config(self) -> PipelineConfig:
+        """Returns the configuration, where settings that are new since have their defaults.
+
+        Raises:
+          BadInputError: It was edited by hand, or another version of this program made it.
+        """
+        try:
+            return PipelineConfig.model_validate(self.config)
+        except ValidationError as error:
+            raise BadInputError(
+                f"The configuration in the record of run {self.run_id} cannot be used: "
+                f"{explain(error, None)} Restore the record, or remove it."
+            ) from error
 
     def summary(self) -> dict[str, Any]:
         """Returns what the last line of `run` says."""
@@ -186,14 +205,8 @@ class RunRecords:
 
     def write(self, record: RunRecord) -> None:
         """Stores a record, so that a reader sees either the old or the new one."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        target = self.folder / f"{record.run_id}.json"
-        partial = target.with_suffix(f".{os.uname().nodename}-{os.getpid()}.partial")
-        with partial.open("w", encoding="utf-8") as stream:
-            json.dump(self._with_paths(asdict(record), self._relative), stream, indent=1)
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.replace(target)
+        fields = self._with_paths(asdict(record), self._relative)
+        atomic_files.write(self.folder / f"{record.run_id}.json", json.dumps(fields, indent=1))
 
     def read_all(self) -> list[RunRecord]:
         """Returns all records, oldest first; one that cannot be read is left out, with a warning."""
@@ -208,24 +221,24 @@ class RunRecords:
     def _read_or_warn(self, file: Path) -> RunRecord | None:
         try:
             return self._read(file)
-        except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
-            _LOGGER.warning(
-                "%s is no record of a run and is left out (%s: %s). Restore it, or remove it.",
-                file,
-                type(error).__name__,
-                error,
-            )
-            return None
+        except ValidationError as error:
+            problem = error.errors()[0]
+            why = f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
+        except (OSError, ValueError, RecursionError) as error:
+            why = str(error)
+        _LOGGER.warning(
+            "%s is no record of a run and is left out (%s). Restore it, or remove it.", file, why
+        )
+        return None
 
     def _read(self, file: Path) -> RunRecord:
-        fields = json.loads(file.read_text(encoding="utf-8"))
-        fields["components"] = tuple(ComponentRecord(**item) for item in fields["components"])
-        for name in _TUPLES:
-            fields[name] = tuple(fields.get(name, ()))
-        fields["intervals"] = {
-            name: (low, high) for name, (low, high) in fields.get("intervals", {}).items()
-        }
-        return RunRecord(**self._with_paths(fields, self._absolute))
+        record = _adapter().validate_python(json.loads(file.read_text(encoding="utf-8")))
+        if record.run_id != file.stem:
+            raise ValueError(f"it is the one of run {record.run_id}")
+        return record.changed(
+            log=self._absolute(record.log),
+            report=record.report and self._absolute(record.report),
+        )
 
     def _relative(self, path: str) -> str:
         inside = Path(path).is_relative_to(self._root)
@@ -247,10 +260,15 @@ def utc_now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
+@cache
+def _adapter() -> TypeAdapter[RunRecord]:
+    return TypeAdapter(RunRecord)
+
+
 def _order(run_id: str) -> tuple[str, int]:
     """Returns what run ids are sorted by: the second, and the number of the run in it."""
     date, time, *rest = f"{run_id}--".split("-")
-    return f"{date}-{time}", next((int(part) for part in rest if part.isdigit()), 1)
+    return f"{date}-{time}", next((int(part) for part in rest if part.isdecimal()), 1)
 
 
 def new_run_id(known: list[RunRecord], now: datetime | None = None, root_id: str = "") -> str:

@@ -35,7 +35,7 @@ def named_as_in_root(root: Path, config: PipelineConfig) -> PipelineConfig:
     record = serving_run(root)
     if record is None:
         return config
-    known = PipelineConfig.model_validate(record.config)
+    known = record.validated_config()
     served = f"{root} serves version {serving_versions(root)[-1]} of the pipeline {known.name!r}"
     label, known_label = config.evaluator.label, known.evaluator.label
     for key, before, now in (

@@ -4,12 +4,14 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from pipelines.cache.fingerprints import Fingerprints, component_fingerprints
+from pipelines.cache.fingerprints import Fingerprints, code_fingerprint, component_fingerprints
 from pipelines.cache.reasons import reason_in_words
 from pipelines.checks.component_checks import component_checks
 from pipelines.checks.schema_keeping import SchemaKeeping
 from pipelines.data.staging import StagedData, stage
 from pipelines.definitions.run_plan import RunPlan
+from pipelines.errors import BadInputError
+from pipelines.plan.data_plan import check_same_files
 from pipelines.root.metadata.place import has_store
 from pipelines.root.records import ComponentRecord, RunOutcome, RunRecords
 from pipelines.root.schema.root_schema import settle_root_schema
@@ -90,8 +92,13 @@ def note_plan(plan: RunPlan, recorder: RunRecorder, display: Display) -> None:
 
 
 def stage_data(plan: RunPlan, recorder: RunRecorder) -> StagedData:
-    """Returns what CsvExampleGen reads, and notes why that is a copy of the user's files."""
+    """Returns what CsvExampleGen reads, and notes why that is a copy of the user's files.
+
+    Raises:
+      BadInputError: The data have changed since the plan was made.
+    """
     data = stage(plan.profile, plan.code.required_label, plan.root / "data", plan.splits)
+    check_same_files(plan.config, plan.profile, plan.spans)
     for reason in data.reasons:
         recorder.note(f"data: {reason} (copy in {data.folder})")
     return data
@@ -106,7 +113,17 @@ def component_graph(pipeline: "CsvToServing") -> dict[str, list[str]]:
 
 
 def plan_fingerprints(plan: RunPlan, pipeline: "CsvToServing", run_id: str) -> Fingerprints:
-    """Returns the fingerprint of every component of a run."""
+    """Returns the fingerprint of every component of a run.
+
+    Raises:
+      BadInputError: The user's module is not what was imported any more.
+    """
+    code = plan.code
+    if code.fingerprint and code_fingerprint(code) != code.fingerprint:
+        where = code.module_file or code.preprocessing_fn.rpartition(".")[0]
+        raise BadInputError(
+            f"The module {where}, or a Python file next to it, was changed after it was imported. Run again."
+        )
     return component_fingerprints(
         pipeline,
         run_id,

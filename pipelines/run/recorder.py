@@ -56,7 +56,7 @@ def start_record(plan: RunPlan) -> RunRecord:
         thresholds=tuple(bound.model_dump() for bound in merge_thresholds(plan.code.thresholds)),
         spans=plan.spans.as_records() if plan.spans else (),
         baseline_version=_newest_but_of(run_id, plan.root),
-        data_files=file_hashes(plan.profile.user_files),
+        data_files=file_hashes(plan.profile),
         environment=describe_environment(),
         identity="" if plan.mended else identity_of(plan),
         scheduled_by=plan.scheduled_by or (unfinished.scheduled_by if unfinished else None),

@@ -4,11 +4,12 @@ import contextlib
 import logging
 from pathlib import Path
 
+from components.interruption import interruption
 from pipelines.cache.unchanged_run import find_unchanged, unchanged_record
 from pipelines.data.spans import name_spans
-from pipelines.errors import RunFailedError
+from pipelines.errors import BadInputError, RunFailedError
 from pipelines.plan.inputs import RunInputs, RunRequest, read_inputs
-from pipelines.plan.run_plan import check_same_root_schema, plan_run
+from pipelines.plan.run_plan import RunPlan, check_same_root_schema, plan_run
 from pipelines.report.files import write_pages
 from pipelines.retention.prune import prune_after_run
 from pipelines.root.history import mark_killed
@@ -17,10 +18,10 @@ from pipelines.root.metadata.place import check_place, root_id, settle_place
 from pipelines.root.records import RunOutcome, RunRecord, RunRecords, new_run_id
 from pipelines.run.execution import execute
 from pipelines.run.recorder import RunRecorder, after_push, start_record
-from pipelines.runners import find_runner
+from pipelines.runners import Runner, find_runner
 from pipelines.terminal.output_capture import OutputCapture
 from pipelines.terminal.progress import Progress
-from pipelines.terminal.signals import came_from_signal
+from pipelines.terminal.signals import signal_has_come, stop_raising
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -46,6 +47,7 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
         check_same_root_schema(plan)
         mark_killed(plan.root)
         settle_place(plan.root, plan.config.metadata)  # before the run has its id
+        interruption.is_held = True  # once there is a record, it says how the run ended
         record = start_record(plan)
         capture.keep_in(Path(record.log))
         recorder = RunRecorder(RunRecords(plan.root), record, progress.display)
@@ -56,25 +58,36 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
         )
         if record.spans and plan.spans:
             recorder.note(f"data: {name_spans(record.spans)} of {plan.spans.path}")
-        try:
-            outcome = execute(plan, runner, recorder, progress)
-        except RunFailedError as error:
-            outcome = RunOutcome(
-                "failed", reason=f"{error.component}: {error}", is_bad_input=error.is_bad_input
-            )
-        except BaseException as error:  # a signal; or a fault of ours, or of the installation
-            if came_from_signal(error):
-                outcome = RunOutcome("interrupted", reason="stopped by a signal")
-            else:
-                _LOGGER.exception("run %s failed", record.run_id)
-                outcome = RunOutcome("failed", reason=f"{type(error).__name__}: {error}")
         recorder.end(
-            after_push(plan.root, record.run_id, outcome),
+            after_push(plan.root, record.run_id, _outcome(plan, runner, recorder, progress)),
             tidy=lambda: prune_after_run(
                 plan.root, plan.config.retention, progress.display.line, plan.config.metadata
             ),
         )
     return recorder.record
+
+
+def _outcome(
+    plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Progress
+) -> RunOutcome:
+    """Runs the components, and returns how that ended; a signal raises no more then."""
+    try:
+        try:
+            interruption.is_held = False
+            interruption.check()
+            return execute(plan, runner, recorder, progress)
+        finally:
+            stop_raising()
+    except BaseException as error:  # a fault of the user's, of ours, or of the installation
+        if signal_has_come():
+            return RunOutcome("interrupted", reason="stopped by a signal")
+        if isinstance(error, RunFailedError):
+            reason = f"{error.component}: {error}"
+            return RunOutcome("failed", reason=reason, is_bad_input=error.is_bad_input)
+        if isinstance(error, BadInputError):  # the input of the plan has changed meanwhile
+            return RunOutcome("failed", reason=str(error), is_bad_input=True)
+        _LOGGER.exception("run %s failed", recorder.record.run_id)
+        return RunOutcome("failed", reason=f"{type(error).__name__}: {error}")
 
 
 def record_unchanged(
@@ -108,6 +121,7 @@ def record_unchanged(
         for component in record.components:
             progress.component_finished(component.name, True, 0.0, component.reason)
             _LOGGER.info("%s is cached: %s", component.name, component.reason)
+        stop_raising()  # nothing is left to do but to write it down
         records.write(record)
         prune_after_run(
             root, inputs.config.retention, progress.display.line, inputs.config.metadata

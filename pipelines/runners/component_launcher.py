@@ -22,12 +22,13 @@ from tfx.proto.orchestration import executable_spec_pb2, placeholder_pb2
 from tfx.types.artifact import Artifact
 from tfx.types.channel import OutputChannel
 
+from components.interruption import interruption
 from pipelines.cache.outcome import CacheOutcome
 from pipelines.errors import RunFailedError
 from pipelines.root.metadata.store import FINGERPRINT
 from pipelines.runners.causes import describe_cause, is_setting_error
 from pipelines.runners.run_metadata import RunMetadata
-from pipelines.terminal.signals import came_from_signal
+from pipelines.terminal.signals import signal_has_come
 
 Check = Callable[[Mapping[str, list[Artifact]]], None]
 """Takes the outputs of a component by key; raises RunFailedError when the run must not go on."""
@@ -112,7 +113,9 @@ class ComponentLauncher:
 
         Raises:
           RunFailedError: The component failed; chained from what it raised. Or its check did.
+          RunInterruptedError: A signal has come before.
         """
+        interruption.check()
         node = self._nodes[component.id]
         start = time.monotonic()
         self._observer.component_started(component)
@@ -123,7 +126,7 @@ class ComponentLauncher:
                 self._launcher(component).launch()
         except BaseException as error:  # the user's code may raise SystemExit, too
             self._observer.component_failed(component, time.monotonic() - start)
-            if came_from_signal(error):
+            if signal_has_come():
                 raise
             _LOGGER.exception("%s failed", component.id)
             raise RunFailedError(

@@ -181,7 +181,7 @@ def span_tick_key(span: SpanKey, version: int | None) -> str:
 def span_name(key: str) -> str:
     """Returns a span as `--from` and `--to` of a backfill take it, such as `7` or `2026-01-31`."""
     name = key.removeprefix(PREFIX).partition("-v")[0]
-    return str(int(name)) if name.isdigit() else name
+    return str(int(name)) if name.isdecimal() else name
 
 
 def span_selection(data: DataConfig, span: SpanKey) -> str:

@@ -223,7 +223,7 @@ class TickRunner:
 
     def _await_former(self, schedule: Schedule, ledger: Ledger, tick: Tick) -> Tick:
         """Waits for the run that a scheduler which was killed has left behind, if it is alive."""
-        said = False
+        said, sent = False, 0
         while (lock := take_run_lock(self._folder)) is None:
             if not said:
                 _LOGGER.warning(
@@ -234,7 +234,10 @@ class TickRunner:
             if over > 0:
                 tick = tick.changed(is_over_time=True)
                 ledger.write(tick)
-                _signal_left_behind(tick, signal.SIGTERM if over < _STOP_SECS else signal.SIGKILL)
+                number = signal.SIGTERM if over < _STOP_SECS else signal.SIGKILL
+                if number != sent:  # a second SIGTERM would end it before it has saved
+                    _signal_left_behind(tick, number)
+                sent = number
             self._pause(_BUSY_POLL_SECS)
         os.close(lock)
         return tick

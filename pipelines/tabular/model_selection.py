@@ -12,6 +12,7 @@ from typing import Any, get_args
 import tensorflow as tf
 
 import estimator_core
+from components.trainer.interruptible import train_and_evaluate
 from pipelines.tabular.best_checkpoint import BestCheckpoint
 from pipelines.tabular.plan import ModelName
 
@@ -147,9 +148,7 @@ def _train(model: ModelName, training: Training) -> Candidate:
     _LOGGER.info("Training %s: %d steps at most.", model, training.train_spec.max_steps)
     begin = time.monotonic()
     try:
-        estimator_core.train_and_evaluate(
-            training.estimator, training.train_spec, training.eval_spec
-        )
+        train_and_evaluate(training.estimator, training.train_spec, training.eval_spec)
     except estimator_core.NanLossDuringTrainingError as error:
         return Candidate(model, math.nan, failure=str(error), seconds=time.monotonic() - begin)
     best = BestCheckpoint(training.estimator.model_dir)

@@ -1,10 +1,13 @@
 """Shows a run on the terminal: components, training, evaluation, messages."""
 
 import logging
+import os
 import re
 import sys
 import time
 from typing import Any, Protocol, TextIO
+
+from pipelines.terminal.streams import open_text
 
 _LOSS = re.compile(r"^loss = (?P<loss>[-+.\deEnaif]+), step = (?P<step>\d+)")
 _SPEED = re.compile(r"^global_step/sec: (?P<speed>[.\deE+-]+)")
@@ -102,9 +105,7 @@ def display_for(stream: TextIO) -> Display:
 
 def terminal_stream() -> TextIO:
     """Returns a stream to today's stderr that stays when the descriptor is redirected."""
-    import os
-
-    return open(os.dup(sys.stderr.fileno()), "w", encoding="utf-8", errors="replace")
+    return open_text(os.dup(sys.stderr.fileno()), sys.stderr.encoding)
 
 
 class Progress(logging.Handler):

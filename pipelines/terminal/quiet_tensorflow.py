@@ -37,4 +37,5 @@ def quiet_tensorflow() -> Iterator[None]:
             file.seek(0)
             for line in file:
                 if not _GREETING.match(line):
-                    os.write(2, line)
+                    sys.stderr.buffer.write(line)
+            sys.stderr.flush()

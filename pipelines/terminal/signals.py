@@ -1,19 +1,27 @@
-"""What SIGINT and SIGTERM do: nothing is lost of a run, and it always has its last line."""
+"""What SIGINT and SIGTERM do: nothing is lost of a run, and it always has its last line.
+
+During a run, a signal leaves its request in `components.interruption`, where each component and the push
+look at it, and raises an exception. If that is dropped on its way, it is raised again.
+"""
 
 import json
 import os
 import signal
+import sys
+import threading
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, NoReturn
 
+from components.interruption import RunInterruptedError, interruption
+
 EXIT_INTERRUPTED = 130
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-
-class RunInterruptedError(KeyboardInterrupt):
-    """A signal has come; a class of its own, as the user's code may raise KeyboardInterrupt, too."""
+_LOOK_EVERY_SECS = 0.5
+_MAX_HELD_SECS = 20.0  # for a training to finish its step and to save
+_SAME_SECS = 0.3  # `timeout`, and programs that hand signals on to what they run, send one twice
 
 
 def line_without_run(status: str) -> dict[str, Any]:
@@ -37,22 +45,54 @@ def end_at_signals(has_last_line: bool) -> None:
     _handle(end)
 
 
-def raise_at_signals() -> None:
-    """Makes a signal raise `RunInterruptedError` in the main thread."""
+class _Interrupter:
+    """Raises `RunInterruptedError` in the main thread at a signal, again and again while it is dropped."""
 
-    def interrupt(signum: int, frame: FrameType | None) -> NoReturn:
-        raise RunInterruptedError(signal.Signals(signum).name)
+    def __init__(self) -> None:
+        self.is_over = False
+        self._first = self._newest = 0.0
+        self._is_own = False  # whether the next signal is the one that is sent here
 
-    _handle(interrupt)
+    def handle(self, signum: int, frame: FrameType | None) -> None:
+        """Handles a signal; a second one ends the process."""
+        now = time.monotonic()
+        if self._is_own:
+            self._is_own = False
+        elif interruption.reason is None:
+            self._first = now
+        elif now - self._first < _SAME_SECS:
+            return
+        else:
+            os._exit(EXIT_INTERRUPTED)
+        self._newest = now
+        interruption.reason = interruption.reason or signal.Signals(signum).name
+        if not self.is_over and not self._is_held():
+            interruption.check()
+
+    def watch(self) -> None:
+        """Sends a signal again when its exception was dropped, or was held back for too long."""
+        main_thread = threading.main_thread().ident or 0
+        while not self.is_over:
+            time.sleep(_LOOK_EVERY_SECS)
+            if self._is_lost(main_thread):
+                self._is_own = True
+                signal.pthread_kill(main_thread, signal.SIGTERM)
+
+    def _is_held(self) -> bool:
+        return interruption.is_held and time.monotonic() - self._first < _MAX_HELD_SECS
+
+    def _is_lost(self, main_thread: int) -> bool:
+        return (
+            interruption.reason is not None
+            and time.monotonic() - self._newest > _LOOK_EVERY_SECS / 2
+            and not (self.is_over or self._is_own or self._is_held() or _is_ending(main_thread))
+        )
 
 
-def ignore_signals() -> None:
-    """Makes signals do nothing: a run is over, and about to say so."""
-    _handle(signal.SIG_IGN)
-
-
-def came_from_signal(error: BaseException | None) -> bool:
-    """Returns whether a signal has led to an error, whatever was raised in its place."""
+def _is_ending(thread: int) -> bool:
+    """Returns whether a thread is on its way out: it handles the exception, or one that came of it."""
+    handled: Any = sys._current_exceptions().get(thread)  # noqa: SLF001  # documented all the same
+    error = handled[1] if isinstance(handled, tuple) else handled  # a tuple before Python 3.12
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         if isinstance(error, RunInterruptedError):
@@ -60,6 +100,36 @@ def came_from_signal(error: BaseException | None) -> bool:
         seen.add(id(error))
         error = error.__cause__ or error.__context__
     return False
+
+
+_interrupters: list[_Interrupter] = []
+
+
+def raise_at_signals() -> None:
+    """Makes a signal raise `RunInterruptedError` in the main thread, and a second one end the process."""
+    interrupter = _Interrupter()
+    _interrupters.append(interrupter)
+    # Not at the signal: a handler that takes a lock may wait for what it has interrupted.
+    threading.Thread(target=interrupter.watch, name="signals", daemon=True).start()
+    _handle(interrupter.handle)
+
+
+def stop_raising() -> None:
+    """Lets what is left to do, to record how a run ended, come to its end; a second signal ends it."""
+    for interrupter in _interrupters:
+        interrupter.is_over = True
+    _interrupters.clear()
+
+
+def ignore_signals() -> None:
+    """Makes signals do nothing: a run is over, and about to say so."""
+    stop_raising()
+    _handle(signal.SIG_IGN)
+
+
+def signal_has_come() -> bool:
+    """Returns whether this process is to end: then that is why it fails, whatever the error is."""
+    return interruption.reason is not None
 
 
 def _handle(handler: Callable[[int, FrameType | None], Any] | signal.Handlers) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 
+import numpy as np
 import tensorflow as tf
 
 from estimator_core.execution.loops.in_graph_loop import ManySteps
@@ -29,7 +30,10 @@ def several_steps_in_a_run(kind, steps):
 
             def advance(session, count):
                 for _ in range(count):
-                    session.run(step.spec.train_op)
+                    _, loss = session.run([step.spec.train_op, step.spec.loss])
+                    if np.isnan(loss):
+                        return True
+                return False
 
             return step._replace(advance=advance)
 

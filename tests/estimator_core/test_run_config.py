@@ -101,7 +101,7 @@ def test_workers_alone_train_by_a_strategy(monkeypatch, kind):
     assert (config.task_type, config.num_worker_replicas) == ("worker", 2)
     assert config.cluster_spec.as_dict() == value["cluster"]
     assert not config.is_chief
-    with pytest.raises(ValueError, match="may have workers alone with a train_distribute"):
+    with pytest.raises(ValueError, match="may have only workers with a train_distribute"):
         est.RunConfig(eval_distribute=strategy)
 
 

@@ -1,11 +1,16 @@
+import contextlib
 import io
+import signal
+import threading
 
 import pytest
 
 import components  # noqa: F401  - makes TFDV importable for every test in this folder
+from components.interruption import RunInterruptedError, interruption
 from pipelines.config.load import load_config
 from pipelines.data.profile import profile_csv
 from pipelines.root.records import RunRecord, RunRecords
+from pipelines.terminal import signals
 from pipelines.terminal.progress import PlainDisplay
 
 
@@ -48,6 +53,32 @@ def killed(data, tmp_path):
 def shown():
     """What is shown to the user."""
     return io.StringIO()
+
+
+@pytest.fixture
+def handles_signals(monkeypatch):
+    """SIGTERM and SIGINT are handled as in a run; yields a context that one of them has to end."""
+    monkeypatch.setattr(signals, "_LOOK_EVERY_SECS", 0.02)
+    for attribute in ("reason", "is_held"):  # to be as they were
+        monkeypatch.setattr(interruption, attribute, getattr(interruption, attribute))
+    former = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    signals.raise_at_signals()
+
+    @contextlib.contextmanager
+    def ends_by_signal():
+        with pytest.raises(RunInterruptedError):  # noqa: PT012
+            try:
+                yield
+            finally:
+                signals.stop_raising()  # or it would be raised again: to go on is not to end
+
+    yield ends_by_signal
+    signals.stop_raising()
+    for thread in threading.enumerate():
+        if thread.name == "signals":
+            thread.join()  # it may be about to send one, which would end pytest
+    for number, handler in former.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture

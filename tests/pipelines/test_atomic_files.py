@@ -1,12 +1,17 @@
-import json
+import os
+import stat
+import subprocess
+import sys
+import time
 
 import pytest
 
-from pipelines.atomic_files import read_json, remove, write_json
+from pipelines.atomic_files import copy_folder, left_over, read_json, remove, write, write_json
 from pipelines.errors import BadInputError
 
 
-def test_a_file_is_replaced_whole(tmp_path, monkeypatch):
+@pytest.mark.parametrize("failing", ["fsync", "replace"])
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch, failing):
     file = tmp_path / "a" / "b.json"
     write_json(file, {"x": 1})
     assert read_json(file) == {"x": 1}
@@ -14,13 +19,59 @@ def test_a_file_is_replaced_whole(tmp_path, monkeypatch):
     def fail(*_, **__):
         raise OSError("disk full")
 
-    monkeypatch.setattr(json, "dump", fail)
+    monkeypatch.setattr(*((os, "fsync") if failing == "fsync" else (type(file), "replace")), fail)
     with pytest.raises(OSError, match="disk full"):
         write_json(file, {"x": 2})
     assert read_json(file) == {"x": 1}
 
 
-def test_what_is_damaged_is_said(tmp_path):
+def test_text_is_written_as_utf_8_and_bytes_as_they_are(tmp_path):
+    write(tmp_path / "a", "größe\n")
+    write(tmp_path / "b", b"\xff\x00")
+    assert (tmp_path / "a").read_bytes() == "größe\n".encode()
+    assert (tmp_path / "b").read_bytes() == b"\xff\x00"
+
+
+def test_a_private_file_is_readable_by_its_owner_alone(tmp_path):
+    file = tmp_path / "token"
+    write(file, "old")
+    write(file, "new", private=True)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_copy_appears_when_it_is_complete(tmp_path):
+    source, target = tmp_path / "source", tmp_path / "kept" / "model"
+    source.mkdir()
+    (source / "weights").write_text("7")
+    (source / "broken").symlink_to("nowhere")
+    with pytest.raises(OSError, match=r"nowhere|broken"):
+        copy_folder(source, target)
+    assert not target.exists()
+    (source / "broken").unlink()
+    copy_folder(source, target)
+    assert (target / "weights").read_text() == "7"
+    assert not (target / "broken").exists()
+
+
+def test_only_partial_files_of_processes_that_are_gone_are_left_over(tmp_path):
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    node = os.uname().nodename
+    for name in (
+        f".gone.json.{node}-{ended.pid}.partial",
+        f".mine.json.{node}-{os.getpid()}.partial",
+        ".new.json.elsewhere-7.partial",
+        ".old.json.elsewhere-7.partial",
+        "whole.json",
+    ):
+        (tmp_path / name).write_text("")
+    long_ago = time.time() - 2 * 86_400
+    os.utime(tmp_path / ".old.json.elsewhere-7.partial", (long_ago, long_ago))
+    found = {path.name.split(".")[1] for path in left_over(tmp_path)}
+    assert found == {"gone", "old"}
+
+
+def test_the_message_names_a_damaged_file(tmp_path):
     file = tmp_path / "b.json"
     with pytest.raises(FileNotFoundError):
         read_json(file)

@@ -72,3 +72,15 @@ def test_a_module_of_ours_that_is_missing_is_a_fault():
     ran = run_without("pipelines.cli.options")
     assert "Traceback" in ran.stderr
     assert "make setup" not in ran.stderr
+
+
+def test_a_reader_that_has_gone_does_not_change_the_exit_code(tmp_path):
+    command = '"$0" -m pipelines run --data none.csv --label y --root "$1" | true'
+    ran = subprocess.run(
+        ["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}", sys.executable, tmp_path / "root"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 2
+    assert ran.stderr.splitlines()[-1].startswith("✗ There is no file or folder none.csv")

@@ -144,7 +144,7 @@ def answers(address: str) -> bool:
 
 def _split(address: str) -> tuple[str, int]:
     host, _, port = address.rpartition(":")
-    if not port.isdigit():
+    if not port.isdecimal():
         raise ValueError(f"The address of a task must be host:port. Received: {address!r}")
     return host.strip("[]"), int(port)
 

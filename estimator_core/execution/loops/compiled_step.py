@@ -123,8 +123,8 @@ class CompiledSteps:
             return False, loss
         return True, loss
 
-    def run(self, session: Any, steps: int) -> tuple[int, Any]:
-        """Makes steps; returns how many, which is less after a NaN loss, and the last loss.
+    def run(self, session: Any, steps: int) -> Any:
+        """Makes steps, and ends with one whose loss is NaN; returns the last loss.
 
         Raises:
             tf.errors.OpError: An operation failed, or the input has ended. What was read before was trained
@@ -132,26 +132,21 @@ class CompiledSteps:
         """
         self.last_loss = None
         made = 0
-        while made < steps:
+        while made < steps and not is_nan(self.last_loss):
             wanted = min(self._most, steps - made)
             try:
                 is_other = session.run(self._read, {self._kept.wanted: wanted, **self._feeds})
             except tf.errors.OpError:
-                made += self._train_on_kept(session)
+                self._train_on_kept(session)
                 if is_nan(self.last_loss):
                     break
                 raise
-            found = self._train_on_kept(session)
-            made += found
-            if is_nan(self.last_loss):
-                break
-            if is_other:
+            made += self._train_on_kept(session)
+            if is_other and not is_nan(self.last_loss):
                 self.last_loss = session.run(self._other_loss)
                 made += 1
                 self._count_other()
-                if is_nan(self.last_loss):
-                    break
-        return made, self.last_loss
+        return self.last_loss
 
     @property
     def is_of_use(self) -> bool:

@@ -83,9 +83,11 @@ class RepeatedUpdate:
             return
         try:
             self.batches_made = self._loop.run(session, batches)
-        except tf.errors.OpError:
+        except tf.errors.OpError as error:
             with contextlib.suppress(tf.errors.OpError):  # the session may be lost
                 self.batches_made = self._loop.made(session)
+            if isinstance(error, tf.errors.OutOfRangeError):
+                session.run(self._update_op)  # what needs no batch is done once more
             raise
 
 

@@ -67,10 +67,11 @@ class RepeatsSteps(Execution):
 
     def __init__(self, many_steps: ManySteps | None = None, jit_compile: bool | str = False):
         self._jit_compile = jit_compile
+        self._repeats = False
         if many_steps is not None and many_steps.most_steps > 1:
             self.steps_per_session_run = many_steps.most_steps
             self.session_call_secs = many_steps.call_secs
-            self.stops_at_nan = True
+            self._repeats = True
 
     def step_of(self, spec: EstimatorSpec, mode: str) -> Step:
         """Returns the step of a spec.
@@ -79,7 +80,7 @@ class RepeatsSteps(Execution):
             spec: That of all replicas together.
             mode: One of `ModeKeys`.
         """
-        if mode != ModeKeys.TRAIN or not self.stops_at_nan:
+        if mode != ModeKeys.TRAIN or not self._repeats:
             return Step(spec)
         repeated = RepeatedStep(spec, self._jit_compile)
         return Step(
@@ -87,6 +88,7 @@ class RepeatsSteps(Execution):
             repeated,
             repeated.add_loop,
             repeated.last_loss,
+            repeated.end,
             waited_secs=lambda: repeated.waited_secs,
         )
 
@@ -108,7 +110,7 @@ class RepeatedStep:
         self._compiled: CompiledSteps | None = None
         self._why_not_compiled: str | None = None
         self._is_compiled = False
-        self._in_loop = False
+        self._in_loop = self._runs_copy = False
         train_op = spec.train_op
         self._train_op = train_op if isinstance(train_op, tf.Operation) else train_op.op
         self._loss = spec.loss
@@ -157,8 +159,8 @@ class RepeatedStep:
             return None
         return steps
 
-    def __call__(self, session: Any, steps: int) -> int:
-        """Makes steps, and ends early with a step whose loss is NaN; returns how many it made.
+    def __call__(self, session: Any, steps: int) -> bool:
+        """Makes steps, and ends with one whose loss is NaN; returns whether the last one's is.
 
         Args:
             session: The `tf.compat.v1.Session`.
@@ -168,7 +170,7 @@ class RepeatedStep:
             tf.errors.OutOfRangeError: The input has ended.
         """
         self._last_loss = None
-        made = 0
+        self._runs_copy = False
         if session is not self._session:
             self._session = session
             self._loop = runnable(self._loop, session, _ONE_BY_ONE)
@@ -180,32 +182,45 @@ class RepeatedStep:
                 self._is_compiled, self._last_loss = self._compiled.first_step(
                     session, chooses=chooses
                 )
-                made = 1
-        if made == steps or is_nan(self._last_loss):
-            return made
+                steps -= 1
+        if not steps or is_nan(self._last_loss):
+            return is_nan(self._last_loss)
         if self._compiled and self._is_compiled and self._compiled.is_of_use:
-            self._in_loop = False
+            self._in_loop, self._runs_copy = False, True
             try:
-                found, self._last_loss = self._compiled.run(session, steps - made)
+                self._last_loss = self._compiled.run(session, steps)
             except tf.errors.OpError:
                 if self._compiled.last_loss is not None:
                     self._last_loss = self._compiled.last_loss
                 raise
-            return made + found
-        self._in_loop = self._loop is not None
+            return is_nan(self._last_loss)
+        self._in_loop = self._runs_copy = self._loop is not None
         if self._loop:
-            return made + self._loop.run(session, steps - made)
-        steps -= made
-        for done in range(steps):
+            return self._loop.run(session, steps)
+        for _ in range(steps):
             _, self._last_loss = self._call()
             if is_nan(self._last_loss):
-                return made + done + 1
-        return made + steps
+                return True
+        return False
 
     @property
     def waited_secs(self) -> float | None:
         """For how many seconds the steps of a loop waited for their batches; None where that is not known."""
         return self._loop.waited_secs if self._loop and not self._is_compiled else None
+
+    def end(self, session: Any) -> None:
+        """Runs the operations of the graph at the end of the input, unless the last call has done so.
+
+        What needs no batch is done once more by them, and not by a copy.
+
+        Args:
+            session: The `tf.compat.v1.Session`.
+
+        Raises:
+            tf.errors.OutOfRangeError: The input has ended.
+        """
+        if self._runs_copy:
+            session.run([self._train_op, self._loss])
 
     def last_loss(self, session: Any) -> Any:
         """Returns the loss of the last step of a call that made one, and that then failed or ended."""
@@ -218,9 +233,6 @@ class Loop(Protocol):
 
     def compile(self, session: Any) -> None:
         """Runs the copy zero times."""
-
-    def run(self, session: Any, times: int) -> int:
-        """Runs the copy so many times; returns how many times it has run it."""
 
 
 LoopKind = TypeVar("LoopKind", bound=Loop)
@@ -339,17 +351,20 @@ class _Loop:
         self._threads = LoopThreads(chooses=self.waited_secs is not None)
         session.run([self._done, self._is_nan, self._waited], {self._steps: 0})
 
-    def run(self, session: Any, steps: int) -> int:
-        """Makes steps; returns how many."""
+    def run(self, session: Any, steps: int) -> bool:
+        """Makes steps, and ends with one whose loss is NaN; returns whether the last one's is."""
+        is_nan = False
 
         def make(steps: int, options: Any) -> tuple[int, bool]:
+            nonlocal is_nan
             fetches = [self._done, self._is_nan, self._waited]
-            done, ends, waited = session.run(fetches, {self._steps: steps}, options=options)
+            done, is_nan, waited = session.run(fetches, {self._steps: steps}, options=options)
             if self.waited_secs is not None:
                 self.waited_secs += float(waited)
-            return int(done), not ends
+            return int(done), not is_nan
 
-        return self._threads(make, steps)
+        self._threads(make, steps)
+        return bool(is_nan)
 
     def last_loss(self, session: Any) -> Any:
         """Returns the loss of the last step that was made in the session; None without one."""

@@ -117,6 +117,7 @@ class StepGraph:
         self.operations = [each for each in in_order if not _stays_outside(each)]
         self.outside = [each for each in in_order if _stays_outside(each)]
         self._graph_def = self._graph.as_graph_def()
+        self._batches = [each for each in self.operations if each.type in NEXT_BATCH]
 
     def why_not_copied(self) -> str | None:
         """Returns why a copy would not do what the operations do, or would not pay; None when it does."""
@@ -125,6 +126,9 @@ class StepGraph:
                 f"a copy of {len(self.operations)} operations, of a graph of "
                 f"{self._graph_def.ByteSize() >> 20} MiB, would cost more than it saves"
             )
+        devices = sorted({each.device for each in self.operations if each.device})
+        if len(devices) > 1:  # a loop over several may read a batch more than it makes steps
+            return f"they are on several devices: {', '.join(devices)}"
         for operation in self.operations:
             if is_of_tensorflow_1(operation):
                 kind = "is a variable of TensorFlow 1 (use_resource=False)"
@@ -145,24 +149,17 @@ class StepGraph:
     def graph_def_of(self, names: set[str], *, with_outside: bool = False) -> Any:
         """Returns a `GraphDef` of some of the operations, with all functions.
 
-        Control inputs that are not among them are left out.
+        Control inputs that are not among them are left out. What changes something waits for the next batch,
+        if that is among them, as in a `copy`.
 
         Args:
             names: Those of the operations.
             with_outside: Whether the operations that are not copied are there, too.
         """
         within = names | {each.name for each in self.outside} if with_outside else names
-        graph_def = tf1.GraphDef()
+        graph_def = tf1.GraphDef(node=self._nodes(within))
         graph_def.versions.CopyFrom(self._graph_def.versions)
         graph_def.library.CopyFrom(self._graph_def.library)
-        for each in self._graph_def.node:
-            if each.name in within:
-                node = graph_def.node.add()
-                node.CopyFrom(each)
-                node.attr.pop("_class", None)  # what it names may not be copied
-                inputs = [name for name in node.input if name[0] != "^" or name[1:] in within]
-                del node.input[:]
-                node.input.extend(inputs)
         return graph_def
 
     def operation(self, name: str) -> tf.Operation:
@@ -198,12 +195,12 @@ class StepGraph:
         Args:
             wanted: Some of the operations, and of their outputs.
         """
-        return self._copied(self._nodes(), [each.name for each in wanted])
+        return self._copied(self._step_nodes(), [each.name for each in wanted])
 
     @property
     def has_one_iterator(self) -> bool:
         """Whether a step takes its batch from one iterator, so that there can be a `timed_copy`."""
-        return sum(each.type in NEXT_BATCH for each in self.operations) == 1
+        return len(self._batches) == 1
 
     def timed_copy(self, wanted: Sequence[Any]) -> tuple[list[Any], tf.Tensor]:
         """Returns the copies, and for how many seconds they wait for the next batch, as a float64 scalar.
@@ -217,7 +214,7 @@ class StepGraph:
         Raises:
             ValueError: The step has no iterator, or several.
         """
-        nodes = self._nodes()
+        nodes = self._step_nodes()
         (batch,) = (node for node in nodes if node.op in NEXT_BATCH)
         names = [self._graph.unique_name(f"batch_{when}", False) for when in ("wanted", "there")]
         begin, end = (tf1.NodeDef(name=name, op="Timestamp", device=batch.device) for name in names)
@@ -234,12 +231,18 @@ class StepGraph:
         *copies, start, stop = self._copied([*nodes, begin, end], fetches)
         return copies, stop - start
 
-    def _nodes(self) -> list[Any]:
-        """Returns the `NodeDef`s of the copy."""
-        within = {operation.name for operation in self.operations}
-        waiting = self.waiting()
-        batches = [f"^{each.name}" for each in self.operations if each.type in NEXT_BATCH]
+    def _step_nodes(self) -> list[Any]:
+        """Returns the `NodeDef`s of the copy of a step."""
         replaced = {each.name for each in self.operations if divides_too_much(each)}
+        nodes: list[Any] = []
+        for node in self._nodes({operation.name for operation in self.operations}):
+            nodes += small_adam_update(node) if node.name in replaced else [node]
+        return nodes
+
+    def _nodes(self, within: set[str]) -> list[Any]:
+        """Returns the `NodeDef`s of operations, by their names."""
+        waiting = self.waiting()
+        batches = [f"^{each.name}" for each in self._batches if each.name in within]
         nodes = []
         for each in self._graph_def.node:
             if each.name not in within:
@@ -252,7 +255,7 @@ class StepGraph:
             if each.name in waiting:
                 inputs += [batch for batch in batches if batch not in inputs]
             node.input.extend(inputs)
-            nodes += small_adam_update(node) if each.name in replaced else [node]
+            nodes.append(node)
         return nodes
 
     def _copied(self, nodes: Sequence[Any], fetches: Sequence[str]) -> list[Any]:
@@ -277,7 +280,7 @@ class StepGraph:
 
     def waiting(self) -> set[str]:
         """Returns the names of what changes something, and is not needed for the batches themselves."""
-        before = _needed_for(each for each in self.operations if each.type in NEXT_BATCH)
+        before = _needed_for(self._batches)
         return {each.name for each in self.operations if each not in before and _changes(each)}
 
 

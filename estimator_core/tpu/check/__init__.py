@@ -1,1 +1,1 @@
-"""Would a model run on a TPU? The TPU's own compiler answers, without a TPU."""
+"""Check of a model for TPUs: the TPU's own compiler compiles it, without a TPU."""

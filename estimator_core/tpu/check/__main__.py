@@ -2,8 +2,8 @@
 
 Usage: python -m estimator_core.tpu.check MODULE:FUNCTION [--topology v5e:2x2] [--mode train ...]
 
-FUNCTION takes no arguments and returns a TPUEstimator and an input_fn. The exit code is 0 when all modes
-compile and fit into the memory, 3 when not, and 2 for a bad command.
+FUNCTION takes no arguments and returns a TPUEstimator and an input_fn. The exit code is 0 if all modes
+compile and fit into the memory, 3 if not, and 2 for a bad command.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""check_for_tpu: would this model run on a TPU?"""
+"""check_for_tpu: checks that a model compiles for a TPU."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def check_for_tpu(
     topology: str = "v5e:2x2",
     modes: Iterable[str] | None = None,
 ) -> Report:
-    """Compiles the step of one core with the TPU's own compiler, and says what it needs. No TPU is needed.
+    """Compiles the step of one core with the TPU's own compiler, and reports its needs. No TPU is needed.
 
-    The compiler is `libtpu`'s, which `pip install "estimator-pipelines[tpu-check]"` brings. model_fn and
-    input_fn are called as on a TPU with as many cores as `topology` has, whatever `use_tpu` and `num_shards`
+    The compiler is `libtpu`'s; `pip install "estimator-pipelines[tpu-check]"` installs it. model_fn and
+    input_fn are called as on a TPU with the cores of `topology`, whatever `use_tpu` and `num_shards`
     are; each core takes a part of the batch sizes of `estimator`. Nothing is trained and no checkpoint read.
 
     Example:
@@ -46,19 +46,19 @@ def check_for_tpu(
         >>> print(report)  # doctest: +SKIP
 
     Args:
-        estimator: What is checked; `to_tpu_estimator` makes one of any Estimator.
-        input_fn: As for `TPUEstimator.train`.
+        estimator: TPUEstimator to check; `to_tpu_estimator` makes one of any Estimator.
+        input_fn: See `TPUEstimator.train`.
         topology: TPU chips and their grid, such as "v5e:2x2" (4 cores) or "v4:2x2x1" (8 cores).
-        modes: Of `ModeKeys`; None is each that `estimator` has a batch size for and would run on a TPU.
+        modes: Modes of `ModeKeys`; None takes all that have a batch size and would run on a TPU.
 
     Returns:
-        The report. What does not compile is said there, and raises nothing.
+        The report. It also contains compilation errors, which are not raised.
 
     Raises:
-        TypeError: `estimator` is no TPUEstimator.
-        ValueError: The topology or a mode is unknown, or a batch size does not go around the cores.
+        TypeError: `estimator` is not a TPUEstimator.
+        ValueError: The topology or a mode is unknown, or a batch size is not divisible by the cores.
         RuntimeError: The compiler is not installed, or the model needs several cores for each copy, or tables
-            in the memory of a TPU, which are not checked yet.
+            in the memory of a TPU, which can't be checked yet.
     """
     if not isinstance(estimator, TPUEstimator):
         raise TypeError(
@@ -87,7 +87,7 @@ def check_for_tpu(
             try:
                 program = sharded.build_program(mode, input_fn, execution=execution)
             except ValueError as error:
-                if not _is_of_the_execution(error):
+                if not _is_raised_by_execution(error):
                     raise
                 reports[mode] = ModeReport(mode, known, str(error))
                 continue
@@ -100,14 +100,14 @@ def check_for_tpu(
     return Report({mode: reports[mode] for mode in modes})
 
 
-def _is_of_the_execution(error: ValueError) -> bool:
-    """Whether an error says what can't run on a TPU; others are those of the user's functions."""
+def _is_raised_by_execution(error: ValueError) -> bool:
+    """Returns whether the execution raised an error, so that it is about TPUs; others are the user's."""
     *_, last = traceback.walk_tb(error.__traceback__)
     return pathlib.Path(last[0].f_code.co_filename).parent == _PACKAGE / "execution"
 
 
 def _report(mode: str, topology: Topology, graph: tf.Graph, found: Mapping[str, Any]) -> ModeReport:
-    """Returns the report of a mode from what `compile_program` has printed."""
+    """Returns the report of a mode from the output of `compile_program`."""
     if "error" not in found:
         return ModeReport(
             mode,
@@ -129,7 +129,7 @@ def _report(mode: str, topology: Topology, graph: tf.Graph, found: Mapping[str, 
 
 
 def _compiled(folder: pathlib.Path, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Returns what `compile_program` finds for each of the folders."""
+    """Returns the output of `compile_program` for each of the folders."""
     if not names:
         return []
     module = "estimator_core.tpu.check.compile_program"
@@ -158,7 +158,7 @@ def _refused(graph: tf.Graph, name: str, kind: str | None) -> RefusedOperation:
     """Returns an operation, with the line of the user's code that made it."""
     try:
         operation = graph.get_operation_by_name(name)
-    except KeyError:  # within a function
+    except KeyError:  # it is within a function
         return RefusedOperation(kind or "", name, "")
     libraries = [str(_PACKAGE), str(pathlib.Path(tf.__file__).parent)]
     for frame in reversed(operation.traceback):

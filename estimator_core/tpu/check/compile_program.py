@@ -1,10 +1,10 @@
-"""A process of its own: from the graph of one core to a program that is compiled for a TPU.
+"""Compilation of the graph of one core for a TPU, in a separate process.
 
 Usage: python -m estimator_core.tpu.check.compile_program FOLDER ...
 
-It reads what `programs.write` has written into each folder, and prints a JSON object for it, on one line.
-It is apart from the process of the user because a compiler may end its process, and because TensorFlow
-makes StableHLO of eager functions alone, which `tf.compat.v1.disable_v2_behavior` turns off for good.
+It reads the files of `programs.write` in each folder, and prints a JSON object for it, on one line.
+It is separate from the user's process because a compiler may end its process, and because TensorFlow
+makes StableHLO only from eager functions, which `tf.compat.v1.disable_v2_behavior` disables for good.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class NotCompiledError(Exception):
     """The program can't be compiled.
 
     Args:
-        stage: "graph" for what XLA has no operation for, "compiler" for what the TPU's compiler refuses.
-        message: What TensorFlow or the compiler says.
+        stage: "graph" if XLA lacks an operation, "compiler" if the TPU's compiler fails.
+        message: Message of TensorFlow or the compiler.
     """
 
     def __init__(self, stage: str, message: str):
@@ -44,19 +44,19 @@ def to_stablehlo(folder: pathlib.Path, description: Mapping[str, Any]) -> str:
     """Returns the program of the graph in the folder as StableHLO.
 
     Args:
-        folder: Holds `graph.pb`.
-        description: "feeds", "variables": name to dtype and shape; "fetches": names of tensors; "targets":
-            names of operations that run, too.
+        folder: Folder with `graph.pb`.
+        description: Dict of "feeds" and "variables": name to dtype and shape; "fetches": names of tensors;
+            "targets": names of operations that run, too.
 
     Raises:
-        NotCompiledError: XLA has not all of its operations.
+        NotCompiledError: XLA lacks one of its operations.
     """
     import tensorflow as tf
 
     from estimator_core import tf1
 
     graph_def = tf1.GraphDef.FromString((folder / "graph.pb").read_bytes())
-    for function in graph_def.library.function:  # XLA looks for loops and branches in the process
+    for function in graph_def.library.function:  # XLA looks up loops and branches there
         tf1.define_function(function)
     variables = {
         name: tf.Variable(tf.zeros(spec["shape"], spec["dtype"]), shape=spec["shape"], name=name)
@@ -89,10 +89,10 @@ def to_stablehlo(folder: pathlib.Path, description: Mapping[str, Any]) -> str:
 
 
 def compiled(text: str, topology: str) -> Any:
-    """Returns the executable of a program for all cores of a topology, and those cores as devices.
+    """Returns the executable of a program for all cores of a topology, and the cores as devices.
 
     Raises:
-        NotCompiledError: The compiler refuses it.
+        NotCompiledError: The compiler fails.
     """
     os.environ.update(
         TPU_SKIP_MDS_QUERY="1",
@@ -100,7 +100,7 @@ def compiled(text: str, topology: str) -> Any:
         TPU_WORKER_ID="0",
         TPU_ACCELERATOR_TYPE="v5litepod-8",
         JAX_PLATFORMS="cpu",
-        # Nothing runs on a TPU, so that several processes may compile at the same time.
+        # Several processes may compile at the same time, since nothing runs on a TPU.
         ALLOW_MULTIPLE_LIBTPU_LOAD="1",
     )
     import jax
@@ -119,7 +119,7 @@ def compiled(text: str, topology: str) -> Any:
     options.device_assignment = xla_client.DeviceAssignment.create(
         np.arange(len(devices)).reshape(-1, 1)
     )
-    # TensorFlow's own dialect has a copy that the client does not take; a reshape to the same shape copies.
+    # The client does not support the copy of TensorFlow's dialect; a reshape to the same shape copies, too.
     text = re.sub(
         r"mhlo\.copy (%\S+) : (tensor<[^>]*>)", r"stablehlo.reshape \1 : (\2) -> \2", text
     )
@@ -140,7 +140,7 @@ def compiled(text: str, topology: str) -> Any:
 
 
 def refused_operations(message: str) -> list[list[str | None]]:
-    """Returns the name and, if it is said, the type of each operation that an error is about."""
+    """Returns the name and, if known, the type of each operation in an error."""
     found: list[list[str | None]] = [[node, kind] for kind, node in _UNSUPPORTED.findall(message)]
     return found or [[node, None] for node in _NODE.findall(message)]
 
@@ -165,7 +165,7 @@ def _num_bytes(dtype: str, shape: str) -> int:
 
 
 def result(folder: pathlib.Path) -> dict[str, Any]:
-    """Returns what is printed: what the compiled program needs, or why there is none."""
+    """Returns the JSON object to print: the needs of the compiled program, or the error."""
     description = json.loads((folder / "description.json").read_text())
     try:
         text = to_stablehlo(folder, description)

@@ -1,4 +1,4 @@
-"""From the graph of one core to what a compiler is given: the part that a step takes, and its variables."""
+"""Conversion of the graph of one core to a compiler's input: the part for a step, and its variables."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ def write(
     fetches: Sequence[Any],
     topology: str,
 ) -> None:
-    """Writes what `compile_program` reads.
+    """Writes the input of `compile_program`.
 
     Args:
-        folder: Where to; it is made.
-        graph: Holds the step.
+        folder: Folder to create and write to.
+        graph: Graph with the step.
         feeds: Placeholders with static shapes.
         fetches: Tensors, and operations, of the step.
-        topology: Such as "v5e:2x2".
+        topology: Name of the topology, such as "v5e:2x2".
     """
     folder.mkdir()
     tensors = [fetch for fetch in fetches if tf.is_tensor(fetch)]
     targets = [fetch for fetch in fetches if not tf.is_tensor(fetch)]
     whole = graph.as_graph_def()
     for node in whole.node:
-        node.attr.pop("_class", None)  # a colocation with nodes that may be gone
+        node.attr.pop("_class", None)  # a colocation with nodes that may be removed
         node.device = ""
     names = [tensor.op.name for tensor in tensors] + [target.name for target in targets]
     part = tf1.graph_util.extract_sub_graph(_without_assertions(whole), names)
@@ -55,7 +55,7 @@ def write(
 
 
 def _without_assertions(graph_def: Any) -> Any:
-    """Returns the graph without what stops a step for a bad value: no core of a TPU does that."""
+    """Returns the graph without its assertions: no core of a TPU stops a step for a bad value."""
     for node in graph_def.node:
         if node.op == "Assert":
             name = node.name

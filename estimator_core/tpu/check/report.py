@@ -1,4 +1,4 @@
-"""What the check found, mode by mode."""
+"""The results of the check, by mode."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from estimator_core.tpu.check.topologies import Topology
 
 @dataclasses.dataclass(frozen=True)
 class RefusedOperation:
-    """An operation that a TPU does not run.
+    """An operation that a TPU can't run.
 
     Attributes:
-        type: Its type, such as "PyFunc".
-        name: Its name in the graph.
-        made_at: "file:line" of the code of the model that made it, and that line; "" when it is unknown.
+        type: Type of the operation, such as "PyFunc".
+        name: Name of the operation in the graph.
+        made_at: "file:line" of the model's code that made it, and that line; "" if it is unknown.
     """
 
     type: str
@@ -30,19 +30,19 @@ class RefusedOperation:
 
 @dataclasses.dataclass(frozen=True)
 class ModeReport:
-    """What the compiler says of the step of one core in one mode.
+    """The compiler's results for the step of one core in one mode.
 
     Attributes:
         mode: One of `ModeKeys`.
-        error: Why it does not compile; None when it does.
-        operations: Those that are the reason, as far as they are known.
+        error: Error of the compilation; None if it succeeds.
+        operations: Operations that cause the error, as far as they are known.
         memory: Bytes on one core by use: "arguments" (variables and the batch), "outputs", "aliases" (outputs
-            that take the place of arguments), "temporaries" and "code".
-        collectives: (kind, bytes on one core) of each operation in which the cores meet.
+            in the memory of arguments), "temporaries" and "code".
+        collectives: (kind, bytes on one core) of each operation that synchronizes the cores.
         flops: Floating-point operations of a step on one core, by the compiler's count.
         bytes_accessed: Bytes that a step reads and writes in the memory of one core, by its count.
-        compile_secs: Time that the compilation took.
-        topology: What it was compiled for.
+        compile_secs: Seconds of the compilation.
+        topology: Topology that it was compiled for.
     """
 
     mode: str
@@ -57,25 +57,25 @@ class ModeReport:
 
     @property
     def compiles(self) -> bool:
-        """Whether there is a program for the TPU."""
+        """True if it compiles for the TPU."""
         return self.error is None
 
     @property
     def memory_bytes(self) -> int:
-        """What one core holds at most."""
+        """Maximum memory of one core."""
         memory = self.memory
         return sum(memory.values()) - 2 * memory.get("aliases", 0) if memory else 0
 
     @property
     def fits(self) -> bool:
-        """Whether that is no more than the core has."""
+        """True if the memory of the core is large enough."""
         return self.memory_bytes <= self.topology.chip.memory_bytes
 
     @property
     def step_secs(self) -> float:
-        """Lower bound of the time of a step: that of its arithmetic or its memory, the longer one.
+        """Lower bound of the time of a step: the longer one of its arithmetic and its memory accesses.
 
-        It leaves out the collectives, the input and the host. No step was run.
+        It excludes the collectives, the input and the host. No step was run.
         """
         chip = self.topology.chip
         return max(self.flops / chip.flops_per_sec, self.bytes_accessed / chip.bytes_per_sec)
@@ -100,7 +100,7 @@ class ModeReport:
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """What the check found. `str` of it is a text for people.
+    """The results of the check. `str` of it is a text for people.
 
     Attributes:
         modes: The report of each mode that was compiled.
@@ -110,7 +110,7 @@ class Report:
 
     @property
     def compiles(self) -> bool:
-        """Whether there are modes, and all do, in the memory that there is."""
+        """True if there are modes, and all of them compile and fit into the memory."""
         return bool(self.modes) and all(mode.compiles and mode.fits for mode in self.modes.values())
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""TPU chips and how they are put together."""
+"""TPU chips and grids of chips."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _FORM = re.compile(r"(v\d+[ep]?):(\d+x\d+(?:x\d+)?)")
 
 @dataclasses.dataclass(frozen=True)
 class Chip:
-    """What one core of a chip has.
+    """The resources of one core of a chip.
 
     Attributes:
-        cores: Cores of the chip.
-        memory_bytes: High-bandwidth memory.
+        cores: Number of cores of the chip.
+        memory_bytes: High-bandwidth memory of a core.
         flops_per_sec: Peak of bfloat16 multiplications and additions.
         bytes_per_sec: Peak bandwidth of the memory.
     """
@@ -36,8 +36,8 @@ def _of_chip(cores: int, gib: float, teraflops: float, gigabytes_per_sec: float)
     )
 
 
-# Source: Google Cloud's documentation of each TPU version, per chip. Whether a chip is one device or two is
-# what its compiler says.
+# Source: Google Cloud's documentation of each TPU version, per chip. The compiler decides whether a chip
+# is one device or two.
 CHIPS = {
     "v2": _of_chip(2, 16, 46, 700),
     "v3": _of_chip(2, 32, 123, 900),
@@ -53,9 +53,9 @@ class Topology:
     """TPU chips in a grid.
 
     Attributes:
-        name: Such as "v5e:2x2".
-        chip: What one core has.
-        num_cores: Cores of all chips.
+        name: Name of the topology, such as "v5e:2x2".
+        chip: Resources of one core.
+        num_cores: Number of cores of all chips.
     """
 
     name: str
@@ -67,7 +67,7 @@ def topology_named(name: str) -> Topology:
     """Returns the topology of a name, such as "v5e:2x2" or "v4:2x2x1".
 
     Raises:
-        ValueError: It has another form, or names an unknown chip.
+        ValueError: The name has another form, or the chip is unknown.
     """
     form = _FORM.fullmatch(name)
     if not form or form[1] not in CHIPS:

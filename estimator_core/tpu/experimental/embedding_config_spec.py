@@ -26,28 +26,28 @@ class _Fields(NamedTuple):
 
 
 class EmbeddingConfigSpec(_Fields):
-    """Which embedding tables a TPU holds and how it updates them. Immutable.
+    """The embedding tables in a TPU's memory, and the settings of their updates. Immutable.
 
-    model_fn looks the columns up. With `use_tpu=True` their tables are updated as is said here; with
-    `use_tpu=False` they are variables like others, which model_fn's optimizer trains.
+    model_fn looks the columns up. With `use_tpu=True` these settings update their tables; with
+    `use_tpu=False` they are variables like others, trained by model_fn's optimizer.
 
     Args:
-        feature_columns: Numeric and embedding columns, those of `tf.compat.v1.tpu.experimental`
-            among them. Either these or the two dicts below are given.
-        optimization_parameters: How tables are updated: an optimizer of
-            `tf.tpu.experimental.embedding`. Needed with `feature_columns`.
-        clipping_limit: Largest absolute value of the gradient of a row; None does not clip.
-        pipeline_execution_with_tensor_core: Whether looking up the next batch overlaps with a step.
-        experimental_gradient_multiplier_fn: Function from the global step to what gradients are
-            multiplied with; None multiplies with 1.
-        feature_to_config_dict: Feature name to its `FeatureConfig`.
-        table_to_config_dict: Table name to its `TableConfig`.
-        partition_strategy: How rows are spread over hosts: "mod" or "div".
+        feature_columns: Numeric and embedding columns, including those of `tf.compat.v1.tpu.experimental`.
+            Give either these or the two dicts below.
+        optimization_parameters: Optimizer of the tables, from `tf.tpu.experimental.embedding`. Needed
+            with `feature_columns`.
+        clipping_limit: Maximum absolute value of the gradient of a row; None does not clip.
+        pipeline_execution_with_tensor_core: Overlaps the lookups of the next batch with a step if true.
+        experimental_gradient_multiplier_fn: Function from the global step to a factor for the
+            gradients; None means 1.
+        feature_to_config_dict: Dict of feature name to `FeatureConfig`.
+        table_to_config_dict: Dict of table name to `TableConfig`.
+        partition_strategy: Distribution of rows over hosts: "mod" or "div".
         profile_data_directory: Directory for measurements of the tables; or None.
 
     Raises:
-        ValueError: Not exactly one of columns and dicts is given, or a value is not valid.
-        TypeError: A column or a dict's value is of another kind.
+        ValueError: Both or neither of columns and dicts are given, or a value is invalid.
+        TypeError: A column or a dict's value has a wrong kind.
 
     Source: `tf.compat.v1.estimator.tpu.experimental.EmbeddingConfigSpec`.
     """
@@ -107,12 +107,12 @@ class EmbeddingConfigSpec(_Fields):
 
 
 def _is_on_tensor_core(column: Any) -> bool:
-    """Whether a column was made with an `embedding_lookup_device`, not for the TPU's own tables."""
+    """Returns whether a column has an `embedding_lookup_device`, and no table in the TPU's own memory."""
     return getattr(column, "_embedding_lookup_device", None) is not None
 
 
 def _check_columns(columns: Sequence[Any]) -> None:
-    # TensorFlow has no public names for the classes of its columns: examples of each give them.
+    # TensorFlow has no public names for the classes of its columns: take them from examples.
     identity = tf.feature_column.categorical_column_with_identity("example", 2)
     allowed = tuple(
         type(column)
@@ -132,8 +132,8 @@ def _check_columns(columns: Sequence[Any]) -> None:
 
 
 def _check_optimization_parameters(parameters: Any) -> None:
-    # All optimizers of TPU tables have these, those of TensorFlow 1 included, which have no public
-    # name any more; other optimizers don't.
+    # All optimizers of TPU tables have these attributes, including those of TensorFlow 1, which have no
+    # public name any more; other optimizers don't.
     if not (hasattr(parameters, "learning_rate") and hasattr(parameters, "clip_weight_min")):
         raise ValueError(
             "optimization_parameters must be an optimizer of tf.tpu.experimental.embedding, such as "

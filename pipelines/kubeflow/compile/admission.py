@@ -135,11 +135,17 @@ def _check_pipeline_root(settings: KubeflowConfig) -> None:
             f'"{schemes[0]}BUCKET/FOLDER".'
         )
     scheme = next((item for item in schemes if root.startswith(item)), None)
-    if scheme is None or not re.fullmatch(r"[a-z0-9][a-z0-9._-]+(/.*)?", root.removeprefix(scheme)):
+    if scheme is None:
         raise BadInputError(
             f"kubeflow.pipeline_root = {root!r}: the backend {settings.backend!r} takes "
             f"{', '.join(f'{item}BUCKET/FOLDER' for item in schemes)}. What outlives a run goes to "
             "kubeflow.root instead, which is a folder."
+        )
+    bucket = root.removeprefix(scheme).partition("/")[0]
+    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{2,}", bucket):
+        raise BadInputError(
+            f"kubeflow.pipeline_root = {root!r}: {bucket!r} is no name of a bucket: at least three "
+            "lower-case letters, digits, '.', '_' or '-', the first of them a letter or a digit."
         )
 
 

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from pipelines import atomic_files
 from pipelines.kubeflow.local_execution.inputs import Values
 
 
@@ -33,10 +34,7 @@ class TaskCache:
 
     def add(self, key: str, outputs: Values) -> None:
         """Keeps the outputs of a task."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        partial = self._folder / f".{key}.partial"
-        partial.write_text(json.dumps(asdict(outputs)), encoding="utf-8")
-        partial.replace(self._folder / f"{key}.json")
+        atomic_files.write(self._folder / f"{key}.json", json.dumps(asdict(outputs)))
 
 
 def cache_key(

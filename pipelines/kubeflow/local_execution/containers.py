@@ -1,11 +1,13 @@
 """How a container is run: as a process here, with nothing of the caller's surroundings."""
 
+import contextlib
 import os
 import re
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import Protocol
 
 import pipelines
 
-_GRACE_SECS = 10
+_GRACE_SECS = 20.0  # for a training to save
 
 
 @dataclass(frozen=True)
@@ -135,17 +137,16 @@ class Processes:
         with self._lock:
             self._closed.set()
             running = list(self._running)
-        for process in running:
-            _end(process)
+        _end(*running)
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """Ends a process and those that it has started."""
+def _end(*processes: "subprocess.Popen[bytes]") -> None:
+    """Ends processes and those that they have started; all have the same time for it."""
     for number in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.killpg(process.pid, number)
-            process.wait(_GRACE_SECS)
-        except ProcessLookupError:
-            return
-        except subprocess.TimeoutExpired:
-            continue
+        for process in processes:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+        deadline = time.monotonic() + _GRACE_SECS
+        for process in processes:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, deadline - time.monotonic()))

@@ -27,7 +27,7 @@ from pipelines.plan.inputs import RunRequest, check_root
 from pipelines.root.lock import LOCAL_KUBEFLOW, check_unlocked, locked
 from pipelines.root.records import RunOutcome, RunRecord, RunRecords
 from pipelines.terminal.progress import Progress
-from pipelines.terminal.signals import came_from_signal
+from pipelines.terminal.signals import signal_has_come, stop_raising
 
 _FOLDER = "kubeflow_local"
 _IMAGE = "local/pipelines"
@@ -221,15 +221,18 @@ def _execute(
 ) -> RunRecord:
     failure = None
     try:
-        workflow.run(parameters)
-    except ContainerFailedError as error:
-        failure = error
+        try:
+            workflow.run(parameters)
+        finally:
+            stop_raising()
     except BaseException as error:
-        if came_from_signal(error):
+        if signal_has_come():
             record = end_run(root, run_id, RunOutcome("interrupted", reason="stopped by a signal"))
             if record is not None:
                 return record
-        raise
+        if not isinstance(error, ContainerFailedError):
+            raise
+        failure = error
     record = _record_of(root, run_id)
     if record is not None:
         return record if failure is None else _with_log(root, record, failure.log)

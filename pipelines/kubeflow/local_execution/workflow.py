@@ -6,6 +6,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from components.interruption import interruption
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.local_execution.cache import TaskCache, cache_key
 from pipelines.kubeflow.local_execution.compiled import CompiledPipeline
@@ -58,6 +59,7 @@ class Workflow:
 
         Raises:
           ContainerFailedError: Of the task that failed first; exit handlers have run.
+          RunInterruptedError: A signal has come; all containers have ended.
         """
         with ThreadPoolExecutor(self.parallelism) as pool:
             try:
@@ -77,6 +79,7 @@ class Workflow:
         failed: set[str] = set()
         running: dict[Future[Values], str] = {}
         while waiting or running:
+            interruption.check()
             num_waiting = len(waiting)
             for name, task in list(waiting.items()):
                 needed = set(task.get("dependentTasks", []))

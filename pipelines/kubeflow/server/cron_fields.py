@@ -51,7 +51,7 @@ class CronField:
     def _value(self, word: str) -> int | None:
         if word in self.words:
             return self.lowest + self.words.index(word)
-        is_in_range = word.isdigit() and self.lowest <= int(word) <= self.highest
+        is_in_range = word.isdecimal() and self.lowest <= int(word) <= self.highest
         return int(word) if is_in_range else None
 
     def _range(self) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipelines import atomic_files
 from pipelines.errors import RunFailedError
 from pipelines.kubeflow.component_plan import ComponentPlan
 from pipelines.kubeflow.run_folder import kubeflow_run_of
@@ -16,7 +17,6 @@ from pipelines.kubeflow.steps.artifacts import (
     new_artifact,
     output_metadata,
 )
-from pipelines.kubeflow.steps.data_files import check_data_files
 from pipelines.kubeflow.steps.old_runs import mark_training
 from pipelines.kubeflow.steps.served_baseline import kept_metadata
 from pipelines.kubeflow.steps.step_call import Artifacts, StepCall
@@ -42,16 +42,13 @@ def run_component(call: StepCall, plan: ComponentPlan, findings: "Findings") -> 
 
     Raises:
       CheckFailedError: The outputs are there, but the run must not go on.
-      RunFailedError: The data are not those that `Plan` has read.
     """
-    _check_data(plan)
     with tempfile.TemporaryDirectory() as scratch:
         inputs = read_inputs(call, plan, Path(scratch))
         if JOB_KEY in plan.parameters.get("parameters", {}):
             outputs = _execute_shared(call, plan, inputs, Path(scratch))
         else:
             outputs = execute_component(call, plan, inputs, Path(scratch))
-    _check_data(plan)
     if plan.check is not None:
         from pipelines.checks.component_checks import check_from_json
 
@@ -60,12 +57,6 @@ def run_component(call: StepCall, plan: ComponentPlan, findings: "Findings") -> 
         except RunFailedError as error:
             raise CheckFailedError(error.component, str(error), error.is_bad_input) from error
     return output_metadata(call.executor_input, outputs)
-
-
-def _check_data(plan: ComponentPlan) -> None:
-    """Checks what is read of the user's: before, and behind it, as it may have changed meanwhile."""
-    if plan.data is not None:
-        check_data_files(plan.data, plan.component)
 
 
 def _execute_shared(
@@ -79,11 +70,7 @@ def _execute_shared(
         mark_training(folder, _run_of(call))
         for key, (artifact,) in inputs.items():
             place = folder / "inputs" / key
-            if not place.is_dir():
-                partial = place.with_name(f".{key}.partial")
-                shutil.rmtree(partial, ignore_errors=True)
-                shutil.copytree(artifact.uri, partial)
-                partial.rename(place)
+            atomic_files.copy_folder(Path(artifact.uri), place)
             artifact.uri = str(place)
         outputs = {key: str(folder / "outputs" / key) for key in call.outputs}
         made = execute_component(replace(call, outputs=outputs), plan, inputs, scratch)

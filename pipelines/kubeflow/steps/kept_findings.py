@@ -9,6 +9,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+from pipelines import atomic_files
 from pipelines.artifacts.anomalies import NOTE_PREFIX
 from pipelines.checks.component_checks import Findings
 from pipelines.kubeflow.component_plan import write_named_by_content
@@ -90,10 +91,7 @@ def findings_id(root: Path) -> str:
     """
     file = root / _FOLDER / _ID
     if not file.is_file():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        partial = file.with_name(f".{_ID}.partial")
-        partial.write_text(uuid.uuid4().hex, encoding="utf-8")
-        partial.replace(file)
+        atomic_files.write(file, uuid.uuid4().hex)
     return file.read_text(encoding="utf-8")
 
 

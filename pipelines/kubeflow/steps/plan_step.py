@@ -1,7 +1,6 @@
 """The first step: reads the data as they are now, begins the run, and plans all others."""
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from pipelines.config.pipeline_config import PipelineConfig
@@ -13,7 +12,6 @@ from pipelines.kubeflow.compile.dag import PLAN
 from pipelines.kubeflow.component_plan import write_component_plan
 from pipelines.kubeflow.run_folder import RunFolder, locked_for_step
 from pipelines.kubeflow.steps.component_plans import component_plans
-from pipelines.kubeflow.steps.data_files import check_as_profiled, data_files_of
 from pipelines.kubeflow.steps.old_runs import tidy_runs
 from pipelines.plan.run_plan import RunRequest, plan_run
 from pipelines.root.records import RunRecords
@@ -36,8 +34,8 @@ def plan_on_kubeflow(root: Path, config: PipelineConfig, kubeflow_run: str) -> d
       kubeflow_run: Id of the run on Kubeflow.
 
     Raises:
-      BadInputError: The data or the configuration cannot be used; no run was begun.
-      RunFailedError: The data or the root's schema changed while they were read, or another step holds the
+      BadInputError: The data or the configuration cannot be used.
+      RunFailedError: The root's schema changed while the data were read, or another step holds the
         root's lock for too long.
     """
     check_beam(config.beam)
@@ -60,6 +58,7 @@ def plan_on_kubeflow(root: Path, config: PipelineConfig, kubeflow_run: str) -> d
 def _begin(plan: RunPlan, folder: RunFolder, display: PlainDisplay) -> dict[str, str]:
     """Begins the run in the root, whose lock is held."""
     import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
+    from pipelines.definitions.csv_to_serving import csv_to_serving
     from pipelines.root.metadata.leftovers import tidy_root
 
     root = plan.root
@@ -83,14 +82,10 @@ def _begin(plan: RunPlan, folder: RunFolder, display: PlainDisplay) -> dict[str,
     data = stage_data(plan, recorder)
     if data.reasons:
         data.folder.touch()  # a copy that is needed
-    files = data_files_of(data)
-    check_as_profiled(plan.profile, PLAN)
-    from pipelines.definitions.csv_to_serving import csv_to_serving
-
+    plan.profile.check_unchanged()  # CsvExampleGen finds it, too, in a pod that has to start first
     pipeline = csv_to_serving(plan, data)
     recorder.add_graph(component_graph(pipeline))
     plans = component_plans(plan, pipeline, run_id, record.baseline_version)
-    plans["example_gen"] = replace(plans["example_gen"], data=files.as_plan())
     folder.write_run(run_id, len(recorder.record.notes), step_options(plan.config.beam))
     return {role: write_component_plan(root, item) for role, item in plans.items()}
 

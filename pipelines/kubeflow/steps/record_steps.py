@@ -110,7 +110,7 @@ def _retention_of(root: Path, record: RunRecord) -> Callable[[], None]:
 
     Artifacts are in the store of Kubeflow Pipelines: only records, reports and logs go.
     """
-    rules = RetentionConfig.model_validate(record.config.get("retention") or {})
+    rules = RetentionConfig.model_validate(record.section("retention"))
     return lambda: prune_after_run(root, rules, PlainDisplay(sys.stderr).line)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from components.pusher.provenance import read_provenance
+from pipelines import atomic_files
 from pipelines.kubeflow.steps.artifacts import METADATA_KEY, input_metadata
 from pipelines.root.kept_artifacts import _FOLDER, kept_folder
 from pipelines.root.records import RunRecords
@@ -35,11 +36,8 @@ def keep(root: Path, run_id: str, name: str, source: Path, metadata: dict[str, s
     """
     target = kept_folder(root, run_id, name)
     if not target.is_dir():
-        partial = target.with_name(f".{name}.partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        shutil.copytree(source, partial)
-        target.with_name(name + _METADATA).write_text(json.dumps(metadata), encoding="utf-8")
-        partial.rename(target)
+        atomic_files.write(target.with_name(name + _METADATA), json.dumps(metadata))
+        atomic_files.copy_folder(source, target)
     return target
 
 

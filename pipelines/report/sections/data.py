@@ -29,7 +29,7 @@ def describe(context: Context) -> dict[str, Any] | None:
         "has_statistics": statistics is not None,
         "missing": None if statistics else context.missing("StatisticsGen"),
         "label": label_table(record.label_by_split) if record.label_by_split else None,
-        "label_column": record.config.get("data", {}).get("label"),
+        "label_column": record.section("data").get("label"),
     }
 
 

@@ -34,7 +34,7 @@ def describe(context: Context) -> dict[str, Any] | None:
 def example_row(context: Context) -> dict[str, Any]:
     """Returns typical values of the columns that the model learns from: medians and frequent values."""
     record = context.record
-    label = record.config.get("data", {}).get("label")
+    label = record.section("data").get("label")
     unused = {one["name"] for one in record.columns if str(one["use"]).startswith("not used")}
     statistics = context.details.get("statistics") or {"columns": []}
     found: dict[str, Any] = {}

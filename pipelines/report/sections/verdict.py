@@ -68,7 +68,7 @@ def _facts(context: Context) -> list[tuple[str, str]]:
     ]
     if record.spans:
         facts.append(("Data", name_spans(record.spans)))
-    elif path := record.config.get("data", {}).get("path"):
+    elif path := record.section("data").get("path"):
         facts.append(("Data", str(path)))
     if record.version:
         state = version_state(context.root, record.version)

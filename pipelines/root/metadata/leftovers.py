@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from components.trainer.unfinished import UNFINISHED_DIR, run_of, trained_step
+from pipelines import atomic_files
 from pipelines.config.metadata import MetadataConfig
 from pipelines.root.metadata.place import has_store, note_move, root_id, was_moved
 from pipelines.root.metadata.store import (
@@ -59,7 +60,18 @@ def tidy_root(
 def _leftovers(root: Path, run_ids: tuple[str, ...], killed: list[int]) -> Iterator[Path]:
     for pattern in ("serving/.pushing-*", "serving/.removing-*", "data/.*", "runs/*.partial"):
         yield from sorted(root.glob(pattern))
-    yield from sorted(root.glob("runs/.*.partial"))
+    for pattern in (
+        "runs",
+        "runs/details/*",
+        "metadata",
+        "schema",
+        ".schema-*",
+        "kept/*",
+        "schedules",
+        "schedules/*",
+    ):
+        for folder in sorted(root.glob(pattern)):
+            yield from atomic_files.left_over(folder)
     for training in sorted(root.glob(f"artifacts/*/*/{UNFINISHED_DIR}/*")):
         if run_of(training) not in run_ids:
             yield training

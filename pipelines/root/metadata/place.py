@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pipelines import atomic_files
 from pipelines.config.metadata import PASSWORD_VARIABLE, MetadataConfig
 from pipelines.errors import BadInputError
 
@@ -107,11 +108,7 @@ def note_move(root: Path) -> None:
 
 
 def _write(root: Path, place: ServerPlace) -> None:
-    file = root / "metadata" / _FILE
-    file.parent.mkdir(parents=True, exist_ok=True)
-    partial = file.with_name(f".{_FILE}.partial")
-    partial.write_text(json.dumps(asdict(place)), encoding="utf-8")
-    partial.replace(file)
+    atomic_files.write(root / "metadata" / _FILE, json.dumps(asdict(place)))
 
 
 def connection_config(root: Path, settings: MetadataConfig | None = None) -> Any:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.artifacts.anomalies import NOTE_PREFIX
-from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.errors import BadInputError
 from pipelines.root.history import mark_killed
 from pipelines.root.lock import exclusively
@@ -94,7 +93,7 @@ def _choose(root: Path, run_id: str | None) -> RunRecord:
     if record is None or not _was_validated(record):
         which = f"run {run_id} ended before" if run_id else f"no run in {root} came as far as"
         raise BadInputError(f"There is nothing to accept: {which} the validation of its data.")
-    config = PipelineConfig.model_validate(record.config)
+    config = record.validated_config()
     if config.schema_.path is not None:
         raise BadInputError(
             f"Run {record.run_id} has schema.path = {config.schema_.path!r}, which goes before the "
@@ -166,7 +165,7 @@ def _statistics(root: Path, run_id: str) -> list[Any]:
 
 def _accepted(before: RootSchema | None, statistics: list[Any], record: RunRecord) -> "Schema":
     """Returns a schema that data of such statistics fit, as close as can be to the former one."""
-    config = PipelineConfig.model_validate(record.config)
+    config = record.validated_config()
     inferred = schema_to_keep(
         _inferred(statistics),
         _kinds(record),

@@ -1,5 +1,6 @@
 """What of an inferred schema is kept as the root's."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -47,7 +48,7 @@ def schema_to_keep(
         if not is_category or feature.name in moving:
             _remove_domain(schema, feature)
     for feature in schema.feature:
-        numbers = [int(name) for name in classes if name.lstrip("-").isdigit()]
+        numbers = [int(name) for name in classes if re.fullmatch(r"-?\d+", name)]
         if feature.name == label and feature.type == schema_pb2.INT and numbers:
             domain = feature.int_domain
             domain.min, domain.max, domain.is_categorical = min(numbers), max(numbers), True

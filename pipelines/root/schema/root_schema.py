@@ -6,13 +6,13 @@ there: a run that is killed around its push neither loses it, nor leaves one of 
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipelines import atomic_files
 from pipelines.data.formats.number_format import DecimalMark
 from pipelines.errors import BadInputError
 from pipelines.root.records import utc_now
@@ -183,7 +183,7 @@ def replace_root_schema(
     folder = root / _FOLDER
     folder.mkdir(exist_ok=True)
     if schema_file(root).is_file():
-        _replace(folder / _PREVIOUS, schema_file(root).read_bytes())
+        atomic_files.write(folder / _PREVIOUS, schema_file(root).read_bytes())
     _write(folder, schema, run_id, columns, serving_version(root))
 
 
@@ -199,18 +199,8 @@ def _write(
     kinds = {column["name"]: column["kind"] for column in columns}
     decimals = {one["name"]: one["decimal"] for one in columns if one.get("decimal")}
     origin = SchemaOrigin(run_id, utc_now(), _sha256(content), kinds, decimals, accepted_for)
-    _replace(folder / _ORIGIN, json.dumps(asdict(origin), indent=1).encode())
-    _replace(folder / _FILE, content)
-
-
-def _replace(file: Path, content: bytes) -> None:
-    """Writes a file, so that a reader sees either the old or the new one."""
-    partial = file.with_name(f".{file.name}.partial")
-    with partial.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    partial.replace(file)
+    atomic_files.write(folder / _ORIGIN, json.dumps(asdict(origin), indent=1))
+    atomic_files.write(folder / _FILE, content)
 
 
 def _pending(root: Path) -> Iterator[tuple[Path, str]]:
@@ -230,7 +220,7 @@ def _read_origin(folder: Path) -> SchemaOrigin | None:
     try:
         fields: dict[str, Any] = json.loads(read_bytes(file))
         return SchemaOrigin(**fields)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise BadInputError(
             f"{file} is not what a run wrote ({error}). Restore it; or remove it, and new data are "
             "compared with those of the version that serves."

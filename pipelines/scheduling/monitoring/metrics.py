@@ -3,13 +3,13 @@
 They are read from the root at each scrape, so that counters continue when a scheduler was restarted.
 """
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
+from pipelines import atomic_files
 from pipelines.root.records import Status
 from pipelines.scheduling.clock import Clock
 from pipelines.scheduling.monitoring.overview import Standing, standings
@@ -79,11 +79,8 @@ def write_metrics(collector: PipelineCollector, file: Path) -> None:
     from prometheus_client import generate_latest
 
     text = generate_latest(registry(collector))
-    file.parent.mkdir(parents=True, exist_ok=True)
     # The collector reads *.prom alone: it never sees half of it.
-    partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
-    partial.write_bytes(text)
-    partial.replace(file)
+    atomic_files.write(file, text)
 
 
 def serve_metrics(

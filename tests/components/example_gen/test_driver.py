@@ -1,16 +1,17 @@
+import components  # noqa: I001  Before TFX: makes TFDV importable.
+
+import hashlib
 import os
 
 import pytest
 from tfx.orchestration import metadata
 from tfx.orchestration.pipeline import Pipeline
-from tfx.proto import example_gen_pb2
 
-import components
-from components.example_gen.driver import content_fingerprint
+from components.example_gen import executor
+from components.example_gen.files import PlannedFiles
 from pipelines.definitions.csv_to_serving import IN_PROCESS_RUNNER, NO_TFX_PACKAGE
+from pipelines.errors import RunFailedError
 from pipelines.runners.component_launcher import ComponentLauncher
-
-Split = example_gen_pb2.Input.Split
 
 
 @pytest.fixture
@@ -24,10 +25,7 @@ def folder(tmp_path):
 
 
 def fingerprint(folder):
-    return content_fingerprint(
-        str(folder),
-        [Split(name="train", pattern="*.csv"), Split(name="eval", pattern="eval/*.csv")],
-    )
+    return PlannedFiles(str(folder), ["*.csv", "eval/*.csv"]).fingerprint
 
 
 def test_the_content_counts_and_not_the_time(folder, tmp_path):
@@ -61,11 +59,15 @@ class Events(list):
         self.append("failed")
 
 
-def test_a_file_that_was_written_anew_is_taken_from_the_cache(folder, tmp_path):
+@pytest.fixture
+def run(folder, tmp_path):
+    """Returns a function that runs CsvExampleGen on a folder of one file; `run.events` is what happened."""
+    (folder / "eval" / "b.csv").unlink()
+    (folder / "eval").rmdir()
     events = Events()
 
-    def run(run_id):
-        example_gen = components.CsvExampleGen(input_base=str(folder))
+    def run_it(run_id, **given):
+        example_gen = components.CsvExampleGen(input_base=str(folder), **given)
         pipeline = Pipeline(
             pipeline_name="test",
             pipeline_root=str(tmp_path / "artifacts"),
@@ -78,8 +80,11 @@ def test_a_file_that_was_written_anew_is_taken_from_the_cache(folder, tmp_path):
         )
         ComponentLauncher(pipeline, run_id, {}, events).run(example_gen)
 
-    (folder / "eval" / "b.csv").unlink()
-    (folder / "eval").rmdir()
+    run_it.events = events
+    return run_it
+
+
+def test_a_file_that_was_written_anew_is_taken_from_the_cache(folder, run):
     run("run-1")
     content = (folder / "a.csv").read_text()
     (folder / "a.csv").unlink()
@@ -88,4 +93,31 @@ def test_a_file_that_was_written_anew_is_taken_from_the_cache(folder, tmp_path):
     run("run-2")
     (folder / "a.csv").write_text(content + "3,1\n")
     run("run-3")
-    assert events == [False, True, False]
+    assert run.events == [False, True, False]
+
+
+def test_a_file_that_is_replaced_before_it_is_read_fails_the_component(folder, run, monkeypatch):
+    file = folder / "a.csv"
+    old, read = file.read_text(), executor.read_examples
+
+    def late(*arguments):
+        file.write_text("x,y,z\n1,0,5\n")  # other columns
+        return read(*arguments)
+
+    monkeypatch.setattr(executor, "read_examples", late)
+    with pytest.raises(RunFailedError, match=r"a\.csv was changed after") as caught:
+        run("run-1")
+    assert caught.value.is_bad_input
+    monkeypatch.undo()
+    file.write_text(old)
+    run("run-2")
+    assert run.events == ["failed", False]  # nothing of the failed one is in the cache
+
+
+def test_the_files_that_are_given_are_read_or_none(folder, run):
+    digest = hashlib.sha256((folder / "a.csv").read_bytes()).hexdigest()
+    run("run-1", files={"a.csv": digest})
+    for files in ({"a.csv": "0" * 64}, {"a.csv": digest, "b.csv": digest}):
+        with pytest.raises(RunFailedError, match=r"(a\.csv was changed|b\.csv is gone) after"):
+            run("run-2", files=files)
+    assert run.events == [False, "failed", "failed"]

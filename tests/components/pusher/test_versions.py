@@ -1,9 +1,12 @@
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
+import tensorflow as tf
 from tfx.utils import io_utils
 
+from components.interruption import RunInterruptedError, interruption
 from components.pusher import versions
 from components.pusher.listing import misleading_names
 from tests.pushed_versions import add_model
@@ -52,6 +55,28 @@ def test_a_version_that_another_push_took_in_between_is_skipped(
     monkeypatch.setattr(io_utils, "copy_dir", copy_while_another_pushes)
     assert versions.push_version(model, base, 1000) == 1001
     assert sorted(os.listdir(base)) == ["1000", "1001"]
+
+
+@pytest.mark.parametrize("is_bucket", [False, True])
+def test_nothing_is_pushed_after_a_signal(
+    model: str, base: str, monkeypatch: pytest.MonkeyPatch, is_bucket: bool
+) -> None:
+    """Whose exception was dropped, as in a destructor: the request that it leaves is all there is."""
+    copy_dir = io_utils.copy_dir
+
+    def copy_while_a_signal_comes(*arguments: Any, **options: Any) -> None:
+        copy_dir(*arguments, **options)
+        monkeypatch.setattr(interruption, "reason", "SIGTERM")
+
+    monkeypatch.setattr(io_utils, "copy_dir", copy_while_a_signal_comes)
+    if is_bucket:
+        base = "ram://bucket/serving"
+    with pytest.raises(RunInterruptedError, match="SIGTERM"):
+        versions.push_version(model, base, 1000)
+    if is_bucket:
+        assert not tf.io.gfile.exists(f"{base}/1000/saved_model.pb")
+    else:
+        assert os.listdir(base) == []
 
 
 def test_a_push_that_fails_leaves_no_version(

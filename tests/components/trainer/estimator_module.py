@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 import estimator_core as estimator
+from components.interruption import interruption
 
 tf1 = tf.compat.v1
 
@@ -30,7 +31,10 @@ def model_fn(features: Any, labels: Any, mode: str) -> estimator.EstimatorSpec:
 
 
 class RecordSteps(tf1.train.SessionRunHook):
-    """Appends each step to a file, and dies at step 60 while a file `die` lies next to it."""
+    """Appends each step to a file, and dies at step 60 while a file `die` lies next to it.
+
+    With a file `signal` there, a signal comes then, whose exception is dropped.
+    """
 
     def __init__(self, path: Path):
         self._path = path
@@ -43,6 +47,8 @@ class RecordSteps(tf1.train.SessionRunHook):
             file.write(f"{run_values.results}\n")
         if run_values.results >= 60 and (self._path.parent / "die").exists():
             raise KeyboardInterrupt
+        if run_values.results >= 60 and (self._path.parent / "signal").exists():
+            interruption.reason = "SIGTERM"
 
 
 def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:

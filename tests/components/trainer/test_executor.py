@@ -12,6 +12,7 @@ from tfx.types.artifact import Artifact
 from tfx.utils import io_utils
 
 from components.errors import SettingError
+from components.interruption import RunInterruptedError, interruption
 from components.tfx.model_paths import serving_model_path
 from components.trainer import local_cluster, task_logs
 from components.trainer.local_cluster import LocalCluster
@@ -58,6 +59,28 @@ def test_a_killed_training_continues_under_the_same_run_id(train: Train, tmp_pat
     assert (model_run / "Format-Serving" / "model.ckpt-100.index").exists()
     assert serve(model, 1.0) == pytest.approx(3.0, abs=0.1)
     assert not (model_run.parent / "unfinished").exists()
+
+
+def test_a_signal_ends_the_training_behind_a_checkpoint(
+    train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record, signal = tmp_path / "steps", tmp_path / "signal"
+    properties = {"module_file": MODULE_FILE, "trainer_fn": "trainer_fn"}
+    config = {"record": str(record)}
+    signal.touch()
+    monkeypatch.setattr(interruption, "reason", None)
+    with pytest.raises(RunInterruptedError):
+        train(properties, custom_config=config)
+    assert not interruption.is_held
+    steps = [int(step) for step in record.read_text().split()]
+    assert steps[-1] < 70
+    signal.unlink()
+    record.unlink()
+    monkeypatch.setattr(interruption, "reason", None)  # as in another process
+    model, _ = train(properties, custom_config=config)
+    # Checkpoints are written each 25 steps, and where the signal came.
+    assert steps[-1] <= int(record.read_text().split()[0]) <= steps[-1] + 1
+    assert serve(model, 1.0) == pytest.approx(3.0, abs=0.1)
 
 
 @pytest.mark.parametrize("change", [{"run_id": "run-2"}, {"steps": 90}])

@@ -160,6 +160,48 @@ def test_train_and_evaluate_evaluates_each_checkpoint(tmp_path):
     assert {event.step for event in summaries if event.step} == {12, 24, 30}
 
 
+def nan_when_sure(labels, logits):
+    """The squared error, and NaN once a logit is above 1.5; its gradient is a number."""
+    is_sure = tf.reduce_max(tf.abs(logits)) > 1.5
+    return tf.square(logits - labels) + tf.stop_gradient(tf.where(is_sure, np.nan, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("head", "learning_rate"),
+    [
+        (est.RegressionHead(loss_fn=nan_when_sure), 0.1),
+        # Once the square of a logit is no float32 any more, it is inf, and 0 * inf is NaN.
+        (est.RegressionHead(weight_column="weight"), 1e7),
+    ],
+)
+def test_a_nan_loss_ends_training_at_the_first_step_of_its_tree(tmp_path, head, learning_rate):
+    features = {**TABLE.features, "weight": np.float32(np.arange(400) >= 50)}
+    labels = TABLE.score.astype(np.float32)
+
+    def error(name, hooks=(), **settings):
+        model = est.BoostedTreesEstimator(
+            columns(),
+            2,
+            head,
+            n_trees=20,
+            max_depth=3,
+            learning_rate=learning_rate,
+            config=config(tmp_path / name, log_step_count_steps=1000, **settings),
+        )
+        with pytest.raises(est.NanLossDuringTrainingError) as raised:
+            model.train(TABLE.input_fn(labels, features, 200), hooks=hooks)
+        assert model.get_variable_value("global_step") == 0
+        return raised.value.global_step
+
+    hook = EveryStep()
+    step = error("each", [hook])
+    assert [step for step, loss in hook.seen if np.isnan(loss)] == [step]
+    assert step % 6 == 1
+    assert step > 7
+    assert error("many", save_summary_steps=1000) == step
+    assert error("by_sevens", save_summary_steps=7) == step
+
+
 def test_no_data_makes_no_step(tmp_path, caplog):
     model = classifier(tmp_path).train(lambda: input_fn().take(0))
     assert "no steps" in caplog.text

@@ -19,7 +19,9 @@ def evaluated(head, labels, logits, features=FEATURES):
         session.run(tf1.tables_initializer())
         data = session.run(loss.batch)
         value = loss.value(session, data, np.array(logits, np.float32))
-        return value, *loss.gradients(session, data, np.array(logits)), sorted(data[1])
+        same_value, *derivatives = loss.gradients(session, data, np.array(logits))
+        assert same_value == value
+        return value, *derivatives, sorted(data[1])
 
 
 def test_a_weighted_mean_of_squares():

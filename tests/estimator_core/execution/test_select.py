@@ -125,7 +125,6 @@ def test_training_and_evaluation_make_many_steps_in_a_call(steps, most, secs, st
     config = est.RunConfig(steps_per_session_run=steps, train_distribute=strategy)
     execution = select_execution(config, "train")
     assert (execution.steps_per_session_run, execution.session_call_secs) == (most, secs)
-    assert execution.stops_at_nan is (most > 1)
     evaluation = select_execution(config, "eval")
     assert (evaluation.steps_per_session_run, evaluation.session_call_secs) == (most, secs)
     assert select_execution(config, "infer").steps_per_session_run == 1

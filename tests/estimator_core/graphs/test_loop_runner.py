@@ -115,7 +115,9 @@ def test_loops_of_a_time():
 
 
 @pytest.mark.parametrize("repeats", [False, True])
-def test_a_loss_that_is_nan_within_a_loop_ends_training_at_its_step(repeats):
-    nan = float("nan")
-    with pytest.raises(est.NanLossDuringTrainingError, match="at global step 2"):
-        run(LoopSize(4), calls=1, losses=[1.0, nan, 3.0, 4.0], repeats=repeats)
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_a_loss_that_is_nan_within_a_loop_ends_training_at_its_step(repeats, step):
+    losses = [1.0, 2.0, 3.0, 4.0]
+    losses[step - 1] = float("nan")
+    with pytest.raises(est.NanLossDuringTrainingError, match=f"at global step {step}"):
+        run(LoopSize(4), calls=1, losses=losses, repeats=repeats)

@@ -75,7 +75,7 @@ def test_keras_models(uninstalled):
 def test_a_working_tf_estimator_is_left_alone(uninstalled, monkeypatch):
     theirs = types.ModuleType("tensorflow_estimator.python.estimator.api._v2.estimator")
     monkeypatch.setattr(tf, "estimator", theirs, raising=False)
-    with pytest.raises(RuntimeError, match=f"tf.estimator of its own.*{tf.__version__}"):
+    with pytest.raises(RuntimeError, match=f"its own tf.estimator.*{tf.__version__}"):
         estimator_core.install()
     assert tf.estimator is theirs
     assert "tensorflow.estimator" not in sys.modules

@@ -77,7 +77,7 @@ def test_the_operations_of_a_function_are_put_into_the_graph_of_shards():
             inputs = {"a": tf.constant(2.0), "b": tf.constant([3.0, 1.0])}
             outputs = eager_tracing.call_as_function(function, inputs, None)
             inside = {operation.type for operation in graph.get_operations()}
-            called = eager_tracing.call_in_one_piece(function, inputs, None)
+            called = eager_tracing.call_as_one_op(function, inputs, None)
         assert "RandomUniform" in inside  # which gets another seed on each shard
         assert not any("PartitionedCall" in kind for kind in inside)
         assert outputs["none"] is None

@@ -15,7 +15,7 @@ def test_names_are_numbered_from_the_start_within_and_go_on_afterwards():
         return keras.layers.Identity().name
 
     before = name()
-    with keras_internals.names_from_the_start():
+    with keras_internals.fresh_names():
         assert [name(), name()] == ["identity", "identity_1"]
     number = int(before.partition("_")[2] or 0)
     assert name() == f"identity_{number + 1}"
@@ -134,7 +134,7 @@ def test_a_copy_of_a_tf_keras_model_for_a_graph_leaves_the_model_usable():
             session.run(tf1.global_variables_initializer())
             output, total = session.run([copy.outputs[0], copy.total_loss])
         assert total == pytest.approx(3.0 * (output[0, 0] - 2.0) ** 2, rel=1e-5)
-    keras_internals.turn_classes_back(model)
+    keras_internals.restore_eager_classes(model)
     np.testing.assert_array_equal(model.predict(np.ones([1, 2]), verbose=0), expected)
 
 

@@ -12,9 +12,9 @@ def test_evaluation_needs_steps_and_an_input_that_lasts(make_sharded):
     estimator = make_sharded().train(input_fn, steps=1)
     with pytest.raises(ValueError, match="needs to know its steps"):
         estimator.evaluate(input_fn)
-    with pytest.raises(ValueError, match="steps=3, of which 2 were there"):
+    with pytest.raises(ValueError, match="steps=3, but only 2 batches"):
         estimator.evaluate(input_fn, steps=3)
-    with pytest.raises(ValueError, match="steps=5, of which 2 were there"):
+    with pytest.raises(ValueError, match="steps=5, but only 2 batches"):
         estimator.evaluate(input_fn, steps=5)
     # On one device neither is so.
     assert make_sharded(eval_on_tpu=False).evaluate(input_fn)["batch_size"] == 4

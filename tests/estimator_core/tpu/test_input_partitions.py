@@ -48,7 +48,7 @@ def test_dims_that_a_tpu_takes(dims, features):
 @pytest.mark.parametrize(
     ("dims", "message"),
     [
-        ([None, None], "input_partition_dims[0] must say how features are split"),
+        ([None, None], "input_partition_dims[0] must give the dims of features"),
         ([{"image": [1, 2, 2, 1]}], "the structure of features, with the keys ['image', 'size']"),
         ([[1, 2, 2, 1]], "the structure of features, with the keys"),
         (

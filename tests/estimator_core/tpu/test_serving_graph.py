@@ -135,7 +135,7 @@ def test_a_mode_that_is_for_cpus_alone(export, tmp_path, caplog):
         {"x": tf.TensorSpec([None, 3])}, tf.TensorSpec([None], name="y")
     )
     path = estimator.experimental_export_all_saved_models(tmp_path / "both", {"eval": receiver_fn})
-    assert "Mode 'eval' is exported for CPUs alone" in caplog.text
+    assert "Mode 'eval' is exported only for CPUs" in caplog.text
     model = program.saved_model_pb2.SavedModel()
     model.ParseFromString((pathlib.Path(path.decode()) / "saved_model.pb").read_bytes())
     assert [list(each.meta_info_def.tags) for each in model.meta_graphs] == [["eval"]]

@@ -98,8 +98,8 @@ def test_shards_are_copies_of_the_model(config, shards):
 
 def test_more_cores_than_a_board_has():
     with pytest.raises(
-        ValueError, match=r"how many copies .* num_cores_per_replica=16, num_shards=None"
+        ValueError, match=r"number of copies .* num_cores_per_replica=16, num_shards=None"
     ):
         MODES.sharding(TRAIN, tpu.TPUConfig(num_cores_per_replica=16))
-    with pytest.raises(ValueError, match="PER_HOST_V2 alone"):
+    with pytest.raises(ValueError, match="a copy of the model with more cores needs"):
         MODES.sharding(TRAIN, tpu.TPUConfig(num_cores_per_replica=16, num_shards=2))

@@ -194,7 +194,7 @@ def test_one_device(plain):
 def test_what_is_no_estimator(plain):
     with pytest.raises(TypeError, match="must be an Estimator"):
         converted(model_fn)
-    with pytest.raises(TypeError, match="and no TPUEstimator"):
+    with pytest.raises(TypeError, match="and not a TPUEstimator"):
         converted(converted(plain))
 
 

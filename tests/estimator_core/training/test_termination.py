@@ -145,7 +145,7 @@ def test_a_server_that_nobody_needs_ends_at_once():
 
 def test_a_server_does_not_wait_longer_than_it_may():
     trainers = Trainers(10**9)
-    assert serve(trainers, longest_secs=0.1) == 143
+    assert serve(trainers, max_wait_secs=0.1) == 143
     assert trainers.looks_left > 0
 
 

@@ -215,6 +215,31 @@ def train_unequal_inputs(root):
     return estimator.get_variable_value("global_step")
 
 
+def ftrl_model_fn(features, labels, mode):
+    """A linear model; Ftrl makes weights that are NaN 0."""
+    weight = tf1.get_variable("weight", [3, 1], initializer=tf1.zeros_initializer())
+    loss = tf.reduce_mean(tf.square(features["x"] @ weight - labels))
+    train_op = tf1.train.FtrlOptimizer(0.1).minimize(loss, tf1.train.get_global_step())
+    return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+def train_until_nan(root):
+    """Writes at which step the loss was NaN: one number of the fourth batch of worker 1 is."""
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    bad = 3 if task_name() == "worker 1" else -1
+
+    def spoil(index, batch):
+        features, labels = batch
+        return {"x": tf.where(tf.equal(index, bad), np.nan, features["x"])}, labels
+
+    estimator = est.Estimator(ftrl_model_fn, config=run_config(f"{root}/model", strategy))
+    try:
+        estimator.train(lambda input_context: data(input_context).enumerate().map(spoil))
+    except est.NanLossDuringTrainingError as error:
+        with open(os.path.join(root, f"nan.{task_name()}"), "w") as file:
+            file.write(str(error.global_step))
+
+
 class NoteSteps(tf1.train.SessionRunHook):
     """Notes the steps of this process in a file."""
 

@@ -63,6 +63,14 @@ def test_early_stopping_ends_all_after_the_same_step(tmp_path):
     assert 4 <= steps[0] < 50
 
 
+def test_a_nan_loss_of_one_ends_all_at_its_step_and_is_not_saved(tmp_path):
+    job = functools.partial(programs.train_until_nan, str(tmp_path))
+    launch_local_cluster(job, 2, chief=False, log_dir=tmp_path / "logs")
+    steps = [(tmp_path / f"nan.worker {task}").read_text() for task in range(2)]
+    assert steps == ["4", "4"]
+    assert checkpoint_of(tmp_path) == 0  # one is due at step 4
+
+
 @pytest.mark.parametrize("lost", [0, 1], ids=["the chief", "a worker"])
 def test_the_others_name_the_task_that_was_killed(tmp_path, lost):
     with training_for_long(tmp_path) as tasks:

@@ -9,6 +9,7 @@ from pipelines.cache.fingerprints import (
     join_parts,
     model_fingerprint,
 )
+from pipelines.data.profile import profile_csv
 from pipelines.data.staging import StagedData
 from pipelines.definitions.csv_to_serving import csv_to_serving
 from pipelines.plan.run_plan import RunRequest, plan_run
@@ -105,7 +106,7 @@ def test_a_model_is_the_same_whatever_its_data_file_is_called_and_however_it_is_
             root=tmp_path / "root", data=str(file), label="y", settings=tuple(settings)
         )
         made = plan_run(request, display)
-        return model_fingerprint(made.config, made.code, made.profile.files, schema)
+        return model_fingerprint(made.config, made.code, made.profile.digests, schema)
 
     first = fingerprint()
     assert len(first) == 64
@@ -129,7 +130,7 @@ def test_a_model_is_the_same_whatever_its_spans_are_called(spans, tmp_path, disp
         settings = (f"data.spans={wanted}", "name=trips")
         request = RunRequest(root=tmp_path / "root", data=spans, label="y", settings=settings)
         made = plan_run(request, display)
-        return model_fingerprint(made.config, made.code, made.profile.files, None)
+        return model_fingerprint(made.config, made.code, made.profile.digests, None)
 
     # All spans hold the same rows.
     assert fingerprint("8") == fingerprint("10") == fingerprint("newest")
@@ -140,7 +141,7 @@ def test_a_model_of_unknown_code_has_no_fingerprint(plan):
     from dataclasses import replace
 
     unknown = replace(plan.code, trainer_path="no_such_project.trainer_fn")
-    assert model_fingerprint(plan.config, unknown, plan.profile.files, None) == ""
+    assert model_fingerprint(plan.config, unknown, plan.profile.digests, None) == ""
 
 
 def test_the_code_of_a_module_file_and_of_an_import_path(plan, tmp_path):
@@ -161,9 +162,9 @@ def test_files_with_their_hashes(tmp_path):
 
     file = tmp_path / "a.csv"
     file.write_bytes(b"x\n1\n")
-    (found,) = file_hashes([file])
+    (found,) = file_hashes(profile_csv([file]))
     assert found == {
         "path": str(file), "bytes": 4, "sha256": hashlib.sha256(b"x\n1\n").hexdigest(),
     }  # fmt: skip
-    file.write_bytes(b"x\n22\n")  # another size: it is read again
-    assert file_hashes([file])[0]["sha256"] == hashlib.sha256(b"x\n22\n").hexdigest()
+    file.write_bytes(b"x\n22\n")
+    assert file_hashes(profile_csv([file]))[0]["sha256"] == hashlib.sha256(b"x\n22\n").hexdigest()

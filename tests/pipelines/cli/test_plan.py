@@ -1,8 +1,12 @@
+import re
+
 import pytest
 
 from pipelines.config.load import load_config
 from pipelines.errors import BadInputError
 from pipelines.plan.description import describe_plan, write_plan_file
+from pipelines.plan.inputs import RunRequest
+from pipelines.plan.run_plan import plan_run
 
 
 def test_the_plan_says_all_that_a_run_would_and_writes_nothing(data, tmp_path):
@@ -40,6 +44,30 @@ def test_a_copy_of_the_label_is_said_and_does_not_stop(tmp_path):
     assert lines[-1].startswith("! `run` stops at 'a', which is the label in other words")
     given = load_config(data=str(file), label="y", settings=("columns.a=category",))
     assert not any("`run` stops" in line for line in describe_plan(given)[1])
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (['evaluator.metrics=["acu"]'], "Did you mean 'auc'"),
+        (['evaluator.metrics=["mean_squared_error"]'], "is no metric for a binary problem"),
+        (['evaluator.slices=[["z"]]'], "no column 'z'"),
+        (["evaluator.default_checks=false"], "nothing says then whether a model is good enough"),
+        (["evaluator.label=z"], "has no such label"),
+        (['example_validator.moving=["z"]'], "no column 'z'"),
+        (["schema.path=none.pbtxt"], "none.pbtxt cannot be read"),
+        (['schema.path="a\\u0000b"'], "null byte"),
+        (['beam.args=["--nonsense=1"]'], "Beam has no option"),
+        (["split.by=column", "split.column=y"], "split.column = 'y': it is the label"),
+        (["split.by=time", "split.column=y"], "split.column = 'y': it is the label"),
+    ],
+)
+def test_the_plan_refuses_what_a_run_refuses(data, display, tmp_path, settings, said):
+    config = load_config(data=str(data), label="y", settings=settings)
+    with pytest.raises(BadInputError, match=re.escape(said)):
+        describe_plan(config)
+    with pytest.raises(BadInputError, match=re.escape(said)):
+        plan_run(RunRequest(root=tmp_path / "root", config=config), display)
 
 
 def test_the_file_is_written_once(data, tmp_path):

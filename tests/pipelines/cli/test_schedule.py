@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import pathlib
 import subprocess
 import sys
 
@@ -65,6 +66,7 @@ def test_what_cannot_be_made(here):
     refused = invoke("create", "--config", "trips.toml", "--every", "soon", code=2)
     assert "--every takes numbers with their units" in refused.stderr
     assert refused.stdout == ""
+    pathlib.Path("pipeline_root").mkdir()
     for command in ("enable", "disable", "delete"):
         assert "There are no schedules" in invoke(command, "trips", code=2).stderr
 

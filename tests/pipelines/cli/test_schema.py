@@ -79,6 +79,7 @@ def test_show_as_json(warm_command, root):
 
 def test_what_cannot_be_shown_or_accepted_exits_with_2(warm_command, root, tmp_path):
     empty = tmp_path / "empty"
+    empty.mkdir()
     for arguments, message in (
         (("show", "--root", empty), "There is no schema in"),
         (("accept", "--root", empty), "There are no runs in"),
@@ -87,7 +88,7 @@ def test_what_cannot_be_shown_or_accepted_exits_with_2(warm_command, root, tmp_p
         result = warm_command("schema", *arguments)
         assert (result.returncode, result.stdout) == (2, ""), arguments
         assert message in result.stderr
-    assert not empty.exists()
+    assert not list(empty.iterdir())
     schema_file(root).write_text("feature {\n  typ: INT\n}\n")
     result = warm_command("schema", "show", "--root", root)
     assert (result.returncode, result.stdout) == (2, "")

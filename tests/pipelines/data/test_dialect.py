@@ -17,6 +17,9 @@ from pipelines.data.dialect import COMMAS, Dialect, detect_dialect
         ("a,b\nit's,2\nO'Neill,3\n", Dialect()),
         ("a\n1\n", Dialect()),
         ("a,b\n1,2\n3\n", Dialect()),  # a broken row is said later
+        ('a,b\n"1,2\n3,4\n', Dialect()),  # so is a quote that is left open
+        ('a;b\n"1;2\n3;4\n', Dialect(";")),
+        ("a,b\n'x','y'\n\"1,2\n3,4\n", Dialect()),  # single quotes explain nothing
     ],
 )
 def test_the_dialect_is_the_one_that_fits_the_rows(tmp_path, text, expected):

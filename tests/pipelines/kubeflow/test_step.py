@@ -1,4 +1,5 @@
 import json
+import signal
 
 import pytest
 
@@ -8,7 +9,6 @@ from pipelines.kubeflow.component_plan import ComponentPlan, write_component_pla
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd
 from pipelines.kubeflow.steps import plan_step, record_steps
 from pipelines.root.records import RunRecords
-from pipelines.terminal.signals import RunInterruptedError
 
 
 @pytest.fixture(autouse=True)
@@ -45,13 +45,15 @@ def test_plan_hands_the_names_of_the_plans_on(tmp_path, config_of, monkeypatch):
         (RunFailedError("Plan", "bad rows", is_bad_input=True), 2),
         (ValueError("odd"), 1),
         (SystemExit("left"), 1),
-        (RunInterruptedError("SIGTERM"), 1),
+        (signal.SIGTERM, 1),
     ],
 )
 def test_a_failure_is_kept_and_its_reason_is_the_last_line(
-    tmp_path, config_of, monkeypatch, capsys, error, code
+    tmp_path, config_of, monkeypatch, capsys, handles_signals, error, code
 ):
     def plan(*arguments):
+        if isinstance(error, signal.Signals):
+            signal.raise_signal(error)
         raise error
 
     monkeypatch.setattr(plan_step, "plan_on_kubeflow", plan)

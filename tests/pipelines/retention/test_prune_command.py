@@ -36,6 +36,7 @@ def test_as_json_it_says_what_went_and_why(root):
 
 def test_without_rules_or_runs_it_exits_with_2(root, tmp_path):
     root.add_run(90)
+    (tmp_path / "empty").mkdir()
     for place, said in ((root.path, "--artifacts 5"), (tmp_path / "empty", "There are no runs")):
         result = CliRunner().invoke(app, ["prune", "--root", str(place)])
         assert (result.exit_code, result.stdout) == (2, "")

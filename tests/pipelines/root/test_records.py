@@ -81,7 +81,11 @@ def test_paths_in_a_root_that_is_moved_are_those_of_today(tmp_path):
     assert (found.log, found.report) == (f"{moved}/logs/1.log", f"{moved}/runs/1.html")
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"components": [{"name": 1}]}', "\udcff"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "{}", '{"components": [{"name": 1}]}', "\udcff", "[" * 100_000],
+    ids=["empty", "cut", "list", "no field", "component", "binary", "nested deeply"],
+)
 def test_a_record_that_cannot_be_read_is_left_out_with_a_warning(tmp_path, caplog, text):
     records = RunRecords(tmp_path)
     records.write(RECORD)
@@ -90,6 +94,42 @@ def test_a_record_that_cannot_be_read_is_left_out_with_a_warning(tmp_path, caplo
     assert records.read_all() == [RECORD]
     assert records.read("20260102-030406") is None
     assert f"{broken} is no record of a run and is left out" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("run_id", "20260102-030405"),  # of another file
+        ("run_id", 5),
+        ("status", "weird"),
+        ("config", []),
+        ("version", 7),
+        ("version", "²"),
+        ("metrics", {"auc": "high"}),
+        ("spans", [7]),
+        ("intervals", {"auc": 5}),
+        ("elsewhere", 1),
+    ],
+)
+def test_a_record_with_a_field_of_another_type_is_left_out_with_a_warning(
+    tmp_path, caplog, field, value
+):
+    records = RunRecords(tmp_path)
+    records.write(RECORD)
+    (file,) = records.folder.iterdir()
+    other = records.folder / "20260102-030406.json"
+    fields = {**json.loads(file.read_text()), "run_id": other.stem}
+    other.write_text(json.dumps({**fields, field: value}))
+    assert records.read_all() == [RECORD]
+    assert (
+        f"{other} is no record of a run and is left out ({'it is' if value == RECORD.run_id else field}"
+        in (caplog.text)
+    )
+
+
+def test_a_run_id_with_other_digits_is_sorted(tmp_path):
+    RunRecords(tmp_path).write(RECORD.changed(run_id="20260102-030405-²"))
+    assert len(RunRecords(tmp_path).read_all()) == 1
 
 
 def test_runs_of_one_second_are_in_the_order_of_their_numbers(tmp_path):

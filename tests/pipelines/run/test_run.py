@@ -1,19 +1,20 @@
 import html
 import shutil
+import signal
 
 import pytest
 
-from components.pusher.provenance import Provenance
-from pipelines.cli.app import app as cli
+from components.pusher.provenance import Provenance, write_provenance
+from pipelines.cli import run as cli
 from pipelines.errors import BadInputError, RunFailedError
 from pipelines.plan.run_plan import RunRequest
 from pipelines.root.history import read_runs
 from pipelines.root.lock import LOCAL_KUBEFLOW, is_locked, locked
 from pipelines.root.records import RunRecords
-from pipelines.run.run import run
+from pipelines.run import run as run_module
+from pipelines.run.run import recorder, run
 from pipelines.runners import RUNNERS, Runner
 from pipelines.terminal.progress import Progress
-from pipelines.terminal.signals import RunInterruptedError
 from tests.pipelines.report.html_checks import dead_links
 from tests.pushed_versions import write_version
 
@@ -29,6 +30,8 @@ class RecordingRunner(Runner):
     def run(self, launcher):
         self.components = [component.id for component in launcher.components]
         self.statuses = [record.status for record in read_runs(self.root)]
+        if isinstance(self.error, signal.Signals):
+            signal.raise_signal(self.error)
         raise self.error
 
 
@@ -82,14 +85,17 @@ def test_the_spans_are_said_at_once_and_noted(spans, tmp_path, display, shown, m
 @pytest.mark.parametrize(
     ("error", "status", "reason"),
     [
-        (RunInterruptedError("SIGTERM"), "interrupted", "stopped by a signal"),
+        (signal.SIGTERM, "interrupted", "stopped by a signal"),
+        (signal.SIGINT, "interrupted", "stopped by a signal"),
         (KeyboardInterrupt("of the user's"), "failed", "KeyboardInterrupt: of the user&#39;s"),
         (SystemExit(0), "failed", "SystemExit: 0"),
         (GeneratorExit("odd"), "failed", "GeneratorExit: odd"),
         (OSError("disk full"), "failed", "OSError: disk full"),
     ],
 )
-def test_however_a_run_ends_its_record_and_report_say_so(run_with, tmp_path, error, status, reason):
+def test_however_a_run_ends_its_record_and_report_say_so(
+    run_with, tmp_path, handles_signals, error, status, reason
+):
     record, _ = run_with(error)
     assert (record.status, html.escape(record.reason).replace("&#x27;", "&#39;")) == (
         status,
@@ -97,6 +103,42 @@ def test_however_a_run_ends_its_record_and_report_say_so(run_with, tmp_path, err
     )
     assert reason in (tmp_path / "root" / "runs" / f"{record.run_id}.html").read_text()
     assert not is_locked(tmp_path / "root")
+
+
+@pytest.mark.parametrize("moment", ["after the push", "as the record is written", "in the pages"])
+def test_a_run_that_has_pushed_before_a_signal_says_so(
+    data, tmp_path, display, monkeypatch, handles_signals, moment
+):
+    root = tmp_path / "root"
+
+    class PushingRunner(Runner):
+        def run(self, launcher):
+            run_id = RunRecords(root).read_all()[-1].run_id
+            base = root / "serving"
+            write_provenance(Provenance(run_id, str(root)), str(base / "1000"), str(base))
+            if moment == "after the push":
+                signal.raise_signal(signal.SIGTERM)
+            raise OSError("the rest")
+
+    def with_signal(function):
+        def call(*arguments, **options):
+            signal.raise_signal(signal.SIGTERM)
+            return function(*arguments, **options)
+
+        return call
+
+    if moment == "as the record is written":
+        monkeypatch.setattr(recorder, "ended_record", with_signal(recorder.ended_record))
+    if moment == "in the pages":
+        monkeypatch.setattr(recorder, "write_pages", with_signal(recorder.write_pages))
+    monkeypatch.setitem(RUNNERS, "pushing", PushingRunner())
+    request = RunRequest(root=root, data=str(data), label="y", runner="pushing")
+    record = run(request, Progress(display), NoCapture())
+    line = record.summary()
+    assert (line["status"], line["version"]) == ("pushed", "1000")
+    assert line["run_id"] is not None
+    assert cli._exit_code(record) == 0
+    assert read_runs(root) == [record]
 
 
 def test_pages_link_to_no_run_that_retention_has_removed(data, tmp_path, display, monkeypatch):
@@ -206,3 +248,86 @@ def test_a_run_that_fails_after_its_push_has_pushed(data, tmp_path, display, mon
     record = run(request, Progress(display), NoCapture())
     assert (record.status, record.version) == ("pushed", "1000")
     assert record.reason == "after the push: OSError: disk full"
+
+
+class FirstComponentRunner(Runner):
+    """Runs CsvExampleGen, after something has happened to the data."""
+
+    def __init__(self, happens):
+        self.happens = happens
+
+    def run(self, launcher):
+        self.happens()
+        launcher.run(launcher.components[0])
+        raise RunFailedError("StatisticsGen", "stopped here")
+
+
+@pytest.fixture
+def run_first(data, tmp_path, display, monkeypatch):
+    """Returns a function that runs CsvExampleGen after `happens`, with settings."""
+
+    def run_it(happens, *settings):
+        monkeypatch.setitem(RUNNERS, "first", FirstComponentRunner(happens))
+        request = RunRequest(
+            root=tmp_path / "root", data=str(data), label="y", runner="first", settings=settings
+        )
+        return run(request, Progress(display), NoCapture())
+
+    return run_it
+
+
+def test_a_file_that_is_replaced_after_it_was_looked_at_is_not_learned_from(run_first, data):
+    old = data.read_text()
+    record = run_first(lambda: data.write_text(old.replace("3.5,1", "3.5,0")))
+    assert (record.status, record.is_bad_input) == ("failed", True)
+    assert f"{data} was changed after its fingerprint was taken" in record.reason
+    data.write_text(old)  # the cache has nothing of the other file
+    assert run_first(lambda: None).reason == "StatisticsGen: stopped here"
+
+
+def test_a_file_that_changes_before_it_is_copied_ends_the_run(
+    run_first, data, tmp_path, monkeypatch
+):
+    data.write_text("\ufeff" + data.read_text())  # the mark makes a copy of it
+    execute = run_module.execute
+
+    def late(*arguments):
+        data.write_text(data.read_text().replace("3.5,1", "3.5,0"))
+        return execute(*arguments)
+
+    monkeypatch.setattr(run_module, "execute", late)
+    record = run_first(lambda: None)
+    assert (record.status, record.is_bad_input) == ("failed", True)
+    assert f"{data} was changed while the data were looked at" in record.reason
+    assert not list((tmp_path / "root" / "data").glob("[!.]*"))
+
+
+def test_a_file_that_comes_to_a_span_before_it_is_copied_ends_the_run(
+    run_first, spans, tmp_path, monkeypatch
+):
+    execute, late_file = run_module.execute, tmp_path / "span-10" / "v1" / "late.csv"
+
+    def late(*arguments):
+        late_file.write_text("x,y\n1.5,1\n")
+        return execute(*arguments)
+
+    monkeypatch.setattr(run_module, "execute", late)
+    record = run_first(lambda: None, f"data.path={spans}", "data.spans=last 2", "name=data")
+    assert (record.status, record.is_bad_input) == ("failed", True)
+    assert f"{late_file} came while the data in {spans} were read" in record.reason
+
+
+def test_a_module_that_changes_after_it_was_imported_ends_the_run(run_first, tmp_path, monkeypatch):
+    module = tmp_path / "module_that_changes_later.py"
+    code = "def preprocessing_fn(inputs): ...\ndef trainer_fn(args, schema): ...\n"
+    module.write_text(code)
+    execute = run_module.execute
+
+    def late(*arguments):
+        module.write_text(code + "A = 1\n")
+        return execute(*arguments)
+
+    monkeypatch.setattr(run_module, "execute", late)
+    record = run_first(lambda: None, f"module.file={module}")
+    assert (record.status, record.is_bad_input) == ("failed", True)
+    assert f"The module {module}, or a Python file next to it, was changed" in record.reason

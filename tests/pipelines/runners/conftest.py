@@ -1,3 +1,5 @@
+import contextlib
+import signal
 import sys
 from pathlib import Path
 
@@ -13,7 +15,6 @@ from tfx.types.standard_artifacts import Examples
 
 from components.errors import SettingError
 from pipelines.runners.component_launcher import ComponentLauncher
-from pipelines.terminal.signals import RunInterruptedError
 
 CALLS = []
 ARGUMENTS = []
@@ -31,8 +32,11 @@ def First(out: OutputArtifact[Examples], value: Parameter[str]):  # noqa: N802 -
         CALLS.append(("killed in", out.uri, [item.name for item in Path(out.uri).iterdir()]))
         (Path(out.uri) / "half").touch()
         if len(CALLS) == 1:
-            raise RunInterruptedError("SIGTERM")
+            signal.raise_signal(signal.SIGTERM)
         return
+    if value == "drops a signal":
+        with contextlib.suppress(BaseException):
+            signal.raise_signal(signal.SIGTERM)
     CALLS.append(("First", value))
     out.set_string_custom_property("value", value)
 

@@ -1,7 +1,4 @@
-import pytest
-
 from pipelines.runners.run_metadata import RunMetadata
-from pipelines.terminal.signals import RunInterruptedError
 
 
 def read(pipeline, component):
@@ -30,9 +27,9 @@ def test_a_component_that_has_run_and_one_that_is_reused(launch):
     assert len({pipelines[run_id].output.uri for run_id in pipelines}) == 1
 
 
-def test_a_component_that_failed_is_not_finished(launch):
+def test_a_component_that_failed_is_not_finished(launch, handles_signals):
     pipeline = launch("run-1", value="killed at first")
-    with pytest.raises(RunInterruptedError):
+    with handles_signals():
         pipeline.launcher.run(pipeline.first)
     metadata, node = read(pipeline, pipeline.first)
     assert metadata.execution(node) is not None

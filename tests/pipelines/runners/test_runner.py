@@ -4,7 +4,6 @@ import pytest
 
 from pipelines.errors import RunFailedError
 from pipelines.runners import RUNNERS
-from pipelines.terminal.signals import RunInterruptedError
 
 pytestmark = pytest.mark.parametrize("runner", RUNNERS.values(), ids=RUNNERS)
 
@@ -23,8 +22,9 @@ def test_nothing_runs_behind_a_component_that_failed(runner, launch):
     assert pipeline.events == [("First", "failed")]
 
 
-def test_an_interruption_ends_the_run(runner, launch, calls):
-    pipeline = launch("run-1", value="killed at first")
-    with pytest.raises(RunInterruptedError):
+@pytest.mark.parametrize("value", ["killed at first", "drops a signal"])
+def test_an_interruption_ends_the_run(runner, launch, calls, handles_signals, value):
+    pipeline = launch("run-1", value=value)
+    with handles_signals():
         runner.run(pipeline.launcher)
     assert len(calls) == 1

@@ -49,6 +49,24 @@ def test_the_end_of_the_input_keeps_the_batches_before_it(session, in_a_loop):
 
 
 @with_and_without_a_loop
+def test_what_needs_no_batch_is_done_once_more_at_the_end(session, in_a_loop):
+    """As in tf.estimator 2.15, where an update that adds 1 counts the end of the input as well."""
+    iterator = tf1.data.make_initializable_iterator(tf.data.Dataset.range(6))
+    total = tf1.get_variable("total", initializer=tf.constant(0, tf.int64))
+    count = tf1.get_variable("updates", initializer=0)
+    repeated = RepeatedUpdate(
+        tf.group(total.assign_add(iterator.get_next()), count.assign_add(1, read_value=False))
+    )
+    if in_a_loop:
+        repeated.add_loop()
+    session.run([tf1.global_variables_initializer(), iterator.initializer])
+    with pytest.raises(tf.errors.OutOfRangeError):
+        repeated(session, 9)
+    assert repeated.batches_made == 6
+    assert session.run([total, count]) == [15, 7]
+
+
+@with_and_without_a_loop
 def test_an_error_keeps_the_batches_before_it(session, in_a_loop):
     def checked(batch):
         with tf.control_dependencies([tf1.assert_less(batch, tf.constant(3, tf.int64))]):

@@ -52,11 +52,11 @@ def test_it_makes_so_many_steps(session, in_a_loop):
     spec, start, state = built(lambda batch, total: batch * 10)
     step = repeated(spec, in_a_loop)
     session.run(start)
-    assert step(session, 4) == 4
+    assert step(session, 4) is False
     assert session.run(state) == [0 + 1 + 2 + 3, 4]
     session.run(spec.train_op)  # the next batch is its own
     assert session.run(state) == [10, 5]
-    assert step(session, 7) == 7
+    assert step(session, 7) is False
     assert session.run(state) == [66, 12]
 
 
@@ -77,9 +77,20 @@ def test_a_loss_that_is_nan_is_that_of_the_last_step(session, in_a_loop):
     spec, start, state = built(lambda batch, total: tf.where(tf.equal(batch, 5), np.nan, batch))
     step = repeated(spec, in_a_loop)
     session.run(start)
-    assert step(session, 2) == 2
-    assert step(session, 10) == 4
+    assert step(session, 2) is False
+    assert step(session, 10) is True
     assert session.run(state) == [15, 6]
+
+
+@with_and_without_a_loop
+def test_a_loss_that_is_nan_in_the_last_of_the_steps_is_told(session, in_a_loop):
+    spec, start, state = built(lambda batch, total: tf.where(tf.equal(batch, 5), np.nan, batch))
+    step = repeated(spec, in_a_loop)
+    session.run(start)
+    assert step(session, 5) is False
+    assert step(session, 1) is True
+    assert step(session, 3) is False
+    assert session.run(state) == [36, 9]
 
 
 @with_and_without_a_loop
@@ -99,10 +110,11 @@ def test_an_error_within_keeps_the_steps_before_it(session, in_a_loop):
 @with_and_without_a_loop
 @pytest.mark.parametrize("dtype", [tf.int32, tf.float64, tf.bfloat16])
 def test_the_loss_may_be_of_any_type(session, in_a_loop, dtype):
-    spec, start, _ = built(lambda batch, total: tf.cast(batch, dtype))
+    spec, start, state = built(lambda batch, total: tf.cast(batch, dtype))
     step = repeated(spec, in_a_loop)
     session.run(start)
-    assert step(session, 5) == 5
+    assert step(session, 5) is False
+    assert session.run(state) == [10, 5]
 
 
 @with_and_without_a_loop
@@ -113,7 +125,7 @@ def test_a_recovered_session_goes_on(in_a_loop):
         for _ in range(2):
             with tf1.Session() as session:
                 session.run(start)
-                assert step(session, 3) == 3
+                assert step(session, 3) is False
                 assert session.run(state) == [3, 3]
 
 
@@ -125,19 +137,18 @@ def test_a_step_that_can_not_be_copied_is_run_itself(session, caplog):
     assert "Training steps are run one by one, as " in caplog.text
     assert "RandomUniform" in caplog.text
     session.run(start)
-    assert step(session, 4) == 4
+    assert step(session, 4) is False
     assert session.run(state) == [6, 4]
 
 
 def test_only_training_is_repeated():
     execution = SingleDevice(many_steps=ManySteps(4))
-    assert (execution.steps_per_session_run, execution.stops_at_nan) == (4, True)
+    assert execution.steps_per_session_run == 4
     with tf.Graph().as_default():
         spec = built(lambda batch, total: batch)[0]
         assert execution.step_of(spec, "train").advance is not None
         assert execution.step_of(spec, "eval").advance is None
     assert SingleDevice(many_steps=ManySteps(1)).steps_per_session_run == 1
-    assert SingleDevice().stops_at_nan is False
 
 
 def test_a_loop_that_the_session_can_not_run_is_dropped_before_a_step(session, caplog):
@@ -149,7 +160,7 @@ def test_a_loop_that_the_session_can_not_run_is_dropped_before_a_step(session, c
         raise tf.errors.InvalidArgumentError(None, None, "no such device")
 
     step._loop.compile = refuse
-    assert step(session, 4) == 4
+    assert step(session, 4) is False
     assert session.run(state) == [6, 4]
     assert "one by one, as the session can't run a loop of them: no such device" in caplog.text
 
@@ -164,7 +175,7 @@ def test_loops_of_tensorflow_1_are_not_used(session, caplog):
         tf1.enable_control_flow_v2()
     assert "one by one, as loops of TensorFlow 1 are on" in caplog.text
     session.run(start)
-    assert step(session, 4) == 4
+    assert step(session, 4) is False
     assert session.run(state) == [6, 4]
 
 

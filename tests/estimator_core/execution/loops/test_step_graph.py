@@ -50,6 +50,13 @@ def test_operations_keep_their_devices():
     assert copied.device == value.device
 
 
+def on_two_devices():
+    with tf.device("/cpu:0"):
+        value = tf.identity(1.0)
+    with tf.device("/cpu:1"):
+        return tf.identity(value)
+
+
 @tf.function
 def draws(seed):
     return tf.random.uniform([], seed=seed)
@@ -71,6 +78,7 @@ def in_a_branch():
         (lambda: tf.numpy_function(lambda: 1.0, [], tf.float64), "PyFunc"),
         (lambda: tf1.get_variable("old", initializer=1.0, use_resource=False) + 1, "TensorFlow 1"),
         (lambda: tf1.Print(1.0, [1.0], first_n=2), "Print"),
+        (on_two_devices, "several devices: /device:CPU:0, /device:CPU:1"),
         (lambda: tf1.FIFOQueue(3, [tf.float32]).dequeue(), "FIFOQueue"),
         (
             lambda: tf.raw_ops.Switch(data=tf.constant(1.0), pred=tf.constant(True))[1],

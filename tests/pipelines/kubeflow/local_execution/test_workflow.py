@@ -1,9 +1,12 @@
+import threading
 import warnings
 
 import pytest
 
+from components.interruption import interruption
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.local_execution.compiled import CompiledPipeline
+from pipelines.kubeflow.local_execution.containers import Process
 from pipelines.kubeflow.local_execution.launcher import ContainerFailedError
 from tests.pipelines.kubeflow.local_execution.little_pipelines import compiled, container, workflow
 
@@ -220,3 +223,30 @@ def test_a_run_that_is_stopped_ends_its_containers_and_tries_none_again(tmp_path
     with pytest.raises(InterruptedError):
         flow.run({})
     assert count.read_text() == "1"
+
+
+WAIT = container(
+    "wait",
+    {"place": str},
+    "pathlib.Path(sys.argv[1]).write_text('on'); import time; time.sleep(600)",
+    lambda given: given["place"],
+)
+
+
+def test_a_signal_whose_exception_was_dropped_ends_the_containers(tmp_path, handles_signals):
+    place = tmp_path / "place"
+
+    def pipeline():
+        WAIT(place=str(place))
+
+    def leave_a_request():
+        while not place.exists():
+            pass
+        interruption.reason = "SIGTERM"
+
+    flow = workflow(compiled(pipeline, tmp_path), tmp_path)
+    threading.Thread(target=leave_a_request).start()
+    with handles_signals():
+        flow.run({})
+    with pytest.raises(InterruptedError):
+        flow.launcher.processes.run(Process(("true",)), tmp_path / "log")

@@ -1,3 +1,6 @@
+import components  # noqa: I001  Before TFX: makes TFDV importable.
+
+import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -8,16 +11,17 @@ from tensorflow_metadata.proto.v0 import statistics_pb2
 from tfx.orchestration.portable.beam_executor_operator import BeamExecutorOperator
 from tfx.types.standard_artifacts import ExampleStatistics
 
+from components.errors import SettingError
 from pipelines.errors import RunFailedError
 from pipelines.kubeflow.component_plan import ComponentPlan
 from pipelines.kubeflow.steps import component_step
 from pipelines.kubeflow.steps.artifacts import metadata_of
 from pipelines.kubeflow.steps.component_step import read_inputs, run_component
-from pipelines.kubeflow.steps.data_files import DataFiles
 from pipelines.kubeflow.steps.kept_findings import KeptFindings
 from pipelines.kubeflow.steps.record_steps import end_run
 from pipelines.kubeflow.steps.step_call import StepCall
 from pipelines.kubeflow.training.training_job import JOB_KEY
+from pipelines.runners.causes import is_setting_error
 
 SCHEMA = 'feature { name: "x" type: FLOAT }\n'
 TYPES = "tfx.types.standard_artifacts"
@@ -116,36 +120,57 @@ def test_the_files_of_a_training_are_known_by_their_run(importing, monkeypatch):
     assert not list(call.root.glob("training/*"))
 
 
-def test_data_that_changed_since_the_plan_are_not_read(importing, tmp_path):
-    call, plan = importing
+@pytest.fixture
+def reading(tmp_path):
+    """A folder of a CSV, the plan of the CsvExampleGen that reads it, and what its step is called with."""
     folder = tmp_path / "data"
     folder.mkdir()
     (folder / "a.csv").write_text("x,y\n1,2\n")
-    planned = replace(plan, data=DataFiles.read(str(folder), ["*.csv"]).as_plan())
-    run_component(call, planned, KeptFindings())
+    digest = hashlib.sha256((folder / "a.csv").read_bytes()).hexdigest()
+    example_gen = components.CsvExampleGen(str(folder), files={"a.csv": digest})
+    path = f"{type(example_gen).EXECUTOR_SPEC.executor_class.__module__}.Executor"
+    plan = ComponentPlan(
+        component="CsvExampleGen",
+        executor={
+            "type": "BeamExecutableSpec",
+            "spec": {"pythonExecutorSpec": {"classPath": path}},
+        },
+        parameters={
+            "parameters": {
+                key: {
+                    "fieldValue": {"intValue" if isinstance(value, int) else "stringValue": value}
+                }
+                for key, value in example_gen.exec_properties.items()
+                if value is not None
+            }
+        },
+        fingerprint="",
+        outputs={"examples": f"{TYPES}.Examples"},
+    )
+    declared = {"artifacts": [{"name": "examples", "uri": "minio://b/examples"}]}
+    call = StepCall(
+        tmp_path / "root",
+        {"outputs": {"artifacts": {"examples": declared}, "outputFile": "/out"}},
+        {},
+        {"examples": str(tmp_path / "minio" / "b" / "examples")},
+    )
+    return folder, call, plan
+
+
+def test_data_that_changed_since_the_plan_are_not_read(reading):
+    folder, call, plan = reading
+    run_component(call, plan, KeptFindings())
     (folder / "a.csv").write_text("x,y\n1,3\n")
-    before = replace(call, outputs={"schema": str(tmp_path / "not_made")})
-    with pytest.raises(RunFailedError, match=r"changed after the step Plan.*a\.csv") as caught:
-        run_component(before, planned, KeptFindings())
-    assert not caught.value.is_bad_input
-    assert not (tmp_path / "not_made").exists()
+    with pytest.raises(Exception, match=r"a\.csv was changed after") as caught:
+        run_component(call, plan, KeptFindings())
+    assert is_setting_error(caught.value)
 
 
-def test_data_that_change_while_they_are_read_fail_the_step(importing, tmp_path, monkeypatch):
-    call, plan = importing
-    folder = tmp_path / "data"
-    folder.mkdir()
-    (folder / "a.csv").write_text("x,y\n1,2\n")
-    planned = replace(plan, data=DataFiles.read(str(folder), ["*.csv"]).as_plan())
-    execute = component_step.execute_component
-
-    def with_more_data(*arguments):
-        (folder / "b.csv").write_text("x,y\n1,3\n")
-        return execute(*arguments)
-
-    monkeypatch.setattr(component_step, "execute_component", with_more_data)
-    with pytest.raises(RunFailedError, match=r"come after the step Plan.*b\.csv"):
-        run_component(call, planned, KeptFindings())
+def test_data_that_came_after_the_plan_fail_the_step(reading):
+    folder, call, plan = reading
+    (folder / "b.csv").write_text("x,y\n1,3\n")
+    with pytest.raises(SettingError, match=r"b\.csv has come after"):
+        run_component(call, plan, KeptFindings())
 
 
 def test_the_baseline_and_the_schema_of_the_root_come_from_the_plan(tmp_path):

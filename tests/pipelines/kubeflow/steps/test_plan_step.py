@@ -1,4 +1,5 @@
 import hashlib
+import json
 import shutil
 
 import pytest
@@ -32,6 +33,12 @@ def plan(data, tmp_path):
         )
 
     return make
+
+
+def read_property(root, names, key):
+    """Returns an execution property of the planned CsvExampleGen."""
+    parameters = read_component_plan(root, names["example_gen"]).parameters["parameters"]
+    return parameters[key]["fieldValue"]["stringValue"]
 
 
 def changed(before, after):
@@ -125,7 +132,7 @@ def test_spans_are_found_when_the_run_is_planned(plan, spans, tmp_path):
     section = {"path": spans, "label": "y"}
     names = plan("run-1", data=section)
     folder = tmp_path / "span-10" / "v1"
-    assert read_component_plan(root, names["example_gen"]).data["folder"] == str(folder)
+    assert read_property(root, names, "input_base") == str(folder)
     (record,) = read_runs(root)
     assert [(one["span"], one["version"]) for one in record.spans] == [(10, 1)]
     assert record.notes[0] == f"data: span 10 (version 1) of {spans}"
@@ -136,7 +143,7 @@ def test_spans_are_found_when_the_run_is_planned(plan, spans, tmp_path):
     newer.write_text((folder / "data.csv").read_text().replace("3.5,1", "3.5,0"))
     later = plan("run-3", data=section)
     assert "example_gen" in changed(names, later)
-    assert read_component_plan(root, later["example_gen"]).data["folder"] == str(newer.parent)
+    assert read_property(root, later, "input_base") == str(newer.parent)
 
 
 def test_a_plan_that_is_tried_again_takes_the_span_that_came_meanwhile(plan, spans, tmp_path):
@@ -149,7 +156,7 @@ def test_a_plan_that_is_tried_again_takes_the_span_that_came_meanwhile(plan, spa
     names = plan("run-1", data=section)  # no other step has begun
     (record,) = read_runs(root)
     assert [one["span"] for one in record.spans] == [11]
-    assert read_component_plan(root, names["example_gen"]).data["folder"] == str(newer.parent)
+    assert read_property(root, names, "input_base") == str(newer.parent)
 
 
 def test_where_beam_works_changes_no_plan_and_reaches_the_steps(plan, tmp_path, capsys):
@@ -166,11 +173,8 @@ def test_where_beam_works_changes_no_plan_and_reaches_the_steps(plan, tmp_path, 
 
 
 def test_the_plan_names_the_files_by_their_content(plan, data, tmp_path):
-    planned = read_component_plan(tmp_path / "root", plan("run-1")["example_gen"]).data
-    digest = hashlib.sha256(data.read_bytes()).hexdigest()
-    assert planned == {
-        "folder": str(data.parent), "patterns": [data.name], "files": {data.name: digest},
-    }  # fmt: skip
+    planned = read_property(tmp_path / "root", plan("run-1"), "input_fingerprint")
+    assert json.loads(planned) == {data.name: hashlib.sha256(data.read_bytes()).hexdigest()}
 
 
 def test_data_that_change_while_the_run_is_planned_end_it(plan, data, monkeypatch):
@@ -182,7 +186,7 @@ def test_data_that_change_while_the_run_is_planned_end_it(plan, data, monkeypatc
         return staged
 
     monkeypatch.setattr(plan_step, "stage_data", late)
-    with pytest.raises(RunFailedError, match="changed while they were read"):
+    with pytest.raises(BadInputError, match=r"data\.csv was changed while the data were looked at"):
         plan("run-1")
 
 

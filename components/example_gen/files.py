@@ -1,0 +1,110 @@
+"""The files that CsvExampleGen reads, by their content.
+
+Their fingerprint says of each file what is in it, so that what is read can be held against it: a file that
+is replaced after the fingerprint was taken fails the component, and is not taken for the old one.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+
+from tfx.dsl.io import fileio
+
+from components.errors import SettingError
+
+_CHUNK_BYTES = 1 << 20
+
+
+def find_files(folder: str, pattern: str) -> list[str]:
+    """Returns the paths of the files below a folder that match a pattern, sorted."""
+    paths = sorted(fileio.glob(os.path.join(folder, pattern)))
+    return [path for path in paths if not fileio.isdir(path)]  # such as one that `*` matches
+
+
+def as_fingerprint(digests: Mapping[str, str]) -> str:
+    """Returns the fingerprint of files.
+
+    Args:
+      digests: SHA-256 of each in hexadecimal digits, by its path relative to the folder.
+    """
+    return json.dumps(digests, sort_keys=True)
+
+
+class PlannedFiles:
+    """The files of a folder with the content that they are meant to have.
+
+    Args:
+      folder: Where they are.
+      patterns: Of those that are read.
+      fingerprint: Of `as_fingerprint`; None takes the files as they are now.
+    """
+
+    def __init__(
+        self, folder: str, patterns: Iterable[str], fingerprint: str | None = None
+    ) -> None:
+        self._folder = folder
+        self._patterns = list(patterns)
+        self._digests: dict[str, str] = (
+            self._digests_now() if fingerprint is None else json.loads(fingerprint)
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """Their names and contents."""
+        return as_fingerprint(self._digests)
+
+    def digest(self, path: str) -> str:
+        """Returns the SHA-256 that a file is meant to have."""
+        return self._digests[os.path.relpath(path, self._folder)]
+
+    def check_names(self) -> None:
+        """Checks that all files are there, and no others.
+
+        Raises:
+          SettingError: One is gone, or has come.
+        """
+        now = {os.path.relpath(path, self._folder) for path in self._paths()}
+        self._refuse("is gone", self._digests.keys() - now)
+        self._refuse("has come", now - self._digests.keys())
+
+    def check_contents(self) -> None:
+        """Checks that all files are there, and no others, each with its content.
+
+        Raises:
+          SettingError: One has changed, is gone, or has come.
+        """
+        self.check_names()
+        now = self._digests_now()
+        changed = {name for name, digest in self._digests.items() if now.get(name) != digest}
+        self._refuse("was changed", changed)
+
+    def _refuse(self, what: str, names: Iterable[str]) -> None:
+        first, *others = [*sorted(names), None]
+        if first is not None:
+            raise SettingError(
+                describe_change(os.path.join(self._folder, first), what, len(others) - 1)
+            )
+
+    def _paths(self) -> list[str]:
+        return [path for pattern in self._patterns for path in find_files(self._folder, pattern)]
+
+    def _digests_now(self) -> dict[str, str]:
+        return {os.path.relpath(path, self._folder): _digest(path) for path in self._paths()}
+
+
+def describe_change(path: str, what: str = "was changed", num_others: int = 0) -> str:
+    """Returns the message for a file that is not as its fingerprint says."""
+    more = f" (and {num_others} more)" if num_others else ""
+    return (
+        f"{path} {what} after its fingerprint was taken{more}: what was read does not count. Run again "
+        "when nothing writes there; give new data a name of their own."
+    )
+
+
+def _digest(path: str) -> str:
+    content = hashlib.sha256()
+    with fileio.open(path, "rb") as file:
+        while chunk := file.read(_CHUNK_BYTES):
+            content.update(chunk)
+    return content.hexdigest()

@@ -1,0 +1,40 @@
+"""Hashes a file while something else reads it."""
+
+import hashlib
+import io
+from typing import IO
+
+
+class HashedReader(io.RawIOBase):
+    """Hands on the bytes of a stream, and knows their SHA-256.
+
+    Args:
+        stream: Open for reading bytes; it stays open.
+
+    Example:
+        with open(path, "rb") as stream:
+            reader = HashedReader(stream)
+            text = io.TextIOWrapper(io.BufferedReader(reader)).read()
+        reader.sha256
+    """
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        super().__init__()
+        self._stream = stream
+        self._digest = hashlib.sha256()
+
+    @property
+    def sha256(self) -> str:
+        """Of what has been read, in hexadecimal digits."""
+        return self._digest.hexdigest()
+
+    def readable(self) -> bool:
+        """Returns True."""
+        return True
+
+    def readinto(self, buffer) -> int:  # type: ignore[no-untyped-def]  # a writable buffer
+        """Reads bytes into a buffer, and returns their number; 0 at the end."""
+        content = self._stream.read(len(buffer))
+        self._digest.update(content)
+        buffer[: len(content)] = content
+        return len(content)

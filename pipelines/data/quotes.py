@@ -1,0 +1,244 @@
+"""Checks on the quotes of a CSV file: a field that does not end, and one that has swallowed rows.
+
+A quote that stands at the start of a field by mistake makes one field of all that follows, up to the next
+quote, line breaks included. So does a text with line breaks, by right. They are told apart by what the lines
+look like: those of a text are no rows of this file.
+"""
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TextIO
+
+from pipelines.data.cells import any_field_size
+from pipelines.data.dialect import COMMAS, Dialect
+from pipelines.errors import BadInputError, shown
+
+_MAX_SAMPLE_LINES = 20_000
+_MIN_NUMBER_SHARE = 0.9
+_MAX_WORDS = 50
+_MIN_REPETITIONS = 4
+_MIN_LINES_BY_COUNT = 5
+
+
+@dataclass(frozen=True)
+class QuoteFindings:
+    """What there is to know of the quotes of a file.
+
+    Attributes:
+      is_irregular: Whether quotes stand where CsvExampleGen would take them for the start of a field.
+      doubts: Fields that may have swallowed rows, one sentence each.
+    """
+
+    is_irregular: bool = False
+    doubts: tuple[str, ...] = ()
+
+
+def check_quotes(
+    file: Path, header: Sequence[str], dialect: Dialect = COMMAS, quote_is_given: bool = False
+) -> QuoteFindings:
+    """Returns what there is to know of the quotes of a file.
+
+    Source: TFX's CsvExampleGen joins lines until the number of quotes is even.
+
+    Args:
+      file: UTF-8 text.
+      header: Its column names.
+      dialect: How its fields are written.
+      quote_is_given: Whether the user says that this is the quote: then fields that look as if they had
+        swallowed rows are doubts, and no error.
+
+    Raises:
+      BadInputError: A quoted field does not end, or has swallowed rows.
+    """
+    with file.open("rb") as raw:
+        if not any(line.count(dialect.quote.encode()) % 2 for line in raw):
+            return QuoteFindings()
+    rows = _RowShape(file, len(header), dialect)
+    num_quotes, lines = 0, []
+
+    def counted(stream: TextIO) -> Iterator[str]:
+        nonlocal num_quotes
+        for line in stream:
+            num_quotes += line.count(dialect.quote)
+            lines.append(line)
+            yield line
+
+    irregular, start, doubts = False, 1, []
+    with file.open(encoding="utf-8-sig", newline="") as stream, any_field_size():
+        reader = csv.reader(counted(stream), delimiter=dialect.delimiter, quotechar=dialect.quote)
+        for row in reader:
+            field = _Field(file, header, start, lines, row)
+            if num_quotes % 2:
+                irregular = True
+                if _is_open(lines, dialect):
+                    raise BadInputError(field.describe_open())
+                num_quotes = 0
+            if len(lines) > 1:
+                num_fitting = sum(map(rows.fits, lines))
+                if rows.are_swallowed(lines, num_fitting) and not quote_is_given:
+                    raise BadInputError(field.describe_swallowed(num_fitting, dialect.quote))
+                if 2 * num_fitting >= max(len(lines), 3):
+                    doubts.append(field.describe_doubt(num_fitting))
+            lines.clear()
+            start = reader.line_num + 1
+    return QuoteFindings(irregular, tuple(doubts))
+
+
+class _RowShape:
+    """What a line looks like that is a row of a file: the number of its fields, and what is in them.
+
+    Args:
+      file: Its lines without quotes say it.
+      num_columns: Of the file.
+      dialect: Likewise.
+    """
+
+    def __init__(self, file: Path, num_columns: int, dialect: Dialect):
+        self._num_columns = num_columns
+        self._dialect = dialect
+        with file.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
+            next(stream)
+            rows = [
+                self._split(line)
+                for line in islice(stream, _MAX_SAMPLE_LINES)
+                if dialect.quote not in line
+            ]
+        columns = zip(*(row for row in rows if len(row) == num_columns), strict=True)
+        kinds = {index: _kind(cells) for index, cells in enumerate(columns)}
+        self._kinds = {index: kind for index, kind in kinds.items() if kind is not None}
+
+    def fits(self, line: str) -> bool:
+        """Returns whether a line may be a row: it has its fields, with numbers and words as in others."""
+        return any(
+            all(kind.fits(cells[index]) for index, kind in self._kinds.items())
+            for cells in self._readings(line)
+        )
+
+    def are_swallowed(self, lines: Sequence[str], num_fitting: int) -> bool:
+        """Returns whether the lines of one row are several rows.
+
+        Args:
+          lines: Of the row.
+          num_fitting: Those of them that may be rows.
+        """
+        if not self._kinds:  # their number of fields is all that speaks for it
+            return num_fitting == len(lines) >= _MIN_LINES_BY_COUNT
+        ends = (
+            lines[0],
+            lines[-1],
+        )  # either of them may have quotes by right, and new words in them
+        return 2 * num_fitting >= len(lines) and all(map(self._readings, ends))
+
+    def _readings(self, line: str) -> list[list[str]]:
+        """Returns the fields of a line, where they are as many as a row has, with and without quotes."""
+        if self._num_columns < 2:
+            return []
+        dialect = self._dialect
+        reader = csv.reader([line], delimiter=dialect.delimiter, quotechar=dialect.quote)
+        readings = (self._split(line), [cell.strip() for cell in next(reader, [])])
+        return [cells for cells in readings if len(cells) == self._num_columns]
+
+    def _split(self, line: str) -> list[str]:
+        quote = self._dialect.quote
+        cells = line.rstrip("\r\n").split(self._dialect.delimiter)
+        return [cell.strip().strip(quote) for cell in cells]
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What the cells of a column are: numbers or not, and words."""
+
+    has_numbers: bool
+    words: frozenset[str]
+
+    def fits(self, cell: str) -> bool:
+        """Returns whether a cell may be one of the column."""
+        return cell in self.words or (self.has_numbers and _is_number(cell))
+
+
+def _kind(cells: Sequence[str]) -> _Kind | None:
+    """Returns the kind of a column of numbers, or of few words; None for any other."""
+    values = [cell for cell in cells if cell]
+    if values and sum(map(_is_number, values)) >= _MIN_NUMBER_SHARE * len(values):
+        return _Kind(True, frozenset(cell for cell in cells if not _is_number(cell)))
+    words = frozenset(cells)
+    few = len(words) <= _MAX_WORDS and _MIN_REPETITIONS * len(words) <= len(cells)
+    return _Kind(False, words) if few else None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class _Field:
+    """A quoted field with line breaks, in the words of a message.
+
+    Attributes:
+      file: The file.
+      header: Its column names.
+      start: Line on which the row starts.
+      lines: Of the row.
+      row: Its cells.
+    """
+
+    file: Path
+    header: Sequence[str]
+    start: int
+    lines: Sequence[str]
+    row: Sequence[str]
+
+    def describe_open(self) -> str:
+        """Returns the message for a field that does not end."""
+        return (
+            f"{self._where(len(self.row) - 1)} does not end: {len(self.lines)} lines, up to the end of "
+            "the file, would be one cell. Close the quote, or remove it."
+        )
+
+    def describe_swallowed(self, num_fitting: int, quote: str) -> str:
+        """Returns the message for a field that has swallowed rows."""
+        setting = f"'{quote}'" if quote == '"' else f'"{quote}"'
+        return (
+            f"{self._where()} {self._extent(num_fitting)}: a stray quote, as it seems, which makes one row "
+            f"of {len(self.lines)}. Remove the quote, or write it twice in a field that is in quotes. If "
+            f"the cell really has these lines, say so: [data] quote = {setting}."
+        )
+
+    def describe_doubt(self, num_fitting: int) -> str:
+        """Returns the note on a field that may have swallowed rows."""
+        return (
+            f"{self._where()} {self._extent(num_fitting)}. They count as one row; remove the quote if it "
+            "is a stray one"
+        )
+
+    def _extent(self, num_fitting: int) -> str:
+        return (
+            f"goes on up to line {self.start + len(self.lines) - 1}, over {len(self.lines)} lines, of "
+            f"which {num_fitting} look like rows of this file"
+        )
+
+    def _where(self, index: int | None = None) -> str:
+        if index is None:
+            breaks = (i for i, cell in enumerate(self.row) if len(cell.splitlines()) > 1)
+            index = next(breaks, 0)
+        name = self.header[min(index, len(self.header) - 1)]
+        return (
+            f"{self.file}, line {self.start}, column {name!r}: the quoted field that starts with "
+            f"{shown(self.row[index])!r}"
+        )
+
+
+def _is_open(lines: Sequence[str], dialect: Dialect) -> bool:
+    """Returns whether a row ends within quotes."""
+    try:
+        list(csv.reader(lines, delimiter=dialect.delimiter, quotechar=dialect.quote, strict=True))
+    except csv.Error as error:
+        return "unexpected end of data" in str(error)
+    return False

@@ -1,0 +1,104 @@
+"""A NaN loss ends training at its own step, wherever in a session call that step is."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import estimator_core as est
+from tests.contract.nan_losses import OPTIMIZERS, WAYS, ManyTrainings, NanInput, make_estimator
+
+COUNTS = ("auto", 1, 2, 4, 50)
+STEPS = (*range(1, 61), *range(101, 141))
+# With two and four steps a call, many of these are the last before a step with hooks. So are 2, 4, 8 and 12
+# with "auto", whose first calls are trials of one step or two.
+SOME_STEPS = (*range(1, 13), 51, 52, 60, 101, 102, 104)
+
+
+def steps_of_errors(way, optimizer, count, steps, model_dir):
+    """Returns the step of the NaN -> the step that the error names."""
+    trainings = ManyTrainings(way, make_estimator(way, optimizer, count, model_dir))
+    try:
+        errors = {step: trainings.error_of(step) for step in steps}
+        assert trainings.error_of(None) is None
+    finally:
+        trainings.close()
+    return {step: error and error.global_step for step, error in errors.items()}
+
+
+def can_be(way, count):
+    return not (way == "compiled" and count == 1)  # which RunConfig refuses
+
+
+# Ftrl makes weights that are NaN 0: the loss after the NaN is a number again.
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("way", WAYS)
+def test_an_error_names_the_first_step_whose_loss_is_nan(way, count, tmp_path):
+    if can_be(way, count):
+        found = steps_of_errors(way, "ftrl", count, SOME_STEPS, tmp_path)
+        assert found == {step: step for step in SOME_STEPS}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("way", WAYS)
+def test_whatever_the_optimizer_and_the_step(way, optimizer, tmp_path):
+    for count in COUNTS:
+        if can_be(way, count):
+            found = steps_of_errors(way, optimizer, count, STEPS, tmp_path / str(count))
+            assert found == {step: step for step in STEPS}, count
+
+
+class Seen(est.SessionRunHook):
+    """The losses of the steps that it is called at, every fourth one among them."""
+
+    def __init__(self):
+        self.losses = []
+
+    def before_run(self, run_context):
+        return est.SessionRunArgs(run_context.session.graph.get_collection("losses")[-1])
+
+    def after_run(self, run_context, run_values):
+        self.losses.append(float(run_values.results))
+
+    def steps_until_due(self, global_step):
+        return 4 - global_step % 4
+
+    def skip_steps(self, steps):
+        pass
+
+
+class Saved(est.CheckpointSaverListener):
+    """The global steps of the checkpoints."""
+
+    def __init__(self):
+        self.steps = []
+
+    def after_save(self, session, global_step_value):
+        self.steps.append(int(global_step_value))
+
+
+# A checkpoint is due at step 8, and no hook at step 7.
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("step", [7, 8])
+def test_no_checkpoint_is_saved_of_a_step_whose_loss_is_nan(way, step, tmp_path):
+    estimator = make_estimator(way, "ftrl", 4, tmp_path, save_checkpoints_steps=4)
+    nan_input, seen, saved = NanInput(way), Seen(), Saved()
+    nan_input.step = step
+    with pytest.raises(est.NanLossDuringTrainingError, match=f"at global step {step}\\."):
+        estimator.train(nan_input, [seen], steps=300, saving_listeners=[saved])
+    newest = estimator.get_variable_value("global_step")
+    assert saved.steps[-1] == newest < step
+    assert 0.5 <= estimator.get_variable_value("weight") < 1.0  # on its way to 1, and not made 0
+    assert not np.isnan(seen.losses[:-1]).any()
+    assert np.isnan(seen.losses[-1]) == (step == 8)
+
+
+@pytest.mark.parametrize("step", [2, 4, 12])
+def test_the_default_settings_of_a_linear_model(step, tmp_path):
+    x = np.ones([400 * 16, 1], np.float32)
+    x[(step - 1) * 16 + 3] = np.nan
+    input_fn = est.inputs.numpy_input_fn({"x": x}, x[:, 0] > 0, 16, shuffle=False)
+    estimator = est.LinearClassifier([tf.feature_column.numeric_column("x")], str(tmp_path))
+    with pytest.raises(est.NanLossDuringTrainingError, match=f"at global step {step}\\."):
+        estimator.train(input_fn, steps=400)
+    assert estimator.get_variable_value("global_step") == 0
