@@ -80,6 +80,6 @@ class UserFunction:
         if planned and not was_imported and not before == after == planned:
             raise SettingError(
                 f"the code of {module_file or path} was changed after its fingerprint was taken. Run again: "
-                "what nothing has changed for is reused."
+                "unchanged results are reused."
             )
         return loaded

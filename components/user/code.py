@@ -35,7 +35,6 @@ def load_function(import_path: str) -> Callable[..., Any]:
         ValueError: The path has no dot.
         ModuleNotFoundError: There is no such module; the message lists the places that were searched.
         AttributeError: The module lacks the function; the message lists its functions.
-        AttributeError: The module lacks the function; the message lists what it has.
     """
     module_name, _, function_name = import_path.rpartition(".")
     if not module_name or not function_name:

@@ -47,7 +47,7 @@ class EvalModel:
         path: Directory of the SavedModel; has the tag `eval` and the signature `eval`.
         prediction_key: The prediction to evaluate. Default: `logistic`, `probabilities` or
             `predictions`, whichever comes first, or the only prediction of the model.
-            label_key: The label to evaluate, if the model has several by name.
+        label_key: The label to evaluate, if the model has several by name.
 
     Attributes:
         prediction: Name of the evaluated prediction, such as `logistic`.
