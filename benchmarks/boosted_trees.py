@@ -1,4 +1,4 @@
-"""Boosted trees beside LightGBM used directly: training, serving and metrics.
+"""Boosted trees compared with LightGBM used directly: training, serving and metrics.
 
 python benchmarks/boosted_trees.py [--rows N] [--serving-rows N] [--trees N] [--rounds N]
 

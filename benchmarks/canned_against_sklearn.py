@@ -1,4 +1,4 @@
-"""Each canned Estimator beside scikit-learn's model of the same kind, on the same data.
+"""Compares each canned Estimator with scikit-learn's model of the same kind, on the same data.
 
 python benchmarks/canned_against_sklearn.py [NAME ...]
 

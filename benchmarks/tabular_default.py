@@ -1,4 +1,4 @@
-"""Scores of `run --data X.csv --label Y` on data sets of different kinds, next to scikit-learn's.
+"""Scores of `run --data X.csv --label Y` on data sets of different kinds, compared with scikit-learn's.
 
 python -m benchmarks.tabular_default [--only NAME ...] [--model NAME] [--project FOLDER] [--work FOLDER]
 

@@ -1,4 +1,4 @@
-"""From the taxi CSV to a pushed model: our nine components beside stock TFX's own nine.
+"""From the taxi CSV to a pushed model: our nine components compared with stock TFX's nine.
 
 python benchmarks/taxi_pipeline.py [--data CSV] [--steps 1000] [--rows 15000] [--rounds 3]
 
