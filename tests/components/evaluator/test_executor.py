@@ -166,7 +166,7 @@ def test_a_worse_model_than_the_baseline_is_not_blessed(
     worse = evaluate(examples, baseline, config, baseline_model=binary_model)
     assert worse.verdict.failures == [
         "binary_accuracy changed by -0.5 from the baseline's 0.75 to 0.25, where at least -0.01 is "
-        "asked for (slice: Overall)"
+        "required (slice: Overall)"
     ]
     # The first model of all has no baseline, and nothing to be worse than.
     assert evaluate(examples, baseline, config).verdict.blessed
